@@ -1,0 +1,2 @@
+//! The recto command.
+fn main() {}
