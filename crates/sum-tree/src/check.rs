@@ -1,0 +1,90 @@
+//! A test of everything that always holds.
+
+use std::fmt;
+
+use crate::node::{Entry, FAN, FAN_MIN, Link, leaf_min, leaf_size, summarize};
+use crate::{Item, SumTree, Summary};
+
+/// What [`SumTree::check`] found broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl<T: Item> SumTree<T>
+where
+    T::Summary: PartialEq + fmt::Debug,
+{
+    /// Walks over the whole tree and tests that it is balanced, that its nodes are neither too full
+    /// nor too empty, and that each summary is the sum of what is below it.
+    pub fn check(&self) -> Result<(), Fault> {
+        let mut sum = match self.root() {
+            Some(root) => {
+                check_link(root, self.height(), true)?;
+                summarize(root)
+            }
+            None => T::Summary::default(),
+        };
+        if self.tail().len() >= leaf_size::<T>() {
+            return Err(Fault(format!(
+                "the tail holds {} items, a leaf's worth",
+                self.tail().len()
+            )));
+        }
+        for item in self.tail().items() {
+            item.add_to(&mut sum);
+        }
+        equal("the tree", self.summary(), &sum)
+    }
+}
+
+fn check_entry<T: Item>(entry: &Entry<T>, height: u8) -> Result<(), Fault>
+where
+    T::Summary: PartialEq + fmt::Debug,
+{
+    check_link(&entry.link, height, false)?;
+    equal("a node", &entry.summary, &summarize(&entry.link))
+}
+
+fn check_link<T: Item>(link: &Link<T>, height: u8, is_root: bool) -> Result<(), Fault>
+where
+    T::Summary: PartialEq + fmt::Debug,
+{
+    match link {
+        Link::Leaf(items) => {
+            if height != 0 {
+                return Err(Fault(format!("a leaf stands {height} levels above the others")));
+            }
+            let least = if is_root { 1 } else { leaf_min::<T>().max(1) };
+            between("a leaf", items.slice.len(), least, leaf_size::<T>())
+        }
+        Link::Inner(children) => {
+            if height == 0 {
+                return Err(Fault("an inner node stands where leaves should".into()));
+            }
+            let least = if is_root { 2 } else { FAN_MIN };
+            between("an inner node", children.slice.len(), least, FAN)?;
+            children.slice.iter().try_for_each(|child| check_entry(child, height - 1))
+        }
+    }
+}
+
+fn between(what: &str, len: usize, least: usize, most: usize) -> Result<(), Fault> {
+    if (least..=most).contains(&len) {
+        return Ok(());
+    }
+    Err(Fault(format!("{what} holds {len} entries instead of {least} to {most}")))
+}
+
+fn equal<S: Summary + PartialEq + fmt::Debug>(what: &str, is: &S, ought: &S) -> Result<(), Fault> {
+    if is == ought {
+        return Ok(());
+    }
+    Err(Fault(format!("the summary of {what} is {is:?} instead of {ought:?}")))
+}

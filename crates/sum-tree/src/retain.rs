@@ -1,0 +1,108 @@
+//! Keeping some of the items, in order, while sharing long stretches that are kept whole.
+
+use crate::node::{Entry, Link, Subtree, leaf_size};
+use crate::tail::Tail;
+use crate::{Item, SumTree};
+
+/// What a summary tells about the items below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// All are kept: nobody asks the single items.
+    All,
+    /// None is kept.
+    None,
+    /// It depends on the item.
+    Some,
+}
+
+impl<T: Item> SumTree<T> {
+    /// The items that are kept, as a sequence of their own. `judge` answers for all items below a
+    /// node where it can, `keep` for single ones, in order; both also get the position of the
+    /// (first) item.
+    ///
+    /// Stretches that are kept whole are shared with this tree, not copied.
+    pub fn retain(
+        &self,
+        mut judge: impl FnMut(usize, &T::Summary) -> Keep,
+        mut keep: impl FnMut(usize, &T) -> bool,
+    ) -> Self {
+        let mut kept = Kept { done: None, loose: Vec::new() };
+        if let Some(root) = self.root() {
+            kept.take(root, self.height(), 0, &mut judge, &mut keep);
+        }
+        let body = self.body_len();
+        for (number, item) in self.tail().items().enumerate() {
+            if keep(body + number, item) {
+                kept.loose.push(item.clone());
+            }
+        }
+        kept.finish()
+    }
+}
+
+struct Kept<T: Item> {
+    done: Option<Subtree<T>>,
+    /// Kept items behind `done`, not in leaves yet.
+    loose: Vec<T>,
+}
+
+impl<T: Item> Kept<T> {
+    fn take(
+        &mut self,
+        link: &Link<T>,
+        height: u8,
+        at: usize,
+        judge: &mut impl FnMut(usize, &T::Summary) -> Keep,
+        keep: &mut impl FnMut(usize, &T) -> bool,
+    ) {
+        match link {
+            Link::Leaf(items) => {
+                for (number, item) in items.slice.iter().enumerate() {
+                    if keep(at + number, item) {
+                        self.loose.push(item.clone());
+                    }
+                }
+            }
+            Link::Inner(children) => {
+                let mut at = at;
+                for child in &children.slice {
+                    match judge(at, &child.summary) {
+                        Keep::All => self.take_all(child, height - 1),
+                        Keep::None => {}
+                        Keep::Some => self.take(&child.link, height - 1, at, judge, keep),
+                    }
+                    at += child.count();
+                }
+            }
+        }
+    }
+
+    fn take_all(&mut self, entry: &Entry<T>, height: u8) {
+        // Joining costs more than copying a few leaves.
+        if entry.count() >= 16 * leaf_size::<T>() {
+            self.settle();
+            let part = Subtree { entry: entry.clone(), height };
+            self.done = Subtree::join_some(self.done.take(), Some(part));
+        } else {
+            self.copy(&entry.link);
+        }
+    }
+
+    fn copy(&mut self, link: &Link<T>) {
+        match link {
+            Link::Leaf(items) => self.loose.extend_from_slice(&items.slice),
+            Link::Inner(children) => children.slice.iter().for_each(|child| self.copy(&child.link)),
+        }
+    }
+
+    /// Puts the loose items into leaves.
+    fn settle(&mut self) {
+        let loose = Subtree::build(std::mem::take(&mut self.loose).into_iter());
+        self.done = Subtree::join_some(self.done.take(), loose);
+    }
+
+    fn finish(mut self) -> SumTree<T> {
+        self.settle();
+        SumTree::from_parts(self.done, Tail::default())
+    }
+}

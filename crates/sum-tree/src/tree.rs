@@ -1,0 +1,309 @@
+//! The sequence itself, and its edits.
+
+use std::fmt;
+use std::ops::{Bound, Range, RangeBounds};
+
+use crate::node::{Entry, Joined, Link, Subtree, leaf_min, leaf_size, summarize};
+use crate::tail::Tail;
+use crate::{Item, Summary};
+
+/// A persistent sequence of items; see the [crate's page](crate).
+///
+/// Positions outside the sequence are cut to it, as `min(len)` would: no method panics on them.
+pub struct SumTree<T: Item> {
+    /// All items but those of the tail; its summary is `summary` without the tail.
+    root: Option<Link<T>>,
+    height: u8,
+    tail: Tail<T>,
+    summary: T::Summary,
+}
+
+impl<T: Item> Clone for SumTree<T> {
+    fn clone(&self) -> Self {
+        SumTree {
+            root: self.root.clone(),
+            height: self.height,
+            tail: self.tail.clone(),
+            summary: self.summary.clone(),
+        }
+    }
+}
+
+impl<T: Item> Default for SumTree<T> {
+    fn default() -> Self {
+        SumTree { root: None, height: 0, tail: Tail::default(), summary: T::Summary::default() }
+    }
+}
+
+impl<T: Item + fmt::Debug> fmt::Debug for SumTree<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<T: Item> FromIterator<T> for SumTree<T> {
+    /// Builds the whole tree at once, in O(n).
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        let items: Vec<T> = items.into_iter().collect();
+        Self::from_parts(Subtree::build(items.into_iter()), Tail::default())
+    }
+}
+
+impl<T: Item> Extend<T> for SumTree<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
+        let items = items.into_iter();
+        // Pushing one by one is cheapest for a few; a long list is built apart and joined.
+        if items.size_hint().1.is_some_and(|most| most <= 2 * leaf_size::<T>()) {
+            items.for_each(|item| self.push(item));
+        } else {
+            self.append(&items.collect());
+        }
+    }
+}
+
+impl<T: Item> SumTree<T> {
+    /// The empty sequence.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn from_parts(body: Option<Subtree<T>>, tail: Tail<T>) -> Self {
+        let (root, height, mut summary) = match body {
+            Some(Subtree { entry, height }) => (Some(entry.link), height, entry.summary),
+            None => (None, 0, T::Summary::default()),
+        };
+        for item in tail.items() {
+            item.add_to(&mut summary);
+        }
+        SumTree { root, height, tail, summary }
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.summary.count()
+    }
+
+    /// Whether there are no items.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The summary of all items.
+    pub fn summary(&self) -> &T::Summary {
+        &self.summary
+    }
+
+    pub(crate) fn root(&self) -> Option<&Link<T>> {
+        self.root.as_ref()
+    }
+
+    pub(crate) fn height(&self) -> u8 {
+        self.height
+    }
+
+    pub(crate) fn tail(&self) -> &Tail<T> {
+        &self.tail
+    }
+
+    /// How many items stand before the tail.
+    pub(crate) fn body_len(&self) -> usize {
+        self.len() - self.tail.len()
+    }
+
+    /// All but the tail, as a tree of its own.
+    fn body(&self) -> Option<Subtree<T>> {
+        let link = self.root.clone()?;
+        let summary = if self.tail.len() == 0 { self.summary.clone() } else { summarize(&link) };
+        Some(Subtree { entry: Entry { summary, link }, height: self.height })
+    }
+
+    /// Everything, the tail included, as a tree without a tail.
+    pub(crate) fn whole(&self) -> Option<Subtree<T>> {
+        let tail: Vec<T> = self.tail.items().cloned().collect();
+        Subtree::join_some(self.body(), Subtree::build(tail.into_iter()))
+    }
+
+    /// The item at `position`.
+    pub fn get(&self, position: usize) -> Option<&T> {
+        let body = self.body_len();
+        if position >= body {
+            return self.tail.get(position - body);
+        }
+        let mut link = self.root.as_ref()?;
+        let mut at = position;
+        loop {
+            match link {
+                Link::Leaf(items) => return items.slice.get(at),
+                Link::Inner(children) => {
+                    link = children.slice.iter().find_map(|child| {
+                        let count = child.count();
+                        if at < count {
+                            return Some(&child.link);
+                        }
+                        at -= count;
+                        None
+                    })?;
+                }
+            }
+        }
+    }
+
+    /// Adds an item at the end: O(1), and O(log n) once in a leaf's length.
+    pub fn push(&mut self, item: T) {
+        item.add_to(&mut self.summary);
+        self.tail.push(item);
+        if self.tail.is_full() {
+            // A full tail becomes a leaf of the body.
+            let body = self.whole().expect("a tail that is full is not empty");
+            *self = Self::from_parts(Some(body), Tail::default());
+        }
+    }
+
+    /// The items of `range` as a sequence of their own, in O(log n).
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
+        let Range { start, end } = cut(range, self.len());
+        if start >= end {
+            return Self::default();
+        }
+        let body_len = self.body_len();
+        let body = if start < body_len.min(end) {
+            let body = self.body().expect("a body that is not empty has a root");
+            Some(body.slice(start, end.min(body_len)))
+        } else {
+            None
+        };
+        if start > body_len {
+            let items = self.iter_range(start..end).cloned().collect();
+            return Self::from_parts(None, Tail::from_items(items));
+        }
+        Self::from_parts(body, self.tail.prefix(end.saturating_sub(body_len)))
+    }
+
+    /// Puts all items of `other` behind those of `self`, in O(log n).
+    pub fn append(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
+        if self.is_empty() {
+            *self = other.clone();
+            return;
+        }
+        let body = match other.body() {
+            Some(body) => Subtree::join_some(self.whole(), Some(body)),
+            None => {
+                // Nothing but a tail: pushing keeps this tree's own tail shared.
+                other.tail.items().for_each(|item| self.push(item.clone()));
+                return;
+            }
+        };
+        *self = Self::from_parts(body, other.tail.clone());
+    }
+
+    /// Takes `range` out and puts `items` in its place: O(log n) plus the number of new items.
+    pub fn splice(&mut self, range: impl RangeBounds<usize>, items: impl IntoIterator<Item = T>) {
+        let Range { start, end } = cut(range, self.len());
+        let items: Vec<T> = items.into_iter().collect();
+        if start >= end && items.is_empty() {
+            return;
+        }
+        let end = end.max(start);
+        let body_len = self.body_len();
+        *self = if start >= body_len {
+            self.splice_tail(start - body_len, end - body_len, items)
+        } else if end <= body_len {
+            Self::from_parts(self.splice_body(start, end, items), self.tail.clone())
+        } else {
+            let body = self.body().expect("a body that is not empty has a root");
+            let rest: Vec<T> = self.tail.items().skip(end - body_len).cloned().collect();
+            let kept = (start > 0).then(|| body.slice(0, start));
+            let added =
+                Subtree::build(items.into_iter().chain(rest).collect::<Vec<_>>().into_iter());
+            Self::from_parts(Subtree::join_some(kept, added), Tail::default())
+        };
+    }
+
+    /// A splice inside the tail; what outgrows the tail moves into the body.
+    fn splice_tail(&self, start: usize, end: usize, items: Vec<T>) -> Self {
+        let before = self.tail.items().take(start).cloned();
+        let behind = self.tail.items().skip(end).cloned();
+        let all: Vec<T> = before.chain(items).chain(behind).collect();
+        if all.len() < leaf_size::<T>() {
+            Self::from_parts(self.body(), Tail::from_items(all))
+        } else {
+            let body = Subtree::join_some(self.body(), Subtree::build(all.into_iter()));
+            Self::from_parts(body, Tail::default())
+        }
+    }
+
+    fn splice_body(&self, start: usize, end: usize, items: Vec<T>) -> Option<Subtree<T>> {
+        let body = self.body()?;
+        if let Some(joined) = edit(&body.entry, start, end, &items, true) {
+            return Some(match joined {
+                Joined::One(entry) => Subtree { entry, height: body.height },
+                Joined::Two(a, b) => {
+                    Subtree { entry: Entry::inner(vec![a, b]), height: body.height + 1 }
+                }
+            });
+        }
+        let left = (start > 0).then(|| body.slice(0, start));
+        let right = (end < body.entry.count()).then(|| body.slice(end, body.entry.count()));
+        let middle = Subtree::build(items.into_iter());
+        Subtree::join_some(Subtree::join_some(left, middle), right)
+    }
+}
+
+/// Edits one leaf and the path to it. `None` where the edit reaches over several leaves or leaves
+/// one less than half full: cutting and joining handles those.
+fn edit<T: Item>(
+    entry: &Entry<T>,
+    start: usize,
+    end: usize,
+    items: &[T],
+    is_root: bool,
+) -> Option<Joined<T>> {
+    match &entry.link {
+        Link::Leaf(old) => {
+            let len = old.slice.len() - (end - start) + items.len();
+            let least = if is_root { 1 } else { leaf_min::<T>() };
+            if len < least || len > 2 * leaf_size::<T>() {
+                return None;
+            }
+            let mut all = Vec::with_capacity(len);
+            all.extend_from_slice(&old.slice[..start]);
+            all.extend_from_slice(items);
+            all.extend_from_slice(&old.slice[end..]);
+            Some(Joined::gather_items(all))
+        }
+        Link::Inner(children) => {
+            let mut at = 0;
+            for (number, child) in children.slice.iter().enumerate() {
+                let past = at + child.count();
+                if start >= at && end <= past {
+                    let edited = edit(child, start - at, end - at, items, false)?;
+                    let mut all = Vec::with_capacity(children.slice.len() + 1);
+                    all.extend_from_slice(&children.slice[..number]);
+                    edited.push_to(&mut all);
+                    all.extend_from_slice(&children.slice[number + 1..]);
+                    return Some(Joined::gather(all));
+                }
+                at = past;
+            }
+            None
+        }
+    }
+}
+
+/// `range` in numbers, cut to a sequence of `len` items.
+pub(crate) fn cut(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => len,
+    };
+    start.min(len)..end.min(len)
+}
