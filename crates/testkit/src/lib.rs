@@ -1,1 +1,17 @@
-//! Model.
+//! The plain list model of the contract, its conformance cases and a generator
+//! of random steps. For tests only.
+//!
+//! - [`model`]: the contract written down with plain lists, so that it can be
+//!   checked against the specification sentence by sentence. Start at
+//!   [`Model::apply`].
+//! - [`conformance`]: the cases of the workspace's `conformance/` folder.
+//! - [`generate`]: one generator of random steps for proptest, fuzzers and
+//!   seeded loops.
+//!
+//! Nothing here knows the real engine: the engine is tested against this.
+
+pub mod conformance;
+pub mod generate;
+pub mod model;
+
+pub use model::{Diff, Model, Outcome, Refusal, Role, Settings, Snapshot, Tool};

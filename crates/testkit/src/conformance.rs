@@ -1,0 +1,203 @@
+//! The conformance cases of the workspace's `conformance/` folder, typed.
+//! `conformance/README.md` says what a case is.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::model::Outcome;
+
+/// One case: it starts from a new conversation with its settings.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// What the case shows.
+    pub name: String,
+    /// The token counter.
+    pub counter: String,
+    /// The tools that the conversation is made with; an empty list if none.
+    pub tools: Value,
+    /// What is asked of the conversation, in turn.
+    pub steps: Vec<Step>,
+}
+
+/// One step and what must come of it.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// What is asked.
+    pub kind: Kind,
+    /// What must be answered.
+    pub expect: Expect,
+}
+
+/// What a step asks.
+#[derive(Debug, Clone)]
+pub enum Kind {
+    /// A request: `{"op": …}` or `{"ops": […]}`.
+    Request(Value),
+    /// A query.
+    Ask(Value),
+    /// The mark map.
+    MarkMap,
+}
+
+/// What a step must answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expect {
+    /// A request was accepted.
+    Outcome(ExpectedOutcome),
+    /// A query answered these log indices.
+    Indices(Vec<usize>),
+    /// This is the mark map.
+    MarkMap(Value),
+    /// The request or query was refused with this code, and nothing has changed.
+    Error(String),
+}
+
+/// What the cases say about an accepted request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpectedOutcome {
+    /// `version`
+    pub version: u64,
+    /// currentBatchIndex
+    pub batch: usize,
+    /// totalBatches
+    pub batches: usize,
+    /// totalMessages
+    pub log: usize,
+    /// The tokens of the view.
+    pub tokens: u64,
+    /// `changed`
+    pub changed: bool,
+    /// The indices that an empty query answers.
+    pub view: Vec<usize>,
+    /// `hidden`, sorted.
+    pub hidden: Vec<usize>,
+    /// `shown`, sorted.
+    pub shown: Vec<usize>,
+    /// `added`, sorted.
+    pub added: Vec<usize>,
+    /// The messages of the shared prefix.
+    pub shared_prefix: usize,
+}
+
+impl From<Outcome> for ExpectedOutcome {
+    fn from(outcome: Outcome) -> ExpectedOutcome {
+        ExpectedOutcome {
+            version: outcome.version,
+            batch: outcome.batch,
+            batches: outcome.batches,
+            log: outcome.log,
+            tokens: outcome.tokens,
+            changed: outcome.changed,
+            view: outcome.view,
+            hidden: outcome.hidden,
+            shown: outcome.shown,
+            added: outcome.added,
+            shared_prefix: outcome.shared_prefix_messages,
+        }
+    }
+}
+
+/// The folder that the cases are in.
+pub fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance")
+}
+
+/// The cases of `named.json`, one rule each.
+///
+/// # Panics
+/// If the file is missing or holds something else.
+pub fn named_cases() -> Vec<Case> {
+    let cases: Vec<Value> = serde_json::from_str(&read("named.json")).expect("a list of cases");
+    cases.iter().map(Case::read).collect()
+}
+
+/// The cases of `random.jsonl`.
+///
+/// # Panics
+/// If the file is missing or holds something else.
+pub fn random_cases() -> Vec<Case> {
+    let text = read("random.jsonl");
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| Case::read(&serde_json::from_str(line).expect("a case a line"))).collect()
+}
+
+/// All cases, the named ones first.
+///
+/// # Panics
+/// If a file is missing or holds something else.
+pub fn all_cases() -> Vec<Case> {
+    [named_cases(), random_cases()].concat()
+}
+
+fn read(file: &str) -> String {
+    let path = folder().join(file);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+impl Case {
+    fn read(json: &Value) -> Case {
+        let text = |field: &str| json[field].as_str().expect("a string").to_owned();
+        Case {
+            name: text("name"),
+            counter: text("counter"),
+            tools: json.get("tools").cloned().unwrap_or_else(|| json!([])),
+            steps: json["steps"].as_array().expect("steps").iter().map(Step::read).collect(),
+        }
+    }
+}
+
+impl Step {
+    fn read(json: &Value) -> Step {
+        let kind = if let Some(query) = json.get("ask") {
+            Kind::Ask(query.clone())
+        } else if json.get("markMap").is_some() {
+            Kind::MarkMap
+        } else {
+            let mut request = json.clone();
+            request.as_object_mut().expect("a step is an object").shift_remove("expect");
+            Kind::Request(request)
+        };
+        let expect = Expect::read(&kind, &json["expect"]);
+        Step { kind, expect }
+    }
+}
+
+impl Expect {
+    fn read(kind: &Kind, json: &Value) -> Expect {
+        if let Some(code) = json.get("error") {
+            return Expect::Error(code.as_str().expect("a code").to_owned());
+        }
+        match kind {
+            Kind::Request(_) => Expect::Outcome(ExpectedOutcome::read(json)),
+            Kind::Ask(_) => Expect::Indices(indices(&json["indices"])),
+            Kind::MarkMap => Expect::MarkMap(json.clone()),
+        }
+    }
+}
+
+impl ExpectedOutcome {
+    fn read(json: &Value) -> ExpectedOutcome {
+        let number = |field: &str| json[field].as_u64().unwrap_or_else(|| panic!("{field}"));
+        let count = |field: &str| usize::try_from(number(field)).expect("a small number");
+        ExpectedOutcome {
+            version: number("version"),
+            batch: count("batch"),
+            batches: count("batches"),
+            log: count("log"),
+            tokens: number("tokens"),
+            changed: json["changed"].as_bool().expect("changed"),
+            view: indices(&json["view"]),
+            hidden: indices(&json["hidden"]),
+            shown: indices(&json["shown"]),
+            added: indices(&json["added"]),
+            shared_prefix: count("sharedPrefix"),
+        }
+    }
+}
+
+fn indices(json: &Value) -> Vec<usize> {
+    let list = json.as_array().expect("a list of indices");
+    list.iter().map(|index| index.as_u64().expect("an index") as usize).collect()
+}

@@ -1,0 +1,144 @@
+//! One generator of random steps, driven by a stream of small numbers, so that
+//! proptest, fuzzers and seeded loops share it.
+//!
+//! It reads the model to pick mostly valid indices, positions, batches and
+//! versions, and spoils about a step in twelve. A stream of zeros leads to the
+//! simplest steps, so that shrinking the numbers simplifies the steps.
+
+mod choices;
+mod message;
+mod operation;
+mod query;
+mod spoiled;
+
+use serde_json::{Value, json};
+
+use crate::model::{Model, Settings, Tool};
+
+pub use self::choices::{Choices, numbers};
+
+/// Something to ask of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// A request: `{"op": …}` or `{"ops": […]}`.
+    Apply(Value),
+    /// A query.
+    Ask(Value),
+    /// The mark map.
+    MarkMap,
+    /// Setting other tools.
+    SetTools(Value),
+    /// The snapshot of a batch.
+    Snapshot(usize),
+    /// The difference between two versions.
+    Diff(u64, u64),
+}
+
+/// Settings to start a conversation with; zeros lead to the default ones.
+pub fn settings(choices: &mut Choices) -> Settings {
+    let mut settings = Settings::default();
+    if choices.chance(8) {
+        settings.tools = Tool::read_list(&proper_tools(choices)).expect("these tools are proper");
+    }
+    if choices.chance(4) {
+        settings.media_tokens = *choices.pick(&[0, 7, 85]);
+    }
+    if choices.chance(4) {
+        settings.heading = "Tools:".to_owned();
+    }
+    settings
+}
+
+/// The next step for a conversation that is in the state of the model.
+pub fn step(choices: &mut Choices, model: &Model) -> Step {
+    match choices.below(26) {
+        0..=14 => Step::Apply(single(choices, model)),
+        15..=17 => Step::Apply(list(choices, model)),
+        18..=21 => Step::Ask(query::query(choices, model)),
+        22 => Step::MarkMap,
+        23 => Step::SetTools(tools(choices)),
+        24 => {
+            let batches = model.batches() + usize::from(choices.chance(2));
+            Step::Snapshot(choices.below(batches))
+        }
+        _ => {
+            let versions = to_count(model.version()) + 1 + usize::from(choices.chance(2));
+            Step::Diff(choices.below(versions) as u64, choices.below(versions) as u64)
+        }
+    }
+}
+
+fn single(choices: &mut Choices, model: &Model) -> Value {
+    let operation = match choices.below(28) {
+        // REDO is seldom possible, so it is tried when it is.
+        10..=22 if model.can_redo() => {
+            let name = *choices.pick(&["REDO", "REDO", "UNDO"]);
+            described(choices, json!({"operation": name}))
+        }
+        0..=22 => operation::operation(choices, model, model.version()),
+        23..=25 => described(choices, json!({"operation": "UNDO"})),
+        _ => described(choices, json!({"operation": "REDO"})),
+    };
+    json!({"op": spoiled::perhaps(choices, model, operation)})
+}
+
+/// A list whose operations fit what the ones before them left.
+fn list(choices: &mut Choices, model: &Model) -> Value {
+    if choices.chance(1) {
+        let malformed = [json!({"ops": []}), json!({}), json!({"ops": {}}), json!({"op": null})];
+        return choices.pick(&malformed).clone();
+    }
+    let mut ahead = model.clone();
+    let mut operations = Vec::new();
+    for _ in 0..1 + choices.below(4) {
+        let operation = match choices.below(32) {
+            31 => json!({"operation": "UNDO"}),
+            _ => operation::operation(choices, &ahead, model.version()),
+        };
+        let operation = spoiled::perhaps(choices, &ahead, operation);
+        // A refusal here is a refusal of the whole list; what follows it is free.
+        let _ = ahead.apply(&json!({"op": operation}), 0);
+        operations.push(operation);
+    }
+    json!({"ops": operations})
+}
+
+/// Lists of tools, mostly proper; the empty list is among them.
+fn tools(choices: &mut Choices) -> Value {
+    if choices.chance(1) {
+        let malformed = [
+            json!(null),
+            json!("search"),
+            json!({"name": "search", "description": "find"}),
+            json!(["search"]),
+            json!([{"description": "nameless"}]),
+            json!([{"name": 7, "description": "numbered"}]),
+        ];
+        return choices.pick(&malformed).clone();
+    }
+    proper_tools(choices)
+}
+
+fn proper_tools(choices: &mut Choices) -> Value {
+    let known = [
+        json!({"name": "search", "description": "find pages"}),
+        json!({"name": "read", "description": "open a page", "input_schema": {"type": "object"}}),
+        json!({"name": "计算", "description": "算\"数\"\n两行"}),
+    ];
+    let count = [1, 2, 3, 1, 2, 0][choices.below(6)];
+    let first = choices.below(known.len());
+    Value::from_iter((0..count).map(|offset| known[(first + offset) % known.len()].clone()))
+}
+
+/// Sometimes with a description.
+fn described(choices: &mut Choices, mut operation: Value) -> Value {
+    if choices.chance(2) {
+        let descriptions = [json!("why"), json!("压缩 \"旧\" 消息"), json!(""), json!(null)];
+        operation["description"] = choices.pick(&descriptions).clone();
+    }
+    operation
+}
+
+fn to_count(number: u64) -> usize {
+    usize::try_from(number).expect("a model's numbers are small")
+}

@@ -1,0 +1,317 @@
+//! Operations of every kind in all three input forms, mostly ones that the model
+//! accepts.
+
+use serde_json::{Map, Value, json};
+
+use super::choices::Choices;
+use super::message::{message, messages, role, word};
+use super::{described, to_count};
+use crate::model::{Model, Role};
+
+const MARKS: [&str; 4] = ["pinned", "important", "草稿", "pinned"];
+
+/// Any operation but UNDO and REDO. `versions` is the newest version there is.
+pub(super) fn operation(choices: &mut Choices, model: &Model, versions: u64) -> Value {
+    let plain = match choices.below(40) {
+        0..=8 => json!({"operation": "APPEND", "messages": messages(choices, model)}),
+        9 | 10 => json!({
+            "operation": "INSERT",
+            "position": choices.below(model.view().len() + 1),
+            "messages": messages(choices, model),
+        }),
+        11 | 12 => replace(choices, model),
+        13 | 14 => json!({"operation": "DELETE", "indices": indices(choices, model)}),
+        15 | 16 => compress(choices, model),
+        17 | 18 => truncate(choices, model),
+        19 => filter(choices),
+        20 => clear(choices),
+        21..=23 => json!({"operation": "RESTORE", "indices": hidden_indices(choices, model)}),
+        24..=26 => fit(choices, model),
+        27 | 28 => batch_start(choices, model),
+        29 | 30 => batch_end(choices, model),
+        31..=33 => rollback(choices, model, versions),
+        34..=36 => {
+            let indices = indices(choices, model);
+            json!({"operation": "MARK", "indices": indices, "mark": choices.pick(&MARKS)})
+        }
+        _ => unmark(choices, model),
+    };
+    let plain = described(choices, plain);
+    if choices.chance(4) { in_an_older_form(choices, plain) } else { plain }
+}
+
+/// Log indices, mostly visible: some, a stretch of the view, or any in the log.
+fn indices(choices: &mut Choices, model: &Model) -> Vec<usize> {
+    let view = model.view();
+    let count = 1 + choices.below(4);
+    match choices.below(8) {
+        _ if view.is_empty() => vec![choices.below(model.log_len())],
+        0..=4 => (0..count).map(|_| *choices.pick(view)).collect(),
+        5 | 6 => {
+            let start = choices.below(view.len());
+            view[start..view.len().min(start + 2 * count)].to_vec()
+        }
+        _ => (0..count).map(|_| choices.below(model.log_len())).collect(),
+    }
+}
+
+/// Log indices, mostly hidden ones.
+fn hidden_indices(choices: &mut Choices, model: &Model) -> Vec<usize> {
+    let is_hidden = |index: &usize| !model.view().contains(index);
+    let hidden: Vec<usize> = (0..model.log_len()).filter(is_hidden).collect();
+    if hidden.is_empty() || choices.chance(3) {
+        return indices(choices, model);
+    }
+    let count = 1 + choices.below(8);
+    (0..count).map(|_| *choices.pick(&hidden)).collect()
+}
+
+/// A number around a list's length: few, all but few, or any.
+fn amount(choices: &mut Choices, length: usize) -> usize {
+    match choices.below(4) {
+        0 => choices.below(4),
+        1 | 2 => length.saturating_sub(choices.below(5)),
+        _ => choices.below(length + 3),
+    }
+}
+
+fn replace(choices: &mut Choices, model: &Model) -> Value {
+    if choices.chance(5) {
+        let data = match choices.below(2) {
+            0 => message(choices, model),
+            _ => json!(messages(choices, model)),
+        };
+        return json!({"operation": "replace", "indices": indices(choices, model), "data": data});
+    }
+    let index = choices.below(model.view().len());
+    json!({"operation": "REPLACE", "index": index, "message": message(choices, model)})
+}
+
+fn compress(choices: &mut Choices, model: &Model) -> Value {
+    let indices = match choices.below(6) {
+        5 => hidden_indices(choices, model),
+        _ => indices(choices, model),
+    };
+    let mut compress = json!({"operation": "COMPRESS", "indices": indices});
+    match choices.below(8) {
+        0..=4 => compress["summary"] = message(choices, model),
+        5 => compress["summary"] = json!(null),
+        _ => {}
+    }
+    compress
+}
+
+fn truncate(choices: &mut Choices, model: &Model) -> Value {
+    let scope_all = choices.chance(2);
+    let length = if scope_all { model.log_len() } else { model.view().len() };
+    let mut truncate = json!({"operation": "TRUNCATE"});
+    for _ in 0..1 + choices.below(2) + choices.below(2) {
+        match choices.below(6) {
+            0 => truncate["keepLast"] = json!(amount(choices, length)),
+            1 => truncate["keepFirst"] = json!(amount(choices, length)),
+            2 => truncate["removeFirst"] = json!(choices.below(4)),
+            3 => truncate["removeLast"] = json!(choices.below(4)),
+            4 => {
+                let start = choices.below(4);
+                let end = start + amount(choices, length);
+                truncate["range"] = json!({"start": start, "end": end});
+            }
+            _ => {
+                truncate["role"] = json!(role(choices));
+                if choices.chance(12) {
+                    truncate["keepOthers"] = json!(!choices.chance(2));
+                }
+            }
+        }
+    }
+    with_scope(choices, truncate, scope_all)
+}
+
+fn with_scope(choices: &mut Choices, mut operation: Value, scope_all: bool) -> Value {
+    if scope_all {
+        operation["scope"] = json!("all");
+    } else if choices.chance(1) {
+        operation["scope"] = choices.pick(&[json!("visible"), json!(null)]).clone();
+    }
+    operation
+}
+
+fn roles(choices: &mut Choices) -> Vec<&'static str> {
+    (0..1 + choices.below(4)).map(|_| role(choices)).collect()
+}
+
+fn words(choices: &mut Choices) -> Vec<&'static str> {
+    (0..1 + choices.below(3)).map(|_| word(choices)).collect()
+}
+
+fn filter(choices: &mut Choices) -> Value {
+    let mut filter = json!({"operation": "FILTER"});
+    let kind = choices.below(6);
+    if kind <= 1 || kind == 5 {
+        filter["roles"] = json!(roles(choices));
+    }
+    if kind == 2 || kind == 4 {
+        filter["contentContains"] = json!(words(choices));
+    }
+    if kind == 3 || kind >= 4 {
+        filter["contentExcludes"] = json!(words(choices));
+    }
+    let scope_all = choices.chance(4);
+    with_scope(choices, filter, scope_all)
+}
+
+fn clear(choices: &mut Choices) -> Value {
+    let mut clear = json!({"operation": "CLEAR"});
+    if choices.chance(8) {
+        let values = [json!(false), json!(true), json!(null)];
+        clear["keepSystemMessage"] = choices.pick(&values).clone();
+    }
+    let scope_all = choices.chance(4);
+    with_scope(choices, clear, scope_all)
+}
+
+/// Budgets around the present sum, around what must stay, and around 0.
+fn fit(choices: &mut Choices, model: &Model) -> Value {
+    let stays = |index: &usize| {
+        let pinned = model.marks().get("pinned").is_some_and(|pinned| pinned.contains(index));
+        pinned || model.role(*index) == Role::System
+    };
+    let must_stay: u64 = model
+        .view()
+        .iter()
+        .filter(|index| stays(index))
+        .map(|&index| model.entry_tokens(index))
+        .sum();
+    let sum = to_count(model.tokens());
+    let must_stay = to_count(must_stay);
+    let max_tokens = match choices.below(8) {
+        0 | 1 => sum.saturating_sub(choices.below(40)),
+        2 => sum + choices.below(10),
+        3..=5 => must_stay + choices.below(120.max(sum - must_stay)),
+        6 => must_stay.saturating_sub(choices.below(4)),
+        _ => choices.below(20),
+    };
+    let mut fit = json!({"operation": "FIT", "maxTokens": max_tokens});
+    if choices.chance(5) {
+        fit["keepSystem"] = choices.pick(&[json!(false), json!(true), json!(null)]).clone();
+    }
+    if choices.chance(5) {
+        fit["startOn"] = json!(role(choices));
+    }
+    fit
+}
+
+fn batch_start(choices: &mut Choices, model: &Model) -> Value {
+    let mut start = json!({"operation": "BATCH_START"});
+    if choices.chance(7) {
+        let boundary = match choices.below(3) {
+            0 => choices.below(model.log_len() + 1),
+            1 => model.log_len(),
+            _ => model.view().first().copied().unwrap_or(0) + choices.below(2),
+        };
+        start["boundary"] = json!(boundary);
+    }
+    start
+}
+
+/// Mostly a batch near the current one, so that the live path gets long enough.
+fn target_batch(choices: &mut Choices, model: &Model) -> usize {
+    match choices.below(8) {
+        0..=4 => model.batch().saturating_sub(choices.below(4)),
+        5 | 6 => choices.below(model.batches()),
+        _ => choices.below(model.batches() + 1),
+    }
+}
+
+fn batch_end(choices: &mut Choices, model: &Model) -> Value {
+    let mut end =
+        json!({"operation": "BATCH_END", "targetBatchIndex": target_batch(choices, model)});
+    match choices.below(8) {
+        0 | 1 => {}
+        2..=4 => end["carry"] = json!("all"),
+        5 => end["carry"] = choices.pick(&[json!("none"), json!(null)]).clone(),
+        _ => end["carry"] = json!(roles(choices)),
+    }
+    end
+}
+
+fn rollback(choices: &mut Choices, model: &Model, versions: u64) -> Value {
+    if choices.below(2) == 0 {
+        return json!({"operation": "ROLLBACK", "targetBatchIndex": target_batch(choices, model)});
+    }
+    let newest = to_count(versions);
+    let version = match choices.below(8) {
+        0..=4 => newest.saturating_sub(choices.below(6)),
+        _ => choices.below(newest + 2),
+    };
+    json!({"operation": "ROLLBACK", "targetVersion": version})
+}
+
+/// Mostly takes off marks that are set.
+fn unmark(choices: &mut Choices, model: &Model) -> Value {
+    let mark = *choices.pick(&MARKS);
+    let marked: Vec<usize> = model.marks().get(mark).into_iter().flatten().copied().collect();
+    let indices = match choices.below(4) {
+        _ if marked.is_empty() => indices(choices, model),
+        0 => marked,
+        1 | 2 => (0..1 + choices.below(5)).map(|_| *choices.pick(&marked)).collect(),
+        _ => indices(choices, model),
+    };
+    json!({"operation": "UNMARK", "indices": indices, "mark": mark})
+}
+
+/// The same operation in the node or the modification form, where there is one.
+fn in_an_older_form(choices: &mut Choices, plain: Value) -> Value {
+    let fields = plain.as_object().expect("an operation is an object");
+    let name = fields["operation"].as_str().expect("an operation has a name");
+    match name {
+        "APPEND" if choices.chance(8) => {
+            let insert = json!({"position": -1, "messages": fields["messages"]});
+            beside_description(fields, json!({"operation": "insert", "insert": insert}))
+        }
+        "APPEND" => {
+            let data = match fields["messages"].as_array().map(Vec::as_slice) {
+                Some([only]) => only.clone(),
+                _ => fields["messages"].clone(),
+            };
+            let insert = json!({"operation": "insert", "indices": [], "data": data});
+            beside_description(fields, insert)
+        }
+        "INSERT" | "REPLACE" | "TRUNCATE" | "FILTER" | "CLEAR" => node_form(choices, name, fields),
+        "DELETE" => lowered(fields, fields["indices"].clone()),
+        "COMPRESS" if !fields.contains_key("summary") => lowered(fields, fields["indices"].clone()),
+        "BATCH_START" if fields.contains_key("boundary") => {
+            lowered(fields, json!([fields["boundary"]]))
+        }
+        "BATCH_END" if !fields.contains_key("carry") => {
+            lowered(fields, json!([fields["targetBatchIndex"]]))
+        }
+        _ => plain,
+    }
+}
+
+fn node_form(choices: &mut Choices, name: &str, fields: &Map<String, Value>) -> Value {
+    let is_own = |(field, _): &(&String, &Value)| *field != "operation" && *field != "description";
+    let own: Map<String, Value> =
+        fields.iter().filter(is_own).map(|(field, value)| (field.clone(), value.clone())).collect();
+    let name = name.to_lowercase();
+    let body_may_be_missing = name == "clear" && own.is_empty();
+    let mut node = json!({"operation": name});
+    if !body_may_be_missing || choices.chance(8) {
+        node[&name] = Value::Object(own);
+    }
+    beside_description(fields, node)
+}
+
+/// The modification form, which has the operation's name in small letters.
+fn lowered(fields: &Map<String, Value>, indices: Value) -> Value {
+    let name = fields["operation"].as_str().expect("an operation has a name").to_lowercase();
+    beside_description(fields, json!({"operation": name, "indices": indices}))
+}
+
+fn beside_description(fields: &Map<String, Value>, mut operation: Value) -> Value {
+    if let Some(description) = fields.get("description") {
+        operation["description"] = description.clone();
+    }
+    operation
+}

@@ -1,0 +1,28 @@
+//! The mark map of the seeds, for export (section 7).
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::message::Entry;
+use super::role::Role;
+use super::state::State;
+
+/// `{originalIndices, typeIndices, batchBoundaries, boundaryToBatch, currentBatch}`.
+pub(super) fn mark_map(log: &[Arc<Entry>], state: &State) -> Value {
+    let mut type_indices = Map::new();
+    for role in Role::ALL {
+        let of_role = |index: &usize| log[*index].message.role == role;
+        let indices: Vec<usize> = (0..log.len()).filter(of_role).collect();
+        type_indices.insert(role.name().to_owned(), json!(indices));
+    }
+    let boundaries: Vec<usize> = state.path.iter().map(|batch| batch.boundary).collect();
+    let batches: Vec<usize> = (0..state.path.len()).collect();
+    json!({
+        "originalIndices": state.view(),
+        "typeIndices": type_indices,
+        "batchBoundaries": boundaries,
+        "boundaryToBatch": batches,
+        "currentBatch": state.batch_index(),
+    })
+}

@@ -1,0 +1,256 @@
+//! A message: what the contract requires of it, and what is read out of it once,
+//! when it enters the log: role, text, media, tool calls and results (section 3).
+
+use serde_json::{Map, Value};
+
+use super::refusal::Refusal;
+use super::role::Role;
+use super::settings::Settings;
+
+/// A message that passed its checks.
+#[derive(Debug, Clone)]
+pub(super) struct Message {
+    /// As it came, unknown fields and all.
+    pub(super) json: Value,
+    pub(super) role: Role,
+    pub(super) text: String,
+    pub(super) timestamp: Option<i64>,
+    /// How many image, audio and file parts it has, those in tool results too.
+    pub(super) media: u64,
+    /// The ids of its top-level `tool_use` parts.
+    pub(super) calls: Vec<String>,
+    /// The ids that its top-level `tool_result` parts answer.
+    pub(super) results: Vec<String>,
+}
+
+/// A message in the log.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) message: Message,
+    pub(super) timestamp: i64,
+    pub(super) tokens: u64,
+}
+
+impl Entry {
+    /// "Counting happens once, when a message enters the log"; a missing
+    /// timestamp is the time of arrival.
+    pub(super) fn arrive(message: Message, settings: &Settings, now: i64) -> Entry {
+        let text_tokens = (message.text.len() as u64).div_ceil(4);
+        let tokens = text_tokens + 3 + message.media * settings.media_tokens;
+        Entry { timestamp: message.timestamp.unwrap_or(now), tokens, message }
+    }
+}
+
+impl Message {
+    /// Checks a message. What makes it `invalid_message` comes before what makes
+    /// it `empty_content`.
+    pub(super) fn read(json: &Value) -> Result<Message, Refusal> {
+        let fields = json.as_object().ok_or_else(|| Refusal::message("it is not an object"))?;
+        let role = fields
+            .get("role")
+            .and_then(Value::as_str)
+            .and_then(Role::from_name)
+            .ok_or_else(|| Refusal::message("role is none of system, user, assistant, tool"))?;
+        let parts = match fields.get("content") {
+            Some(Value::String(text)) => vec![Part::Text(text.clone())],
+            Some(Value::Array(parts)) => Part::read_list(parts)?,
+            _ => return Err(Refusal::message("content is neither a string nor a list")),
+        };
+        optional(fields, "id", Value::is_string)?;
+        optional(fields, "name", Value::is_string)?;
+        let timestamp = optional(fields, "timestamp", Value::is_i64)?.and_then(Value::as_i64);
+
+        let empty = fields["content"] == "" || parts.is_empty();
+        if empty && role != Role::Tool {
+            return Err(Refusal::new("empty_content", "only a tool message may be empty"));
+        }
+        Ok(Message::of_parts(json.clone(), role, timestamp, &parts))
+    }
+
+    fn of_parts(json: Value, role: Role, timestamp: Option<i64>, parts: &[Part]) -> Message {
+        let mut calls = Vec::new();
+        let mut results = Vec::new();
+        for part in parts {
+            match part {
+                Part::ToolUse { id, .. } => calls.push(id.clone()),
+                Part::ToolResult { id, .. } => results.push(id.clone()),
+                _ => {}
+            }
+        }
+        let text = parts.iter().flat_map(Part::texts).collect::<Vec<_>>().join("\n");
+        let media = parts.iter().map(Part::media).sum();
+        Message { json, role, text, timestamp, media, calls, results }
+    }
+}
+
+/// A part of a content list, or the whole of a content string.
+#[derive(Debug)]
+enum Part {
+    Text(String),
+    ToolUse {
+        id: String,
+        /// The name, a space and the input as compact JSON.
+        text: String,
+    },
+    ToolResult {
+        id: String,
+        /// None if it has no content; a string is one text part.
+        content: Vec<Part>,
+    },
+    Media,
+    /// Thinking and unknown parts.
+    Silent,
+}
+
+impl Part {
+    fn read_list(parts: &[Value]) -> Result<Vec<Part>, Refusal> {
+        parts.iter().map(Part::read).collect()
+    }
+
+    fn read(json: &Value) -> Result<Part, Refusal> {
+        let fields = json.as_object().ok_or_else(|| Refusal::message("a part is no object"))?;
+        match required_text(fields, "type")?.as_str() {
+            "text" => Ok(Part::Text(required_text(fields, "text")?)),
+            "tool_use" => {
+                let name = required_text(fields, "name")?;
+                let input = fields
+                    .get("input")
+                    .ok_or_else(|| Refusal::message("a tool_use part has no input"))?;
+                let text = format!("{name} {input}");
+                Ok(Part::ToolUse { id: required_text(fields, "id")?, text })
+            }
+            "tool_result" => {
+                let id = required_text(fields, "tool_use_id")?;
+                optional(fields, "is_error", Value::is_boolean)?;
+                let content = match fields.get("content") {
+                    None | Some(Value::Null) => Vec::new(),
+                    Some(Value::String(text)) => vec![Part::Text(text.clone())],
+                    Some(Value::Array(parts)) => Part::read_list(parts)?,
+                    Some(_) => {
+                        return Err(Refusal::message("a tool_result's content is malformed"));
+                    }
+                };
+                Ok(Part::ToolResult { id, content })
+            }
+            "thinking" => {
+                required_text(fields, "text")?;
+                optional(fields, "signature", Value::is_string)?;
+                Ok(Part::Silent)
+            }
+            "image" | "audio" | "file" => Ok(Part::Media),
+            _ => Ok(Part::Silent),
+        }
+    }
+
+    /// Its texts, to be joined by a newline: none, one, or those of the parts of
+    /// a tool result.
+    fn texts(&self) -> Vec<&str> {
+        match self {
+            Part::Text(text) | Part::ToolUse { text, .. } => vec![text],
+            Part::ToolResult { content, .. } => content.iter().flat_map(Part::texts).collect(),
+            Part::Media | Part::Silent => Vec::new(),
+        }
+    }
+
+    fn media(&self) -> u64 {
+        match self {
+            Part::Media => 1,
+            Part::ToolResult { content, .. } => content.iter().map(Part::media).sum(),
+            Part::Text(_) | Part::ToolUse { .. } | Part::Silent => 0,
+        }
+    }
+}
+
+fn required_text(fields: &Map<String, Value>, name: &str) -> Result<String, Refusal> {
+    let text = fields.get(name).and_then(Value::as_str).map(str::to_owned);
+    text.ok_or_else(|| Refusal::message(format!("a part's {name} is not a string")))
+}
+
+/// An optional field; `null` means absent.
+fn optional<'a>(
+    fields: &'a Map<String, Value>,
+    name: &str,
+    is_right: fn(&Value) -> bool,
+) -> Result<Option<&'a Value>, Refusal> {
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) if is_right(value) => Ok(Some(value)),
+        Some(value) => Err(Refusal::message(format!("{name} is {value}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(json: Value) -> Result<Message, &'static str> {
+        Message::read(&json).map_err(|refusal| refusal.code)
+    }
+
+    #[test]
+    fn the_text_of_parts_is_joined_by_newlines_and_parts_without_text_leave_none() {
+        let message = read(json!({"role": "user", "content": [
+            {"type": "text", "text": "a"},
+            {"type": "thinking", "text": "hidden"},
+            {"type": "image"},
+            {"type": "tool_use", "id": "c", "name": "search", "input": {"q": "x", "n": 1}},
+            {"type": "tool_result", "tool_use_id": "c"},
+            {"type": "tool_result", "tool_use_id": "c", "content": [
+                {"type": "text", "text": "b"}, {"type": "file"}, {"type": "text", "text": "c"}]},
+            {"type": "hologram", "text": "unknown"},
+        ]}))
+        .unwrap();
+        assert_eq!(message.text, "a\nsearch {\"q\":\"x\",\"n\":1}\nb\nc");
+        assert_eq!(message.media, 2);
+        assert_eq!(message.calls, ["c"]);
+        assert_eq!(message.results, ["c", "c"]);
+    }
+
+    #[test]
+    fn a_missing_timestamp_is_the_time_of_arrival() {
+        let settings = Settings::default();
+        let given = read(json!({"role": "user", "content": "x", "timestamp": 5})).unwrap();
+        let missing = read(json!({"role": "user", "content": "x", "timestamp": null})).unwrap();
+        assert_eq!(Entry::arrive(given, &settings, 9).timestamp, 5);
+        assert_eq!(Entry::arrive(missing, &settings, 9).timestamp, 9);
+    }
+
+    #[test]
+    fn only_a_tool_message_may_be_empty() {
+        for content in [json!(""), json!([])] {
+            for role in ["system", "user", "assistant"] {
+                let refused = read(json!({"role": role, "content": content})).unwrap_err();
+                assert_eq!(refused, "empty_content");
+            }
+            assert!(read(json!({"role": "tool", "content": content})).is_ok());
+        }
+    }
+
+    #[test]
+    fn malformed_messages_are_invalid() {
+        for content in [
+            json!(null),
+            json!(3),
+            json!(["text"]),
+            json!([{}]),
+            json!([{"type": 1}]),
+            json!([{"type": "text"}]),
+            json!([{"type": "tool_use", "id": "a", "name": "n"}]),
+            json!([{"type": "tool_use", "name": "n", "input": {}}]),
+            json!([{"type": "tool_result", "content": "x"}]),
+            json!([{"type": "tool_result", "tool_use_id": "a", "content": 4}]),
+            json!([{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text"}]}]),
+            json!([{"type": "tool_result", "tool_use_id": "a", "is_error": "no"}]),
+            json!([{"type": "thinking"}]),
+        ] {
+            let refused = read(json!({"role": "user", "content": content})).unwrap_err();
+            assert_eq!(refused, "invalid_message", "{content}");
+        }
+        assert_eq!(read(json!("hello")).unwrap_err(), "invalid_message");
+        assert_eq!(read(json!({"content": "x"})).unwrap_err(), "invalid_message");
+        let text_time = json!({"role": "user", "content": "x", "timestamp": "noon"});
+        assert_eq!(read(text_time).unwrap_err(), "invalid_message");
+    }
+}

@@ -1,0 +1,290 @@
+//! The operations of section 4, but FIT. Each checks the conversation first:
+//! existence, then visibility, then pins.
+
+use std::collections::BTreeSet;
+
+use super::draft::Draft;
+use super::message::Message;
+use super::operation::{Carry, Filter, Scope, Truncate};
+use super::refusal::Refusal;
+use super::role::Role;
+use super::state::find_version;
+
+impl Draft<'_> {
+    pub(super) fn append(&mut self, messages: &[Message]) {
+        let added = self.log_messages(messages);
+        self.extend_view(&added);
+    }
+
+    pub(super) fn insert(&mut self, position: usize, messages: &[Message]) -> Result<(), Refusal> {
+        let mut view = self.state.view().to_vec();
+        if position > view.len() {
+            let message = format!("position {position} is past the view's end, {}", view.len());
+            return Err(Refusal::new("position_out_of_range", message));
+        }
+        let added = self.log_messages(messages);
+        view.splice(position..position, added);
+        self.open_batch(view);
+        Ok(())
+    }
+
+    pub(super) fn replace(&mut self, position: usize, message: &Message) -> Result<(), Refusal> {
+        let mut view = self.state.view().to_vec();
+        if position >= view.len() {
+            let message = format!("index {position} is past the view's end, {}", view.len());
+            return Err(Refusal::new("index_out_of_range", message));
+        }
+        self.require_unpinned(&[view[position]])?;
+        let added = self.log_messages(std::slice::from_ref(message));
+        view.splice(position..=position, added);
+        self.open_batch(view);
+        Ok(())
+    }
+
+    /// The modification form's replace: the messages take the place of the first
+    /// of `indices`, which must be visible, and the others are hidden.
+    pub(super) fn replace_entries(
+        &mut self,
+        indices: &[usize],
+        messages: &[Message],
+    ) -> Result<(), Refusal> {
+        self.require_logged(indices)?;
+        let first = indices[0];
+        if !self.state.is_visible(first) {
+            return Err(Refusal::new("not_visible", format!("entry {first} is hidden")));
+        }
+        self.require_unpinned(indices)?;
+        let added = self.log_messages(messages);
+        let view = self.view_with_one_replaced(indices, first, &added);
+        self.open_batch(view);
+        Ok(())
+    }
+
+    pub(super) fn delete(&mut self, indices: &[usize]) -> Result<(), Refusal> {
+        self.require_logged(indices)?;
+        self.require_unpinned(indices)?;
+        let view = self.state.view().iter().copied();
+        let view = view.filter(|index| !indices.contains(index)).collect();
+        self.open_batch(view);
+        Ok(())
+    }
+
+    pub(super) fn compress(
+        &mut self,
+        indices: &[usize],
+        summary: Option<&Message>,
+    ) -> Result<(), Refusal> {
+        let Some(summary) = summary else { return self.delete(indices) };
+        self.require_logged(indices)?;
+        let first_hidden = self.state.view().iter().copied().find(|index| indices.contains(index));
+        let Some(first_hidden) = first_hidden else {
+            let message = "none of the entries that the summary is to replace is visible";
+            return Err(Refusal::new("nothing_to_compress", message));
+        };
+        self.require_unpinned(indices)?;
+        let added = self.log_messages(std::slice::from_ref(summary));
+        let view = self.view_with_one_replaced(indices, first_hidden, &added);
+        self.open_batch(view);
+        Ok(())
+    }
+
+    pub(super) fn truncate(&mut self, truncate: &Truncate) -> Result<(), Refusal> {
+        if let Some(range) = truncate.range {
+            range.require_order()?;
+        }
+        let base = self.base_list(truncate.scope);
+        let has_role =
+            |index: &usize| truncate.role.is_none_or(|role| self.log[*index].message.role == role);
+        let of_role: Vec<usize> = base.iter().copied().filter(|index| has_role(index)).collect();
+
+        // The steps, in the order of the table's row.
+        let mut left = &of_role[..];
+        if let Some(count) = truncate.keep_first {
+            left = &left[..count.min(left.len())];
+        }
+        if let Some(count) = truncate.keep_last {
+            left = &left[left.len().saturating_sub(count)..];
+        }
+        if let Some(count) = truncate.remove_first {
+            left = &left[count.min(left.len())..];
+        }
+        if let Some(count) = truncate.remove_last {
+            left = &left[..left.len().saturating_sub(count)];
+        }
+        if let Some(range) = truncate.range {
+            left = range.of(left);
+        }
+
+        let is_chosen =
+            |index: &usize| left.contains(index) || (truncate.keep_others && !has_role(index));
+        let chosen = base.iter().copied().filter(is_chosen).collect();
+        let view = self.with_visible_pins(&base, &chosen);
+        self.open_batch(view);
+        Ok(())
+    }
+
+    pub(super) fn filter(&mut self, filter: &Filter) {
+        let base = self.base_list(filter.scope);
+        let is_chosen = |index: &usize| {
+            let message = &self.log[*index].message;
+            let contains = |word: &String| message.text.contains(word);
+            filter.roles.as_ref().is_none_or(|roles| roles.contains(&message.role))
+                && filter.content_contains.as_ref().is_none_or(|words| words.iter().any(contains))
+                && filter.content_excludes.as_ref().is_none_or(|words| !words.iter().any(contains))
+        };
+        let chosen = base.iter().copied().filter(is_chosen).collect();
+        let view = self.with_visible_pins(&base, &chosen);
+        self.open_batch(view);
+    }
+
+    pub(super) fn clear(&mut self, keep_system_message: bool, scope: Scope) {
+        let base = self.base_list(scope);
+        let is_chosen = |index: &usize| {
+            keep_system_message && self.is_system(*index) && !self.is_stale_description(*index)
+        };
+        let chosen = base.iter().copied().filter(is_chosen).collect();
+        let mut view = self.with_visible_pins(&base, &chosen);
+        view.extend(self.description_to_add_after_clear(&view));
+        self.open_batch(view);
+    }
+
+    pub(super) fn restore(&mut self, indices: &[usize]) -> Result<(), Refusal> {
+        self.require_logged(indices)?;
+        let mut view = self.state.view().to_vec();
+        let ascending: BTreeSet<usize> = indices.iter().copied().collect();
+        for index in ascending {
+            if view.contains(&index) {
+                continue;
+            }
+            let nearest_smaller = view.iter().copied().filter(|&other| other < index).max();
+            let place = match nearest_smaller {
+                Some(neighbour) => position_of(&view, neighbour) + 1,
+                None => 0,
+            };
+            view.insert(place, index);
+        }
+        self.open_batch(view);
+        Ok(())
+    }
+
+    pub(super) fn batch_start(&mut self, boundary: Option<usize>) -> Result<(), Refusal> {
+        let boundary = boundary.unwrap_or(0);
+        if boundary > self.log.len() {
+            let message = format!("boundary {boundary} is past the log's end, {}", self.log.len());
+            return Err(Refusal::new("index_out_of_range", message));
+        }
+        let base = self.state.view().to_vec();
+        let chosen = base.iter().copied().filter(|&index| index >= boundary).collect();
+        let view = self.with_visible_pins(&base, &chosen);
+        self.open_batch(view);
+        Ok(())
+    }
+
+    pub(super) fn batch_end(&mut self, target_batch: usize, carry: &Carry) -> Result<(), Refusal> {
+        let left_at_log_len = self.state.batch(target_batch)?.left_at_log_len;
+        // The current batch was not left, so nothing was added since.
+        let added_since = left_at_log_len.unwrap_or(self.log.len())..self.log.len();
+        let is_carried = |index: &usize| match carry {
+            Carry::None => false,
+            Carry::All => true,
+            Carry::Roles(roles) => roles.contains(&self.log[*index].message.role),
+        };
+        let carried: Vec<usize> =
+            added_since.filter(|&index| self.state.is_visible(index)).filter(is_carried).collect();
+        self.state.return_to_batch(target_batch)?;
+        self.extend_view(&carried);
+        Ok(())
+    }
+
+    /// The exact state at a version: its view, its live path and its marks. The
+    /// tools are a setting and stay.
+    pub(super) fn rollback_to_version(&mut self, target_version: u64) -> Result<(), Refusal> {
+        let target = &find_version(self.history, target_version)?.state;
+        self.state.path = target.path.clone();
+        self.state.marks = target.marks.clone();
+        Ok(())
+    }
+
+    pub(super) fn mark(&mut self, indices: &[usize], mark: &str) -> Result<(), Refusal> {
+        self.require_logged(indices)?;
+        self.state.marks.entry(mark.to_owned()).or_default().extend(indices);
+        Ok(())
+    }
+
+    pub(super) fn unmark(&mut self, indices: &[usize], mark: &str) -> Result<(), Refusal> {
+        self.require_logged(indices)?;
+        if let Some(marked) = self.state.marks.get_mut(mark) {
+            marked.retain(|index| !indices.contains(index));
+            if marked.is_empty() {
+                self.state.marks.remove(mark);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What several operations ask.
+impl Draft<'_> {
+    pub(super) fn is_system(&self, index: usize) -> bool {
+        self.log[index].message.role == Role::System
+    }
+
+    fn base_list(&self, scope: Scope) -> Vec<usize> {
+        match scope {
+            Scope::Visible => self.state.view().to_vec(),
+            Scope::All => (0..self.log.len()).collect(),
+        }
+    }
+
+    /// What was chosen, and the visible pinned entries that were not, in the
+    /// order of the base list.
+    pub(super) fn with_visible_pins(&self, base: &[usize], chosen: &BTreeSet<usize>) -> Vec<usize> {
+        let stays = |index: &usize| {
+            chosen.contains(index)
+                || (self.state.is_visible(*index) && self.state.is_pinned(*index))
+        };
+        base.iter().copied().filter(stays).collect()
+    }
+
+    /// The view without `indices`, `added` standing in the place of `replaced`.
+    fn view_with_one_replaced(
+        &self,
+        indices: &[usize],
+        replaced: usize,
+        added: &[usize],
+    ) -> Vec<usize> {
+        let mut view = Vec::new();
+        for &index in self.state.view() {
+            if index == replaced {
+                view.extend(added);
+            } else if !indices.contains(&index) {
+                view.push(index);
+            }
+        }
+        view
+    }
+
+    fn require_logged(&self, indices: &[usize]) -> Result<(), Refusal> {
+        match indices.iter().find(|&&index| index >= self.log.len()) {
+            Some(index) => {
+                let message = format!("index {index} is past the log's end, {}", self.log.len());
+                Err(Refusal::new("index_out_of_range", message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Naming a visible pinned entry is an error; a hidden one may be named.
+    fn require_unpinned(&self, indices: &[usize]) -> Result<(), Refusal> {
+        let is_protected =
+            |index: &&usize| self.state.is_visible(**index) && self.state.is_pinned(**index);
+        match indices.iter().find(is_protected) {
+            Some(index) => Err(Refusal::new("pinned", format!("entry {index} is pinned"))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn position_of(view: &[usize], index: usize) -> usize {
+    view.iter().position(|&other| other == index).expect("the entry was found in this view")
+}

@@ -1,0 +1,90 @@
+//! What an accepted request answers (section 7).
+
+use std::sync::Arc;
+
+use super::message::Entry;
+use super::state::State;
+use super::tool_exchange::torn;
+
+/// The answer to an accepted request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The version afterwards.
+    pub version: u64,
+    /// The batch that is current afterwards.
+    pub batch: usize,
+    /// The length of the live path.
+    pub batches: usize,
+    /// The length of the log.
+    pub log: usize,
+    /// The tokens of the view.
+    pub tokens: u64,
+    /// Whether the request made a version.
+    pub changed: bool,
+    /// The view afterwards.
+    pub view: Vec<usize>,
+    /// Entries that were visible before and are not now, sorted.
+    pub hidden: Vec<usize>,
+    /// Entries that are visible now and were not before, without the added ones, sorted.
+    pub shown: Vec<usize>,
+    /// New log entries, visible or not, sorted.
+    pub added: Vec<usize>,
+    /// How many entries at the front of the view are the same as before.
+    pub shared_prefix_messages: usize,
+    /// Their tokens.
+    pub shared_prefix_tokens: u64,
+    /// Visible entries with a call that the view tore from its results, sorted.
+    pub torn_calls: Vec<usize>,
+    /// Visible entries with a result that the view tore from its call, sorted.
+    pub torn_results: Vec<usize>,
+}
+
+/// What was before a request and what is now.
+pub(super) struct Comparison<'a> {
+    pub(super) log: &'a [Arc<Entry>],
+    pub(super) state: &'a State,
+    pub(super) version: u64,
+    pub(super) view_before: &'a [usize],
+    pub(super) log_len_before: usize,
+    pub(super) changed: bool,
+}
+
+impl Comparison<'_> {
+    pub(super) fn outcome(&self) -> Outcome {
+        let view = self.state.view();
+        let added: Vec<usize> = (self.log_len_before..self.log.len()).collect();
+        let hidden = without(self.view_before, view);
+        let shown = without(&without(view, self.view_before), &added);
+        let same = |(before, now): &(&usize, &usize)| before == now;
+        let shared_prefix = self.view_before.iter().zip(view).take_while(same).count();
+        let (torn_calls, torn_results) = torn(self.log, view);
+        Outcome {
+            version: self.version,
+            batch: self.state.batch_index(),
+            batches: self.state.path.len(),
+            log: self.log.len(),
+            tokens: self.tokens_of(view),
+            changed: self.changed,
+            view: view.to_vec(),
+            hidden,
+            shown,
+            added,
+            shared_prefix_messages: shared_prefix,
+            shared_prefix_tokens: self.tokens_of(&view[..shared_prefix]),
+            torn_calls,
+            torn_results,
+        }
+    }
+
+    fn tokens_of(&self, indices: &[usize]) -> u64 {
+        indices.iter().map(|&index| self.log[index].tokens).sum()
+    }
+}
+
+/// The entries of one list that are not in the other, sorted.
+pub(super) fn without(list: &[usize], other: &[usize]) -> Vec<usize> {
+    let mut left: Vec<usize> =
+        list.iter().copied().filter(|index| !other.contains(index)).collect();
+    left.sort_unstable();
+    left
+}

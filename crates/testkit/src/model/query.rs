@@ -1,0 +1,149 @@
+//! Queries (section 6): one question answers all.
+
+use serde_json::Value;
+
+use super::Model;
+use super::operation::{Range, Scope};
+use super::refusal::Refusal;
+use super::role::Role;
+use super::wire::Fields;
+
+/// A query whose shape was checked.
+pub(super) struct Query {
+    moment: Moment,
+    scope: Scope,
+    roles: Option<Vec<Role>>,
+    contains: Option<Vec<String>>,
+    excludes: Option<Vec<String>>,
+    mark: Option<String>,
+    from: Option<u64>,
+    to: Option<u64>,
+    portion: Portion,
+}
+
+/// Which view, marks and log are asked.
+enum Moment {
+    Now,
+    /// A batch as it was when it was left, with today's log and marks.
+    Batch(usize),
+    /// A version, with its view, its marks and the log as long as it was then.
+    Version(u64),
+}
+
+/// What is taken of what the filters left.
+enum Portion {
+    All,
+    Range(Range),
+    First(usize),
+    Last(usize),
+}
+
+const FIELDS: [&str; 13] = [
+    "scope",
+    "role",
+    "roles",
+    "contains",
+    "excludes",
+    "mark",
+    "from",
+    "to",
+    "range",
+    "first",
+    "last",
+    "batchIndex",
+    "version",
+];
+
+impl Query {
+    pub(super) fn read(json: &Value) -> Result<Query, Refusal> {
+        let fields = Fields::of(json)?;
+        fields.only(&FIELDS)?;
+        at_most_one(&fields, &["role", "roles"])?;
+        at_most_one(&fields, &["range", "first", "last"])?;
+        at_most_one(&fields, &["batchIndex", "version"])?;
+        Ok(Query {
+            moment: match (fields.count("batchIndex")?, fields.number("version")?) {
+                (Some(batch), _) => Moment::Batch(batch),
+                (None, Some(version)) => Moment::Version(version),
+                (None, None) => Moment::Now,
+            },
+            scope: fields.scope()?,
+            roles: match fields.role("role")? {
+                Some(role) => Some(vec![role]),
+                None => fields.roles("roles")?,
+            },
+            contains: fields.one_or_more_labels("contains")?,
+            excludes: fields.one_or_more_labels("excludes")?,
+            mark: fields.label("mark")?,
+            from: fields.number("from")?,
+            to: fields.number("to")?,
+            portion: match (fields.count("first")?, fields.count("last")?) {
+                (Some(count), _) => Portion::First(count),
+                (None, Some(count)) => Portion::Last(count),
+                (None, None) => match fields.range("range")? {
+                    Some(range) => {
+                        range.require_order()?;
+                        Portion::Range(range)
+                    }
+                    None => Portion::All,
+                },
+            },
+        })
+    }
+
+    /// Every entry's index and, when visible, its position.
+    pub(super) fn answer(&self, model: &Model) -> Result<Vec<(usize, Option<usize>)>, Refusal> {
+        let now = model.state();
+        let (view, marks, log_len) = match self.moment {
+            Moment::Now => (now.view(), &now.marks, model.log_len()),
+            Moment::Batch(batch) => (&now.batch(batch)?.view[..], &now.marks, model.log_len()),
+            Moment::Version(version) => {
+                let then = model.version_record(version)?;
+                (then.state.view(), &then.state.marks, then.log_len)
+            }
+        };
+        let is_marked = |index: usize| {
+            let set = |mark: &String| marks.get(mark).is_some_and(|set| set.contains(&index));
+            self.mark.as_ref().is_none_or(set)
+        };
+        let asked: Vec<usize> = match self.scope {
+            Scope::Visible => view.to_vec(),
+            Scope::All => (0..log_len).collect(),
+        };
+        let left: Vec<usize> = asked
+            .into_iter()
+            .filter(|&index| is_marked(index) && self.matches(model, index))
+            .collect();
+        let position = |index| view.iter().position(|&visible| visible == index);
+        Ok(self.portion.of(&left).iter().map(|&index| (index, position(index))).collect())
+    }
+
+    fn matches(&self, model: &Model, index: usize) -> bool {
+        let contains = |word: &String| model.text(index).contains(word);
+        let timestamp = i128::from(model.timestamp(index));
+        self.roles.as_ref().is_none_or(|roles| roles.contains(&model.role(index)))
+            && self.contains.as_ref().is_none_or(|words| words.iter().any(contains))
+            && self.excludes.as_ref().is_none_or(|words| !words.iter().any(contains))
+            && self.from.is_none_or(|from| i128::from(from) <= timestamp)
+            && self.to.is_none_or(|to| timestamp < i128::from(to))
+    }
+}
+
+impl Portion {
+    fn of<'a>(&self, list: &'a [usize]) -> &'a [usize] {
+        match *self {
+            Portion::All => list,
+            Portion::Range(range) => range.of(list),
+            Portion::First(count) => &list[..count.min(list.len())],
+            Portion::Last(count) => &list[list.len().saturating_sub(count)..],
+        }
+    }
+}
+
+fn at_most_one(fields: &Fields, names: &[&str]) -> Result<(), Refusal> {
+    let given = names.iter().filter(|name| fields.get(name).is_some()).count();
+    if given > 1 {
+        return Err(Refusal::operation(format!("only one of {} may be given", names.join(", "))));
+    }
+    Ok(())
+}

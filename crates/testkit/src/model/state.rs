@@ -1,0 +1,99 @@
+//! What a version remembers: the live path with its views, the marks, the tools.
+//! The current batch is the last of the path; its view is the view.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::refusal::Refusal;
+use super::settings::Tool;
+
+/// The state at a version, and how long the log was then.
+pub(super) struct Version {
+    pub(super) state: State,
+    pub(super) log_len: usize,
+}
+
+/// The state of a conversation, without its log.
+#[derive(Clone)]
+pub(super) struct State {
+    /// The batches from 0 to the current one; never empty.
+    pub(super) path: Vec<Arc<Batch>>,
+    /// The marked log indices of every mark in use.
+    pub(super) marks: BTreeMap<String, BTreeSet<usize>>,
+    pub(super) tools: Vec<Tool>,
+}
+
+/// A stage of the view.
+#[derive(Clone)]
+pub(super) struct Batch {
+    /// As it was when the batch was left; the current batch: now.
+    pub(super) view: Vec<usize>,
+    /// The smallest index in its view when it was opened; the log's length then,
+    /// if it was empty; 0 for batch 0.
+    pub(super) boundary: usize,
+    pub(super) opened_at: i64,
+    /// As the user gave it with the operation that opened the batch.
+    pub(super) description: Option<String>,
+    /// How long the log was when the batch was left. None for the current batch.
+    pub(super) left_at_log_len: Option<usize>,
+}
+
+impl State {
+    pub(super) fn new(view: Vec<usize>, tools: Vec<Tool>, now: i64) -> State {
+        let batch_0 =
+            Batch { view, boundary: 0, opened_at: now, description: None, left_at_log_len: None };
+        State { path: vec![Arc::new(batch_0)], marks: BTreeMap::new(), tools }
+    }
+
+    pub(super) fn batch_index(&self) -> usize {
+        self.path.len() - 1
+    }
+
+    pub(super) fn view(&self) -> &[usize] {
+        &self.path.last().expect("batch 0 always exists").view
+    }
+
+    /// A batch of the live path.
+    pub(super) fn batch(&self, index: usize) -> Result<&Batch, Refusal> {
+        self.path.get(index).map(Arc::as_ref).ok_or_else(|| {
+            let message = format!("batch {index} is not among 0 to {}", self.batch_index());
+            Refusal::new("batch_not_found", message)
+        })
+    }
+
+    pub(super) fn current_mut(&mut self) -> &mut Batch {
+        Arc::make_mut(self.path.last_mut().expect("batch 0 always exists"))
+    }
+
+    /// Leaves the current batch and makes the next one current.
+    pub(super) fn open_batch(&mut self, next: Batch, left_at_log_len: usize) {
+        self.current_mut().left_at_log_len = Some(left_at_log_len);
+        self.path.push(Arc::new(next));
+    }
+
+    /// Makes a batch of the live path current again, with the view it had when it
+    /// was left, and takes the batches above it off the path.
+    pub(super) fn return_to_batch(&mut self, index: usize) -> Result<(), Refusal> {
+        self.batch(index)?;
+        self.path.truncate(index + 1);
+        self.current_mut().left_at_log_len = None;
+        Ok(())
+    }
+
+    pub(super) fn is_visible(&self, index: usize) -> bool {
+        self.view().contains(&index)
+    }
+
+    pub(super) fn is_pinned(&self, index: usize) -> bool {
+        self.marks.get("pinned").is_some_and(|pinned| pinned.contains(&index))
+    }
+}
+
+/// The record of a version.
+pub(super) fn find_version(history: &[Arc<Version>], version: u64) -> Result<&Version, Refusal> {
+    let found = usize::try_from(version).ok().and_then(|version| history.get(version));
+    found.map(Arc::as_ref).ok_or_else(|| {
+        let message = format!("version {version} is not among 0 to {}", history.len() - 1);
+        Refusal::new("version_not_found", message)
+    })
+}

@@ -1,0 +1,65 @@
+//! The model answers every conformance case, field by field.
+
+use testkit::conformance::{Case, Expect, ExpectedOutcome, Kind, all_cases};
+use testkit::{Model, Refusal, Settings, Tool};
+
+/// Answers a step the way the cases write it down.
+fn answer(model: &mut Model, kind: &Kind) -> Expect {
+    let answer = match kind {
+        Kind::Request(request) => model
+            .apply(request, 5_000)
+            .map(|outcome| Expect::Outcome(ExpectedOutcome::from(outcome))),
+        Kind::Ask(query) => model.ask(query).map(Expect::Indices),
+        Kind::MarkMap => Ok(Expect::MarkMap(model.mark_map())),
+    };
+    answer.unwrap_or_else(|Refusal { code, .. }| Expect::Error(code.to_owned()))
+}
+
+/// Other counters than `approx` are not the model's: their tokens are not compared.
+fn without_tokens(expect: Expect) -> Expect {
+    match expect {
+        Expect::Outcome(outcome) => Expect::Outcome(ExpectedOutcome { tokens: 0, ..outcome }),
+        other => other,
+    }
+}
+
+fn failures(case: &Case) -> Vec<String> {
+    let tools = Tool::read_list(&case.tools).expect("the tools of a case");
+    let mut model = Model::new(Settings { tools, ..Settings::default() }, 5_000);
+    let mut failures = Vec::new();
+    for (number, step) in case.steps.iter().enumerate() {
+        let (version, log_len) = (model.version(), model.log_len());
+        let mut answer = answer(&mut model, &step.kind);
+        let mut expect = step.expect.clone();
+        if case.counter != "approx" {
+            answer = without_tokens(answer);
+            expect = without_tokens(expect);
+        }
+        if answer != expect {
+            failures.push(format!(
+                "{}, step {number}: {:?}\n  expected {expect:?}\n  answered {answer:?}",
+                case.name, step.kind
+            ));
+        }
+        let refused = matches!(answer, Expect::Error(_));
+        if refused && (model.version(), model.log_len()) != (version, log_len) {
+            failures.push(format!("{}, step {number}: refused, yet it changed", case.name));
+        }
+    }
+    failures
+}
+
+#[test]
+fn every_conformance_case_is_answered() {
+    let cases = all_cases();
+    let failures: Vec<String> = cases.iter().flat_map(failures).collect();
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+    let steps: usize = cases.iter().map(|case| case.steps.len()).sum();
+    assert!(cases.len() >= 367 && steps >= 6_662, "{} cases, {steps} steps", cases.len());
+}
+
+#[test]
+fn every_conformance_case_counts_by_approx_so_all_tokens_are_compared() {
+    let others = all_cases().iter().filter(|case| case.counter != "approx").count();
+    assert_eq!(others, 0);
+}
