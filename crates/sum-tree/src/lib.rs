@@ -79,7 +79,7 @@ pub use check::Fault;
 pub use difference::{Block, Difference};
 pub use iter::{Iter, Run, Runs};
 pub use retain::Keep;
-pub use seek::Found;
+pub use seek::{Found, Seen};
 pub use tree::SumTree;
 
 /// What a [`SumTree`] holds.
@@ -124,5 +124,19 @@ impl<T: Item> Dimension<T> for Count {
 
     fn of_item(&self, _: &T) -> u64 {
         1
+    }
+}
+
+/// The summary for items of which only the number matters: a tree of them is a persistent list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Length(pub usize);
+
+impl Summary for Length {
+    fn add(&mut self, later: &Self) {
+        self.0 += later.0;
+    }
+
+    fn count(&self) -> usize {
+        self.0
     }
 }

@@ -1,6 +1,6 @@
 //! Reading by any dimension: seek, measure, find, and a walk that leaves out what cannot matter.
 
-use std::ops::RangeBounds;
+use std::ops::{Range, RangeBounds};
 
 use crate::node::Link;
 use crate::tree::cut;
@@ -13,6 +13,15 @@ pub struct Found {
     pub position: usize,
     /// How much of the dimension stands before that item.
     pub before: u64,
+}
+
+/// What [`SumTree::visit`] came to.
+#[derive(Debug)]
+pub enum Seen<'a, T: Item> {
+    /// A node, by what is below it.
+    Node(&'a T::Summary),
+    /// An item.
+    Item(&'a T),
 }
 
 impl<T: Item> SumTree<T> {
@@ -100,35 +109,39 @@ impl<T: Item> SumTree<T> {
         if range == (0..self.len()) {
             return self.summary().clone();
         }
-        let mut sum = std::cell::RefCell::new(T::Summary::default());
-        self.visit(
-            range,
-            |_, summary| {
-                sum.borrow_mut().add(summary);
+        let mut sum = T::Summary::default();
+        self.visit(range, |_, seen| match seen {
+            Seen::Node(summary) => {
+                sum.add(summary);
                 false
-            },
-            |_, item| item.add_to(&mut sum.borrow_mut()),
-        );
-        std::mem::take(sum.get_mut())
+            }
+            Seen::Item(item) => {
+                item.add_to(&mut sum);
+                true
+            }
+        });
+        sum
     }
 
-    /// Walks over the items of `range`. A node whose items all lie in the range is offered first,
-    /// with the position of its first item; `enter` says whether to go into it. Items of nodes that
-    /// were entered, or that lie only partly in the range, or in the tail, come to `item`.
+    /// Walks over the items of `range`, with their positions. A node whose items all lie in the
+    /// range is offered first, with the position of its first item: `visitor` answers whether to go
+    /// into it. Items of nodes that were entered, or that lie only partly in the range, or in the
+    /// tail, come by themselves: `visitor` answers whether to go on at all.
     pub fn visit<'a>(
         &'a self,
         range: impl RangeBounds<usize>,
-        mut enter: impl FnMut(usize, &'a T::Summary) -> bool,
-        mut item: impl FnMut(usize, &'a T),
+        mut visitor: impl FnMut(usize, Seen<'a, T>) -> bool,
     ) {
         let range = cut(range, self.len());
-        if let Some(root) = self.root() {
-            walk(root, 0, range.start, range.end, &mut enter, &mut item);
+        if let Some(root) = self.root()
+            && !walk(root, 0, &range, &mut visitor)
+        {
+            return;
         }
         let body = self.body_len();
-        for (number, one) in self.tail().items().enumerate() {
-            if range.contains(&(body + number)) {
-                item(body + number, one);
+        for (number, item) in self.tail().items().enumerate() {
+            if range.contains(&(body + number)) && !visitor(body + number, Seen::Item(item)) {
+                return;
             }
         }
     }
@@ -168,33 +181,30 @@ fn step<'a, T: Item + 'a>(
     false
 }
 
+/// Whether to go on.
 fn walk<'a, T: Item>(
     link: &'a Link<T>,
     at: usize,
-    start: usize,
-    end: usize,
-    enter: &mut impl FnMut(usize, &'a T::Summary) -> bool,
-    item: &mut impl FnMut(usize, &'a T),
-) {
+    range: &Range<usize>,
+    visitor: &mut impl FnMut(usize, Seen<'a, T>) -> bool,
+) -> bool {
     match link {
         Link::Leaf(items) => {
-            let to = end.saturating_sub(at).min(items.slice.len());
-            let from = start.saturating_sub(at).min(to);
-            for (number, one) in items.slice[from..to].iter().enumerate() {
-                item(at + from + number, one);
-            }
+            let to = range.end.saturating_sub(at).min(items.slice.len());
+            let from = range.start.saturating_sub(at).min(to);
+            let mut items = items.slice[from..to].iter().enumerate();
+            items.all(|(number, item)| visitor(at + from + number, Seen::Item(item)))
         }
         Link::Inner(children) => {
             let mut at = at;
-            for child in &children.slice {
-                let past = at + child.count();
-                let whole = start <= at && past <= end;
-                let overlaps = at < end && start < past;
-                if overlaps && (!whole || enter(at, &child.summary)) {
-                    walk(&child.link, at, start, end, enter, item);
-                }
-                at = past;
-            }
+            children.slice.iter().all(|child| {
+                let start = at;
+                at += child.count();
+                let whole = range.start <= start && at <= range.end;
+                let overlaps = start < range.end && range.start < at;
+                let enters = overlaps && (!whole || visitor(start, Seen::Node(&child.summary)));
+                !enters || walk(&child.link, start, range, visitor)
+            })
         }
     }
 }

@@ -1,0 +1,437 @@
+//! A conversation: one log, one current view, one history of versions. Start here: [`Conversation::apply`].
+
+use std::sync::Arc;
+
+use crate::counter::Counter;
+use crate::draft::Draft;
+use crate::history::{History, Record, StepRecord};
+use crate::live_path::{LivePath, Opening};
+use crate::message_log::Meter;
+use crate::operation::{Append, Operation, OperationKind, Request, Step};
+use crate::state::State;
+use crate::tools::{DEFAULT_HEADING, ToolSet};
+use crate::{
+    BatchIndex, Error, LogIndex, Marks, Message, MessageLog, Outcome, Stats, Timestamp, Tool,
+    Version, View,
+};
+
+/// How a conversation is set up.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What counts tokens.
+    pub counter: Arc<dyn Counter>,
+    /// What an image, audio or file part counts for.
+    pub media_tokens: u64,
+    /// The tools that the model may call; their description is in the log from the start.
+    pub tools: Vec<Tool>,
+    /// The heading of the tool description.
+    pub heading: String,
+}
+
+impl Settings {
+    /// The usual settings with this counter: 1,000 tokens for each image, audio or file, no tools.
+    pub fn counting_with(counter: impl Counter + 'static) -> Settings {
+        Settings {
+            counter: Arc::new(counter),
+            media_tokens: 1_000,
+            tools: Vec::new(),
+            heading: DEFAULT_HEADING.to_owned(),
+        }
+    }
+}
+
+/// A conversation at one version: an immutable value. Cloning one costs O(1).
+///
+/// [`apply`](Self::apply) returns the next value and leaves this one as it is, so a request is
+/// atomic by construction and any value can be kept, compared or gone on from.
+///
+/// ```
+/// use recto_core::{Append, Approx, Conversation, Message, Rollback, Settings, Truncate, Version};
+///
+/// let start = Conversation::new(Settings::counting_with(Approx), 0)?;
+/// let messages = ["one", "two", "three"].map(Message::user).to_vec();
+/// let (full, _) = start.apply(Append { messages }, 1)?;
+///
+/// let (cut, outcome) = full.apply(Truncate { keep_last: Some(1), ..Default::default() }, 2)?;
+/// assert_eq!(cut.view().len(), 1);
+/// assert_eq!(outcome.hidden().len(), 2);       // hidden, not lost
+///
+/// let (back, _) = cut.apply(Rollback::ToVersion(Version(1)), 3)?;
+/// assert_eq!(back.view().len(), 3);
+/// assert_eq!(back.at(Version(2))?.view().len(), 1); // every version stays readable
+/// # Ok::<(), recto_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Conversation {
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) heading: Arc<str>,
+    pub(crate) log: MessageLog,
+    pub(crate) history: History,
+}
+
+impl Conversation {
+    /// A new conversation at version 0. Tools, if it has any, are described in its log.
+    pub fn new(settings: Settings, now: Timestamp) -> Result<Conversation, Error> {
+        let Settings { counter, media_tokens, tools, heading } = settings;
+        let meter = Meter { counter, media_tokens };
+        let tools = ToolSet::new(tools, &heading)?.map(Arc::new);
+        let mut log = MessageLog::default();
+        let mut view = View::default();
+        if let Some(tools) = &tools {
+            for entry in log.append(&[tools.description()], now, &meter)? {
+                view.push(entry);
+            }
+        }
+        let state = State { view, path: LivePath::new(now), marks: Marks::default(), tools };
+        let record = Record {
+            state,
+            log_len: log.len() as u32,
+            undo: None,
+            redo: None,
+            timestamp: now,
+            kind: OperationKind::Create,
+            description: Some("the conversation was created".into()),
+            steps: None,
+        };
+        let history = History::new(record);
+        Ok(Conversation { meter: Arc::new(meter), heading: heading.into(), log, history })
+    }
+
+    /// Performs a request and returns the conversation after it. This value stays as it is; if the
+    /// request is refused there is no other.
+    pub fn apply(
+        &self,
+        request: impl Into<Request>,
+        now: Timestamp,
+    ) -> Result<(Conversation, Outcome), Error> {
+        let request = request.into();
+        request.check()?;
+        if let [step] = &*request.steps {
+            match step.operation {
+                Operation::Undo(_) => return self.undo(step, now),
+                Operation::Redo(_) => return self.redo(step, now),
+                _ => {}
+            }
+        }
+        self.perform(&request, now)
+    }
+
+    fn perform(&self, request: &Request, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
+        let mut draft = self.draft(now);
+        let mut records = Vec::new();
+        for step in &request.steps {
+            draft.description = step_description(step);
+            draft.log_len_before = draft.log.len();
+            draft.is_idle = false;
+            step.operation.perform(&mut draft)?;
+            if request.steps.len() > 1 {
+                records.push(StepRecord {
+                    kind: step.operation.kind(),
+                    description: draft.description.clone(),
+                    view: draft.state.view.clone(),
+                });
+            }
+        }
+        if draft.is_idle && request.steps.len() == 1 {
+            return Ok((self.clone(), self.outcome_of(self, false)));
+        }
+        let (kind, description) = describe_request(request, &draft.description);
+        let steps = (!records.is_empty()).then(|| records.into());
+        let Draft { log, state, .. } = draft;
+        self.commit(log, |undo, log_len| Record {
+            state,
+            log_len,
+            undo: Some(undo),
+            redo: None,
+            timestamp: now,
+            kind,
+            description,
+            steps,
+        })
+    }
+
+    fn draft(&self, now: Timestamp) -> Draft<'_> {
+        Draft {
+            meter: &self.meter,
+            history: &self.history,
+            log: self.log.clone(),
+            state: self.state().clone(),
+            now,
+            log_len_before: self.log.len(),
+            description: Arc::from(""),
+            is_idle: false,
+        }
+    }
+
+    /// The next value: this log, and a version more.
+    fn commit(
+        &self,
+        log: MessageLog,
+        record: impl FnOnce(Version, u32) -> Record,
+    ) -> Result<(Conversation, Outcome), Error> {
+        let mut history = self.history.clone();
+        history.push(record(self.version(), log.len() as u32))?;
+        let next =
+            Conversation { meter: self.meter.clone(), heading: self.heading.clone(), log, history };
+        let outcome = next.outcome_of(self, true);
+        Ok((next, outcome))
+    }
+
+    fn outcome_of(&self, before: &Conversation, changed: bool) -> Outcome {
+        Outcome {
+            version: self.version(),
+            changed,
+            stats: self.stats(),
+            before: before.view().clone(),
+            after: self.view().clone(),
+            log_before: before.log.len(),
+            log: self.log.clone(),
+        }
+    }
+
+    fn undo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
+        let here = self.version();
+        let target = self.history.current().undo.ok_or(Error::NothingToUndo)?;
+        let to = self.history.record(target)?;
+        self.travel(to, to.undo, Some(here), step, now)
+    }
+
+    fn redo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
+        let target = self.history.current().redo.ok_or(Error::NothingToRedo)?;
+        let to = self.history.record(target)?;
+        self.travel(to, to.undo, to.redo, step, now)
+    }
+
+    fn travel(
+        &self,
+        to: &Record,
+        undo: Option<Version>,
+        redo: Option<Version>,
+        step: &Step,
+        now: Timestamp,
+    ) -> Result<(Conversation, Outcome), Error> {
+        self.commit(self.log.clone(), |_, log_len| Record {
+            state: to.state.clone(),
+            log_len,
+            undo,
+            redo,
+            timestamp: now,
+            kind: step.operation.kind(),
+            description: Some(step_description(step)),
+            steps: None,
+        })
+    }
+
+    /// Sets other tools: a request of its own. Their description takes the place of a visible one
+    /// that has become stale (in a new batch), or is appended.
+    pub fn set_tools(
+        &self,
+        tools: Vec<Tool>,
+        now: Timestamp,
+    ) -> Result<(Conversation, Outcome), Error> {
+        let tools = ToolSet::new(tools, &self.heading)?.map(Arc::new);
+        let mut draft = self.draft(now);
+        draft.description = Arc::from("SET_TOOLS");
+        draft.state.tools = tools.clone();
+        if let Some(tools) = tools
+            && !tools.is_shown_in(&draft.state.view, &draft.log)
+        {
+            let may_go = |index| !draft.state.marks.is_pinned(index);
+            let stale = tools.first_stale_in(&draft.state.view, &draft.log, may_go);
+            let entry = draft.add_one_to_log(tools.description())?;
+            let mut view = draft.state.view.clone();
+            match stale.and_then(|index| view.position_of(index)) {
+                Some(at) => {
+                    view.0.splice(at.0..=at.0, [entry]);
+                    draft.open_batch(view);
+                }
+                None => draft.state.view.push(entry),
+            }
+        }
+        let description = Some(draft.description.clone());
+        let Draft { log, state, .. } = draft;
+        self.commit(log, |undo, log_len| Record {
+            state,
+            log_len,
+            undo: Some(undo),
+            redo: None,
+            timestamp: now,
+            kind: OperationKind::SetTools,
+            description,
+            steps: None,
+        })
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        &self.history.current().state
+    }
+
+    /// How many requests were accepted so far.
+    pub fn version(&self) -> Version {
+        self.history.current_version()
+    }
+
+    /// What the model reads.
+    pub fn view(&self) -> &View {
+        &self.state().view
+    }
+
+    /// The messages that the model reads, in order.
+    pub fn messages(&self) -> impl DoubleEndedIterator<Item = &Message> {
+        self.view().iter().map(|index| self.log.message(index))
+    }
+
+    /// Every message ever added.
+    pub fn log(&self) -> &MessageLog {
+        &self.log
+    }
+
+    /// The labels on log entries.
+    pub fn marks(&self) -> &Marks {
+        &self.state().marks
+    }
+
+    /// The tools, if there are any.
+    pub fn tools(&self) -> Option<&ToolSet> {
+        self.state().tools.as_deref()
+    }
+
+    /// What counts tokens.
+    pub fn counter(&self) -> &Arc<dyn Counter> {
+        &self.meter.counter
+    }
+
+    /// The figures.
+    pub fn stats(&self) -> Stats {
+        let state = self.state();
+        Stats {
+            total_messages: self.log.len(),
+            current_batch_messages: state.view.len(),
+            total_batches: state.path.len(),
+            current_batch_index: state.path.current_number(),
+            tokens: state.view.tokens(),
+        }
+    }
+
+    /// The conversation as it was at a version: a value like this one, which can be read, compared
+    /// and gone on from (that is a fork).
+    pub fn at(&self, version: Version) -> Result<Conversation, Error> {
+        let record = self.history.record(version)?;
+        Ok(Conversation {
+            meter: self.meter.clone(),
+            heading: self.heading.clone(),
+            log: self.log.prefix(record.log_len as usize),
+            history: self.history.up_to(version),
+        })
+    }
+
+    /// The view of a batch of the live path as it was when it was left; the current one: now.
+    pub fn batch_view(&self, batch: BatchIndex) -> Result<&View, Error> {
+        let path = &self.state().path;
+        let current = path.current_number();
+        if batch == current {
+            return Ok(self.view());
+        }
+        path.left(batch).map(|left| &left.view).ok_or(Error::BatchNotFound { batch, current })
+    }
+
+    /// A batch of the live path: when and why it was opened, and what it holds.
+    pub fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
+        let view = self.batch_view(batch)?.clone();
+        let path = &self.state().path;
+        let opening: &Opening = path.left(batch).map_or(&path.current, |left| &left.opening);
+        Ok(BatchSnapshot {
+            batch,
+            timestamp: opening.timestamp,
+            description: opening.description.to_string(),
+            view,
+            log: self.log.clone(),
+        })
+    }
+
+    /// The versions in order: which request made each, when, and why.
+    pub fn versions(&self) -> impl DoubleEndedIterator<Item = VersionInfo> {
+        self.history.iter().map(|(version, record)| VersionInfo {
+            version,
+            operation: record.kind,
+            description: self.history.description(version, record),
+            timestamp: record.timestamp,
+            messages: record.state.view.len(),
+            tokens: record.state.view.tokens(),
+            batch: record.state.path.current_number(),
+        })
+    }
+
+    /// Appends messages: short for [`apply`](Self::apply) with [`Append`].
+    pub fn append(
+        &self,
+        messages: impl IntoIterator<Item = Message>,
+        now: Timestamp,
+    ) -> Result<(Conversation, Outcome), Error> {
+        self.apply(Append { messages: messages.into_iter().collect() }, now)
+    }
+}
+
+/// A batch of the live path.
+#[derive(Clone, Debug)]
+pub struct BatchSnapshot {
+    /// Its number.
+    pub batch: BatchIndex,
+    /// When it was opened.
+    pub timestamp: Timestamp,
+    /// Why it was opened.
+    pub description: String,
+    /// What it held when it was left; the current one: what it holds now.
+    pub view: View,
+    log: MessageLog,
+}
+
+impl BatchSnapshot {
+    /// Its messages in order.
+    pub fn messages(&self) -> impl DoubleEndedIterator<Item = (LogIndex, &Message)> {
+        self.view.iter().map(|index| (index, self.log.message(index)))
+    }
+}
+
+/// A version: which request made it, and what it left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionInfo {
+    /// Its number.
+    pub version: Version,
+    /// The operation that made it.
+    pub operation: OperationKind,
+    /// Why.
+    pub description: String,
+    /// When.
+    pub timestamp: Timestamp,
+    /// The length of its view.
+    pub messages: usize,
+    /// The tokens of its view.
+    pub tokens: u64,
+    /// Its current batch.
+    pub batch: BatchIndex,
+}
+
+fn step_description(step: &Step) -> Arc<str> {
+    match &step.description {
+        Some(description) => description.as_str().into(),
+        None => step.operation.describe().into(),
+    }
+}
+
+/// The kind of a request and the description that is kept with its version. `last` is that of its
+/// last operation.
+fn describe_request(request: &Request, last: &Arc<str>) -> (OperationKind, Option<Arc<str>>) {
+    match &*request.steps {
+        [step] => {
+            // An APPEND without a reason is described when it is read: it costs no memory.
+            let is_plain =
+                matches!(step.operation, Operation::Append(_)) && step.description.is_none();
+            (step.operation.kind(), (!is_plain).then(|| last.clone()))
+        }
+        steps => {
+            let all: Vec<_> = steps.iter().map(|step| step_description(step).to_string()).collect();
+            (OperationKind::List, Some(all.join("; ").into()))
+        }
+    }
+}

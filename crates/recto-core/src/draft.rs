@@ -1,0 +1,96 @@
+//! A request at work: a copy of the conversation's state on which operations are performed, and
+//! which is thrown away if one of them fails.
+
+use std::sync::Arc;
+
+use crate::history::History;
+use crate::live_path::Opening;
+use crate::message_log::{MessageLog, Meter};
+use crate::operation::Scope;
+use crate::state::State;
+use crate::view::Placed;
+use crate::{Error, LogIndex, Message, Position, Timestamp, View};
+
+pub(crate) struct Draft<'a> {
+    pub(crate) meter: &'a Meter,
+    pub(crate) history: &'a History,
+    pub(crate) log: MessageLog,
+    pub(crate) state: State,
+    pub(crate) now: Timestamp,
+    /// How long the log was before the operation at work: the batch that it leaves is left then.
+    pub(crate) log_len_before: usize,
+    /// Why the operation at work was asked for.
+    pub(crate) description: Arc<str>,
+    /// Whether the operation at work found nothing to do.
+    pub(crate) is_idle: bool,
+}
+
+impl Draft<'_> {
+    /// Adds messages to the log, and hands out how they stand in a view.
+    pub(crate) fn add_to_log(&mut self, messages: &[Message]) -> Result<Vec<Placed>, Error> {
+        self.log.append(messages, self.now, self.meter)
+    }
+
+    pub(crate) fn add_one_to_log(&mut self, message: Message) -> Result<Placed, Error> {
+        let added = self.add_to_log(&[message])?.pop();
+        Ok(added.expect("one message makes one entry"))
+    }
+
+    /// Leaves the current batch, and opens the next one with this view.
+    pub(crate) fn open_batch(&mut self, view: View) {
+        let end = LogIndex(self.log.len() as u32);
+        let opening = Opening {
+            timestamp: self.now,
+            description: self.description.clone(),
+            boundary: view.0.summary().least().unwrap_or(end),
+        };
+        let left_with = std::mem::replace(&mut self.state.view, view);
+        self.state.path.open(left_with, self.log_len_before, opening);
+    }
+
+    /// What an operation chooses from.
+    pub(crate) fn base(&self, scope: Scope) -> View {
+        match scope {
+            Scope::Visible => self.state.view.clone(),
+            Scope::All => self.log.as_view().clone(),
+        }
+    }
+
+    /// Where the visible pinned entries stand in what an operation chooses from, in order.
+    pub(crate) fn pinned(&self, scope: Scope) -> Vec<Position> {
+        let Some(pins) = self.state.marks.pins() else { return Vec::new() };
+        let mut places: Vec<Position> = pins
+            .iter()
+            .filter_map(|index| {
+                let position = self.state.view.position_of(index)?;
+                Some(match scope {
+                    Scope::Visible => position,
+                    Scope::All => Position(index.as_usize()),
+                })
+            })
+            .collect();
+        places.sort_unstable();
+        places
+    }
+
+    /// Tests that all of `indices` (sorted) are entries of the log.
+    pub(crate) fn check_exist(&self, indices: &[LogIndex]) -> Result<(), Error> {
+        indices.last().map_or(Ok(()), |&last| self.log.check_index(last))
+    }
+
+    pub(crate) fn check_not_pinned(&self, index: LogIndex) -> Result<(), Error> {
+        if self.state.marks.is_pinned(index) { Err(Error::Pinned { index }) } else { Ok(()) }
+    }
+
+    /// Tests that none of `indices` (sorted) is visible and pinned.
+    pub(crate) fn check_none_pinned(&self, indices: &[LogIndex]) -> Result<(), Error> {
+        let Some(pins) = self.state.marks.pins() else { return Ok(()) };
+        let is_blocked = |index: &LogIndex| self.state.view.position_of(*index).is_some();
+        let blocked = if indices.len() < pins.len() {
+            indices.iter().copied().filter(|&index| pins.contains(index)).find(is_blocked)
+        } else {
+            pins.iter().filter(|index| indices.binary_search(index).is_ok()).find(is_blocked)
+        };
+        blocked.map_or(Ok(()), |index| Err(Error::Pinned { index }))
+    }
+}

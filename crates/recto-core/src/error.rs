@@ -1,0 +1,334 @@
+//! What can go wrong: one type for the crate, with the contract's codes.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{BatchIndex, LogIndex, Position, Version};
+
+/// Why a request or a query was refused. A refused request changes nothing.
+///
+/// [`code`](Error::code) is the contract's word for programs; the text says what was wrong, where,
+/// and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bytes are not JSON.
+    #[error("this is not JSON: {reason}")]
+    InvalidJson {
+        /// What the parser stumbled over, and where.
+        reason: String,
+    },
+    /// An operation or query is unknown, or one of its fields is.
+    #[error("{reason}")]
+    InvalidOperation {
+        /// What is wrong and what would be right.
+        reason: String,
+        /// The field that is wrong, if it is a single one.
+        field: Option<String>,
+    },
+    /// A message lacks something or has a malformed part.
+    #[error("{reason}")]
+    InvalidMessage {
+        /// What is wrong and what would be right.
+        reason: String,
+        /// The field that is wrong, such as `messages[2].role`.
+        field: Option<String>,
+    },
+    /// A message has nothing to say.
+    #[error(
+        "the content of a {role} message is empty; give it text or parts, or leave the message out"
+    )]
+    EmptyContent {
+        /// Whose message it is; only `tool` messages may be empty.
+        role: crate::Role,
+        /// Where the message stands in the request.
+        field: Option<String>,
+    },
+    /// INSERT past the view's end.
+    #[error("position {position} is past the view's end; use 0 to {len}")]
+    PositionOutOfRange {
+        /// What was asked for.
+        position: Position,
+        /// How long the view is.
+        len: usize,
+    },
+    /// REPLACE past the view's end.
+    #[error("there is no entry at place {position} of the view; {}", up_to(*.len))]
+    NoEntryAtPosition {
+        /// What was asked for.
+        position: Position,
+        /// How long the view is.
+        len: usize,
+    },
+    /// A log entry that does not exist.
+    #[error("there is no log entry {index}; {}", up_to(*.len))]
+    IndexOutOfRange {
+        /// What was asked for.
+        index: LogIndex,
+        /// How long the log is.
+        len: usize,
+    },
+    /// A boundary behind the log's end.
+    #[error("boundary {boundary} is behind the log's end; use 0 to {len}")]
+    BoundaryOutOfRange {
+        /// What was asked for.
+        boundary: LogIndex,
+        /// How long the log is.
+        len: usize,
+    },
+    /// An entry that must be visible is hidden.
+    #[error("log entry {index} is hidden; name a visible one, or bring it back with RESTORE first")]
+    NotVisible {
+        /// The entry.
+        index: LogIndex,
+    },
+    /// A range that ends before it starts.
+    #[error(
+        "the range starts at {start} and ends before it, at {end}; start must not be above end"
+    )]
+    InvalidRange {
+        /// The first of the range.
+        start: usize,
+        /// One past its last.
+        end: usize,
+    },
+    /// A batch that is not on the live path.
+    #[error("there is no batch {batch} on the live path; use 0 to {current}")]
+    BatchNotFound {
+        /// What was asked for.
+        batch: BatchIndex,
+        /// The current batch, which is the highest.
+        current: BatchIndex,
+    },
+    /// A version that does not exist yet.
+    #[error("there is no version {version} yet; use 0 to {current}")]
+    VersionNotFound {
+        /// What was asked for.
+        version: Version,
+        /// The newest version.
+        current: Version,
+    },
+    /// A pinned entry was named where it would be hidden.
+    #[error("log entry {index} is pinned; take the mark off with UNMARK first")]
+    Pinned {
+        /// The entry.
+        index: LogIndex,
+    },
+    /// A summary with nothing visible to stand for.
+    #[error(
+        "none of the entries is visible, so the summary has no place; leave it out or name visible entries"
+    )]
+    NothingToCompress,
+    /// UNDO at the start.
+    #[error("there is no request left to take back")]
+    NothingToUndo,
+    /// REDO without an UNDO right before it.
+    #[error("there is nothing to put back: REDO follows UNDO, and any other request ends it")]
+    NothingToRedo,
+    /// FIT below what must stay.
+    #[error(
+        "what must stay takes {needed} tokens and only {max_tokens} are allowed; \
+         raise maxTokens, unpin entries or set keepSystem to false"
+    )]
+    BudgetTooSmall {
+        /// The tokens of pinned entries and system messages.
+        needed: u64,
+        /// The budget.
+        max_tokens: u64,
+    },
+    /// More than a limit allows.
+    #[error("{what} is {size}, over the limit of {limit}; split it, or raise the limit")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// How large it is.
+        size: usize,
+        /// How large it may be.
+        limit: usize,
+    },
+    /// A saved conversation that does not hold together.
+    #[error("the saved conversation is damaged: {reason}")]
+    Damaged {
+        /// What does not fit.
+        reason: String,
+    },
+}
+
+fn up_to(len: usize) -> String {
+    match len {
+        0 => "there is none yet".into(),
+        len => format!("use 0 to {}", len - 1),
+    }
+}
+
+/// The contract's error codes that the engine gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "each is explained at the error that gives it")]
+pub enum Code {
+    InvalidJson,
+    InvalidOperation,
+    InvalidMessage,
+    EmptyContent,
+    PositionOutOfRange,
+    IndexOutOfRange,
+    NotVisible,
+    InvalidRange,
+    BatchNotFound,
+    VersionNotFound,
+    Pinned,
+    NothingToCompress,
+    NothingToUndo,
+    NothingToRedo,
+    BudgetTooSmall,
+    TooLarge,
+    Storage,
+}
+
+impl Code {
+    /// The code as it is written in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Code::InvalidJson => "invalid_json",
+            Code::InvalidOperation => "invalid_operation",
+            Code::InvalidMessage => "invalid_message",
+            Code::EmptyContent => "empty_content",
+            Code::PositionOutOfRange => "position_out_of_range",
+            Code::IndexOutOfRange => "index_out_of_range",
+            Code::NotVisible => "not_visible",
+            Code::InvalidRange => "invalid_range",
+            Code::BatchNotFound => "batch_not_found",
+            Code::VersionNotFound => "version_not_found",
+            Code::Pinned => "pinned",
+            Code::NothingToCompress => "nothing_to_compress",
+            Code::NothingToUndo => "nothing_to_undo",
+            Code::NothingToRedo => "nothing_to_redo",
+            Code::BudgetTooSmall => "budget_too_small",
+            Code::TooLarge => "too_large",
+            Code::Storage => "storage",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Error {
+    /// The contract's word for this error.
+    pub fn code(&self) -> Code {
+        match self {
+            Error::InvalidJson { .. } => Code::InvalidJson,
+            Error::InvalidOperation { .. } => Code::InvalidOperation,
+            Error::InvalidMessage { .. } => Code::InvalidMessage,
+            Error::EmptyContent { .. } => Code::EmptyContent,
+            Error::PositionOutOfRange { .. } => Code::PositionOutOfRange,
+            Error::NoEntryAtPosition { .. }
+            | Error::IndexOutOfRange { .. }
+            | Error::BoundaryOutOfRange { .. } => Code::IndexOutOfRange,
+            Error::NotVisible { .. } => Code::NotVisible,
+            Error::InvalidRange { .. } => Code::InvalidRange,
+            Error::BatchNotFound { .. } => Code::BatchNotFound,
+            Error::VersionNotFound { .. } => Code::VersionNotFound,
+            Error::Pinned { .. } => Code::Pinned,
+            Error::NothingToCompress => Code::NothingToCompress,
+            Error::NothingToUndo => Code::NothingToUndo,
+            Error::NothingToRedo => Code::NothingToRedo,
+            Error::BudgetTooSmall { .. } => Code::BudgetTooSmall,
+            Error::TooLarge { .. } => Code::TooLarge,
+            Error::Damaged { .. } => Code::Storage,
+        }
+    }
+
+    /// The field that is wrong, where it is a single one.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Error::InvalidOperation { field, .. }
+            | Error::InvalidMessage { field, .. }
+            | Error::EmptyContent { field, .. } => field.as_deref(),
+            Error::PositionOutOfRange { .. } => Some("position"),
+            Error::NoEntryAtPosition { .. } => Some("index"),
+            Error::IndexOutOfRange { .. } | Error::NotVisible { .. } | Error::Pinned { .. } => {
+                Some("indices")
+            }
+            Error::BoundaryOutOfRange { .. } => Some("boundary"),
+            Error::InvalidRange { .. } => Some("range"),
+            Error::BatchNotFound { .. } => Some("targetBatchIndex"),
+            Error::VersionNotFound { .. } => Some("targetVersion"),
+            Error::BudgetTooSmall { .. } => Some("maxTokens"),
+            _ => None,
+        }
+    }
+
+    /// The error as the contract writes it: `{error: {code, message, field?, details?}}`.
+    pub fn to_json(&self) -> Value {
+        let mut error = json!({ "code": self.code().as_str(), "message": self.to_string() });
+        if let Some(field) = self.field() {
+            error["field"] = field.into();
+        }
+        if let Some(details) = self.details() {
+            error["details"] = details;
+        }
+        json!({ "error": error })
+    }
+
+    fn details(&self) -> Option<Value> {
+        Some(match self {
+            Error::PositionOutOfRange { position, len }
+            | Error::NoEntryAtPosition { position, len } => {
+                json!({ "position": position, "viewLength": len })
+            }
+            Error::IndexOutOfRange { index, len } => json!({ "index": index, "logLength": len }),
+            Error::BoundaryOutOfRange { boundary, len } => {
+                json!({ "boundary": boundary, "logLength": len })
+            }
+            Error::NotVisible { index } | Error::Pinned { index } => json!({ "index": index }),
+            Error::InvalidRange { start, end } => json!({ "start": start, "end": end }),
+            Error::BatchNotFound { batch, current } => {
+                json!({ "batch": batch, "currentBatch": current })
+            }
+            Error::VersionNotFound { version, current } => {
+                json!({ "version": version, "currentVersion": current })
+            }
+            Error::BudgetTooSmall { needed, max_tokens } => {
+                json!({ "needed": needed, "maxTokens": max_tokens })
+            }
+            Error::TooLarge { what, size, limit } => {
+                json!({ "what": what, "size": size, "limit": limit })
+            }
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn operation(reason: impl Into<String>) -> Error {
+        Error::InvalidOperation { reason: reason.into(), field: None }
+    }
+
+    pub(crate) fn operation_field(field: impl Into<String>, reason: impl Into<String>) -> Error {
+        Error::InvalidOperation { reason: reason.into(), field: Some(field.into()) }
+    }
+
+    pub(crate) fn message(reason: impl Into<String>) -> Error {
+        Error::InvalidMessage { reason: reason.into(), field: None }
+    }
+
+    pub(crate) fn message_field(field: impl Into<String>, reason: impl Into<String>) -> Error {
+        Error::InvalidMessage { reason: reason.into(), field: Some(field.into()) }
+    }
+
+    /// The same error, found inside `place` of a request.
+    pub(crate) fn within(mut self, place: &str) -> Error {
+        if let Error::InvalidMessage { field, .. } | Error::EmptyContent { field, .. } = &mut self {
+            *field = Some(match field.take() {
+                Some(inner) => format!("{place}.{inner}"),
+                None => place.to_owned(),
+            });
+        }
+        self
+    }
+}

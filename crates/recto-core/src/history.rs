@@ -1,0 +1,117 @@
+//! Every version: the state it left behind, and which request made it, when and why.
+//!
+//! UNDO and REDO move along the versions. Each version remembers two others: `undo`, whose state
+//! comes back when the newest request that still counts is taken back, and `redo`, whose state comes
+//! back when that is regretted. So taking back several requests jumps over the undos between them:
+//!
+//! ```text
+//!   version    0    1    2    3    4      5      6
+//!   request         A    B    C    UNDO   UNDO   REDO
+//!   state of   0    1    2    3    2      1      2
+//!   undo       –    0    1    2    1      0      1
+//!   redo       –    –    –    –    3      4      3
+//! ```
+
+use std::sync::Arc;
+
+use sum_tree::{Item, Length, SumTree};
+
+use crate::operation::{OperationKind, describe_append};
+use crate::state::State;
+use crate::{Error, Timestamp, Version, View};
+
+/// A version.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) state: State,
+    pub(crate) log_len: u32,
+    pub(crate) undo: Option<Version>,
+    pub(crate) redo: Option<Version>,
+    pub(crate) timestamp: Timestamp,
+    pub(crate) kind: OperationKind,
+    /// Why the request was made; for an APPEND without a reason it is made up when it is read.
+    pub(crate) description: Option<Arc<str>>,
+    /// The operations of a request that has several, in order.
+    pub(crate) steps: Option<Arc<[StepRecord]>>,
+}
+
+/// One operation of a request that has several.
+#[derive(Clone, Debug)]
+pub(crate) struct StepRecord {
+    pub(crate) kind: OperationKind,
+    pub(crate) description: Arc<str>,
+    /// The view that it left behind.
+    pub(crate) view: View,
+}
+
+impl Item for Record {
+    type Summary = Length;
+    const LEAF: usize = 16;
+
+    fn add_to(&self, length: &mut Length) {
+        length.0 += 1;
+    }
+}
+
+/// All versions of a conversation, in order; there is always version 0. Cloning it costs O(1).
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    records: SumTree<Record>,
+}
+
+impl History {
+    pub(crate) fn new(first: Record) -> History {
+        let mut records = SumTree::new();
+        records.push(first);
+        History { records }
+    }
+
+    pub(crate) fn current_version(&self) -> Version {
+        Version(self.records.len() as u32 - 1)
+    }
+
+    pub(crate) fn current(&self) -> &Record {
+        let version = self.current_version().as_usize();
+        self.records.get(version).expect("version 0 always exists")
+    }
+
+    pub(crate) fn record(&self, version: Version) -> Result<&Record, Error> {
+        let current = self.current_version();
+        self.records.get(version.as_usize()).ok_or(Error::VersionNotFound { version, current })
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Version, &Record)> {
+        self.records.iter().enumerate().map(|(number, record)| (Version(number as u32), record))
+    }
+
+    pub(crate) fn push(&mut self, record: Record) -> Result<(), Error> {
+        let size = self.records.len() + 1;
+        let limit = u32::MAX as usize;
+        if size > limit {
+            return Err(Error::TooLarge { what: "the number of versions", size, limit });
+        }
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// The history as it was at a version, which exists.
+    pub(crate) fn up_to(&self, version: Version) -> History {
+        History { records: self.records.slice(..=version.as_usize()) }
+    }
+
+    /// Why a version was made.
+    pub(crate) fn description(&self, version: Version, record: &Record) -> String {
+        match &record.description {
+            Some(description) => description.to_string(),
+            None => {
+                let before = version.0.checked_sub(1).and_then(|v| self.records.get(v as usize));
+                let added = record.log_len - before.map_or(0, |before| before.log_len);
+                describe_append(added as usize)
+            }
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.records.check().map_err(|fault| format!("history: {fault}"))
+    }
+}

@@ -1,0 +1,485 @@
+//! A message: the JSON it came as, byte for byte, and what the engine needs to know of it.
+//!
+//! Nothing is ever written back into the JSON, so unknown fields, unknown parts, signatures and the
+//! spelling of numbers survive. What the engine reads (role, texts, tool calls) is kept as places in
+//! that text.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::json;
+use triomphe::{Arc, HeaderSlice};
+
+use crate::json::{self, Kind};
+use crate::tool_exchange::{Edge, Edges};
+use crate::{Error, Limits, Role, Timestamp};
+
+/// An immutable message. Cloning one costs O(1).
+///
+/// ```
+/// use recto_core::{Message, Role};
+///
+/// let json = r#"{"role":"user","content":"2 + 2?","x-trace":1.50}"#;
+/// let message = Message::from_json(json)?;
+/// assert_eq!(message.role(), Role::User);
+/// assert_eq!(message.text(), "2 + 2?");
+/// assert_eq!(message.json(), json); // unknown fields and spelling survive
+/// # Ok::<(), recto_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Message(Arc<HeaderSlice<Header, str>>);
+
+struct Header {
+    timestamp: Option<Timestamp>,
+    content: Content,
+    media: u16,
+    role: Role,
+}
+
+enum Content {
+    Text(Span),
+    Parts(Box<[Part]>),
+}
+
+/// What the engine knows of a part. Parts without text, calls or results are not listed; the parts
+/// inside a tool result stand behind it.
+enum Part {
+    Text(Span),
+    ToolCall {
+        id: Span,
+        name: Span,
+        input: Span,
+    },
+    ToolResult {
+        id: Span,
+    },
+    /// A call that a tool quotes in its result: text like any other.
+    QuotedCall {
+        name: Span,
+        input: Span,
+    },
+}
+
+/// A place in a message's JSON. For strings: what stands between the quotes.
+#[derive(Clone, Copy)]
+struct Span {
+    start: u32,
+    len: u32,
+}
+
+impl Span {
+    /// Where `part`, a slice of `whole`, stands in it.
+    fn of(part: &str, whole: &str) -> Span {
+        let start = part.as_ptr().addr() - whole.as_ptr().addr();
+        Span { start: start as u32, len: part.len() as u32 }
+    }
+
+    fn of_string(literal: &str, whole: &str) -> Option<Span> {
+        json::quoted(literal).map(|inner| Span::of(inner, whole))
+    }
+
+    fn read(self, whole: &str) -> &str {
+        &whole[self.start as usize..][..self.len as usize]
+    }
+}
+
+impl Message {
+    /// Reads a message from its JSON, within the default [`Limits`]. The text is kept as it is.
+    pub fn from_json(text: &str) -> Result<Message, Error> {
+        Self::from_json_within(text, &Limits::default())
+    }
+
+    /// [`from_json`](Self::from_json) with limits of your own.
+    pub fn from_json_within(text: &str, limits: &Limits) -> Result<Message, Error> {
+        Self::from_checked_json(json::value(text)?, limits)
+    }
+
+    /// Reads a message from a text that is known to be one JSON value.
+    pub(crate) fn from_checked_json(text: &str, limits: &Limits) -> Result<Message, Error> {
+        limits.check_message(text)?;
+        let fields = json::object(text).ok_or_else(|| {
+            let kind = Kind::of(text).name();
+            Error::message(format!("a message is an object with role and content, not {kind}"))
+        })?;
+        let role = read_role(fields.get("role"))?;
+        for name in ["id", "name"] {
+            let value = fields.get(name);
+            if value.is_some_and(|value| Kind::of(value) != Kind::String) {
+                return Err(Error::message_field(name, format!("{name} must be a string")));
+            }
+        }
+        let timestamp = fields.get("timestamp").map(read_timestamp).transpose()?;
+        let content = fields.get("content").ok_or_else(|| {
+            Error::message_field("content", "content is missing; it is a string or a list of parts")
+        })?;
+        let mut reader = Reader { whole: text, parts: Vec::new(), media: 0 };
+        let content = reader.content(content, role)?;
+        let header = Header { timestamp, content, media: reader.media, role };
+        Ok(Message(Arc::from_header_and_str(header, text)))
+    }
+
+    /// A message of plain text.
+    pub fn new(role: Role, text: &str) -> Result<Message, Error> {
+        Self::from_json(&json!({ "role": role, "content": text }).to_string())
+    }
+
+    /// A system message. The text must not be empty.
+    ///
+    /// # Panics
+    /// If `text` is empty; [`Message::new`] gives an error instead.
+    pub fn system(text: &str) -> Message {
+        Self::new(Role::System, text).expect("a system message has a text")
+    }
+
+    /// A user's message. The text must not be empty.
+    ///
+    /// # Panics
+    /// If `text` is empty; [`Message::new`] gives an error instead.
+    pub fn user(text: &str) -> Message {
+        Self::new(Role::User, text).expect("a user message has a text")
+    }
+
+    /// The model's answer. The text must not be empty.
+    ///
+    /// # Panics
+    /// If `text` is empty; [`Message::new`] gives an error instead.
+    pub fn assistant(text: &str) -> Message {
+        Self::new(Role::Assistant, text).expect("an assistant message has a text")
+    }
+
+    /// The model's call of a tool. `input` is any JSON value.
+    pub fn tool_call(id: &str, name: &str, input: &serde_json::Value) -> Message {
+        let part = json!({ "type": "tool_use", "id": id, "name": name, "input": input });
+        let text = json!({ "role": Role::Assistant, "content": [part] }).to_string();
+        Self::from_json(&text).expect("a tool call made here is well-formed")
+    }
+
+    /// A tool's answer to the call `id`.
+    pub fn tool_result(id: &str, text: &str) -> Message {
+        let part = json!({ "type": "tool_result", "tool_use_id": id, "content": text });
+        let text = json!({ "role": Role::Tool, "content": [part] }).to_string();
+        Self::from_json(&text).expect("a tool result made here is well-formed")
+    }
+
+    fn header(&self) -> &Header {
+        &self.0.header
+    }
+
+    /// The JSON as it came, without the space around it.
+    pub fn json(&self) -> &str {
+        &self.0.slice
+    }
+
+    /// Who wrote it.
+    pub fn role(&self) -> Role {
+        self.header().role
+    }
+
+    /// The time that the message itself gives, if it gives one.
+    pub fn timestamp(&self) -> Option<Timestamp> {
+        self.header().timestamp
+    }
+
+    /// How many image, audio and file parts it has, those inside tool results included.
+    pub fn media(&self) -> usize {
+        usize::from(self.header().media)
+    }
+
+    /// The text of the message: its string, or the texts of its parts joined by newlines. This is
+    /// what content filters, searches and counters read.
+    pub fn text(&self) -> Cow<'_, str> {
+        match &self.header().content {
+            Content::Text(span) => json::unescape(span.read(self.json())),
+            Content::Parts(parts) => {
+                if let [Part::Text(span)] = &**parts {
+                    return json::unescape(span.read(self.json()));
+                }
+                let mut text = String::new();
+                self.text_into(&mut text);
+                Cow::Owned(text)
+            }
+        }
+    }
+
+    /// Adds the [`text`](Self::text) to `out`.
+    pub(crate) fn text_into(&self, out: &mut String) {
+        let mut first = true;
+        self.for_each_text(|text| {
+            if !std::mem::replace(&mut first, false) {
+                out.push('\n');
+            }
+            text.read_into(out);
+            true
+        });
+    }
+
+    /// Hands out the texts that [`text`](Self::text) joins, one after the other, until `each`
+    /// answers false.
+    pub(crate) fn for_each_text<'a>(&'a self, mut each: impl FnMut(PartText<'a>) -> bool) {
+        let whole = self.json();
+        match &self.header().content {
+            Content::Text(span) => {
+                each(PartText::String(span.read(whole)));
+            }
+            Content::Parts(parts) => {
+                for part in parts {
+                    let text = match *part {
+                        Part::Text(span) => PartText::String(span.read(whole)),
+                        Part::ToolCall { name, input, .. } | Part::QuotedCall { name, input } => {
+                            PartText::Call { name: name.read(whole), input: input.read(whole) }
+                        }
+                        Part::ToolResult { .. } => continue,
+                    };
+                    if !each(text) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The ids of the tool calls in it.
+    pub fn tool_calls(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.parts().iter().filter_map(|part| match part {
+            Part::ToolCall { id, .. } => Some(json::unescape(id.read(self.json()))),
+            _ => None,
+        })
+    }
+
+    /// The ids of the tool calls that it answers.
+    pub fn tool_results(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.parts().iter().filter_map(|part| match part {
+            Part::ToolResult { id } => Some(json::unescape(id.read(self.json()))),
+            _ => None,
+        })
+    }
+
+    fn parts(&self) -> &[Part] {
+        match &self.header().content {
+            Content::Text(_) => &[],
+            Content::Parts(parts) => parts,
+        }
+    }
+
+    /// The calls and results of this message that have no partner inside it.
+    pub(crate) fn edges(&self) -> Edges {
+        if self.parts().is_empty() {
+            return Edges::default();
+        }
+        let calls = self.tool_calls().map(|id| Edge::call(id_hash(&id)));
+        let results = self.tool_results().map(|id| Edge::result(id_hash(&id)));
+        Edges::of_message(calls.collect(), results.collect())
+    }
+}
+
+impl PartialEq for Message {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.json() == other.json()
+    }
+}
+
+impl Eq for Message {}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Message").field(&self.json()).finish()
+    }
+}
+
+/// The text of one part, not yet decoded.
+#[derive(Clone, Copy)]
+pub(crate) enum PartText<'a> {
+    /// What stands between the quotes of a string.
+    String(&'a str),
+    /// A tool call: the name between its quotes, and the input as JSON.
+    Call { name: &'a str, input: &'a str },
+}
+
+impl<'a> PartText<'a> {
+    pub(crate) fn read_into(self, out: &mut String) {
+        match self {
+            PartText::String(escaped) => json::unescape_into(escaped, out),
+            PartText::Call { name, input } => {
+                json::unescape_into(name, out);
+                out.push(' ');
+                json::compact_into(input, out);
+            }
+        }
+    }
+
+    /// The text, decoded into `scratch` only where it has to be.
+    pub(crate) fn read<'b>(self, scratch: &'b mut String) -> &'b str
+    where
+        'a: 'b,
+    {
+        if let PartText::String(escaped) = self
+            && memchr::memchr(b'\\', escaped.as_bytes()).is_none()
+        {
+            return escaped;
+        }
+        scratch.clear();
+        self.read_into(scratch);
+        scratch
+    }
+}
+
+fn id_hash(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn read_role(value: Option<&str>) -> Result<Role, Error> {
+    let roles = "system, user, assistant or tool";
+    let Some(value) = value else {
+        return Err(Error::message_field("role", format!("role is missing; it is {roles}")));
+    };
+    let name = json::quoted(value).map(json::unescape);
+    name.as_deref().and_then(Role::named).ok_or_else(|| {
+        Error::message_field("role", format!("role must be {roles}, not {}", shorten(value)))
+    })
+}
+
+fn read_timestamp(value: &str) -> Result<Timestamp, Error> {
+    value.parse().map_err(|_| {
+        let reason = format!(
+            "timestamp must be a whole number of milliseconds since 1970, not {}",
+            shorten(value)
+        );
+        Error::message_field("timestamp", reason)
+    })
+}
+
+/// The start of a text, for messages to people.
+pub(crate) fn shorten(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// Reads the content of one message.
+struct Reader<'a> {
+    whole: &'a str,
+    parts: Vec<Part>,
+    media: u16,
+}
+
+impl<'a> Reader<'a> {
+    fn content(&mut self, content: &'a str, role: Role) -> Result<Content, Error> {
+        let may_be_empty = role == Role::Tool;
+        match Kind::of(content) {
+            Kind::String => {
+                let span = Span::of_string(content, self.whole).expect("a string has quotes");
+                if span.len == 0 && !may_be_empty {
+                    return Err(Error::EmptyContent { role, field: Some("content".into()) });
+                }
+                Ok(Content::Text(span))
+            }
+            Kind::Array => {
+                let parts = json::list(content).expect("a list was recognised by its bracket");
+                if parts.is_empty() && !may_be_empty {
+                    return Err(Error::EmptyContent { role, field: Some("content".into()) });
+                }
+                for (number, part) in parts.into_iter().enumerate() {
+                    self.part(part, true)
+                        .map_err(|error| error.within(&format!("content[{number}]")))?;
+                }
+                Ok(Content::Parts(std::mem::take(&mut self.parts).into()))
+            }
+            other => Err(Error::message_field(
+                "content",
+                format!("content must be a string or a list of parts, not {}", other.name()),
+            )),
+        }
+    }
+
+    /// Reads a part; calls and results count only at the top, not inside a tool result.
+    fn part(&mut self, text: &'a str, is_top: bool) -> Result<(), Error> {
+        let fields = json::object(text).ok_or_else(|| {
+            Error::message(format!(
+                "a part is an object with a type, not {}",
+                Kind::of(text).name()
+            ))
+        })?;
+        let string = |name: &'static str, of: &'static str| {
+            let value = fields.get(name).and_then(|value| Span::of_string(value, self.whole));
+            value.ok_or_else(|| {
+                Error::message_field(name, format!("a {of} part has a {name}, which is a string"))
+            })
+        };
+        let kind = fields.get("type").and_then(json::quoted).map(json::unescape);
+        let Some(kind) = kind else {
+            return Err(Error::message_field("type", "a part has a type, which is a string"));
+        };
+        match &*kind {
+            "text" => {
+                let text = string("text", "text")?;
+                self.parts.push(Part::Text(text));
+            }
+            "thinking" => {
+                string("text", "thinking")?;
+                let signature = fields.get("signature");
+                if signature.is_some_and(|value| Kind::of(value) != Kind::String) {
+                    return Err(Error::message_field("signature", "signature must be a string"));
+                }
+            }
+            "image" | "audio" | "file" => self.media = self.media.saturating_add(1),
+            "tool_use" => {
+                let id = string("id", "tool_use")?;
+                let name = string("name", "tool_use")?;
+                let input = fields.get_or_null("input").ok_or_else(|| {
+                    Error::message_field(
+                        "input",
+                        "a tool_use part has an input; {} if it needs none",
+                    )
+                })?;
+                let input = Span::of(input, self.whole);
+                self.parts.push(match is_top {
+                    true => Part::ToolCall { id, name, input },
+                    false => Part::QuotedCall { name, input },
+                });
+            }
+            "tool_result" => {
+                let id = string("tool_use_id", "tool_result")?;
+                let is_error = fields.get("is_error");
+                if is_error.is_some_and(|value| Kind::of(value) != Kind::Bool) {
+                    return Err(Error::message_field("is_error", "is_error must be true or false"));
+                }
+                if is_top {
+                    self.parts.push(Part::ToolResult { id });
+                }
+                self.result_content(fields.get("content"))?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn result_content(&mut self, content: Option<&'a str>) -> Result<(), Error> {
+        let Some(content) = content else { return Ok(()) };
+        match Kind::of(content) {
+            Kind::String => {
+                let text = Span::of_string(content, self.whole).expect("a string has quotes");
+                self.parts.push(Part::Text(text));
+                Ok(())
+            }
+            Kind::Array => {
+                let parts = json::list(content).expect("a list was recognised by its bracket");
+                for (number, part) in parts.into_iter().enumerate() {
+                    self.part(part, false)
+                        .map_err(|error| error.within(&format!("content[{number}]")))?;
+                }
+                Ok(())
+            }
+            other => Err(Error::message_field(
+                "content",
+                format!(
+                    "a tool result's content is a string or a list of parts, not {}",
+                    other.name()
+                ),
+            )),
+        }
+    }
+}

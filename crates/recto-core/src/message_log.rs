@@ -1,0 +1,161 @@
+//! Every message ever added, in order. Entries are never changed, moved or taken out.
+
+use sum_tree::{Item, Length, SumTree};
+
+use crate::counter::Counter;
+use crate::view::{Placed, View};
+use crate::{Error, LogIndex, Message, Timestamp};
+
+/// A message in the log.
+#[derive(Clone, Debug)]
+pub struct LogEntry {
+    /// The message.
+    pub message: Message,
+    /// The time that the message gives, or that of its arrival.
+    pub timestamp: Timestamp,
+}
+
+impl Item for LogEntry {
+    type Summary = Length;
+
+    fn add_to(&self, length: &mut Length) {
+        length.0 += 1;
+    }
+}
+
+/// How messages are counted.
+#[derive(Clone, Debug)]
+pub(crate) struct Meter {
+    pub(crate) counter: std::sync::Arc<dyn Counter>,
+    /// What an image, audio or file part counts for.
+    pub(crate) media_tokens: u64,
+}
+
+/// What every message counts for beside its content.
+const MESSAGE_OVERHEAD: u64 = 3;
+
+impl Meter {
+    fn count(&self, message: &Message) -> u64 {
+        let text = self.counter.count(&message.text());
+        let media = self.media_tokens.saturating_mul(message.media() as u64);
+        text.saturating_add(media).saturating_add(MESSAGE_OVERHEAD)
+    }
+}
+
+/// The append-only log. Cloning one costs O(1).
+#[derive(Clone, Debug, Default)]
+pub struct MessageLog {
+    entries: SumTree<LogEntry>,
+    /// The log as a view: all entries in log order, with their measures.
+    all: View,
+}
+
+impl MessageLog {
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// An entry. O(log n).
+    pub fn get(&self, index: LogIndex) -> Option<&LogEntry> {
+        self.entries.get(index.as_usize())
+    }
+
+    /// The tokens of an entry, counted once when it entered the log.
+    pub fn tokens(&self, index: LogIndex) -> Option<u64> {
+        self.all.0.get(index.as_usize()).map(Placed::tokens)
+    }
+
+    /// All entries in order, from either end.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &LogEntry> + ExactSizeIterator {
+        self.entries.iter()
+    }
+
+    /// The whole log as a view.
+    pub fn as_view(&self) -> &View {
+        &self.all
+    }
+
+    /// An entry that is known to exist, as it stands in a view.
+    pub(crate) fn placed(&self, index: LogIndex) -> &Placed {
+        self.all.0.get(index.as_usize()).expect("a view holds only entries of the log")
+    }
+
+    /// A message that is known to exist.
+    pub(crate) fn message(&self, index: LogIndex) -> &Message {
+        &self.get(index).expect("a view holds only entries of the log").message
+    }
+
+    /// Adds messages, counts them, and hands out how they stand in a view.
+    pub(crate) fn append(
+        &mut self,
+        messages: &[Message],
+        now: Timestamp,
+        meter: &Meter,
+    ) -> Result<Vec<Placed>, Error> {
+        let size = self.len() + messages.len();
+        let limit = u32::MAX as usize;
+        if size > limit {
+            return Err(Error::TooLarge { what: "the number of log entries", size, limit });
+        }
+        let placed = messages.iter().map(|message| {
+            let tokens = meter.count(message);
+            self.append_counted(message.clone(), message.timestamp().unwrap_or(now), tokens)
+        });
+        Ok(placed.collect())
+    }
+
+    /// Adds a message whose tokens are known.
+    pub(crate) fn append_counted(
+        &mut self,
+        message: Message,
+        timestamp: Timestamp,
+        tokens: u64,
+    ) -> Placed {
+        let index = LogIndex(self.len() as u32);
+        let placed = Placed::new(index, message.role(), tokens, message.edges());
+        self.entries.push(LogEntry { message, timestamp });
+        self.all.push(placed.clone());
+        placed
+    }
+
+    /// The log as it was when it had `len` entries.
+    pub(crate) fn prefix(&self, len: usize) -> MessageLog {
+        if len >= self.len() {
+            return self.clone();
+        }
+        MessageLog { entries: self.entries.slice(..len), all: View(self.all.0.slice(..len)) }
+    }
+
+    pub(crate) fn check_index(&self, index: LogIndex) -> Result<(), Error> {
+        if index.as_usize() < self.len() {
+            return Ok(());
+        }
+        Err(Error::IndexOutOfRange { index, len: self.len() })
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.entries.check().map_err(|fault| format!("log: {fault}"))?;
+        self.all.0.check().map_err(|fault| format!("log as a view: {fault}"))?;
+        if self.all.len() != self.len() {
+            return Err(format!("{} of {} log entries are measured", self.all.len(), self.len()));
+        }
+        for (number, (entry, placed)) in self.entries.iter().zip(self.all.0.iter()).enumerate() {
+            let ought = Placed::new(
+                LogIndex(number as u32),
+                entry.message.role(),
+                placed.tokens(),
+                entry.message.edges(),
+            );
+            if *placed != ought {
+                return Err(format!("log entry {number} is measured as {placed:?}, not {ought:?}"));
+            }
+        }
+        Ok(())
+    }
+}

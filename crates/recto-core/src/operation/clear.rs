@@ -1,0 +1,52 @@
+//! CLEAR: an empty view, but for system messages and the tool description.
+
+use sum_tree::Keep;
+
+use super::Scope;
+use super::truncate::judge_by_role;
+use crate::draft::Draft;
+use crate::{Error, Role, RoleSet};
+
+/// Empties the view, in a new batch. Afterwards the description of the present tools is visible.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clear {
+    /// Keep the system messages.
+    pub keep_system_message: bool,
+    /// What to start from.
+    pub scope: Scope,
+}
+
+impl Default for Clear {
+    fn default() -> Self {
+        Clear { keep_system_message: true, scope: Scope::Visible }
+    }
+}
+
+impl Clear {
+    pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
+        let roles =
+            if self.keep_system_message { RoleSet::from(Role::System) } else { RoleSet::NONE };
+        let log = &draft.log;
+        let tools = draft.state.tools.as_ref();
+        let is_stale = |index| tools.is_some_and(|tools| tools.is_stale(log.message(index)));
+        let mut view = draft.base(self.scope).retain(
+            &draft.pinned(self.scope),
+            |_, sums| match judge_by_role(sums, roles) {
+                Keep::All if tools.is_some() => Keep::Some,
+                judgement => judgement,
+            },
+            |_, entry| roles.contains(entry.role()) && !is_stale(entry.index()),
+        );
+        if let Some(tools) = draft.state.tools.clone()
+            && !tools.is_shown_in(&view, &draft.log)
+        {
+            let entry = match tools.newest_in(&draft.log) {
+                Some(index) => draft.log.placed(index).clone(),
+                None => draft.add_one_to_log(tools.description())?,
+            };
+            view.push(entry);
+        }
+        draft.open_batch(view);
+        Ok(())
+    }
+}

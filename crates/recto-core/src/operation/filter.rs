@@ -1,0 +1,81 @@
+//! FILTER: the entries that match.
+
+use sum_tree::Keep;
+
+use super::Scope;
+use super::truncate::judge_by_role;
+use crate::draft::Draft;
+use crate::matcher::TextMatcher;
+use crate::{Error, RoleSet};
+
+/// Keeps the entries that pass every criterion, in a new batch. At least one must be given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// Keep only these roles.
+    pub roles: Option<RoleSet>,
+    /// Keep only entries whose text contains at least one of these.
+    pub content_contains: Option<Vec<String>>,
+    /// Keep only entries whose text contains none of these.
+    pub content_excludes: Option<Vec<String>>,
+    /// What to start from.
+    pub scope: Scope,
+}
+
+impl Filter {
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let Filter { roles, content_contains, content_excludes, .. } = self;
+        if roles.is_none() && content_contains.is_none() && content_excludes.is_none() {
+            return Err(Error::operation(
+                "FILTER needs a criterion: roles, contentContains or contentExcludes",
+            ));
+        }
+        if roles.is_some_and(RoleSet::is_empty) {
+            return Err(Error::operation_field("roles", "roles is empty; name at least one role"));
+        }
+        check_words("contentContains", content_contains)?;
+        check_words("contentExcludes", content_excludes)
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let mut words = vec!["FILTER".to_owned()];
+        words.extend(self.roles.map(|roles| format!("roles {}", roles_listed(roles))));
+        words.extend(self.content_contains.as_ref().map(|texts| format!("containing {texts:?}")));
+        words.extend(self.content_excludes.as_ref().map(|texts| format!("without {texts:?}")));
+        words.extend((self.scope == Scope::All).then(|| "of the whole log".to_owned()));
+        words.join(" ")
+    }
+
+    pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
+        let roles = self.roles.unwrap_or(RoleSet::ALL);
+        let contains = self.content_contains.as_deref();
+        let excludes = self.content_excludes.as_deref();
+        let matcher = TextMatcher::new(contains, excludes)?;
+        let log = &draft.log;
+        let view = draft.base(self.scope).retain(
+            &draft.pinned(self.scope),
+            |_, sums| match judge_by_role(sums, roles) {
+                Keep::All if !matcher.passes_all() => Keep::Some,
+                judgement => judgement,
+            },
+            |_, entry| {
+                roles.contains(entry.role())
+                    && (matcher.passes_all() || matcher.passes(log.message(entry.index())))
+            },
+        );
+        draft.open_batch(view);
+        Ok(())
+    }
+}
+
+fn check_words(field: &str, words: &Option<Vec<String>>) -> Result<(), Error> {
+    let Some(words) = words else { return Ok(()) };
+    if words.is_empty() || words.iter().any(String::is_empty) {
+        let reason = format!("{field} must be a list of texts, none of them empty");
+        return Err(Error::operation_field(field, reason));
+    }
+    Ok(())
+}
+
+fn roles_listed(roles: RoleSet) -> String {
+    roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,58 @@
+//! MARK and UNMARK: labels on log entries.
+
+use super::{check_indices, sorted};
+use crate::draft::Draft;
+use crate::{Error, LogIndex};
+
+/// Sets a label on entries, visible or not. The label `pinned` protects them. Opens no batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mark {
+    /// The entries; at least one.
+    pub indices: Vec<LogIndex>,
+    /// The label; not empty.
+    pub mark: String,
+}
+
+/// Takes a label off entries. Opens no batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Unmark {
+    /// The entries; at least one.
+    pub indices: Vec<LogIndex>,
+    /// The label; not empty.
+    pub mark: String,
+}
+
+impl Mark {
+    pub(super) fn check(&self) -> Result<(), Error> {
+        check_indices(&self.indices)?;
+        check_label(&self.mark)
+    }
+
+    pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
+        let indices = sorted(&self.indices);
+        draft.check_exist(&indices)?;
+        draft.state.marks.set(&indices, &self.mark);
+        Ok(())
+    }
+}
+
+impl Unmark {
+    pub(super) fn check(&self) -> Result<(), Error> {
+        check_indices(&self.indices)?;
+        check_label(&self.mark)
+    }
+
+    pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
+        let indices = sorted(&self.indices);
+        draft.check_exist(&indices)?;
+        draft.state.marks.unset(&indices, &self.mark);
+        Ok(())
+    }
+}
+
+fn check_label(label: &str) -> Result<(), Error> {
+    if label.is_empty() {
+        return Err(Error::operation_field("mark", "mark is empty; give the label a name"));
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! ROLLBACK: back to a batch of the live path, or to the exact state at a version.
+
+use crate::draft::Draft;
+use crate::{BatchIndex, Error, LogIndex, Version};
+
+/// Goes back. Nothing is lost: what was left stays reachable by its version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rollback {
+    /// Makes a batch of the live path current again, with the view it was left with. Going back to
+    /// the current batch changes nothing but the version.
+    ToBatch(BatchIndex),
+    /// Brings view, live path and marks back as they were at a version.
+    ToVersion(Version),
+}
+
+impl Rollback {
+    pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
+        match *self {
+            Rollback::ToBatch(batch) => roll_back_to_batch(draft, batch).map(drop),
+            Rollback::ToVersion(version) => {
+                let state = &draft.history.record(version)?.state;
+                // The tools are a setting of the conversation, not part of what the model reads.
+                let tools = draft.state.tools.take();
+                draft.state = crate::state::State { tools, ..state.clone() };
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Goes back to a batch, and says how long the log was when that batch was left; `None` for the
+/// current batch, which was not left.
+pub(super) fn roll_back_to_batch(
+    draft: &mut Draft<'_>,
+    batch: BatchIndex,
+) -> Result<Option<LogIndex>, Error> {
+    let current = draft.state.path.current_number();
+    if batch == current {
+        return Ok(None);
+    }
+    let Some(left) = draft.state.path.left(batch).cloned() else {
+        return Err(Error::BatchNotFound { batch, current });
+    };
+    draft.state.view = left.view.clone();
+    draft.state.path.step_down_to(&left);
+    Ok(Some(LogIndex(left.log_len as u32)))
+}

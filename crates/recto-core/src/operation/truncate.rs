@@ -1,0 +1,161 @@
+//! TRUNCATE: a stretch of the entries, or of those of one role.
+
+use std::ops::Range;
+
+use sum_tree::{Keep, Summary};
+
+use super::Scope;
+use crate::draft::Draft;
+use crate::view::{Sums, View};
+use crate::{Error, Position, Role, RoleSet};
+
+/// Keeps a stretch, in a new batch. At least one criterion must be given; they are applied in the
+/// order of the fields, each on what the one before it left.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Truncate {
+    /// Keep the first n.
+    pub keep_first: Option<usize>,
+    /// Keep the last n; 0 keeps none.
+    pub keep_last: Option<usize>,
+    /// Drop the first n.
+    pub remove_first: Option<usize>,
+    /// Drop the last n.
+    pub remove_last: Option<usize>,
+    /// Keep these; an end past the list is cut to it.
+    pub range: Option<Range<usize>>,
+    /// Count only entries of this role.
+    pub role: Option<Role>,
+    /// With `role`: keep the entries of other roles where they are, instead of dropping them.
+    pub keep_others: bool,
+    /// What to start from.
+    pub scope: Scope,
+}
+
+impl Truncate {
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let Truncate { keep_first, keep_last, remove_first, remove_last, range, role, .. } = self;
+        let counts = [keep_first, keep_last, remove_first, remove_last];
+        if counts.iter().all(|count| count.is_none()) && range.is_none() && role.is_none() {
+            return Err(Error::operation(
+                "TRUNCATE needs a criterion: keepFirst, keepLast, removeFirst, removeLast, range or role",
+            ));
+        }
+        if self.keep_others && role.is_none() {
+            let reason = "keepOthers goes with role; give a role or leave it out";
+            return Err(Error::operation_field("keepOthers", reason));
+        }
+        Ok(())
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let mut words = vec!["TRUNCATE".to_owned()];
+        let counts = [
+            ("keepFirst", self.keep_first),
+            ("keepLast", self.keep_last),
+            ("removeFirst", self.remove_first),
+            ("removeLast", self.remove_last),
+        ];
+        words.extend(
+            counts.iter().filter_map(|(name, count)| Some(format!("{name} {}", (*count)?))),
+        );
+        words.extend(
+            self.range.as_ref().map(|range| format!("range {}..{}", range.start, range.end)),
+        );
+        words.extend(self.role.map(|role| format!("role {role}")));
+        words.extend(self.keep_others.then(|| "keepOthers".to_owned()));
+        words.extend((self.scope == Scope::All).then(|| "of the whole log".to_owned()));
+        words.join(" ")
+    }
+
+    pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
+        if let Some(Range { start, end }) = self.range
+            && start > end
+        {
+            return Err(Error::InvalidRange { start, end });
+        }
+        let base = draft.base(self.scope);
+        let pinned = draft.pinned(self.scope);
+        let view = match self.role {
+            None => keep_stretch(&base, self.stretch(base.len()), &pinned),
+            Some(role) => self.keep_stretch_of_role(&base, role, &pinned),
+        };
+        draft.open_batch(view);
+        Ok(())
+    }
+
+    /// Which of `len` entries are kept.
+    fn stretch(&self, len: usize) -> Range<usize> {
+        let Range { mut start, mut end } = 0..len;
+        if let Some(count) = self.keep_first {
+            end = end.min(start.saturating_add(count));
+        }
+        if let Some(count) = self.keep_last {
+            // keepLast 0 keeps none; slice(-0) would keep everything.
+            start = start.max(end.saturating_sub(count));
+        }
+        if let Some(count) = self.remove_first {
+            start = end.min(start.saturating_add(count));
+        }
+        if let Some(count) = self.remove_last {
+            end = start.max(end.saturating_sub(count));
+        }
+        if let Some(range) = &self.range {
+            let from = end.min(start.saturating_add(range.start));
+            end = end.min(start.saturating_add(range.end));
+            start = from;
+        }
+        start..end
+    }
+
+    fn keep_stretch_of_role(&self, base: &View, role: Role, pinned: &[Position]) -> View {
+        let kept = self.stretch(base.count_of(role));
+        // From the place of the first kept entry of the role to that of the last.
+        let place = |nth: usize| base.nth_of(role, nth).map_or(base.len(), |position| position.0);
+        let window =
+            if kept.is_empty() { 0..0 } else { place(kept.start)..place(kept.end - 1) + 1 };
+        let roles_at = |inside: bool| match (inside, self.keep_others) {
+            (true, true) => RoleSet::ALL,
+            (true, false) => role.into(),
+            (false, true) => RoleSet::ALL.without(role),
+            (false, false) => RoleSet::NONE,
+        };
+        base.retain(
+            pinned,
+            |start, sums| {
+                let end = start + sums.count();
+                if window.start <= start && end <= window.end {
+                    judge_by_role(sums, roles_at(true))
+                } else if end <= window.start || window.end <= start {
+                    judge_by_role(sums, roles_at(false))
+                } else {
+                    Keep::Some
+                }
+            },
+            |at, entry| roles_at(window.contains(&at)).contains(entry.role()),
+        )
+    }
+}
+
+/// Whether the entries of a stretch have one of these roles.
+pub(super) fn judge_by_role(sums: &Sums, roles: RoleSet) -> Keep {
+    match sums.count_of(roles) as usize {
+        0 => Keep::None,
+        count if count == sums.count() => Keep::All,
+        _ => Keep::Some,
+    }
+}
+
+/// The stretch, and the pinned entries before and behind it.
+fn keep_stretch(base: &View, stretch: Range<usize>, pinned: &[Position]) -> View {
+    let before = pinned.iter().filter(|pin| pin.0 < stretch.start);
+    let behind = pinned.iter().filter(|pin| pin.0 >= stretch.end.max(stretch.start));
+    let entry = |pin: &Position| base.0.get(pin.0).expect("pins are in the list").clone();
+    let mut kept = base.0.slice(stretch.clone());
+    if before.clone().next().is_some() {
+        let mut front: sum_tree::SumTree<_> = before.map(entry).collect();
+        front.append(&kept);
+        kept = front;
+    }
+    kept.extend(behind.map(entry));
+    View(kept)
+}

@@ -1,0 +1,192 @@
+//! What a request did.
+
+use std::ops::Range;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::tool_exchange::{Edge, open_entries};
+use crate::{BatchIndex, LogIndex, MessageLog, Version, View};
+
+/// What a request did. Lists are made when they are asked for: they cost what changed.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The version afterwards.
+    pub version: Version,
+    /// Whether the request made a version. FIT makes none where everything fits already.
+    pub changed: bool,
+    /// The figures afterwards.
+    pub stats: Stats,
+    pub(crate) before: View,
+    pub(crate) after: View,
+    pub(crate) log_before: usize,
+    pub(crate) log: MessageLog,
+}
+
+/// The figures of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stats {
+    /// The length of the log.
+    pub total_messages: usize,
+    /// The length of the view.
+    pub current_batch_messages: usize,
+    /// The length of the live path.
+    pub total_batches: usize,
+    /// The current batch.
+    pub current_batch_index: BatchIndex,
+    /// The tokens of the view.
+    pub tokens: u64,
+}
+
+/// How much of the front of the view is as it was before: what a prompt cache can still use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SharedPrefix {
+    /// How many messages.
+    pub messages: usize,
+    /// How many tokens.
+    pub tokens: u64,
+}
+
+/// Something that is not wrong, but that a user should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// Which kind it is.
+    pub code: WarningCode,
+    /// The visible entries that it is about, in log order.
+    pub indices: Vec<LogIndex>,
+    /// What it means, for people.
+    pub message: String,
+}
+
+/// The kinds of warnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WarningCode {
+    /// A tool call is visible, its result is hidden or stands before it.
+    TornCall,
+    /// A tool result is visible, its call is hidden or stands behind it.
+    TornResult,
+}
+
+impl Outcome {
+    /// The batch that is current afterwards.
+    pub fn affected_batch(&self) -> BatchIndex {
+        self.stats.current_batch_index
+    }
+
+    /// The entries that were visible and are not any more, in log order.
+    pub fn hidden(&self) -> Vec<LogIndex> {
+        missing_in(&self.before, &self.after)
+    }
+
+    /// The entries that were hidden and are visible now, in log order; new ones are not among them.
+    pub fn shown(&self) -> Vec<LogIndex> {
+        let mut shown = missing_in(&self.after, &self.before);
+        shown.retain(|index| index.as_usize() < self.log_before);
+        shown
+    }
+
+    /// The new log entries, visible or not.
+    pub fn added(&self) -> Range<u32> {
+        self.log_before as u32..self.log.len() as u32
+    }
+
+    /// How much of the front of the view is as it was before.
+    pub fn shared_prefix(&self) -> SharedPrefix {
+        let messages = self.after.common_prefix(&self.before);
+        SharedPrefix { messages, tokens: self.after.tokens_in(..messages) }
+    }
+
+    /// Tool calls and results that the view has torn apart.
+    pub fn warnings(&self) -> Vec<Warning> {
+        torn_exchanges(&self.after, &self.log)
+    }
+
+    /// The view that the model reads afterwards.
+    pub fn view(&self) -> &View {
+        &self.after
+    }
+
+    /// The result as the contract writes it.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "version": self.version,
+            "affectedBatchIndex": self.affected_batch(),
+            "changed": self.changed,
+            "hidden": self.hidden(),
+            "shown": self.shown(),
+            "added": self.added().collect::<Vec<_>>(),
+            "stats": self.stats,
+            "sharedPrefix": self.shared_prefix(),
+            "warnings": self.warnings(),
+        })
+    }
+}
+
+/// The entries of `view` that `other` does not have, in log order.
+pub(crate) fn missing_in(view: &View, other: &View) -> Vec<LogIndex> {
+    let difference = view.0.difference(&other.0);
+    let mut theirs: Vec<LogIndex> = difference
+        .right
+        .iter()
+        .flat_map(|block| block.items())
+        .map(|entry| entry.index())
+        .collect();
+    theirs.sort_unstable();
+    let mut missing: Vec<LogIndex> = difference
+        .left
+        .iter()
+        .flat_map(|block| block.items())
+        .map(|entry| entry.index())
+        .filter(|index| theirs.binary_search(index).is_err())
+        .collect();
+    missing.sort_unstable();
+    missing
+}
+
+/// The visible calls and results whose partner is in the log, but not where it belongs in the view.
+pub(crate) fn torn_exchanges(view: &View, log: &MessageLog) -> Vec<Warning> {
+    let open = open_entries(view, .., None);
+    if open.is_empty() {
+        return Vec::new();
+    }
+    // What the log itself leaves open was not torn by the view: a call that is not answered yet, a
+    // result that nobody asked for.
+    let edges: Vec<Edge> = open.iter().map(|&(_, edge)| edge).collect();
+    let wanted = (edges.len() <= 64).then_some(&*edges);
+    let unpaired = open_entries(log.as_view(), .., wanted);
+    let mut unpaired_edges: Vec<Edge> = unpaired.iter().map(|&(_, edge)| edge).collect();
+    unpaired_edges.sort_unstable();
+
+    let (mut calls, mut results) = (Vec::new(), Vec::new());
+    for (at, edge) in open {
+        let index = view.get(crate::Position(at)).expect("the place was found in the view");
+        let is_unpaired = unpaired.binary_search(&(index.as_usize(), edge)).is_ok();
+        if is_unpaired && unpaired_edges.binary_search(&edge.partner()).is_err() {
+            continue;
+        }
+        let torn = if edge.is_call() { &mut calls } else { &mut results };
+        torn.push(index);
+    }
+    let warning = |code, mut indices: Vec<LogIndex>, message: &str| {
+        indices.sort_unstable();
+        indices.dedup();
+        (!indices.is_empty()).then(|| Warning { code, indices, message: message.to_owned() })
+    };
+    [
+        warning(
+            WarningCode::TornCall,
+            calls,
+            "these tool calls are visible without their results; RESTORE the results or hide the calls",
+        ),
+        warning(
+            WarningCode::TornResult,
+            results,
+            "these tool results are visible without their calls; RESTORE the calls or hide the results",
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

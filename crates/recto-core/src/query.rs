@@ -1,0 +1,292 @@
+//! Asking: which entries, by role, text, mark, time and place, now or at any version.
+//!
+//! Filters apply first, then range, first or last on what is left. By role alone nothing is walked
+//! over: the cost is O(answer · log n).
+
+use std::ops::Range;
+
+use crate::matcher::TextMatcher;
+use crate::operation::Scope;
+use crate::view::{CountOf, Placed};
+use crate::{
+    BatchIndex, Conversation, Error, LogIndex, Marks, MessageLog, Position, Role, RoleSet,
+    Timestamp, Version, View,
+};
+
+/// A question. The default asks for everything that is visible now.
+///
+/// ```
+/// use recto_core::{Append, Approx, Conversation, Message, Pick, Query, Role, Settings};
+///
+/// let start = Conversation::new(Settings::counting_with(Approx), 0)?;
+/// let messages = vec![Message::user("a"), Message::assistant("b"), Message::user("c")];
+/// let (conversation, _) = start.apply(Append { messages }, 1)?;
+///
+/// let query = Query { roles: Some(Role::User.into()), pick: Pick::Last(1), ..Default::default() };
+/// let answer = conversation.ask(&query)?;
+/// assert_eq!(answer[0].index.0, 2);
+/// # Ok::<(), recto_core::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Query {
+    /// Visible entries, or the whole log.
+    pub scope: Scope,
+    /// Only these roles.
+    pub roles: Option<RoleSet>,
+    /// Only entries whose text contains at least one of these.
+    pub contains: Option<Vec<String>>,
+    /// Only entries whose text contains none of these.
+    pub excludes: Option<Vec<String>>,
+    /// Only entries with this label.
+    pub mark: Option<String>,
+    /// Only entries from this time on.
+    pub from: Option<Timestamp>,
+    /// Only entries before this time.
+    pub to: Option<Timestamp>,
+    /// Which of what is left.
+    pub pick: Pick,
+    /// When.
+    pub moment: Moment,
+}
+
+/// Which of the entries that passed the filters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Pick {
+    /// All of them.
+    #[default]
+    All,
+    /// The first n.
+    First(usize),
+    /// The last n.
+    Last(usize),
+    /// From the first number up to, not including, the second.
+    Range(Range<usize>),
+}
+
+/// Which state is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Moment {
+    /// The present one.
+    #[default]
+    Now,
+    /// A batch of the live path as it was when it was left, with today's log and marks.
+    Batch(BatchIndex),
+    /// A version: its view, its marks, and the log as long as it was then.
+    Version(Version),
+}
+
+/// An entry in an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Its number in the log.
+    pub index: LogIndex,
+    /// Where it stands in the view that was asked; `None` if it is hidden there.
+    pub position: Option<Position>,
+}
+
+impl Query {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let is_bad = |words: &Option<Vec<String>>| {
+            words
+                .as_ref()
+                .is_some_and(|words| words.is_empty() || words.iter().any(String::is_empty))
+        };
+        if is_bad(&self.contains) || is_bad(&self.excludes) {
+            return Err(Error::operation(
+                "contains and excludes must be texts or lists of texts, none of them empty",
+            ));
+        }
+        if self.roles.is_some_and(RoleSet::is_empty) {
+            return Err(Error::operation_field("roles", "roles is empty; name at least one role"));
+        }
+        match self.pick {
+            Pick::Range(Range { start, end }) if start > end => {
+                Err(Error::InvalidRange { start, end })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether entries have to be looked at one by one.
+    fn looks_into_entries(&self) -> bool {
+        let Query { contains, excludes, mark, from, to, .. } = self;
+        contains.is_some() || excludes.is_some() || mark.is_some() || from.is_some() || to.is_some()
+    }
+}
+
+impl Conversation {
+    /// Answers a query: the entries in order.
+    pub fn ask(&self, query: &Query) -> Result<Vec<Hit>, Error> {
+        query.check()?;
+        let state = self.state();
+        let asked = match query.moment {
+            Moment::Now => Asked { view: &state.view, marks: &state.marks, log: self.log.clone() },
+            Moment::Batch(batch) => {
+                Asked { view: self.batch_view(batch)?, marks: &state.marks, log: self.log.clone() }
+            }
+            Moment::Version(version) => {
+                let record = self.history.record(version)?;
+                let log = self.log.prefix(record.log_len as usize);
+                Asked { view: &record.state.view, marks: &record.state.marks, log }
+            }
+        };
+        asked.answer(query)
+    }
+
+    fn ask_visible(&self, roles: Option<RoleSet>, pick: Pick) -> Result<Vec<Hit>, Error> {
+        self.ask(&Query { roles, pick, ..Query::default() })
+    }
+
+    /// The newest `count` visible entries.
+    pub fn recent(&self, count: usize) -> Result<Vec<Hit>, Error> {
+        self.ask_visible(None, Pick::Last(count))
+    }
+
+    /// The newest `count` visible entries with one of these roles.
+    pub fn recent_by_role(
+        &self,
+        roles: impl Into<RoleSet>,
+        count: usize,
+    ) -> Result<Vec<Hit>, Error> {
+        self.ask_visible(Some(roles.into()), Pick::Last(count))
+    }
+
+    /// The visible entries at these places.
+    pub fn range(&self, range: Range<usize>) -> Result<Vec<Hit>, Error> {
+        self.ask_visible(None, Pick::Range(range))
+    }
+
+    /// All visible entries with one of these roles.
+    pub fn by_role(&self, roles: impl Into<RoleSet>) -> Result<Vec<Hit>, Error> {
+        self.ask_visible(Some(roles.into()), Pick::All)
+    }
+
+    /// A stretch of the visible entries with one of these roles.
+    pub fn range_by_role(
+        &self,
+        roles: impl Into<RoleSet>,
+        range: Range<usize>,
+    ) -> Result<Vec<Hit>, Error> {
+        self.ask_visible(Some(roles.into()), Pick::Range(range))
+    }
+
+    /// How many visible entries have one of these roles. O(1).
+    pub fn count_by_role(&self, roles: impl Into<RoleSet>) -> usize {
+        self.view().count_of(roles)
+    }
+
+    /// The visible entries whose text contains `text`.
+    pub fn search(&self, text: &str) -> Result<Vec<Hit>, Error> {
+        self.ask(&Query { contains: Some(vec![text.to_owned()]), ..Query::default() })
+    }
+
+    /// The visible entries from one time up to, not including, another.
+    pub fn by_time_range(&self, range: Range<Timestamp>) -> Result<Vec<Hit>, Error> {
+        self.ask(&Query { from: Some(range.start), to: Some(range.end), ..Query::default() })
+    }
+
+    /// The visible entries of a role that have this label.
+    pub fn marked_by_role(&self, role: Role, mark: &str) -> Result<Vec<Hit>, Error> {
+        let mark = Some(mark.to_owned());
+        self.ask(&Query { roles: Some(role.into()), mark, ..Query::default() })
+    }
+}
+
+/// The state that is asked.
+struct Asked<'a> {
+    view: &'a View,
+    marks: &'a Marks,
+    log: MessageLog,
+}
+
+impl Asked<'_> {
+    fn answer(&self, query: &Query) -> Result<Vec<Hit>, Error> {
+        let base = match query.scope {
+            Scope::Visible => self.view,
+            Scope::All => self.log.as_view(),
+        };
+        let places = if query.looks_into_entries() {
+            self.matching_places(query, base)?
+        } else {
+            places_by_role(query, base)
+        };
+        let hit = |at: usize| {
+            let index = base.get(Position(at)).expect("places are taken from the list");
+            let position = match query.scope {
+                Scope::Visible => Some(Position(at)),
+                Scope::All => self.view.position_of(index),
+            };
+            Hit { index, position }
+        };
+        Ok(places.into_iter().map(hit).collect())
+    }
+
+    /// The places of the picked entries, where each has to be looked at.
+    fn matching_places(&self, query: &Query, base: &View) -> Result<Vec<usize>, Error> {
+        let matcher = TextMatcher::new(query.contains.as_deref(), query.excludes.as_deref())?;
+        let roles = query.roles.unwrap_or(RoleSet::ALL);
+        let passes = |entry: &Placed| {
+            roles.contains(entry.role())
+                && self.is_in_time(query, entry.index())
+                && (matcher.passes_all() || matcher.passes(self.log.message(entry.index())))
+        };
+        let place = |index: LogIndex| match query.scope {
+            Scope::All => (index.as_usize() < base.len()).then_some(index.as_usize()),
+            Scope::Visible => base.position_of(index).map(|position| position.0),
+        };
+        if let Some(mark) = &query.mark {
+            let mut places: Vec<usize> = self.marks.with(mark).filter_map(place).collect();
+            places.sort_unstable();
+            let matching = places.into_iter().filter(|&at| base.0.get(at).is_some_and(passes));
+            return Ok(pick(&query.pick, matching));
+        }
+        let mut numbered = base.0.iter().enumerate();
+        if let Pick::Last(count) = query.pick {
+            // From the back, and no further than needed.
+            let matching = numbered.rev().filter(|(_, entry)| passes(entry));
+            let mut places: Vec<usize> = matching.take(count).map(|(at, _)| at).collect();
+            places.reverse();
+            return Ok(places);
+        }
+        let matching = numbered.by_ref().filter(|(_, entry)| passes(entry)).map(|(at, _)| at);
+        Ok(pick(&query.pick, matching))
+    }
+
+    fn is_in_time(&self, query: &Query, index: LogIndex) -> bool {
+        if query.from.is_none() && query.to.is_none() {
+            return true;
+        }
+        let timestamp = self.log.get(index).expect("a view holds only log entries").timestamp;
+        query.from.is_none_or(|from| from <= timestamp) && query.to.is_none_or(|to| timestamp < to)
+    }
+}
+
+/// The picked ones of places that come in order.
+fn pick(pick: &Pick, places: impl Iterator<Item = usize>) -> Vec<usize> {
+    match pick {
+        Pick::All => places.collect(),
+        Pick::First(count) => places.take(*count).collect(),
+        Pick::Range(range) => places.skip(range.start).take(range.len()).collect(),
+        Pick::Last(count) => {
+            let mut all: Vec<usize> = places.collect();
+            all.split_off(all.len().saturating_sub(*count))
+        }
+    }
+}
+
+/// The places of the picked entries of the wanted roles, found without walking over the others.
+fn places_by_role(query: &Query, base: &View) -> Vec<usize> {
+    let roles = query.roles.unwrap_or(RoleSet::ALL);
+    let count = base.count_of(roles);
+    let picked = match &query.pick {
+        Pick::All => 0..count,
+        Pick::First(wanted) => 0..count.min(*wanted),
+        Pick::Last(wanted) => count.saturating_sub(*wanted)..count,
+        Pick::Range(range) => range.start.min(count)..range.end.min(count),
+    };
+    if roles == RoleSet::ALL {
+        return picked.collect();
+    }
+    let sought = |nth: usize| base.0.seek(nth as u64, &CountOf(roles)).map(|found| found.position);
+    picked.filter_map(sought).collect()
+}

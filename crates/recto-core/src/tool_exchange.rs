@@ -1,0 +1,175 @@
+//! Tool calls and the results that answer them.
+//!
+//! Calls and results of one id pair off like brackets: in a view, a result answers the nearest call
+//! of its id before it that has no answer yet. So a stretch of the view can be summed up by what is
+//! left open at its edges: results whose call stands before it, and calls whose result may stand
+//! behind it. Two neighbouring stretches pair off what the one leaves open and the other answers.
+//!
+//! Inside the engine an id is known by its 63-bit hash.
+
+use std::collections::HashMap;
+use std::ops::RangeBounds;
+
+use sum_tree::Seen;
+use triomphe::ThinArc;
+
+use crate::View;
+
+/// A call or a result that has no partner in its stretch of the view.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Edge(u64);
+
+impl Edge {
+    pub(crate) fn call(id: u64) -> Edge {
+        Edge(id | 1)
+    }
+
+    pub(crate) fn result(id: u64) -> Edge {
+        Edge(id & !1)
+    }
+
+    pub(crate) fn is_call(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// The result that answers this call, or the call that this result answers.
+    pub(crate) fn partner(self) -> Edge {
+        Edge(self.0 ^ 1)
+    }
+}
+
+/// What a stretch leaves open, as long as that is not much.
+///
+/// The results wait for calls before the stretch, the calls for results behind it. Where there are
+/// too many to list ([`Edges::is_crowded`]), whoever wants to know looks into the stretch's parts.
+#[derive(Clone, Default)]
+pub(crate) struct Edges(Option<ThinArc<Crowded, Edge>>);
+
+type Crowded = bool;
+
+/// Longer lists would make edits slow and nodes large; shorter ones would crowd at the edge of a
+/// turn with many parallel calls.
+const MOST: usize = 32;
+
+impl Edges {
+    /// What a single message leaves open: a list however long it is.
+    pub(crate) fn of_message(mut calls: Vec<Edge>, mut results: Vec<Edge>) -> Edges {
+        calls.sort_unstable();
+        calls.dedup();
+        results.sort_unstable();
+        results.dedup();
+        let answered = |call: &Edge| results.binary_search(&call.partner()).is_ok();
+        let open_calls: Vec<Edge> = calls.iter().copied().filter(|call| !answered(call)).collect();
+        results.retain(|result| calls.binary_search(&result.partner()).is_err());
+        results.extend(open_calls);
+        Edges::listing(results)
+    }
+
+    fn listing(edges: Vec<Edge>) -> Edges {
+        if edges.is_empty() {
+            return Edges(None);
+        }
+        Edges(Some(ThinArc::from_header_and_iter(false, edges.into_iter())))
+    }
+
+    fn crowded() -> Edges {
+        Edges(Some(ThinArc::from_header_and_iter(true, std::iter::empty())))
+    }
+
+    /// What is open; empty if there is nothing, or more than can be listed.
+    pub(crate) fn list(&self) -> &[Edge] {
+        match &self.0 {
+            Some(edges) => &edges.slice,
+            None => &[],
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether more is open than the list can tell.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.0.as_ref().is_some_and(|edges| edges.header.header)
+    }
+
+    /// Adds what the stretch right behind this one leaves open.
+    pub(crate) fn add(&mut self, later: &Edges) {
+        if later.is_empty() || self.is_crowded() {
+            return;
+        }
+        if later.is_crowded() || later.list().len() > MOST {
+            *self = Edges::crowded();
+            return;
+        }
+        if self.is_empty() {
+            *self = later.clone();
+            return;
+        }
+        let mut open = self.list().to_vec();
+        for &edge in later.list() {
+            let partner = || open.iter().rposition(|&open| open == edge.partner());
+            match if edge.is_call() { None } else { partner() } {
+                Some(at) => drop(open.remove(at)),
+                None => open.push(edge),
+            }
+        }
+        *self = if open.len() > MOST { Edges::crowded() } else { Edges::listing(open) };
+    }
+}
+
+impl PartialEq for Edges {
+    /// A crowded list claims nothing, so it equals any other.
+    fn eq(&self, other: &Self) -> bool {
+        self.is_crowded() || other.is_crowded() || {
+            let sorted = |edges: &Edges| {
+                let mut list: Vec<u64> = edges.list().iter().map(|edge| edge.0).collect();
+                list.sort_unstable();
+                list
+            };
+            sorted(self) == sorted(other)
+        }
+    }
+}
+
+impl std::fmt::Debug for Edges {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.is_crowded() { f.write_str("crowded") } else { self.list().fmt(f) }
+    }
+}
+
+/// The calls and results of a stretch of the view that have no partner in it, with their places, in
+/// order. With `wanted`, only those and their partners are looked for.
+pub(crate) fn open_entries(
+    view: &View,
+    range: impl RangeBounds<usize>,
+    wanted: Option<&[Edge]>,
+) -> Vec<(usize, Edge)> {
+    let is_wanted =
+        |edge: Edge| wanted.is_none_or(|w| w.contains(&edge) || w.contains(&edge.partner()));
+    let mut calls: HashMap<Edge, Vec<usize>> = HashMap::new();
+    let mut open = Vec::new();
+    view.0.visit(range, |at, seen| {
+        let entry = match seen {
+            // Where nothing is open, all pairs are inside.
+            Seen::Node(sums) => {
+                let edges = &sums.open;
+                return edges.is_crowded() || edges.list().iter().any(|&edge| is_wanted(edge));
+            }
+            Seen::Item(entry) => entry,
+        };
+        for &edge in entry.edges.list().iter().filter(|&&edge| is_wanted(edge)) {
+            if edge.is_call() {
+                calls.entry(edge).or_default().push(at);
+            } else if calls.get_mut(&edge.partner()).and_then(Vec::pop).is_none() {
+                open.push((at, edge));
+            }
+        }
+        true
+    });
+    open.extend(
+        calls.into_iter().flat_map(|(edge, places)| places.into_iter().map(move |at| (at, edge))),
+    );
+    open.sort_unstable();
+    open
+}

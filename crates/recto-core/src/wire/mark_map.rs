@@ -1,0 +1,55 @@
+//! The mark map of older tools, exported only: what they stored as boundaries and index lists.
+
+use serde::Serialize;
+
+use crate::{BatchIndex, Conversation, LogIndex, Role};
+
+/// View, log entries by role, and batches, in the shape that older tools know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MarkMap {
+    /// The view.
+    pub original_indices: Vec<LogIndex>,
+    /// All log entries by role.
+    pub type_indices: TypeIndices,
+    /// For each batch of the live path the smallest index in its view when it was opened.
+    pub batch_boundaries: Vec<LogIndex>,
+    /// The numbers of these batches.
+    pub boundary_to_batch: Vec<BatchIndex>,
+    /// The current batch.
+    pub current_batch: BatchIndex,
+}
+
+/// Log entries by role.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names are the roles")]
+pub struct TypeIndices {
+    pub system: Vec<LogIndex>,
+    pub user: Vec<LogIndex>,
+    pub assistant: Vec<LogIndex>,
+    pub tool: Vec<LogIndex>,
+}
+
+impl Conversation {
+    /// The mark map.
+    pub fn mark_map(&self) -> MarkMap {
+        let mut by_role = TypeIndices::default();
+        for entry in self.log.as_view().0.iter() {
+            let list = match entry.role() {
+                Role::System => &mut by_role.system,
+                Role::User => &mut by_role.user,
+                Role::Assistant => &mut by_role.assistant,
+                Role::Tool => &mut by_role.tool,
+            };
+            list.push(entry.index());
+        }
+        let path = &self.state().path;
+        MarkMap {
+            original_indices: self.view().iter().collect(),
+            type_indices: by_role,
+            batch_boundaries: path.openings().iter().map(|opening| opening.boundary).collect(),
+            boundary_to_batch: (0..path.len()).map(BatchIndex).collect(),
+            current_batch: path.current_number(),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Drives the engine with the same JSON as the model, and compares what both answer.
+
+use recto_core::{
+    Approx, BatchIndex, Conversation, Error, LogIndex, Outcome, Query, Request, Settings, Tool,
+    Version, WarningCode,
+};
+use serde_json::Value;
+use testkit::generate::Step;
+use testkit::{Model, Refusal};
+
+/// The engine and the model of one conversation, side by side.
+pub(crate) struct Pair {
+    pub(crate) engine: Conversation,
+    pub(crate) model: Model,
+    pub(crate) now: i64,
+}
+
+pub(crate) fn numbers(indices: impl IntoIterator<Item = LogIndex>) -> Vec<usize> {
+    indices.into_iter().map(LogIndex::as_usize).collect()
+}
+
+/// Everything that can be seen of a conversation, for comparing it before and after.
+pub(crate) fn fingerprint(conversation: &Conversation) -> String {
+    let versions: Vec<_> = conversation.versions().collect();
+    let views: Vec<Vec<usize>> = versions
+        .iter()
+        .map(|info| numbers(conversation.at(info.version).expect("it exists").view().iter()))
+        .collect();
+    let marks: Vec<_> = conversation
+        .marks()
+        .labels()
+        .map(|label| (label.to_owned(), numbers(conversation.marks().with(label))))
+        .collect();
+    let log: Vec<_> = conversation.log().iter().map(|e| (e.timestamp, e.message.json())).collect();
+    let batches: Vec<_> = (0..conversation.stats().total_batches)
+        .map(|batch| {
+            let snapshot = conversation.snapshot(BatchIndex(batch)).expect("it is on the path");
+            (snapshot.description.clone(), snapshot.timestamp, numbers(snapshot.view.iter()))
+        })
+        .collect();
+    let tools = conversation.tools().map(|tools| tools.tools().to_vec());
+    let stats = conversation.stats();
+    let map = serde_json::to_string(&conversation.mark_map()).expect("it can be written");
+    format!("{stats:?}{versions:?}{views:?}{marks:?}{log:?}{batches:?}{tools:?}{map}")
+}
+
+pub(crate) fn engine_for(model: &Model, now: i64) -> Conversation {
+    let settings = model.settings();
+    let tools = model.tools().iter().map(|tool| Tool::new(&*tool.name, &*tool.description));
+    let settings = Settings {
+        tools: tools.collect(),
+        heading: settings.heading.clone(),
+        media_tokens: settings.media_tokens,
+        ..Settings::counting_with(Approx)
+    };
+    Conversation::new(settings, now).expect("the tools are well-formed")
+}
+
+impl Pair {
+    pub(crate) fn new(model: Model, now: i64) -> Pair {
+        Pair { engine: engine_for(&model, now), model, now }
+    }
+
+    /// Performs a step on both, and panics where they differ.
+    pub(crate) fn step(&mut self, step: &Step) {
+        self.now += 7;
+        match step {
+            Step::Apply(request) => {
+                let ours = Request::from_json(&request.to_string())
+                    .and_then(|request| self.engine.apply(request, self.now));
+                let theirs = self.model.apply(request, self.now);
+                self.take(ours, theirs);
+            }
+            Step::SetTools(tools) => {
+                let ours = Tool::list_from_json(&tools.to_string())
+                    .and_then(|tools| self.engine.set_tools(tools, self.now));
+                let theirs = self.model.set_tools(tools, self.now);
+                self.take(ours, theirs);
+            }
+            Step::Ask(query) => self.ask(query),
+            Step::MarkMap => {
+                let ours = serde_json::to_value(self.engine.mark_map()).expect("it can be written");
+                assert_eq!(ours, self.model.mark_map());
+            }
+            Step::Snapshot(batch) => self.snapshot(*batch),
+            Step::Diff(from, to) => self.diff(*from, *to),
+        }
+    }
+
+    fn take(
+        &mut self,
+        ours: Result<(Conversation, Outcome), Error>,
+        theirs: Result<testkit::Outcome, Refusal>,
+    ) {
+        match (ours, theirs) {
+            (Ok((engine, outcome)), Ok(expected)) => {
+                self.engine = engine;
+                compare(&outcome, &expected);
+                self.compare_state();
+            }
+            (Err(error), Err(refusal)) => {
+                assert_eq!(error.code().as_str(), refusal.code, "{error} | {}", refusal.message);
+            }
+            (Ok(_), Err(refusal)) => panic!("only the model refused: {refusal}"),
+            (Err(error), Ok(_)) => panic!("only the engine refused: {error}"),
+        }
+    }
+
+    fn compare_state(&self) {
+        let (engine, model) = (&self.engine, &self.model);
+        assert_eq!(numbers(engine.view().iter()), model.view());
+        assert_eq!(engine.log().len(), model.log_len());
+        assert_eq!(u64::from(engine.version().0), model.version());
+        let labels: Vec<&str> = engine.marks().labels().collect();
+        let marks: Vec<&String> = model
+            .marks()
+            .iter()
+            .filter(|(_, set)| !set.is_empty())
+            .map(|(label, _)| label)
+            .collect();
+        assert_eq!(labels, marks);
+        for label in labels {
+            let expected: Vec<usize> = model.marks()[label].iter().copied().collect();
+            assert_eq!(numbers(engine.marks().with(label)), expected);
+        }
+    }
+
+    /// Compares everything that the two hold: every entry, every version, every batch.
+    pub(crate) fn compare_all(&self) {
+        let (engine, model) = (&self.engine, &self.model);
+        engine.verify().expect("the engine holds together");
+        self.compare_state();
+        for (index, entry) in engine.log().iter().enumerate() {
+            assert_eq!(entry.message.text(), model.text(index));
+            assert_eq!(entry.timestamp, model.timestamp(index));
+            assert_eq!(entry.message.role().as_str(), model.role(index).name());
+            let message: Value = serde_json::from_str(entry.message.json()).expect("it is JSON");
+            assert_eq!(message, *model.message(index));
+            let tokens = engine.log().tokens(LogIndex(index as u32));
+            assert_eq!(tokens, Some(model.entry_tokens(index)));
+        }
+        for version in 0..=engine.version().0 {
+            let at = engine.at(Version(version)).expect("it exists");
+            let view = model.view_at(u64::from(version)).expect("it exists");
+            assert_eq!(numbers(at.view().iter()), view);
+            assert_eq!(at.log().len(), model.log_len_at(u64::from(version)).expect("it exists"));
+        }
+        for batch in 0..model.batches() {
+            self.snapshot(batch);
+        }
+    }
+
+    fn ask(&self, query: &Value) {
+        let ours = Query::from_json(&query.to_string()).and_then(|query| self.engine.ask(&query));
+        let theirs = self.model.ask_positions(query);
+        match (ours, theirs) {
+            (Ok(hits), Ok(expected)) => {
+                let hits: Vec<_> = hits
+                    .iter()
+                    .map(|hit| (hit.index.as_usize(), hit.position.map(|p| p.0)))
+                    .collect();
+                assert_eq!(hits, expected);
+            }
+            (Err(error), Err(refusal)) => {
+                assert_eq!(error.code().as_str(), refusal.code, "{error} | {}", refusal.message);
+            }
+            (ours, theirs) => panic!("{ours:?} against {theirs:?}"),
+        }
+    }
+
+    fn snapshot(&self, batch: usize) {
+        match (self.engine.snapshot(BatchIndex(batch)), self.model.snapshot(batch)) {
+            (Ok(ours), Ok(theirs)) => {
+                assert_eq!(numbers(ours.view.iter()), theirs.messages);
+                assert_eq!(ours.view.len(), theirs.message_count);
+                assert_eq!(ours.timestamp, theirs.timestamp);
+                if let Some(description) = theirs.description {
+                    assert_eq!(ours.description, description);
+                }
+            }
+            (Err(error), Err(refusal)) => assert_eq!(error.code().as_str(), refusal.code),
+            (ours, theirs) => panic!("{ours:?} against {theirs:?}"),
+        }
+    }
+
+    fn diff(&self, from: u64, to: u64) {
+        let version = |number: u64| Version(u32::try_from(number).unwrap_or(u32::MAX));
+        match (self.engine.diff(version(from), version(to)), self.model.diff(from, to)) {
+            (Ok(ours), Ok(theirs)) => {
+                assert_eq!(numbers(ours.hidden), theirs.hidden);
+                assert_eq!(numbers(ours.shown), theirs.shown);
+                assert_eq!(ours.moved.len(), theirs.moved_count);
+                assert_eq!(ours.kept.messages, theirs.kept.len());
+                assert_eq!(ours.kept.tokens, theirs.kept_tokens);
+                assert_eq!(ours.hidden_size.tokens, theirs.hidden_tokens);
+                assert_eq!(ours.shown_size.tokens, theirs.shown_tokens);
+            }
+            (Err(error), Err(refusal)) => assert_eq!(error.code().as_str(), refusal.code),
+            (ours, theirs) => panic!("{ours:?} against {theirs:?}"),
+        }
+    }
+}
+
+fn compare(outcome: &Outcome, expected: &testkit::Outcome) {
+    assert_eq!(u64::from(outcome.version.0), expected.version);
+    assert_eq!(outcome.changed, expected.changed);
+    assert_eq!(outcome.stats.current_batch_index.0, expected.batch);
+    assert_eq!(outcome.stats.total_batches, expected.batches);
+    assert_eq!(outcome.stats.total_messages, expected.log);
+    assert_eq!(outcome.stats.current_batch_messages, expected.view.len());
+    assert_eq!(outcome.stats.tokens, expected.tokens);
+    assert_eq!(numbers(outcome.view().iter()), expected.view);
+    assert_eq!(numbers(outcome.hidden()), expected.hidden);
+    assert_eq!(numbers(outcome.shown()), expected.shown);
+    let added: Vec<usize> = outcome.added().map(|index| index as usize).collect();
+    assert_eq!(added, expected.added);
+    assert_eq!(outcome.shared_prefix().messages, expected.shared_prefix_messages);
+    assert_eq!(outcome.shared_prefix().tokens, expected.shared_prefix_tokens);
+    let warned = |code: WarningCode| {
+        let warnings = outcome.warnings();
+        let found = warnings.iter().find(|warning| warning.code == code);
+        found.map_or(Vec::new(), |warning| numbers(warning.indices.clone()))
+    };
+    assert_eq!(warned(WarningCode::TornCall), expected.torn_calls);
+    assert_eq!(warned(WarningCode::TornResult), expected.torn_results);
+}

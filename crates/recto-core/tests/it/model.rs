@@ -1,0 +1,63 @@
+//! Random requests on the engine and on the plain model: the two must never differ.
+
+use proptest::prelude::*;
+use testkit::Model;
+use testkit::generate::{self, Choices, Step};
+
+use crate::driver::Pair;
+
+/// Steps as lists of numbers: each list is read as a step once the model has got there, so that
+/// leaving some out or making numbers smaller still gives steps that make sense.
+fn steps() -> impl Strategy<Value = Vec<Vec<u16>>> {
+    prop::collection::vec(prop::collection::vec(any::<u16>(), 0..80), 1..60)
+}
+
+fn start(numbers: &[u16]) -> Pair {
+    let settings = generate::settings(&mut Choices::new(numbers));
+    Pair::new(Model::new(settings, 0), 0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_engine_answers_like_the_model(
+        settings in prop::collection::vec(any::<u16>(), 0..8),
+        steps in steps(),
+    ) {
+        let mut pair = start(&settings);
+        for numbers in steps {
+            let step = generate::step(&mut Choices::new(&numbers), &pair.model);
+            pair.step(&step);
+        }
+        pair.compare_all();
+    }
+}
+
+/// Runs `count` random steps and says how many requests were accepted.
+fn run(seed: u64, count: usize) -> usize {
+    let mut pair = start(&generate::numbers(seed, 8));
+    for number in 0..count {
+        let numbers =
+            generate::numbers(seed.wrapping_mul(1_000_003).wrapping_add(number as u64), 120);
+        let step = generate::step(&mut Choices::new(&numbers), &pair.model);
+        let print = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pair.step(&step)));
+        if let Err(panic) = print {
+            eprint_failure(seed, number, &step);
+            std::panic::resume_unwind(panic);
+        }
+    }
+    pair.compare_all();
+    pair.model.version() as usize
+}
+
+#[allow(clippy::print_stderr, reason = "a failure must name its seed")]
+fn eprint_failure(seed: u64, number: usize, step: &Step) {
+    eprintln!("seed {seed}, step {number}: {step:?}");
+}
+
+#[test]
+fn long_conversations_answer_like_the_model() {
+    let accepted: usize = (0..8).map(|seed| run(seed, 600)).sum();
+    assert!(accepted > 8 * 200, "most requests are accepted, not {accepted}");
+}
