@@ -98,6 +98,13 @@ impl IndexSet {
         IndexSet(rest.map(Member).collect())
     }
 
+    /// The entries that `other` does not have, in order. Costs what differs.
+    pub(crate) fn missing_in(&self, other: &IndexSet) -> Vec<LogIndex> {
+        let difference = self.0.difference(&other.0);
+        let unshared = difference.left.iter().flat_map(|block| block.items());
+        unshared.map(|member| member.0).filter(|&index| !other.contains(index)).collect()
+    }
+
     fn is_small_change(&self, indices: &[LogIndex]) -> bool {
         indices.len() * 32 <= self.len()
     }

@@ -68,6 +68,7 @@ mod operation;
 mod outcome;
 mod query;
 mod role;
+mod saved;
 mod state;
 mod tool_exchange;
 mod tools;
@@ -95,6 +96,7 @@ pub use operation::{
 pub use outcome::{Outcome, SharedPrefix, Stats, Warning, WarningCode};
 pub use query::{Hit, Moment, Pick, Query};
 pub use role::{Role, RoleSet};
+pub use saved::{SAVED_FORMAT, SavedConversation};
 pub use tools::{DEFAULT_HEADING, Tool, ToolSet};
 pub use verify::Inconsistency;
 pub use view::{MAX_MESSAGE_TOKENS, View};

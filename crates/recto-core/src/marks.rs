@@ -78,6 +78,28 @@ impl Marks {
         self.0 = (!marks.is_empty()).then(|| Arc::new(marks));
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.marks().is_empty()
+    }
+
+    /// What was set and unset since `earlier`, by label.
+    pub(crate) fn changes_since(
+        &self,
+        earlier: &Marks,
+    ) -> Vec<(String, Vec<LogIndex>, Vec<LogIndex>)> {
+        let nothing = IndexSet::default();
+        let mut labels: Vec<&str> = self.labels().chain(earlier.labels()).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        let change = |label: &str| {
+            let now = self.entries(label).unwrap_or(&nothing);
+            let before = earlier.entries(label).unwrap_or(&nothing);
+            (label.to_owned(), now.missing_in(before), before.missing_in(now))
+        };
+        let changes = labels.into_iter().map(change);
+        changes.filter(|(_, set, unset)| !set.is_empty() || !unset.is_empty()).collect()
+    }
+
     /// Tells two values apart by where they are, so that equal ones need not be compared.
     pub(crate) fn address(&self) -> usize {
         self.0.as_ref().map_or(0, |marks| Arc::as_ptr(marks).addr())

@@ -382,10 +382,7 @@ impl<'a> Reader<'a> {
                 if parts.is_empty() && !may_be_empty {
                     return Err(Error::EmptyContent { role, field: Some("content".into()) });
                 }
-                for (number, part) in parts.into_iter().enumerate() {
-                    self.part(part, true)
-                        .map_err(|error| error.within(&format!("content[{number}]")))?;
-                }
+                self.read_parts(parts)?;
                 Ok(Content::Parts(std::mem::take(&mut self.parts).into()))
             }
             other => Err(Error::message_field(
@@ -395,8 +392,28 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a part; calls and results count only at the top, not inside a tool result.
-    fn part(&mut self, text: &'a str, is_top: bool) -> Result<(), Error> {
+    /// Reads parts, and those inside tool results right behind them. Without recursion: how deep
+    /// they go is for the limits to say, not for the stack.
+    fn read_parts(&mut self, parts: Vec<&'a str>) -> Result<(), Error> {
+        let mut open = vec![parts.into_iter().enumerate()];
+        while let Some(level) = open.last_mut() {
+            let Some((number, part)) = level.next() else {
+                open.pop();
+                continue;
+            };
+            let inner = self
+                .read_part(part, open.len() == 1)
+                .map_err(|error| error.within(&format!("content[{number}]")))?;
+            if let Some(inner) = inner {
+                open.push(inner.into_iter().enumerate());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a part, and hands out the parts inside it. Calls and results count only at the top, not
+    /// inside a tool result.
+    fn read_part(&mut self, text: &'a str, is_top: bool) -> Result<Option<Vec<&'a str>>, Error> {
         let fields = json::object(text).ok_or_else(|| {
             Error::message(format!(
                 "a part is an object with a type, not {}",
@@ -450,29 +467,22 @@ impl<'a> Reader<'a> {
                 if is_top {
                     self.parts.push(Part::ToolResult { id });
                 }
-                self.result_content(fields.get("content"))?;
+                return self.read_result(fields.get("content"));
             }
             _ => {}
         }
-        Ok(())
+        Ok(None)
     }
 
-    fn result_content(&mut self, content: Option<&'a str>) -> Result<(), Error> {
-        let Some(content) = content else { return Ok(()) };
+    fn read_result(&mut self, content: Option<&'a str>) -> Result<Option<Vec<&'a str>>, Error> {
+        let Some(content) = content else { return Ok(None) };
         match Kind::of(content) {
             Kind::String => {
                 let text = Span::of_string(content, self.whole).expect("a string has quotes");
                 self.parts.push(Part::Text(text));
-                Ok(())
+                Ok(None)
             }
-            Kind::Array => {
-                let parts = json::list(content).expect("a list was recognised by its bracket");
-                for (number, part) in parts.into_iter().enumerate() {
-                    self.part(part, false)
-                        .map_err(|error| error.within(&format!("content[{number}]")))?;
-                }
-                Ok(())
-            }
+            Kind::Array => Ok(json::list(content)),
             other => Err(Error::message_field(
                 "content",
                 format!(

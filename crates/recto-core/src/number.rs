@@ -59,10 +59,6 @@ impl Version {
     pub(crate) fn as_usize(self) -> usize {
         self.0 as usize
     }
-
-    pub(crate) fn next(self) -> Version {
-        Version(self.0 + 1)
-    }
 }
 
 /// Milliseconds since 1970. The engine has no clock: whoever calls it says what time it is.

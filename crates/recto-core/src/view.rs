@@ -211,6 +211,11 @@ impl View {
         found.map(|(position, _)| Position(position))
     }
 
+    /// Whether all entries belong to a log of this length.
+    pub(crate) fn is_within(&self, log_len: usize) -> bool {
+        self.is_empty() || (self.0.summary().most as usize) < log_len
+    }
+
     /// All entries in order, from either end.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = LogIndex> + ExactSizeIterator {
         self.0.iter().map(Placed::index)

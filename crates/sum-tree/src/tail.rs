@@ -76,14 +76,14 @@ impl<T: Item> Tail<T> {
         Tail { slots, len }
     }
 
+    /// Where the chunk is; 0 if there is none.
+    pub(crate) fn address(&self) -> usize {
+        self.slots.as_ref().map_or(0, |slots| slots.slice.as_ptr().addr())
+    }
+
     /// How many items at the front both have in one shared chunk.
     pub(crate) fn shared_with(&self, other: &Self) -> usize {
-        match (&self.slots, &other.slots) {
-            (Some(a), Some(b)) if std::ptr::eq(a.slice.as_ptr(), b.slice.as_ptr()) => {
-                self.len().min(other.len())
-            }
-            _ => 0,
-        }
+        if self.address() == other.address() { self.len().min(other.len()) } else { 0 }
     }
 }
 

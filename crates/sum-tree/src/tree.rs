@@ -18,6 +18,15 @@ pub struct SumTree<T: Item> {
     summary: T::Summary,
 }
 
+/// Where the nodes of a tree are. Of trees that are alive at the same time, those with the same
+/// identity hold the same items; those with another may still hold equal ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    root: usize,
+    tail: usize,
+    len: usize,
+}
+
 impl<T: Item> Clone for SumTree<T> {
     fn clone(&self) -> Self {
         SumTree {
@@ -121,6 +130,12 @@ impl<T: Item> SumTree<T> {
     pub(crate) fn whole(&self) -> Option<Subtree<T>> {
         let tail: Vec<T> = self.tail.items().cloned().collect();
         Subtree::join_some(self.body(), Subtree::build(tail.into_iter()))
+    }
+
+    /// Tells this tree apart from others without looking at its items.
+    pub fn identity(&self) -> Identity {
+        let root = self.root.as_ref().map_or(0, Link::address);
+        Identity { root, tail: self.tail.address(), len: self.len() }
     }
 
     /// The item at `position`.

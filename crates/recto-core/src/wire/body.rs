@@ -39,10 +39,6 @@ impl<'a> Body<'a> {
         Body { name, fields }
     }
 
-    pub(super) fn fields(&self) -> &'a Fields<'a> {
-        self.fields
-    }
-
     /// Refuses every field that is not listed.
     pub(super) fn allow(&self, allowed: &[&str]) -> Result<(), Error> {
         let unknown = self.fields.0.iter().find(|(name, _)| !allowed.contains(&&**name));

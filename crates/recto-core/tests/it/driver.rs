@@ -1,8 +1,8 @@
 //! Drives the engine with the same JSON as the model, and compares what both answer.
 
 use recto_core::{
-    Approx, BatchIndex, Conversation, Error, LogIndex, Outcome, Query, Request, Settings, Tool,
-    Version, WarningCode,
+    Approx, BatchIndex, Conversation, Error, LogIndex, Outcome, Query, Request, SavedConversation,
+    Settings, Tool, Version, WarningCode,
 };
 use serde_json::Value;
 use testkit::generate::Step;
@@ -54,6 +54,13 @@ pub(crate) fn engine_for(model: &Model, now: i64) -> Conversation {
         ..Settings::counting_with(Approx)
     };
     Conversation::new(settings, now).expect("the tools are well-formed")
+}
+
+/// The conversation as it comes back from being saved.
+pub(crate) fn reloaded(conversation: &Conversation) -> Conversation {
+    let json = serde_json::to_string(&conversation.save()).expect("it can be written");
+    let saved: SavedConversation = serde_json::from_str(&json).expect("it can be read");
+    Conversation::load(&saved).expect("what was saved can be loaded")
 }
 
 impl Pair {
@@ -148,6 +155,14 @@ impl Pair {
         for batch in 0..model.batches() {
             self.snapshot(batch);
         }
+        let loaded = reloaded(engine);
+        loaded.verify().expect("what was loaded holds together");
+        assert_eq!(fingerprint(&loaded), fingerprint(engine));
+    }
+
+    /// Goes on with the conversation as it comes back from being saved.
+    pub(crate) fn reload(&mut self) {
+        self.engine = reloaded(&self.engine);
     }
 
     fn ask(&self, query: &Value) {

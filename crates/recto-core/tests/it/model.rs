@@ -46,6 +46,9 @@ fn run(seed: u64, count: usize) -> usize {
             eprint_failure(seed, number, &step);
             std::panic::resume_unwind(panic);
         }
+        if number % 97 == 96 {
+            pair.reload();
+        }
     }
     pair.compare_all();
     pair.model.version() as usize
@@ -60,4 +63,28 @@ fn eprint_failure(seed: u64, number: usize, step: &Step) {
 fn long_conversations_answer_like_the_model() {
     let accepted: usize = (0..8).map(|seed| run(seed, 600)).sum();
     assert!(accepted > 8 * 200, "most requests are accepted, not {accepted}");
+}
+
+/// The long run of `cargo xtask sim`: as many conversations as fit into the time.
+#[test]
+#[ignore = "runs as long as RECTO_SIM_SECONDS says; use `cargo xtask sim`"]
+#[allow(clippy::print_stderr, reason = "the run reports what it compared")]
+fn simulation() {
+    let setting = |name: &str, usual: u64| {
+        std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
+    };
+    let first = setting("RECTO_SIM_SEED", 1);
+    let seconds = setting("RECTO_SIM_SECONDS", 60);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
+    let (mut seed, mut steps, mut accepted) = (first, 0, 0);
+    while std::time::Instant::now() < end {
+        // Many short conversations and some long ones: the model copies its lists with every step.
+        let length = [40, 150, 150, 600][seed as usize % 4];
+        accepted += run(seed, length);
+        steps += length;
+        seed += 1;
+    }
+    let conversations = seed - first;
+    eprintln!("seeds {first} to {}: {conversations} conversations", seed - 1);
+    eprintln!("{steps} steps compared with the model, {accepted} requests accepted, no difference");
 }

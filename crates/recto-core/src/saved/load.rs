@@ -1,0 +1,313 @@
+//! From plain data to a conversation. Nothing in it is trusted: what does not hold together is
+//! refused, so that a damaged value never becomes a conversation that behaves oddly.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{
+    Part, SAVED_FORMAT, SavedBatch, SavedConversation, SavedMarks, SavedVersion, SavedView,
+};
+use crate::counter::Counter;
+use crate::history::{History, Record, StepRecord};
+use crate::live_path::{LeftBatch, LivePath, Opening};
+use crate::message_log::Meter;
+use crate::state::State;
+use crate::{
+    Conversation, Error, Limits, LogIndex, Marks, Message, MessageLog, Position, ToolSet, Version,
+    View,
+};
+
+fn damaged(reason: impl Into<String>) -> Error {
+    Error::Damaged { reason: reason.into() }
+}
+
+impl Conversation {
+    /// The conversation that was saved. Its counter must be one of the built-in ones; for another
+    /// use [`load_with`](Self::load_with).
+    pub fn load(saved: &SavedConversation) -> Result<Conversation, Error> {
+        let counter = <dyn Counter>::named(&saved.counter).ok_or_else(|| {
+            let name = &saved.counter;
+            damaged(format!("there is no built-in counter {name:?}; bring it with load_with"))
+        })?;
+        Self::load_with(saved, counter)
+    }
+
+    /// The conversation that was saved, going on with this counter. Messages that were counted
+    /// before keep their counts, so it should be the counter of that name.
+    pub fn load_with(
+        saved: &SavedConversation,
+        counter: Arc<dyn Counter>,
+    ) -> Result<Conversation, Error> {
+        if saved.format != SAVED_FORMAT {
+            let format = saved.format;
+            return Err(damaged(format!(
+                "its format is {format}; this build reads {SAVED_FORMAT}"
+            )));
+        }
+        let mut loading = Loading::new(saved)?;
+        let mut history: Option<History> = None;
+        for (number, saved) in saved.versions.iter().enumerate() {
+            let version = Version(number as u32);
+            let record =
+                loading.version(saved, version).map_err(|error| in_version(error, version))?;
+            match &mut history {
+                Some(history) => history.push(record)?,
+                None => history = Some(History::new(record)),
+            }
+        }
+        let history = history.ok_or_else(|| damaged("it has no version 0"))?;
+        if loading.log_len != loading.log.len() {
+            return Err(damaged("its log has entries that no version knows"));
+        }
+        let meter = Arc::new(Meter { counter, media_tokens: saved.media_tokens });
+        Ok(Conversation { meter, heading: (*saved.heading).into(), log: loading.log, history })
+    }
+}
+
+fn in_version(error: Error, version: Version) -> Error {
+    match error {
+        Error::Damaged { reason } => damaged(format!("version {version}: {reason}")),
+        other => other,
+    }
+}
+
+/// What has been read so far.
+struct Loading {
+    log: MessageLog,
+    tools: Vec<Arc<ToolSet>>,
+    views: Vec<View>,
+    marks: Vec<Marks>,
+    openings: Vec<Arc<Opening>>,
+    batches: Vec<(Arc<LeftBatch>, usize)>,
+    /// How long the log was at the version before.
+    log_len: usize,
+}
+
+impl Loading {
+    fn new(saved: &SavedConversation) -> Result<Loading, Error> {
+        let mut log = MessageLog::default();
+        for (number, entry) in saved.log.iter().enumerate() {
+            let message = Message::from_json_within(entry.message.get(), &Limits::NONE)
+                .map_err(|error| damaged(format!("log entry {number}: {error}")))?;
+            if log.len() >= u32::MAX as usize {
+                return Err(damaged("its log is too long"));
+            }
+            log.append_counted(message, entry.timestamp, entry.tokens);
+        }
+        let tools = saved.tools.iter().map(|tools| {
+            let set = ToolSet::new(tools.clone(), &saved.heading)?;
+            set.map(Arc::new).ok_or_else(|| damaged("a list of tools is empty"))
+        });
+        let openings = saved.openings.iter().map(|opening| {
+            Arc::new(Opening {
+                timestamp: opening.timestamp,
+                description: (*opening.description).into(),
+                boundary: opening.boundary,
+            })
+        });
+        let mut loading = Loading {
+            tools: tools.collect::<Result<_, Error>>()?,
+            openings: openings.collect(),
+            log,
+            views: Vec::with_capacity(saved.views.len()),
+            marks: Vec::with_capacity(saved.marks.len()),
+            batches: Vec::with_capacity(saved.batches.len()),
+            log_len: 0,
+        };
+        for (number, view) in saved.views.iter().enumerate() {
+            let view = loading.view(view).map_err(|error| match error {
+                Error::Damaged { reason } => damaged(format!("view {number}: {reason}")),
+                other => other,
+            })?;
+            loading.views.push(view);
+        }
+        for marks in &saved.marks {
+            let marks = loading.read_marks(marks)?;
+            loading.marks.push(marks);
+        }
+        for batch in &saved.batches {
+            let batch = loading.batch(batch)?;
+            loading.batches.push(batch);
+        }
+        Ok(loading)
+    }
+
+    fn view(&self, saved: &SavedView) -> Result<View, Error> {
+        let none = View::default();
+        let base = match saved.base {
+            Some(base) => known(&self.views, base, "view")?,
+            None => &none,
+        };
+        check_parts(&saved.parts, base, self.log.len())?;
+        let mut view = View::default();
+        for part in &saved.parts {
+            match *part {
+                // A short stretch is cheaper to copy than to cut out and join.
+                Part::Keep(start, len) if len < 64 => {
+                    view.0.extend(base.0.iter_range(start..start + len).cloned());
+                }
+                Part::Keep(start, len) => view.0.append(&base.0.slice(start..start + len)),
+                Part::Add(first, len) => {
+                    view.0.append(&self.log.as_view().0.slice(entries(first, len)));
+                }
+            }
+        }
+        Ok(view)
+    }
+
+    fn read_marks(&self, saved: &SavedMarks) -> Result<Marks, Error> {
+        let mut marks = match saved.base {
+            Some(base) => known(&self.marks, base, "marks")?.clone(),
+            None => Marks::default(),
+        };
+        for change in &saved.changes {
+            let is_listed = |indices: &[LogIndex]| indices.is_sorted_by(|a, b| a < b);
+            let is_logged = |index: &LogIndex| index.as_usize() < self.log.len();
+            let is_right = !change.label.is_empty()
+                && is_listed(&change.set)
+                && is_listed(&change.unset)
+                && change.set.iter().all(is_logged);
+            if !is_right {
+                return Err(damaged(format!("the mark {:?} is not well-formed", change.label)));
+            }
+            if !change.set.is_empty() {
+                marks.set(&change.set, &change.label);
+            }
+            marks.unset(&change.unset, &change.label);
+        }
+        Ok(marks)
+    }
+
+    /// A batch, and its number.
+    fn batch(&self, saved: &SavedBatch) -> Result<(Arc<LeftBatch>, usize), Error> {
+        let below = match saved.below {
+            Some(below) => Some(known(&self.batches, below, "batch")?),
+            None => None,
+        };
+        let opening = known(&self.openings, saved.opening, "opening")?.clone();
+        let view = known(&self.views, saved.view, "view")?.clone();
+        if !view.is_within(saved.log_len) || saved.log_len > self.log.len() {
+            return Err(damaged("a batch shows entries that came after it was left"));
+        }
+        if below.is_some_and(|(left, _)| left.log_len > saved.log_len) {
+            return Err(damaged("a batch was left before the one below it"));
+        }
+        let number = below.map_or(0, |(_, number)| number + 1);
+        let below = below.map(|(left, _)| left.clone());
+        Ok((LeftBatch::new(opening, view, saved.log_len, below), number))
+    }
+
+    fn version(&mut self, saved: &SavedVersion, version: Version) -> Result<Record, Error> {
+        let log_len = saved.log_len as usize;
+        if log_len < self.log_len || log_len > self.log.len() {
+            return Err(damaged("the log's length does not fit"));
+        }
+        self.log_len = log_len;
+        if [saved.undo, saved.redo].into_iter().flatten().any(|other| other >= version) {
+            return Err(damaged("it points to a version that came later"));
+        }
+        let within = |view: &View| match view.is_within(log_len) {
+            true => Ok(view.clone()),
+            false => Err(damaged("it shows entries that came later")),
+        };
+        let below = match saved.below {
+            Some(below) => Some(known(&self.batches, below, "batch")?.0.clone()),
+            None => None,
+        };
+        if below.as_ref().is_some_and(|left| left.log_len > log_len) {
+            return Err(damaged("its live path comes from a later version"));
+        }
+        let current = known(&self.openings, saved.opening, "opening")?.clone();
+        let marks = match saved.marks {
+            Some(marks) => known(&self.marks, marks, "marks")?.clone(),
+            None => Marks::default(),
+        };
+        marks.check(log_len).map_err(damaged)?;
+        let tools = match saved.tools {
+            Some(tools) => Some(known(&self.tools, tools, "tools")?.clone()),
+            None => None,
+        };
+        let steps: Result<Vec<StepRecord>, Error> = saved
+            .steps
+            .iter()
+            .map(|step| {
+                Ok(StepRecord {
+                    kind: step.operation,
+                    description: (*step.description).into(),
+                    view: within(known(&self.views, step.view, "view")?)?,
+                })
+            })
+            .collect();
+        let steps = steps?;
+        Ok(Record {
+            state: State {
+                view: within(known(&self.views, saved.view, "view")?)?,
+                path: LivePath::from_parts(current, below),
+                marks,
+                tools,
+            },
+            log_len: saved.log_len,
+            undo: saved.undo,
+            redo: saved.redo,
+            timestamp: saved.timestamp,
+            kind: saved.operation,
+            description: saved.description.as_deref().map(Arc::from),
+            steps: (!steps.is_empty()).then(|| steps.into()),
+        })
+    }
+}
+
+fn known<'a, T>(list: &'a [T], place: usize, what: &str) -> Result<&'a T, Error> {
+    list.get(place).ok_or_else(|| damaged(format!("{what} {place} does not come before its use")))
+}
+
+fn entries(first: u32, len: u32) -> Range<usize> {
+    first as usize..first as usize + len as usize
+}
+
+/// Tests that the parts lie inside base and log, and that no entry comes twice.
+fn check_parts(parts: &[Part], base: &View, log_len: usize) -> Result<(), Error> {
+    let mut kept: Vec<Range<usize>> = Vec::new();
+    let mut added: Vec<Range<usize>> = Vec::new();
+    for part in parts {
+        match *part {
+            Part::Keep(start, len) => {
+                let end = start.checked_add(len).filter(|&end| end <= base.len());
+                kept.push(start..end.ok_or_else(|| damaged("it keeps more than its base has"))?);
+            }
+            Part::Add(first, len) => {
+                let range = entries(first, len);
+                if range.end > log_len {
+                    return Err(damaged("it adds entries that the log does not have"));
+                }
+                added.push(range);
+            }
+        }
+    }
+    let twice = || damaged("it holds an entry twice");
+    for ranges in [&mut kept, &mut added] {
+        ranges.sort_unstable_by_key(|range| range.start);
+        if !ranges.is_sorted_by(|a, b| a.end <= b.start) {
+            return Err(twice());
+        }
+    }
+    // What is added must not be among what is kept.
+    let is_kept = |at: usize| {
+        let next = kept.partition_point(|range| range.end <= at);
+        kept.get(next).is_some_and(|range| range.contains(&at))
+    };
+    let count: usize = added.iter().map(|range| range.len()).sum();
+    let collides = if count < 64 {
+        let mut indices = added.iter().flat_map(|range| range.clone());
+        indices.any(|index| {
+            let place = base.position_of(LogIndex(index as u32));
+            place.is_some_and(|Position(at)| is_kept(at))
+        })
+    } else {
+        let indices: HashSet<usize> = added.into_iter().flatten().collect();
+        let mut placed = base.iter().enumerate();
+        placed.any(|(at, index)| indices.contains(&index.as_usize()) && is_kept(at))
+    };
+    if collides { Err(twice()) } else { Ok(()) }
+}
