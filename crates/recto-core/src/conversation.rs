@@ -117,26 +117,31 @@ impl Conversation {
     }
 
     fn perform(&self, request: &Request, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
-        let mut draft = self.draft(now);
+        let mut draft = Draft::new(self, now);
+        let is_list = request.steps.len() > 1;
         let mut records = Vec::new();
         for step in &request.steps {
-            draft.description = step_description(step);
-            draft.log_len_before = draft.log.len();
-            draft.is_idle = false;
-            step.operation.perform(&mut draft)?;
-            if request.steps.len() > 1 {
+            draft.perform(step)?;
+            if is_list {
                 records.push(StepRecord {
                     kind: step.operation.kind(),
-                    description: draft.description.clone(),
+                    description: draft.description(),
                     view: draft.state.view.clone(),
                 });
             }
         }
-        if draft.is_idle && request.steps.len() == 1 {
+        if draft.is_idle && !is_list {
             return Ok((self.clone(), self.outcome_of(self, false)));
         }
-        let (kind, description) = describe_request(request, &draft.description);
-        let steps = (!records.is_empty()).then(|| records.into());
+        let (kind, description) = match &*request.steps {
+            // An APPEND without a reason is described when it is read: it costs no memory.
+            [Step { operation: Operation::Append(_), description: None }] => {
+                (OperationKind::Append, None)
+            }
+            [step] => (step.operation.kind(), Some(draft.description())),
+            _ => (OperationKind::List, Some(join_descriptions(&records))),
+        };
+        let steps = is_list.then(|| records.into());
         let Draft { log, state, .. } = draft;
         self.commit(log, |undo, log_len| Record {
             state,
@@ -148,19 +153,6 @@ impl Conversation {
             description,
             steps,
         })
-    }
-
-    fn draft(&self, now: Timestamp) -> Draft<'_> {
-        Draft {
-            meter: &self.meter,
-            history: &self.history,
-            log: self.log.clone(),
-            state: self.state().clone(),
-            now,
-            log_len_before: self.log.len(),
-            description: Arc::from(""),
-            is_idle: false,
-        }
     }
 
     /// The next value: this log, and a version more.
@@ -217,7 +209,7 @@ impl Conversation {
             redo,
             timestamp: now,
             kind: step.operation.kind(),
-            description: Some(step_description(step)),
+            description: Some(step.reason()),
             steps: None,
         })
     }
@@ -230,8 +222,7 @@ impl Conversation {
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
         let tools = ToolSet::new(tools, &self.heading)?.map(Arc::new);
-        let mut draft = self.draft(now);
-        draft.description = Arc::from("SET_TOOLS");
+        let mut draft = Draft::new(self, now);
         draft.state.tools = tools.clone();
         if let Some(tools) = tools
             && !tools.is_shown_in(&draft.state.view, &draft.log)
@@ -248,7 +239,7 @@ impl Conversation {
                 None => draft.state.view.push(entry),
             }
         }
-        let description = Some(draft.description.clone());
+        let description = Some(draft.description());
         let Draft { log, state, .. } = draft;
         self.commit(log, |undo, log_len| Record {
             state,
@@ -412,26 +403,7 @@ pub struct VersionInfo {
     pub batch: BatchIndex,
 }
 
-fn step_description(step: &Step) -> Arc<str> {
-    match &step.description {
-        Some(description) => description.as_str().into(),
-        None => step.operation.describe().into(),
-    }
-}
-
-/// The kind of a request and the description that is kept with its version. `last` is that of its
-/// last operation.
-fn describe_request(request: &Request, last: &Arc<str>) -> (OperationKind, Option<Arc<str>>) {
-    match &*request.steps {
-        [step] => {
-            // An APPEND without a reason is described when it is read: it costs no memory.
-            let is_plain =
-                matches!(step.operation, Operation::Append(_)) && step.description.is_none();
-            (step.operation.kind(), (!is_plain).then(|| last.clone()))
-        }
-        steps => {
-            let all: Vec<_> = steps.iter().map(|step| step_description(step).to_string()).collect();
-            (OperationKind::List, Some(all.join("; ").into()))
-        }
-    }
+fn join_descriptions(steps: &[StepRecord]) -> Arc<str> {
+    let all: Vec<&str> = steps.iter().map(|step| &*step.description).collect();
+    all.join("; ").into()
 }

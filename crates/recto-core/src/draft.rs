@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::history::History;
 use crate::live_path::Opening;
 use crate::message_log::{MessageLog, Meter};
-use crate::operation::Scope;
+use crate::operation::{Scope, Step};
 use crate::state::State;
 use crate::view::Placed;
-use crate::{Error, LogIndex, Message, Position, Timestamp, View};
+use crate::{Conversation, Error, LogIndex, Message, Position, Timestamp, View};
 
 pub(crate) struct Draft<'a> {
     pub(crate) meter: &'a Meter,
@@ -19,13 +19,44 @@ pub(crate) struct Draft<'a> {
     pub(crate) now: Timestamp,
     /// How long the log was before the operation at work: the batch that it leaves is left then.
     pub(crate) log_len_before: usize,
-    /// Why the operation at work was asked for.
-    pub(crate) description: Arc<str>,
+    /// The operation at work; none while tools are set.
+    pub(crate) step: Option<&'a Step>,
+    /// Why it was asked for, once somebody wanted to know.
+    description: Option<Arc<str>>,
     /// Whether the operation at work found nothing to do.
     pub(crate) is_idle: bool,
 }
 
-impl Draft<'_> {
+impl<'a> Draft<'a> {
+    pub(crate) fn new(conversation: &'a Conversation, now: Timestamp) -> Draft<'a> {
+        Draft {
+            meter: &conversation.meter,
+            history: &conversation.history,
+            log: conversation.log.clone(),
+            state: conversation.state().clone(),
+            now,
+            log_len_before: conversation.log.len(),
+            step: None,
+            description: None,
+            is_idle: false,
+        }
+    }
+
+    /// Goes on to the next operation.
+    pub(crate) fn perform(&mut self, step: &'a Step) -> Result<(), Error> {
+        self.step = Some(step);
+        self.description = None;
+        self.log_len_before = self.log.len();
+        self.is_idle = false;
+        step.operation.perform(self)
+    }
+
+    /// Why the operation at work was asked for.
+    pub(crate) fn description(&mut self) -> Arc<str> {
+        let made = || self.step.map_or_else(|| "SET_TOOLS".into(), Step::reason);
+        self.description.get_or_insert_with(made).clone()
+    }
+
     /// Adds messages to the log, and hands out how they stand in a view.
     pub(crate) fn add_to_log(&mut self, messages: &[Message]) -> Result<Vec<Placed>, Error> {
         self.log.append(messages, self.now, self.meter)
@@ -41,7 +72,7 @@ impl Draft<'_> {
         let end = LogIndex(self.log.len() as u32);
         let opening = Opening {
             timestamp: self.now,
-            description: self.description.clone(),
+            description: self.description(),
             boundary: view.0.summary().least().unwrap_or(end),
         };
         let left_with = std::mem::replace(&mut self.state.view, view);

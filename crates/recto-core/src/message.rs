@@ -33,6 +33,8 @@ pub struct Message(Arc<HeaderSlice<Header, str>>);
 struct Header {
     timestamp: Option<Timestamp>,
     content: Content,
+    /// The calls and results that have no partner inside the message.
+    edges: Edges,
     media: u16,
     role: Role,
 }
@@ -115,7 +117,8 @@ impl Message {
         })?;
         let mut reader = Reader { whole: text, parts: Vec::new(), media: 0 };
         let content = reader.content(content, role)?;
-        let header = Header { timestamp, content, media: reader.media, role };
+        let edges = content.edges(text);
+        let header = Header { timestamp, content, edges, media: reader.media, role };
         Ok(Message(Arc::from_header_and_str(header, text)))
     }
 
@@ -256,20 +259,33 @@ impl Message {
     }
 
     fn parts(&self) -> &[Part] {
-        match &self.header().content {
+        self.header().content.parts()
+    }
+
+    /// The calls and results of this message that have no partner inside it.
+    pub(crate) fn edges(&self) -> &Edges {
+        &self.header().edges
+    }
+}
+
+impl Content {
+    fn parts(&self) -> &[Part] {
+        match self {
             Content::Text(_) => &[],
             Content::Parts(parts) => parts,
         }
     }
 
-    /// The calls and results of this message that have no partner inside it.
-    pub(crate) fn edges(&self) -> Edges {
-        if self.parts().is_empty() {
-            return Edges::default();
+    fn edges(&self, whole: &str) -> Edges {
+        let (mut calls, mut results) = (Vec::new(), Vec::new());
+        for part in self.parts() {
+            match part {
+                Part::ToolCall { id, .. } => calls.push(Edge::call(id_hash(id.read(whole)))),
+                Part::ToolResult { id } => results.push(Edge::result(id_hash(id.read(whole)))),
+                Part::Text(_) | Part::QuotedCall { .. } => {}
+            }
         }
-        let calls = self.tool_calls().map(|id| Edge::call(id_hash(&id)));
-        let results = self.tool_results().map(|id| Edge::result(id_hash(&id)));
-        Edges::of_message(calls.collect(), results.collect())
+        Edges::of_message(calls, results)
     }
 }
 
@@ -324,9 +340,10 @@ impl<'a> PartText<'a> {
     }
 }
 
-fn id_hash(id: &str) -> u64 {
+/// The hash of an id as it stands between quotes; the same id with other escapes has the same.
+fn id_hash(escaped: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
+    json::unescape(escaped).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -118,7 +118,7 @@ impl MessageLog {
         tokens: u64,
     ) -> Placed {
         let index = LogIndex(self.len() as u32);
-        let placed = Placed::new(index, message.role(), tokens, message.edges());
+        let placed = Placed::new(index, message.role(), tokens, message.edges().clone());
         self.entries.push(LogEntry { message, timestamp });
         self.all.push(placed.clone());
         placed
@@ -150,7 +150,7 @@ impl MessageLog {
                 LogIndex(number as u32),
                 entry.message.role(),
                 placed.tokens(),
-                entry.message.edges(),
+                entry.message.edges().clone(),
             );
             if *placed != ought {
                 return Err(format!("log entry {number} is measured as {placed:?}, not {ought:?}"));

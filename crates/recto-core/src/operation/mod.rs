@@ -14,6 +14,7 @@
 //! [`Draft`], which is thrown away if anything goes wrong.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -282,6 +283,16 @@ pub struct Step {
     pub operation: Operation,
     /// Why. Where it is missing, one is made from the operation.
     pub description: Option<String>,
+}
+
+impl Step {
+    /// Why the operation is asked for: as the caller says, or made from the operation.
+    pub(crate) fn reason(&self) -> Arc<str> {
+        match &self.description {
+            Some(description) => description.as_str().into(),
+            None => self.operation.describe().into(),
+        }
+    }
 }
 
 impl<T: Into<Operation>> From<T> for Step {
