@@ -1,0 +1,109 @@
+//! `cargo xtask bench`: timings of the engine, and exact instruction counts.
+//!
+//! Counts come from Valgrind by way of gungraun. They do not depend on how busy a machine is, so
+//! the benchmark itself sets hard limits and a regression fails.
+
+use std::process::Command;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::requirement;
+use crate::step::{Console, Finished, Step};
+use crate::workspace::Workspace;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// What to measure.
+    #[arg(value_enum, default_value = "engine")]
+    what: What,
+
+    /// Passed on to the benchmark, such as a filter.
+    #[arg(last = true)]
+    arguments: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum What {
+    /// How long the operations take.
+    Engine,
+    /// How many instructions they need; fails above a limit.
+    Counts,
+}
+
+pub(crate) fn run(
+    options: &Options,
+    workspace: &Workspace,
+    console: &Console,
+) -> anyhow::Result<()> {
+    match options.what {
+        What::Engine => engine(&options.arguments, workspace, console),
+        What::Counts => counts(&options.arguments, workspace, console),
+    }
+}
+
+fn engine(arguments: &[String], workspace: &Workspace, console: &Console) -> anyhow::Result<()> {
+    let command = benchmark("engine", arguments, workspace);
+    let step = Step::new("bench engine", command, "see what the benchmark says above");
+    let finished = console.run(step.shown());
+    if console.wants_json() {
+        let mut value = finished.to_json();
+        value["output"] = json!(finished.stdout);
+        console.results_json(&value);
+    }
+    finished.required()?;
+    Ok(())
+}
+
+fn counts(arguments: &[String], workspace: &Workspace, console: &Console) -> anyhow::Result<()> {
+    let version = workspace.locked_version("gungraun")?.context(
+        "no package uses gungraun; \
+         add it to recto-core's dev-dependencies, with a bench named `counts`",
+    )?;
+    let needed = [requirement::valgrind(), requirement::gungraun_runner(version)];
+    requirement::ensure(&needed, workspace, console)?;
+
+    let mut arguments = arguments.to_vec();
+    if console.wants_json() {
+        arguments.push("--output-format=json".to_owned());
+    }
+    let command = benchmark("counts", &arguments, workspace);
+    let advice = "make it cheaper, or raise the limit in benches/counts.rs and say why";
+    let step = Step::new("bench counts", command, advice);
+    let finished = console.run(if console.wants_json() { step } else { step.shown() });
+    if console.wants_json() {
+        console.results_json(&json!({
+            "step": finished.to_json(),
+            "counts": instruction_counts(&finished),
+        }));
+    }
+    finished.required()?;
+    Ok(())
+}
+
+fn benchmark(name: &str, arguments: &[String], workspace: &Workspace) -> Command {
+    let mut command = workspace.cargo(["bench", "-p", "recto-core", "--bench", name]);
+    if !arguments.is_empty() {
+        command.arg("--").args(arguments);
+    }
+    command
+}
+
+/// What is worth keeping of gungraun's summaries, one JSON line a benchmark.
+fn instruction_counts(finished: &Finished) -> Vec<Value> {
+    let summaries = finished.stdout.lines().filter_map(|line| serde_json::from_str(line).ok());
+    summaries.map(|summary: Value| instruction_count(&summary)).collect()
+}
+
+fn instruction_count(summary: &Value) -> Value {
+    let total = &summary["profiles"][0]["data"]["total"];
+    let instructions = &total["metrics"]["Ir"]["values"];
+    json!({
+        "benchmark": summary["module_path"],
+        "case": summary["id"],
+        "instructions": instructions["new"],
+        "before": instructions["old"], // null on the first run
+        "regressions": total["regressions"],
+    })
+}

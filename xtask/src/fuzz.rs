@@ -1,0 +1,100 @@
+//! `cargo xtask fuzz`: each fuzz target for a bounded time, with a seed that is printed.
+
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::requirement;
+use crate::seed;
+use crate::step::{Console, Finished, Step, StepsFailed};
+use crate::workspace::Workspace;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// How long each target runs.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+
+    /// Only this target: the name of a file in fuzz/fuzz_targets.
+    #[arg(long)]
+    target: Option<String>,
+
+    /// The seed that decides everything; a fresh one without it.
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+pub(crate) fn run(
+    options: &Options,
+    workspace: &Workspace,
+    console: &Console,
+) -> anyhow::Result<()> {
+    let mut targets = targets(&workspace.root().join("fuzz/fuzz_targets"))?;
+    if let Some(wanted) = &options.target {
+        if !targets.contains(wanted) {
+            bail!("there is no fuzz target {wanted:?}; use one of {}", targets.join(", "));
+        }
+        targets = vec![wanted.clone()];
+    }
+    let needed = [requirement::nightly(), requirement::cargo_fuzz()];
+    requirement::ensure(&needed, workspace, console)?;
+
+    let seed = options.seed.unwrap_or_else(seed::fresh);
+    console.line(format_args!("seed {seed}"));
+    let mut results = Vec::new();
+    let mut succeeded = true;
+    for target in &targets {
+        let finished = console.run(build(target, workspace));
+        if !finished.succeeded {
+            succeeded = false;
+            continue;
+        }
+        let finished = console.run(fuzz(target, seed, options.seconds, workspace));
+        succeeded &= finished.succeeded;
+        results.push(result(target, seed, &finished));
+    }
+    if console.wants_json() {
+        console.results_json(&Value::Array(results));
+    }
+    if succeeded { Ok(()) } else { Err(StepsFailed.into()) }
+}
+
+/// Built apart from the run, so that a compile error is not taken for a finding.
+fn build(target: &str, workspace: &Workspace) -> Step {
+    let command = workspace.cargo(["+nightly", "fuzz", "build", target]);
+    Step::new("fuzz build", command, "make the target compile again")
+}
+
+fn fuzz(target: &str, seed: u64, seconds: u64, workspace: &Workspace) -> Step {
+    let mut command = workspace.cargo(["+nightly", "fuzz", "run", target, "--"]);
+    command.arg(format!("-seed={seed}")).arg(format!("-max_total_time={seconds}"));
+    let advice = format!(
+        "replay the input named above: cargo +nightly fuzz run {target} FILE; \
+         shrink it: cargo +nightly fuzz tmin {target} FILE"
+    );
+    Step::new("fuzz", command, advice)
+}
+
+fn result(target: &str, seed: u64, finished: &Finished) -> Value {
+    let mut value = finished.to_json();
+    value["target"] = json!(target);
+    value["seed"] = json!(seed);
+    value
+}
+
+/// The names of the targets, in order.
+fn targets(directory: &Path) -> anyhow::Result<Vec<String>> {
+    let files = std::fs::read_dir(directory)
+        .with_context(|| format!("cannot list {}", directory.display()))?;
+    let mut names = Vec::new();
+    for file in files {
+        let path = file?.path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,272 @@
+//! What a command needs on the machine, and how it gets there.
+//!
+//! To add one, write a function here that returns a [`Requirement`] (what to run to see whether it
+//! is there, and how to install it) and put it into the list of the command that needs it.
+
+use std::process::{Command, Stdio};
+
+use crate::step::{Console, Step, StepsFailed};
+use crate::workspace::Workspace;
+
+/// Something that has to be there before a command can work.
+pub(crate) struct Requirement {
+    name: &'static str,
+    /// A command that succeeds if it is there.
+    check: Vec<&'static str>,
+    /// What the command has to print, such as a version.
+    prints: Option<String>,
+    install: Install,
+}
+
+enum Install {
+    /// A component of the Rust toolchain.
+    Component(&'static str),
+    /// A program from the package registry, built into `target/tools`.
+    Crate { package: &'static str, version: Option<String> },
+    /// A package of the operating system.
+    System(SystemPackage),
+    /// Only a person can: this is what to do.
+    ByHand(&'static str),
+}
+
+struct SystemPackage {
+    /// What most package managers call it.
+    usual: &'static str,
+    /// Those that call it something else, by the manager's program.
+    otherwise: &'static [(&'static str, &'static str)],
+}
+
+/// `cargo fmt`.
+pub(crate) fn rustfmt() -> Requirement {
+    Requirement {
+        name: "rustfmt",
+        check: vec!["cargo", "fmt", "--version"],
+        prints: None,
+        install: Install::Component("rustfmt"),
+    }
+}
+
+/// `cargo clippy`.
+pub(crate) fn clippy() -> Requirement {
+    Requirement {
+        name: "clippy",
+        check: vec!["cargo", "clippy", "--version"],
+        prints: None,
+        install: Install::Component("clippy"),
+    }
+}
+
+/// A nightly toolchain, whose sanitizers the fuzzer needs.
+pub(crate) fn nightly() -> Requirement {
+    Requirement {
+        name: "nightly Rust",
+        check: vec!["cargo", "+nightly", "--version"],
+        prints: None,
+        install: Install::ByHand("rustup toolchain install nightly --profile minimal"),
+    }
+}
+
+/// `cargo fuzz`.
+pub(crate) fn cargo_fuzz() -> Requirement {
+    Requirement {
+        name: "cargo-fuzz",
+        check: vec!["cargo-fuzz", "--version"],
+        prints: None,
+        install: Install::Crate { package: "cargo-fuzz", version: None },
+    }
+}
+
+/// Valgrind, which counts instructions.
+pub(crate) fn valgrind() -> Requirement {
+    Requirement {
+        name: "valgrind",
+        check: vec!["valgrind", "--version"],
+        prints: None,
+        install: Install::System(SystemPackage { usual: "valgrind", otherwise: &[] }),
+    }
+}
+
+/// The program that runs gungraun's benchmarks; its version must be the library's.
+pub(crate) fn gungraun_runner(version: String) -> Requirement {
+    Requirement {
+        name: "gungraun-runner",
+        check: vec!["gungraun-runner", "--version"],
+        prints: Some(format!("gungraun-runner {version}")),
+        install: Install::Crate { package: "gungraun-runner", version: Some(version) },
+    }
+}
+
+/// Python with virtual environments.
+pub(crate) fn python() -> Requirement {
+    Requirement {
+        name: "python3",
+        check: vec!["python3", "-c", "import venv, ensurepip"],
+        prints: None,
+        install: Install::System(SystemPackage {
+            usual: "python3",
+            otherwise: &[("apt-get", "python3-venv"), ("pacman", "python"), ("brew", "python")],
+        }),
+    }
+}
+
+/// Installs what is missing; says nothing about what is there.
+pub(crate) fn ensure(
+    requirements: &[Requirement],
+    workspace: &Workspace,
+    console: &Console,
+) -> Result<(), StepsFailed> {
+    for requirement in requirements {
+        if !requirement.is_met(workspace) {
+            requirement.install(workspace, console)?;
+        }
+    }
+    Ok(())
+}
+
+impl Requirement {
+    pub(crate) fn is_met(&self, workspace: &Workspace) -> bool {
+        let mut check = workspace.command(self.check[0]);
+        check.args(&self.check[1..]).stdin(Stdio::null());
+        let Ok(output) = check.output() else { return false };
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let fits = self.prints.as_ref().is_none_or(|expected| printed.trim() == expected);
+        output.status.success() && fits
+    }
+
+    fn install(&self, workspace: &Workspace, console: &Console) -> Result<(), StepsFailed> {
+        let name = self.name;
+        match &self.install {
+            Install::Component(component) => {
+                let mut command = workspace.command("rustup");
+                command.args(["component", "add", component]);
+                let advice =
+                    format!("add `{component}` to the Rust toolchain, then run this again");
+                console.run(Step::new("install", command, advice)).required()?;
+            }
+            Install::Crate { package, version } => {
+                let mut command = workspace.cargo(["install", "--locked", package]);
+                if let Some(version) = version {
+                    command.arg("--version").arg(format!("={version}"));
+                }
+                command.arg("--root").arg(workspace.tools());
+                let advice = format!("install {package} by hand, then run this again");
+                console.run(Step::new("install", command, advice)).required()?;
+            }
+            Install::System(package) => package.install(console)?,
+            Install::ByHand(advice) => {
+                console.line(format_args!("{name} is missing; next: {advice}"));
+                return Err(StepsFailed);
+            }
+        }
+        if !self.is_met(workspace) {
+            let check = self.check.join(" ");
+            console.line(format_args!("{name} is still missing; next: see what `{check}` says"));
+            return Err(StepsFailed);
+        }
+        Ok(())
+    }
+}
+
+struct PackageManager {
+    program: &'static str,
+    /// What it needs before its first installation on a fresh machine.
+    refresh: &'static [&'static str],
+    install: &'static [&'static str],
+    needs_root: bool,
+}
+
+const PACKAGE_MANAGERS: &[PackageManager] = &[
+    PackageManager {
+        program: "apt-get",
+        refresh: &["update"],
+        install: &["install", "--yes", "--no-install-recommends"],
+        needs_root: true,
+    },
+    PackageManager {
+        program: "dnf",
+        refresh: &[],
+        install: &["install", "--assumeyes"],
+        needs_root: true,
+    },
+    PackageManager {
+        program: "zypper",
+        refresh: &[],
+        install: &["--non-interactive", "install"],
+        needs_root: true,
+    },
+    PackageManager {
+        program: "pacman",
+        refresh: &[],
+        install: &["-S", "--needed", "--noconfirm"],
+        needs_root: true,
+    },
+    PackageManager { program: "apk", refresh: &[], install: &["add"], needs_root: true },
+    PackageManager { program: "brew", refresh: &[], install: &["install"], needs_root: false },
+];
+
+impl SystemPackage {
+    fn install(&self, console: &Console) -> Result<(), StepsFailed> {
+        let Some(manager) = PACKAGE_MANAGERS.iter().find(|m| succeeds(m.program, "--version"))
+        else {
+            let usual = self.usual;
+            console.line(format_args!(
+                "no known package manager; next: install {usual}, then run this again"
+            ));
+            return Err(StepsFailed);
+        };
+        let package = self.name_for(manager.program);
+        if !manager.refresh.is_empty() {
+            let advice = "nothing, if the installation works all the same";
+            console.run(Step::new("install", manager.command(manager.refresh), advice));
+        }
+        let mut command = manager.command(manager.install);
+        command.arg(package);
+        let advice = format!("install {package} by hand, then run this again");
+        console.run(Step::new("install", command, advice)).required()?;
+        Ok(())
+    }
+
+    fn name_for(&self, program: &str) -> &'static str {
+        let other = self.otherwise.iter().find(|(manager, _)| *manager == program);
+        other.map_or(self.usual, |(_, name)| name)
+    }
+}
+
+impl PackageManager {
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = if self.needs_root && !is_root() {
+            // Without -n it would wait for a password that nobody types.
+            let mut sudo = Command::new("sudo");
+            sudo.args(["-n", self.program]);
+            sudo
+        } else {
+            Command::new(self.program)
+        };
+        command.args(args).env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    }
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output();
+    id.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+fn succeeds(program: &str, arg: &str) -> bool {
+    let output = Command::new(program).arg(arg).stdin(Stdio::null()).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_asked_for_under_the_name_its_manager_knows() {
+        let Install::System(package) = python().install else {
+            panic!("python comes from the operating system");
+        };
+        assert_eq!(package.name_for("apt-get"), "python3-venv");
+        assert_eq!(package.name_for("dnf"), "python3");
+    }
+}

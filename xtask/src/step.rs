@@ -1,0 +1,274 @@
+//! Runs programs, one printed line each: what runs, how it went, how long it took.
+//!
+//! What a program prints is shown only when it fails, unless `--verbose` was given or the printing
+//! is the result ([`Show::Always`]).
+
+use std::fmt;
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read, Write as _};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// What standard output carries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stdout {
+    /// Steps and results, to read.
+    Text,
+    /// The results alone, as JSON; the steps go to standard error.
+    Json,
+}
+
+/// Whether a step's output is shown when all goes well.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Show {
+    /// Only after a failure.
+    OnFailure,
+    /// While it runs: the output is what was asked for.
+    Always,
+}
+
+/// Steps failed, and each has said so; nothing is left to print.
+#[derive(Debug)]
+pub(crate) struct StepsFailed;
+
+impl std::error::Error for StepsFailed {}
+
+impl fmt::Display for StepsFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a step failed")
+    }
+}
+
+/// One thing to run.
+pub(crate) struct Step {
+    /// A short name, which starts the line.
+    pub(crate) name: &'static str,
+    /// What runs.
+    pub(crate) command: Command,
+    /// What to do after a failure.
+    pub(crate) advice: String,
+    /// When its output is shown.
+    pub(crate) show: Show,
+}
+
+impl Step {
+    pub(crate) fn new(name: &'static str, command: Command, advice: impl Into<String>) -> Self {
+        Self { name, command, advice: advice.into(), show: Show::OnFailure }
+    }
+
+    pub(crate) fn shown(mut self) -> Self {
+        self.show = Show::Always;
+        self
+    }
+}
+
+/// How a step went.
+pub(crate) struct Finished {
+    pub(crate) name: &'static str,
+    pub(crate) command: String,
+    pub(crate) succeeded: bool,
+    pub(crate) took: Duration,
+    /// Standard output alone, for whoever reads results from it.
+    pub(crate) stdout: String,
+}
+
+impl Finished {
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "step": self.name,
+            "command": self.command,
+            "succeeded": self.succeeded,
+            "seconds": seconds(self.took),
+        })
+    }
+
+    /// Turns a failed step into the error that ends the program.
+    pub(crate) fn required(self) -> Result<Self, StepsFailed> {
+        if self.succeeded { Ok(self) } else { Err(StepsFailed) }
+    }
+}
+
+/// Where the lines go, and whether they have colours.
+pub(crate) struct Console {
+    stdout: Stdout,
+    verbose: bool,
+    colours: bool,
+}
+
+impl Console {
+    pub(crate) fn new(stdout: Stdout, verbose: bool) -> Self {
+        let terminal = match stdout {
+            Stdout::Text => io::stdout().is_terminal(),
+            Stdout::Json => io::stderr().is_terminal(),
+        };
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self { stdout, verbose, colours: terminal && !refused }
+    }
+
+    pub(crate) fn wants_json(&self) -> bool {
+        self.stdout == Stdout::Json
+    }
+
+    /// A line about the work.
+    pub(crate) fn line(&self, text: impl fmt::Display) {
+        self.write(&format!("{text}\n"));
+    }
+
+    /// The results, on standard output whatever the form.
+    pub(crate) fn results_json(&self, value: &Value) {
+        println!("{value:#}");
+    }
+
+    /// Runs a step and prints its line; a program that cannot start is a failure like any other.
+    pub(crate) fn run(&self, mut step: Step) -> Finished {
+        let shown = self.verbose || step.show == Show::Always;
+        let command = command_line(&step.command);
+        self.write(&format!("{:<14} {command}", step.name));
+        if shown {
+            self.write("\n");
+        }
+
+        if self.colours {
+            step.command.env("CARGO_TERM_COLOR", "always");
+        }
+        let start = Instant::now();
+        let ran = self.capture(&mut step.command, shown);
+        let took = start.elapsed();
+
+        let (status, output) = match ran {
+            Ok((status, output)) => (Some(status), output),
+            Err(error) => {
+                let transcript = format!("cannot start it: {error}\n");
+                (None, Output { stdout: String::new(), transcript })
+            }
+        };
+        let succeeded = status.is_some_and(|status| status.success());
+        let verdict = if succeeded { self.paint(GREEN, "ok") } else { self.paint(RED, "FAILED") };
+        let indent = if shown { format!("{:<14}", step.name) } else { String::new() };
+        self.line(format_args!("{indent} {verdict} {:.1} s", took.as_secs_f64()));
+        if !succeeded {
+            if !shown || status.is_none() {
+                self.write(&output.transcript);
+            }
+            if let Some(status) = status.filter(|status| status.code().is_none()) {
+                self.line(format_args!("{:<14} ended by a {status}", step.name));
+            }
+            self.line(format_args!("{:<14} next: {}", step.name, step.advice));
+        }
+        Finished { name: step.name, command, succeeded, took, stdout: output.stdout }
+    }
+
+    /// Runs a program to its end, keeping what it prints and passing it on if `shown`.
+    fn capture(&self, command: &mut Command, shown: bool) -> io::Result<(ExitStatus, Output)> {
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().expect("standard output is piped");
+        let stderr = child.stderr.take().expect("standard error is piped");
+
+        let transcript = Mutex::new(String::new());
+        let keep = |line: &str| {
+            if shown {
+                self.write(line);
+            }
+            transcript.lock().expect("no reader panics").push_str(line);
+        };
+        // Results are read from standard output alone, so that nothing can split their lines.
+        let mut results = String::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| each_line(stderr, keep));
+            each_line(stdout, |line| {
+                results.push_str(line);
+                keep(line);
+            });
+        });
+        let transcript = transcript.into_inner().expect("no reader panics");
+        Ok((child.wait()?, Output { stdout: results, transcript }))
+    }
+
+    fn write(&self, text: &str) {
+        // A closed pipe at the other end is no reason to stop the work.
+        let _ = match self.stdout {
+            Stdout::Text => {
+                let mut out = io::stdout().lock();
+                out.write_all(text.as_bytes()).and_then(|()| out.flush())
+            }
+            Stdout::Json => io::stderr().lock().write_all(text.as_bytes()),
+        };
+    }
+
+    fn paint(&self, colour: &str, text: &str) -> String {
+        if self.colours { format!("{colour}{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+const RED: &str = "\x1b[31;1m";
+const GREEN: &str = "\x1b[32m";
+
+struct Output {
+    stdout: String,
+    /// Both streams, line by line as they came.
+    transcript: String,
+}
+
+fn each_line(stream: impl Read, mut take: impl FnMut(&str)) {
+    let mut reader = BufReader::new(stream);
+    let mut line = Vec::new();
+    while matches!(reader.read_until(b'\n', &mut line), Ok(read) if read > 0) {
+        take(&String::from_utf8_lossy(&line));
+        line.clear();
+    }
+}
+
+/// Seconds for JSON, without a tail of digits that mean nothing.
+pub(crate) fn seconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1000.0).round() / 1000.0
+}
+
+/// The command as one could type it, with the variables that were set for it.
+fn command_line(command: &Command) -> String {
+    let variables =
+        command.get_envs().filter(|(name, _)| *name != "PATH").filter_map(|(name, value)| {
+            Some(format!("{}={}", name.to_string_lossy(), quoted(&value?.to_string_lossy())))
+        });
+    let program = command.get_program().to_string_lossy();
+    let args = command.get_args().map(|arg| quoted(&arg.to_string_lossy()));
+    let words: Vec<String> =
+        variables.chain(std::iter::once(quoted(&program))).chain(args).collect();
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_can_be_typed_again() {
+        let mut command = Command::new("cargo");
+        command.args(["doc", "it's"]).env("RUSTDOCFLAGS", "-D warnings").env("PATH", "/bin");
+        assert_eq!(command_line(&command), r"RUSTDOCFLAGS='-D warnings' cargo doc 'it'\''s'");
+    }
+
+    #[test]
+    fn a_program_that_cannot_start_is_a_failed_step() {
+        let console = Console::new(Stdout::Json, false);
+        let command = Command::new("no-such-program-anywhere");
+        assert!(!console.run(Step::new("none", command, "install it")).succeeded);
+    }
+
+    #[test]
+    fn lines_keep_their_ends_and_survive_bytes_that_are_no_text() {
+        let mut lines = Vec::new();
+        each_line(&b"one\n\xfftwo\nthree"[..], |line| lines.push(line.to_owned()));
+        assert_eq!(lines, ["one\n", "\u{fffd}two\n", "three"]);
+    }
+}

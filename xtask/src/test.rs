@@ -1,0 +1,182 @@
+//! `cargo xtask test`: what a change has to pass.
+//!
+//! Every step runs even if an earlier one failed, so that one run tells everything. The last line
+//! is `N passed, N failed`; a step that failed without naming a failed test counts as one failure.
+
+use std::process::Command;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::features::{self, TINY_NODES};
+use crate::requirement;
+use crate::step::{Console, Finished, Step, StepsFailed, seconds};
+use crate::test_results::TestResults;
+use crate::workspace::Workspace;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Stop at the first step that fails.
+    #[arg(long)]
+    fail_fast: bool,
+}
+
+pub(crate) fn run(
+    options: &Options,
+    workspace: &Workspace,
+    console: &Console,
+) -> anyhow::Result<()> {
+    let needed = [requirement::rustfmt(), requirement::clippy()];
+    let ready = requirement::ensure(&needed, workspace, console);
+
+    let mut finished = Vec::new();
+    if ready.is_ok() {
+        for step in steps(workspace) {
+            finished.push(console.run(step));
+            if options.fail_fast && finished.iter().any(|step| !step.succeeded) {
+                break;
+            }
+        }
+    }
+
+    let mut results: TestResults = finished.iter().map(results_of).sum();
+    results.failed += u64::from(ready.is_err());
+    report(&finished, results, console);
+    if results.failed > 0 { Err(StepsFailed.into()) } else { Ok(()) }
+}
+
+/// All steps, the quickest to fail first.
+fn steps(workspace: &Workspace) -> Vec<Step> {
+    let full = workspace.features().full();
+    let mut steps = formatting(workspace);
+    steps.extend(lints(workspace, &full));
+    steps.push(docs(workspace, &full));
+    steps.extend(tests(workspace, &full));
+    steps
+}
+
+fn formatting(workspace: &Workspace) -> Vec<Step> {
+    let code = workspace.cargo(["fmt", "--all", "--check"]);
+    let fuzz = workspace.cargo(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]);
+    vec![
+        Step::new("format", code, "cargo fmt --all"),
+        Step::new("format fuzz", fuzz, "cargo fmt --manifest-path fuzz/Cargo.toml"),
+    ]
+}
+
+/// Clippy on each set of features that somebody builds.
+fn lints(workspace: &Workspace, full: &[&str]) -> Vec<Step> {
+    const ADVICE: &str = "fix what clippy names, or allow it there with a reason";
+    let clippy = |name, args: &[&str], features: &[&str]| {
+        let mut command = workspace.cargo(["clippy"]);
+        command.args(args).args(features::arguments(features));
+        command.args(["--", "-D", "warnings"]);
+        Step::new(name, command, ADVICE)
+    };
+    let all = ["--workspace", "--all-targets"];
+    let mut steps = vec![clippy("lint", &all, &[])];
+    if !workspace.features().are_default(full) {
+        steps.push(clippy("lint full", &all, full));
+    }
+    let trees = ["-p", "sum-tree", "-p", "recto-core", "--all-targets"];
+    steps.push(clippy("lint tiny", &trees, &[TINY_NODES]));
+    steps.push(clippy("lint bare", &["-p", "recto-core", "--no-default-features"], &[]));
+
+    // Without libFuzzer itself the targets need neither nightly nor a C++ compiler to be checked.
+    let fuzz = ["--manifest-path", "fuzz/Cargo.toml", "--no-default-features"];
+    let mut fuzz = clippy("lint fuzz", &fuzz, &[]);
+    fuzz.command.env("CARGO_TARGET_DIR", workspace.target());
+    steps.push(fuzz);
+    steps
+}
+
+fn docs(workspace: &Workspace, full: &[&str]) -> Step {
+    let mut command = workspace.cargo(["doc", "--workspace", "--no-deps"]);
+    command.args(features::arguments(full)).env("RUSTDOCFLAGS", "-D warnings");
+    Step::new("docs", command, "mend the links and examples that rustdoc names")
+}
+
+fn tests(workspace: &Workspace, full: &[&str]) -> Vec<Step> {
+    let test = |name, args: &[&str], features: &[&str]| {
+        let mut command: Command = workspace.cargo(["test", "--no-fail-fast"]);
+        command.args(args).args(features::arguments(features));
+        Step::new(name, command, "run the failing test alone: cargo test -p CRATE NAME")
+    };
+    vec![
+        test("test", &["--workspace"], full),
+        // The same target directory: cargo keeps both builds, and the dependencies are shared.
+        // `--tests` leaves out the doctests, which small nodes do not change.
+        test("test tiny", &["-p", "sum-tree", "-p", "recto-core", "--tests"], &[TINY_NODES]),
+    ]
+}
+
+/// What a step adds to the summary.
+fn results_of(step: &Finished) -> TestResults {
+    let mut results = TestResults::from_output(&step.stdout);
+    if !step.succeeded {
+        results.failed += TestResults::crashes_in(&step.stdout);
+        // A lint or a compile error names no failed test.
+        results.failed = results.failed.max(1);
+    }
+    results
+}
+
+fn report(finished: &[Finished], results: TestResults, console: &Console) {
+    let took = finished.iter().map(|step| step.took).sum();
+    if console.wants_json() {
+        console.results_json(&json!({
+            "steps": finished.iter().map(Finished::to_json).collect::<Vec<_>>(),
+            "seconds": seconds(took),
+            "passed": results.passed,
+            "failed": results.failed,
+            "ignored": results.ignored,
+        }));
+        return;
+    }
+    let failed: Vec<&str> = finished.iter().filter(|s| !s.succeeded).map(|s| s.name).collect();
+    if !failed.is_empty() {
+        console.line(format_args!("failed: {}", failed.join(", ")));
+    }
+    let ignored = results.ignored;
+    console.line(format_args!("took {:.0} s, {ignored} tests ignored", took.as_secs_f64()));
+    console.line(results);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn finished(succeeded: bool, stdout: &str) -> Finished {
+        Finished {
+            name: "test",
+            command: "cargo test".to_owned(),
+            succeeded,
+            took: Duration::ZERO,
+            stdout: stdout.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_step_that_fails_without_naming_a_test_counts_as_one_failure() {
+        let named = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured\n";
+        let results = results_of(&finished(false, named));
+        assert_eq!(results.to_string(), "2 passed, 1 failed");
+    }
+
+    #[test]
+    fn a_crash_counts_beside_the_failures_that_were_named() {
+        let crashed = "running 1 test\nrunning 5 tests\n\
+                       test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured\n";
+        let results = results_of(&finished(false, crashed));
+        assert_eq!(results.to_string(), "2 passed, 4 failed");
+    }
+
+    #[test]
+    fn failures_that_were_named_are_not_counted_twice() {
+        let named = "test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured\n";
+        let results = results_of(&finished(false, named));
+        assert_eq!(results.to_string(), "2 passed, 3 failed");
+    }
+}

@@ -1,0 +1,113 @@
+//! Where things are: the repository, the target directory, the packages and their features.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+
+use crate::features::Features;
+
+/// The workspace as `cargo metadata` describes it.
+pub(crate) struct Workspace {
+    root: PathBuf,
+    target: PathBuf,
+    features: Features,
+}
+
+impl Workspace {
+    /// Asks cargo about the workspace that this program was started in.
+    pub(crate) fn load() -> anyhow::Result<Self> {
+        // `cargo run` sets the variable; the constant serves a binary started by hand.
+        let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR")
+            .unwrap_or_else(|| OsString::from(env!("CARGO_MANIFEST_DIR")));
+        let output = Command::new("cargo")
+            .args(["metadata", "--no-deps", "--format-version=1"])
+            .current_dir(&manifest_dir)
+            .output()
+            .context("cannot start cargo; is it on the PATH?")?;
+        if !output.status.success() {
+            bail!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        let metadata: Value =
+            serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
+        let path = |key: &str| -> anyhow::Result<PathBuf> {
+            let text = metadata[key].as_str();
+            Ok(text.with_context(|| format!("cargo metadata names no {key}"))?.into())
+        };
+        Ok(Self {
+            root: path("workspace_root")?,
+            target: path("target_directory")?,
+            features: Features::from_metadata(&metadata),
+        })
+    }
+
+    /// The top directory of the repository.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where cargo builds; everything that xtask makes lies there too.
+    pub(crate) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// The features of all packages.
+    pub(crate) fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// Where xtask installs programs, so that it never replaces those of other projects.
+    pub(crate) fn tools(&self) -> PathBuf {
+        self.target.join("tools")
+    }
+
+    /// The version of a package in `Cargo.lock`, if the workspace uses it.
+    pub(crate) fn locked_version(&self, package: &str) -> anyhow::Result<Option<String>> {
+        let path = self.root.join("Cargo.lock");
+        let lock = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(version_in_lock(&lock, package))
+    }
+
+    /// A program, started at the root, with xtask's own tools found before others.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.root);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let dirs = std::iter::once(self.tools().join("bin")).chain(std::env::split_paths(&path));
+        if let Ok(path) = std::env::join_paths(dirs) {
+            command.env("PATH", path);
+        }
+        command
+    }
+
+    /// `cargo` with these arguments.
+    pub(crate) fn cargo<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
+        let mut command = self.command("cargo");
+        command.args(args);
+        command
+    }
+}
+
+fn version_in_lock(lock: &str, package: &str) -> Option<String> {
+    let name = format!("name = \"{package}\"");
+    let mut lines = lock.lines();
+    lines.find(|line| *line == name)?;
+    let version = lines.next()?.strip_prefix("version = \"")?;
+    Some(version.strip_suffix('"')?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_read_from_the_lock_file_by_its_whole_name() {
+        let lock = "[[package]]\nname = \"gungraun-macros\"\nversion = \"0.10.0\"\n\n\
+                    [[package]]\nname = \"gungraun\"\nversion = \"0.20.0\"\n";
+        assert_eq!(version_in_lock(lock, "gungraun").as_deref(), Some("0.20.0"));
+        assert_eq!(version_in_lock(lock, "valgrind"), None);
+    }
+}
