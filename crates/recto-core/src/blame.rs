@@ -75,7 +75,7 @@ impl Conversation {
         is_visible: bool,
     ) -> (OperationKind, String) {
         let shows = |view: &View| view.position_of(index).is_some();
-        let step = record.steps.iter().flat_map(|steps| steps.iter()).rev();
+        let step = record.steps().iter().rev();
         match step.take_while(|step| shows(&step.view) == is_visible).last() {
             Some(step) => (step.kind, step.description.to_string()),
             None => (record.kind, self.history.description(version, record)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::counter::Counter;
 use crate::draft::Draft;
-use crate::history::{History, Record, StepRecord};
+use crate::history::{History, Jump, Record, StepRecord, Story};
 use crate::live_path::{LivePath, Opening};
 use crate::message_log::Meter;
 use crate::operation::{Append, Operation, OperationKind, Request, Step};
@@ -76,22 +76,19 @@ impl Conversation {
         let meter = Meter { counter, media_tokens };
         let tools = ToolSet::new(tools, &heading)?.map(Arc::new);
         let mut log = MessageLog::default();
-        let mut view = View::default();
         if let Some(tools) = &tools {
-            for entry in log.append(&[tools.description()], now, &meter)? {
-                view.push(entry);
-            }
+            log.append(&[tools.description()], now, &meter)?;
         }
+        let view = log.as_view().clone();
         let state = State { view, path: LivePath::new(now), marks: Marks::default(), tools };
         let record = Record {
             state,
-            log_len: log.len() as u32,
-            undo: None,
-            redo: None,
             timestamp: now,
+            log_len: log.len() as u32,
+            undo: Jump::NONE,
+            redo: Jump::NONE,
             kind: OperationKind::Create,
-            description: Some("the conversation was created".into()),
-            steps: None,
+            story: Story::new("the conversation was created".into()),
         };
         let history = History::new(record);
         Ok(Conversation { meter: Arc::new(meter), heading: heading.into(), log, history })
@@ -133,38 +130,33 @@ impl Conversation {
         if draft.is_idle && !is_list {
             return Ok((self.clone(), self.outcome_of(self, false)));
         }
-        let (kind, description) = match &*request.steps {
+        let (kind, story) = match &*request.steps {
             // An APPEND without a reason is described when it is read: it costs no memory.
             [Step { operation: Operation::Append(_), description: None }] => {
                 (OperationKind::Append, None)
             }
-            [step] => (step.operation.kind(), Some(draft.description())),
-            _ => (OperationKind::List, Some(join_descriptions(&records))),
+            [step] => (step.operation.kind(), Story::new(draft.description())),
+            _ => (OperationKind::List, Some(Arc::new(Story::of_list(records)))),
         };
-        let steps = is_list.then(|| records.into());
         let Draft { log, state, .. } = draft;
-        self.commit(log, |undo, log_len| Record {
+        let record = Record {
             state,
-            log_len,
-            undo: Some(undo),
-            redo: None,
             timestamp: now,
+            log_len: log.len() as u32,
+            undo: self.version().into(),
+            redo: Jump::NONE,
             kind,
-            description,
-            steps,
-        })
+            story,
+        };
+        self.commit(log, record)
     }
 
     /// The next value: this log, and a version more.
-    fn commit(
-        &self,
-        log: MessageLog,
-        record: impl FnOnce(Version, u32) -> Record,
-    ) -> Result<(Conversation, Outcome), Error> {
+    fn commit(&self, log: MessageLog, record: Record) -> Result<(Conversation, Outcome), Error> {
         let mut history = self.history.clone();
-        history.push(record(self.version(), log.len() as u32))?;
-        let next =
-            Conversation { meter: self.meter.clone(), heading: self.heading.clone(), log, history };
+        history.push(record)?;
+        let (meter, heading) = (self.meter.clone(), self.heading.clone());
+        let next = Conversation { meter, heading, log, history };
         let outcome = next.outcome_of(self, true);
         Ok((next, outcome))
     }
@@ -182,36 +174,33 @@ impl Conversation {
     }
 
     fn undo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
-        let here = self.version();
-        let target = self.history.current().undo.ok_or(Error::NothingToUndo)?;
+        let target = self.history.current().undo.target().ok_or(Error::NothingToUndo)?;
         let to = self.history.record(target)?;
-        self.travel(to, to.undo, Some(here), step, now)
+        self.travel(to, self.version().into(), step, now)
     }
 
     fn redo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
-        let target = self.history.current().redo.ok_or(Error::NothingToRedo)?;
+        let target = self.history.current().redo.target().ok_or(Error::NothingToRedo)?;
         let to = self.history.record(target)?;
-        self.travel(to, to.undo, to.redo, step, now)
+        self.travel(to, to.redo, step, now)
     }
 
     fn travel(
         &self,
         to: &Record,
-        undo: Option<Version>,
-        redo: Option<Version>,
+        redo: Jump,
         step: &Step,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
-        self.commit(self.log.clone(), |_, log_len| Record {
-            state: to.state.clone(),
-            log_len,
-            undo,
-            redo,
+        let record = Record {
             timestamp: now,
+            log_len: self.log.len() as u32,
+            redo,
             kind: step.operation.kind(),
-            description: Some(step.reason()),
-            steps: None,
-        })
+            story: Story::new(step.reason()),
+            ..to.clone()
+        };
+        self.commit(self.log.clone(), record)
     }
 
     /// Sets other tools: a request of its own. Their description takes the place of a visible one
@@ -239,18 +228,18 @@ impl Conversation {
                 None => draft.state.view.push(entry),
             }
         }
-        let description = Some(draft.description());
+        let story = Story::new(draft.description());
         let Draft { log, state, .. } = draft;
-        self.commit(log, |undo, log_len| Record {
+        let record = Record {
             state,
-            log_len,
-            undo: Some(undo),
-            redo: None,
             timestamp: now,
+            log_len: log.len() as u32,
+            undo: self.version().into(),
+            redo: Jump::NONE,
             kind: OperationKind::SetTools,
-            description,
-            steps: None,
-        })
+            story,
+        };
+        self.commit(log, record)
     }
 
     pub(crate) fn state(&self) -> &State {
@@ -401,9 +390,4 @@ pub struct VersionInfo {
     pub tokens: u64,
     /// Its current batch.
     pub batch: BatchIndex,
-}
-
-fn join_descriptions(steps: &[StepRecord]) -> Arc<str> {
-    let all: Vec<&str> = steps.iter().map(|step| &*step.description).collect();
-    all.join("; ").into()
 }

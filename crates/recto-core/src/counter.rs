@@ -10,6 +10,8 @@ use std::sync::Arc;
 mod bpe;
 #[cfg(feature = "bpe")]
 mod pieces;
+#[cfg(feature = "bpe")]
+mod short_pieces;
 
 #[cfg(feature = "bpe")]
 pub use bpe::Bpe;

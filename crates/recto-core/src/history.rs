@@ -20,19 +20,49 @@ use crate::operation::{OperationKind, describe_append};
 use crate::state::State;
 use crate::{Error, Timestamp, Version, View};
 
-/// A version.
+/// A version. Conversations keep many of them, so it is small.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) state: State,
-    pub(crate) log_len: u32,
-    pub(crate) undo: Option<Version>,
-    pub(crate) redo: Option<Version>,
     pub(crate) timestamp: Timestamp,
+    pub(crate) log_len: u32,
+    pub(crate) undo: Jump,
+    pub(crate) redo: Jump,
     pub(crate) kind: OperationKind,
-    /// Why the request was made; for an APPEND without a reason it is made up when it is read.
-    pub(crate) description: Option<Arc<str>>,
+    /// More about the request; nothing for an APPEND for which no reason was given.
+    pub(crate) story: Option<Arc<Story>>,
+}
+
+/// A version to go to, if there is one: an `Option` that takes no room of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Jump(u32);
+
+impl Jump {
+    pub(crate) const NONE: Jump = Jump(u32::MAX);
+
+    pub(crate) fn target(self) -> Option<Version> {
+        (self != Jump::NONE).then_some(Version(self.0))
+    }
+}
+
+impl From<Version> for Jump {
+    fn from(version: Version) -> Self {
+        Jump(version.0)
+    }
+}
+
+impl From<Option<Version>> for Jump {
+    fn from(version: Option<Version>) -> Self {
+        version.map_or(Jump::NONE, Jump::from)
+    }
+}
+
+/// What a request was for.
+#[derive(Clone, Debug)]
+pub(crate) struct Story {
+    pub(crate) description: Arc<str>,
     /// The operations of a request that has several, in order.
-    pub(crate) steps: Option<Arc<[StepRecord]>>,
+    pub(crate) steps: Vec<StepRecord>,
 }
 
 /// One operation of a request that has several.
@@ -42,6 +72,27 @@ pub(crate) struct StepRecord {
     pub(crate) description: Arc<str>,
     /// The view that it left behind.
     pub(crate) view: View,
+}
+
+impl Story {
+    pub(crate) fn new(description: Arc<str>) -> Option<Arc<Story>> {
+        Some(Arc::new(Story { description, steps: Vec::new() }))
+    }
+}
+
+impl Story {
+    /// What several operations in one request were for.
+    pub(crate) fn of_list(steps: Vec<StepRecord>) -> Story {
+        let all: Vec<&str> = steps.iter().map(|step| &*step.description).collect();
+        Story { description: all.join("; ").into(), steps }
+    }
+}
+
+impl Record {
+    /// The operations of a request that has several, in order.
+    pub(crate) fn steps(&self) -> &[StepRecord] {
+        self.story.as_ref().map_or(&[], |story| &story.steps)
+    }
 }
 
 impl Item for Record {
@@ -101,8 +152,8 @@ impl History {
 
     /// Why a version was made.
     pub(crate) fn description(&self, version: Version, record: &Record) -> String {
-        match &record.description {
-            Some(description) => description.to_string(),
+        match &record.story {
+            Some(story) => story.description.to_string(),
             None => {
                 let before = version.0.checked_sub(1).and_then(|v| self.records.get(v as usize));
                 let added = record.log_len - before.map_or(0, |before| before.log_len);

@@ -31,12 +31,14 @@ use crate::{Error, Limits, Role, Timestamp};
 pub struct Message(Arc<HeaderSlice<Header, str>>);
 
 struct Header {
-    timestamp: Option<Timestamp>,
+    /// Meaningless unless `has_timestamp`; an `Option` would take 8 bytes more in every message.
+    timestamp: Timestamp,
     content: Content,
     /// The calls and results that have no partner inside the message.
     edges: Edges,
     media: u16,
     role: Role,
+    has_timestamp: bool,
 }
 
 enum Content {
@@ -118,7 +120,14 @@ impl Message {
         let mut reader = Reader { whole: text, parts: Vec::new(), media: 0 };
         let content = reader.content(content, role)?;
         let edges = content.edges(text);
-        let header = Header { timestamp, content, edges, media: reader.media, role };
+        let header = Header {
+            timestamp: timestamp.unwrap_or_default(),
+            content,
+            edges,
+            media: reader.media,
+            role,
+            has_timestamp: timestamp.is_some(),
+        };
         Ok(Message(Arc::from_header_and_str(header, text)))
     }
 
@@ -181,7 +190,8 @@ impl Message {
 
     /// The time that the message itself gives, if it gives one.
     pub fn timestamp(&self) -> Option<Timestamp> {
-        self.header().timestamp
+        let header = self.header();
+        header.has_timestamp.then_some(header.timestamp)
     }
 
     /// How many image, audio and file parts it has, those inside tool results included.

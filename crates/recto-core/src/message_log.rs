@@ -1,6 +1,6 @@
 //! Every message ever added, in order. Entries are never changed, moved or taken out.
 
-use sum_tree::{Item, Length, SumTree};
+use sum_tree::{Item, Length, Run, SumTree};
 
 use crate::counter::Counter;
 use crate::view::{Placed, View};
@@ -91,6 +91,11 @@ impl MessageLog {
         &self.get(index).expect("a view holds only entries of the log").message
     }
 
+    /// Reads messages that stand close together in the log.
+    pub(crate) fn reader(&self) -> LogReader<'_> {
+        LogReader { log: self, around: None }
+    }
+
     /// Adds messages, counts them, and hands out how they stand in a view.
     pub(crate) fn append(
         &mut self,
@@ -157,5 +162,25 @@ impl MessageLog {
             }
         }
         Ok(())
+    }
+}
+
+/// Reads messages of the log, quickest where each stands near the one before.
+pub(crate) struct LogReader<'a> {
+    log: &'a MessageLog,
+    /// The run that was read last, and the index of its first entry.
+    around: Option<(usize, Run<'a, LogEntry>)>,
+}
+
+impl<'a> LogReader<'a> {
+    /// An entry that is known to exist.
+    pub(crate) fn entry(&mut self, index: LogIndex) -> &'a LogEntry {
+        let index = index.as_usize();
+        let near = self.around.and_then(|(start, run)| run.get(index.checked_sub(start)?));
+        near.unwrap_or_else(|| {
+            self.around = self.log.entries.run_around(index);
+            let (start, run) = self.around.expect("a view holds only entries of the log");
+            run.get(index - start).expect("the run is around the entry")
+        })
     }
 }

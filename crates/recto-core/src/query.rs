@@ -3,6 +3,7 @@
 //! Filters apply first, then range, first or last on what is left. By role alone nothing is walked
 //! over: the cost is O(answer · log n).
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::matcher::TextMatcher;
@@ -105,6 +106,10 @@ impl Query {
             }
             _ => Ok(()),
         }
+    }
+
+    fn is_in_time(&self, timestamp: Timestamp) -> bool {
+        self.from.is_none_or(|from| from <= timestamp) && self.to.is_none_or(|to| timestamp < to)
     }
 
     /// Whether entries have to be looked at one by one.
@@ -225,10 +230,13 @@ impl Asked<'_> {
     fn matching_places(&self, query: &Query, base: &View) -> Result<Vec<usize>, Error> {
         let matcher = TextMatcher::new(query.contains.as_deref(), query.excludes.as_deref())?;
         let roles = query.roles.unwrap_or(RoleSet::ALL);
-        let passes = |entry: &Placed| {
-            roles.contains(entry.role())
-                && self.is_in_time(query, entry.index())
-                && (matcher.passes_all() || matcher.passes(self.log.message(entry.index())))
+        let reader = RefCell::new(self.log.reader());
+        let passes = |placed: &Placed| {
+            roles.contains(placed.role()) && {
+                let entry = reader.borrow_mut().entry(placed.index());
+                query.is_in_time(entry.timestamp)
+                    && (matcher.passes_all() || matcher.passes(&entry.message))
+            }
         };
         let place = |index: LogIndex| match query.scope {
             Scope::All => (index.as_usize() < base.len()).then_some(index.as_usize()),
@@ -250,14 +258,6 @@ impl Asked<'_> {
         }
         let matching = numbered.by_ref().filter(|(_, entry)| passes(entry)).map(|(at, _)| at);
         Ok(pick(&query.pick, matching))
-    }
-
-    fn is_in_time(&self, query: &Query, index: LogIndex) -> bool {
-        if query.from.is_none() && query.to.is_none() {
-            return true;
-        }
-        let timestamp = self.log.get(index).expect("a view holds only log entries").timestamp;
-        query.from.is_none_or(|from| from <= timestamp) && query.to.is_none_or(|to| timestamp < to)
     }
 }
 

@@ -43,9 +43,7 @@ impl Edge {
 /// The results wait for calls before the stretch, the calls for results behind it. Where there are
 /// too many to list ([`Edges::is_crowded`]), whoever wants to know looks into the stretch's parts.
 #[derive(Clone, Default)]
-pub(crate) struct Edges(Option<ThinArc<Crowded, Edge>>);
-
-type Crowded = bool;
+pub(crate) struct Edges(Option<ThinArc<(), Edge>>);
 
 /// Longer lists would make edits slow and nodes large; shorter ones would crowd at the edge of a
 /// turn with many parallel calls.
@@ -62,18 +60,19 @@ impl Edges {
         let open_calls: Vec<Edge> = calls.iter().copied().filter(|call| !answered(call)).collect();
         results.retain(|result| calls.binary_search(&result.partner()).is_err());
         results.extend(open_calls);
-        Edges::listing(results)
+        Edges::listing(&results)
     }
 
-    fn listing(edges: Vec<Edge>) -> Edges {
+    fn listing(edges: &[Edge]) -> Edges {
         if edges.is_empty() {
             return Edges(None);
         }
-        Edges(Some(ThinArc::from_header_and_iter(false, edges.into_iter())))
+        Edges(Some(ThinArc::from_header_and_slice((), edges)))
     }
 
+    /// A list without entries says that there are too many.
     fn crowded() -> Edges {
-        Edges(Some(ThinArc::from_header_and_iter(true, std::iter::empty())))
+        Edges(Some(ThinArc::from_header_and_iter((), std::iter::empty())))
     }
 
     /// What is open; empty if there is nothing, or more than can be listed.
@@ -90,31 +89,74 @@ impl Edges {
 
     /// Whether more is open than the list can tell.
     pub(crate) fn is_crowded(&self) -> bool {
-        self.0.as_ref().is_some_and(|edges| edges.header.header)
+        self.0.as_ref().is_some_and(|edges| edges.slice.is_empty())
     }
 
     /// Adds what the stretch right behind this one leaves open.
     pub(crate) fn add(&mut self, later: &Edges) {
-        if later.is_empty() || self.is_crowded() {
-            return;
+        if !later.is_empty() {
+            *self = Edges::sum([&*self, later].into_iter());
         }
-        if later.is_crowded() || later.list().len() > MOST {
-            *self = Edges::crowded();
-            return;
-        }
-        if self.is_empty() {
-            *self = later.clone();
-            return;
-        }
-        let mut open = self.list().to_vec();
-        for &edge in later.list() {
-            let partner = || open.iter().rposition(|&open| open == edge.partner());
-            match if edge.is_call() { None } else { partner() } {
-                Some(at) => drop(open.remove(at)),
-                None => open.push(edge),
+    }
+
+    /// What stretches that stand one behind the other leave open together.
+    pub(crate) fn sum<'a>(stretches: impl Iterator<Item = &'a Edges>) -> Edges {
+        let mut stretches = stretches.filter(|edges| !edges.is_empty());
+        let Some(first) = stretches.next() else { return Edges(None) };
+        let Some(second) = stretches.next() else { return first.clone() };
+        let mut open = ShortList::default();
+        for edges in [first, second].into_iter().chain(stretches) {
+            if edges.is_crowded() {
+                return Edges::crowded();
+            }
+            for &edge in edges.list() {
+                if !open.pair_off(edge) && !open.push(edge) {
+                    return Edges::crowded();
+                }
             }
         }
-        *self = if open.len() > MOST { Edges::crowded() } else { Edges::listing(open) };
+        Edges::listing(open.edges())
+    }
+}
+
+/// Edges while stretches are summed up: as many as may be listed, without allocating.
+struct ShortList {
+    edges: [Edge; MOST],
+    len: usize,
+}
+
+impl Default for ShortList {
+    fn default() -> Self {
+        ShortList { edges: [Edge(0); MOST], len: 0 }
+    }
+}
+
+impl ShortList {
+    fn edges(&self) -> &[Edge] {
+        &self.edges[..self.len]
+    }
+
+    /// Takes out the newest call that a result answers.
+    fn pair_off(&mut self, edge: Edge) -> bool {
+        if edge.is_call() {
+            return false;
+        }
+        let Some(at) = self.edges().iter().rposition(|&open| open == edge.partner()) else {
+            return false;
+        };
+        self.edges.copy_within(at + 1..self.len, at);
+        self.len -= 1;
+        true
+    }
+
+    /// Whether there was room.
+    fn push(&mut self, edge: Edge) -> bool {
+        let has_room = self.len < MOST;
+        if has_room {
+            self.edges[self.len] = edge;
+            self.len += 1;
+        }
+        has_room
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::history::Jump;
 use crate::state::State;
 use crate::view::View;
 use crate::{Conversation, MessageLog};
@@ -27,7 +28,7 @@ impl Conversation {
                 return Err(fault(format!("its log has {len} entries")));
             }
             log_len = len;
-            for other in [record.undo, record.redo].into_iter().flatten() {
+            for other in [record.undo, record.redo].into_iter().filter_map(Jump::target) {
                 if other >= version {
                     return Err(fault(format!("it points forward, to version {other}")));
                 }

@@ -41,6 +41,17 @@ impl Placed {
     }
 }
 
+impl Placed {
+    /// Adds all but the tool exchanges.
+    fn measure_into(&self, sums: &mut Sums) {
+        let role = self.role().number();
+        sums.counts[role] += 1;
+        sums.tokens[role] += self.tokens();
+        sums.least = sums.least.min(self.index);
+        sums.most = sums.most.max(self.index);
+    }
+}
+
 impl PartialEq for Placed {
     fn eq(&self, other: &Self) -> bool {
         self.index == other.index && self.measure == other.measure && self.edges == other.edges
@@ -51,12 +62,15 @@ impl Item for Placed {
     type Summary = Sums;
 
     fn add_to(&self, sums: &mut Sums) {
-        let role = self.role().number();
-        sums.counts[role] += 1;
-        sums.tokens[role] += self.tokens();
-        sums.least = sums.least.min(self.index);
-        sums.most = sums.most.max(self.index);
+        self.measure_into(sums);
         sums.open.add(&self.edges);
+    }
+
+    fn sum<'a>(entries: impl Iterator<Item = &'a Self> + Clone) -> Sums {
+        let open = Edges::sum(entries.clone().map(|entry| &entry.edges));
+        let mut sums = Sums { open, ..Sums::default() };
+        entries.for_each(|entry| entry.measure_into(&mut sums));
+        sums
     }
 }
 
@@ -80,13 +94,15 @@ impl Default for Sums {
 
 impl Summary for Sums {
     fn add(&mut self, later: &Self) {
-        for role in 0..4 {
-            self.counts[role] += later.counts[role];
-            self.tokens[role] += later.tokens[role];
-        }
-        self.least = self.least.min(later.least);
-        self.most = self.most.max(later.most);
+        self.measure(later);
         self.open.add(&later.open);
+    }
+
+    fn sum<'a>(parts: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let open = Edges::sum(parts.clone().map(|part| &part.open));
+        let mut sums = Sums { open, ..Sums::default() };
+        parts.for_each(|part| sums.measure(part));
+        sums
     }
 
     fn count(&self) -> usize {
@@ -95,6 +111,16 @@ impl Summary for Sums {
 }
 
 impl Sums {
+    /// Adds all but the tool exchanges.
+    fn measure(&mut self, later: &Self) {
+        for role in 0..4 {
+            self.counts[role] += later.counts[role];
+            self.tokens[role] += later.tokens[role];
+        }
+        self.least = self.least.min(later.least);
+        self.most = self.most.max(later.most);
+    }
+
     pub(crate) fn count_of(&self, roles: RoleSet) -> u64 {
         roles.iter().map(|role| u64::from(self.counts[role.number()])).sum()
     }
@@ -175,7 +201,12 @@ impl View {
 
     /// The tokens of all entries.
     pub fn tokens(&self) -> u64 {
-        self.0.summary().tokens_of(RoleSet::ALL)
+        self.tokens_of(RoleSet::ALL)
+    }
+
+    /// The tokens of all entries with one of these roles.
+    pub fn tokens_of(&self, roles: impl Into<RoleSet>) -> u64 {
+        self.0.measure(.., &TokensOf(roles.into()))
     }
 
     /// The tokens of the entries at these places. O(log n).
@@ -185,7 +216,7 @@ impl View {
 
     /// How many entries have one of these roles. O(1).
     pub fn count_of(&self, roles: impl Into<RoleSet>) -> usize {
-        self.0.summary().count_of(roles.into()) as usize
+        self.0.measure(.., &CountOf(roles.into())) as usize
     }
 
     /// Where the `nth` entry (from 0) with one of these roles stands. O(log n).
@@ -204,11 +235,13 @@ impl View {
     /// O(log n) in a view that is in log order. Each entry that stands out of order (an insertion,
     /// a summary) may cost a look at one more leaf.
     pub fn position_of(&self, index: LogIndex) -> Option<Position> {
-        if !self.0.summary().may_hold(index) {
-            return None;
-        }
         let found = self.0.find(|sums| sums.may_hold(index), |entry| entry.index() == index);
         found.map(|(position, _)| Position(position))
+    }
+
+    /// Whether the two are one value, as far as can be told without looking at the entries.
+    pub(crate) fn is_same_as(&self, other: &View) -> bool {
+        self.0.identity() == other.0.identity()
     }
 
     /// Whether all entries belong to a log of this length.

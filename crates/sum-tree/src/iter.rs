@@ -175,6 +175,16 @@ impl<T: Item> SumTree<T> {
         Runs { tree: self, at: range.start, end: range.end }
     }
 
+    /// The run that holds `position`, and the position of its first item: for reading items that
+    /// stand close together without looking for each of them.
+    pub fn run_around(&self, position: usize) -> Option<(usize, Run<'_, T>)> {
+        if position >= self.len() {
+            return None;
+        }
+        let (run, offset) = self.run_at(position);
+        Some((position - offset, run))
+    }
+
     /// The leaf (or tail) that holds `position`, which is inside, and the place in it.
     fn run_at(&self, position: usize) -> (Run<'_, T>, usize) {
         let body = self.body_len();

@@ -92,6 +92,18 @@ pub trait Item: Clone {
 
     /// Adds this item to the end of what `summary` sums up.
     fn add_to(&self, summary: &mut Self::Summary);
+
+    /// The summary of several items. Override it where adding one by one does work that a longer
+    /// stretch can do at once.
+    fn sum<'a>(items: impl Iterator<Item = &'a Self> + Clone) -> Self::Summary
+    where
+        Self: 'a,
+    {
+        items.fold(Self::Summary::default(), |mut sum, item| {
+            item.add_to(&mut sum);
+            sum
+        })
+    }
 }
 
 /// What a node knows of the items below it. The default value sums up nothing.
@@ -102,6 +114,18 @@ pub trait Summary: Clone + Default {
 
     /// How many items are summed up.
     fn count(&self) -> usize;
+
+    /// The sum of several stretches that stand one behind the other. Override it like
+    /// [`Item::sum`].
+    fn sum<'a>(parts: impl Iterator<Item = &'a Self> + Clone) -> Self
+    where
+        Self: 'a,
+    {
+        parts.fold(Self::default(), |mut sum, part| {
+            sum.add(part);
+            sum
+        })
+    }
 }
 
 /// One number that grows along the sequence, by which it can be sought and measured.

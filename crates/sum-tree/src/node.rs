@@ -85,14 +85,10 @@ impl<T: Item> Entry<T> {
 
 /// The sum of what is below `link`.
 pub(crate) fn summarize<T: Item>(link: &Link<T>) -> T::Summary {
-    let mut summary = T::Summary::default();
     match link {
-        Link::Leaf(items) => items.slice.iter().for_each(|item| item.add_to(&mut summary)),
-        Link::Inner(children) => {
-            children.slice.iter().for_each(|child| summary.add(&child.summary));
-        }
+        Link::Leaf(items) => T::sum(items.slice.iter()),
+        Link::Inner(children) => T::Summary::sum(children.slice.iter().map(|child| &child.summary)),
     }
-    summary
 }
 
 impl<T: Item> Subtree<T> {

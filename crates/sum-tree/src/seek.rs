@@ -66,48 +66,40 @@ impl<T: Item> SumTree<T> {
     }
 
     fn measure_before(&self, position: usize, dimension: &impl Dimension<T>) -> u64 {
-        if position >= self.len() {
-            return dimension.of_summary(self.summary());
+        if position >= self.body_len() {
+            let body = self.body_summary().map_or(0, |summary| dimension.of_summary(summary));
+            let in_tail = self.tail().items().take(position - self.body_len());
+            return body + in_tail.map(|item| dimension.of_item(item)).sum::<u64>();
         }
         let mut before = 0;
         let mut rest = position;
-        if let Some(root) = self.root() {
-            let mut link = root;
-            'down: loop {
-                match link {
-                    Link::Inner(children) => {
-                        for child in &children.slice {
-                            if rest < child.count() {
-                                link = &child.link;
-                                continue 'down;
-                            }
-                            rest -= child.count();
-                            before += dimension.of_summary(&child.summary);
+        let mut link = self.root().expect("a position before the tail is in the body");
+        'down: loop {
+            match link {
+                Link::Inner(children) => {
+                    for child in &children.slice {
+                        if rest < child.count() {
+                            link = &child.link;
+                            continue 'down;
                         }
-                        break;
+                        rest -= child.count();
+                        before += dimension.of_summary(&child.summary);
                     }
-                    Link::Leaf(items) => {
-                        let whole = rest.min(items.slice.len());
-                        rest -= whole;
-                        for item in &items.slice[..whole] {
-                            before += dimension.of_item(item);
-                        }
-                        if whole < items.slice.len() {
-                            return before;
-                        }
-                        break;
-                    }
+                    unreachable!("a position below the count is in one of the children");
+                }
+                Link::Leaf(items) => {
+                    let whole = items.slice[..rest].iter();
+                    return before + whole.map(|item| dimension.of_item(item)).sum::<u64>();
                 }
             }
         }
-        before + self.tail().items().take(rest).map(|item| dimension.of_item(item)).sum::<u64>()
     }
 
     /// The summary of the items of `range`. O(log n).
     pub fn summary_of(&self, range: impl RangeBounds<usize>) -> T::Summary {
         let range = cut(range, self.len());
         if range == (0..self.len()) {
-            return self.summary().clone();
+            return self.summary();
         }
         let mut sum = T::Summary::default();
         self.visit(range, |_, seen| match seen {

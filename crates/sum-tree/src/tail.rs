@@ -39,7 +39,7 @@ impl<T: Item> Tail<T> {
         }
     }
 
-    pub(crate) fn items(&self) -> impl ExactSizeIterator<Item = &T> {
+    pub(crate) fn items(&self) -> impl ExactSizeIterator<Item = &T> + Clone {
         self.slots().iter().map(filled)
     }
 

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::ops::{Bound, Range, RangeBounds};
 
-use crate::node::{Entry, Joined, Link, Subtree, leaf_min, leaf_size, summarize};
+use triomphe::Arc;
+
+use crate::node::{Entry, Joined, Link, Subtree, leaf_min, leaf_size};
 use crate::tail::Tail;
 use crate::{Item, Summary};
 
@@ -11,11 +13,9 @@ use crate::{Item, Summary};
 ///
 /// Positions outside the sequence are cut to it, as `min(len)` would: no method panics on them.
 pub struct SumTree<T: Item> {
-    /// All items but those of the tail; its summary is `summary` without the tail.
-    root: Option<Link<T>>,
-    height: u8,
+    /// All items but those of the tail. Trees that differ only in their tails share it.
+    body: Option<Arc<Subtree<T>>>,
     tail: Tail<T>,
-    summary: T::Summary,
 }
 
 /// Where the nodes of a tree are. Of trees that are alive at the same time, those with the same
@@ -29,18 +29,13 @@ pub struct Identity {
 
 impl<T: Item> Clone for SumTree<T> {
     fn clone(&self) -> Self {
-        SumTree {
-            root: self.root.clone(),
-            height: self.height,
-            tail: self.tail.clone(),
-            summary: self.summary.clone(),
-        }
+        SumTree { body: self.body.clone(), tail: self.tail.clone() }
     }
 }
 
 impl<T: Item> Default for SumTree<T> {
     fn default() -> Self {
-        SumTree { root: None, height: 0, tail: Tail::default(), summary: T::Summary::default() }
+        SumTree { body: None, tail: Tail::default() }
     }
 }
 
@@ -77,19 +72,12 @@ impl<T: Item> SumTree<T> {
     }
 
     pub(crate) fn from_parts(body: Option<Subtree<T>>, tail: Tail<T>) -> Self {
-        let (root, height, mut summary) = match body {
-            Some(Subtree { entry, height }) => (Some(entry.link), height, entry.summary),
-            None => (None, 0, T::Summary::default()),
-        };
-        for item in tail.items() {
-            item.add_to(&mut summary);
-        }
-        SumTree { root, height, tail, summary }
+        SumTree { body: body.map(Arc::new), tail }
     }
 
     /// How many items there are.
     pub fn len(&self) -> usize {
-        self.summary.count()
+        self.body_len() + self.tail.len()
     }
 
     /// Whether there are no items.
@@ -97,17 +85,30 @@ impl<T: Item> SumTree<T> {
         self.len() == 0
     }
 
-    /// The summary of all items.
-    pub fn summary(&self) -> &T::Summary {
-        &self.summary
+    /// The summary of all items. It is made from that of the body and the items of the tail: to get
+    /// a single number out of it, [`measure`](Self::measure) is quicker.
+    pub fn summary(&self) -> T::Summary {
+        let mut sum = match &self.body {
+            Some(body) => body.entry.summary.clone(),
+            None => T::Summary::default(),
+        };
+        if self.tail.len() > 0 {
+            sum.add(&T::sum(self.tail.items()));
+        }
+        sum
     }
 
     pub(crate) fn root(&self) -> Option<&Link<T>> {
-        self.root.as_ref()
+        self.body.as_ref().map(|body| &body.entry.link)
     }
 
+    pub(crate) fn body_summary(&self) -> Option<&T::Summary> {
+        self.body.as_ref().map(|body| &body.entry.summary)
+    }
+
+    /// How many levels of inner nodes there are.
     pub(crate) fn height(&self) -> u8 {
-        self.height
+        self.body.as_ref().map_or(0, |body| body.height)
     }
 
     pub(crate) fn tail(&self) -> &Tail<T> {
@@ -116,25 +117,22 @@ impl<T: Item> SumTree<T> {
 
     /// How many items stand before the tail.
     pub(crate) fn body_len(&self) -> usize {
-        self.len() - self.tail.len()
-    }
-
-    /// All but the tail, as a tree of its own.
-    fn body(&self) -> Option<Subtree<T>> {
-        let link = self.root.clone()?;
-        let summary = if self.tail.len() == 0 { self.summary.clone() } else { summarize(&link) };
-        Some(Subtree { entry: Entry { summary, link }, height: self.height })
+        self.body.as_ref().map_or(0, |body| body.entry.count())
     }
 
     /// Everything, the tail included, as a tree without a tail.
     pub(crate) fn whole(&self) -> Option<Subtree<T>> {
         let tail: Vec<T> = self.tail.items().cloned().collect();
-        Subtree::join_some(self.body(), Subtree::build(tail.into_iter()))
+        match (&self.body, Subtree::build(tail.into_iter())) {
+            (Some(body), Some(tail)) => Some(body.join(&tail)),
+            (Some(body), None) => Some(Subtree::clone(body)),
+            (None, tail) => tail,
+        }
     }
 
     /// Tells this tree apart from others without looking at its items.
     pub fn identity(&self) -> Identity {
-        let root = self.root.as_ref().map_or(0, Link::address);
+        let root = self.root().map_or(0, Link::address);
         Identity { root, tail: self.tail.address(), len: self.len() }
     }
 
@@ -144,7 +142,7 @@ impl<T: Item> SumTree<T> {
         if position >= body {
             return self.tail.get(position - body);
         }
-        let mut link = self.root.as_ref()?;
+        let mut link = self.root()?;
         let mut at = position;
         loop {
             match link {
@@ -165,7 +163,6 @@ impl<T: Item> SumTree<T> {
 
     /// Adds an item at the end: O(1), and O(log n) once in a leaf's length.
     pub fn push(&mut self, item: T) {
-        item.add_to(&mut self.summary);
         self.tail.push(item);
         if self.tail.is_full() {
             // A full tail becomes a leaf of the body.
@@ -181,17 +178,17 @@ impl<T: Item> SumTree<T> {
             return Self::default();
         }
         let body_len = self.body_len();
-        let body = if start < body_len.min(end) {
-            let body = self.body().expect("a body that is not empty has a root");
-            Some(body.slice(start, end.min(body_len)))
-        } else {
-            None
-        };
         if start > body_len {
             let items = self.iter_range(start..end).cloned().collect();
             return Self::from_parts(None, Tail::from_items(items));
         }
-        Self::from_parts(body, self.tail.prefix(end.saturating_sub(body_len)))
+        let tail = self.tail.prefix(end.saturating_sub(body_len));
+        if start == 0 && end >= body_len {
+            return SumTree { body: self.body.clone(), tail };
+        }
+        let inside = |body: &Arc<Subtree<T>>| body.slice(start, end.min(body_len));
+        let body = self.body.as_ref().filter(|_| start < body_len).map(inside);
+        Self::from_parts(body, tail)
     }
 
     /// Puts all items of `other` behind those of `self`, in O(log n).
@@ -203,8 +200,8 @@ impl<T: Item> SumTree<T> {
             *self = other.clone();
             return;
         }
-        let body = match other.body() {
-            Some(body) => Subtree::join_some(self.whole(), Some(body)),
+        let body = match &other.body {
+            Some(body) => self.whole().map(|whole| whole.join(body)),
             None => {
                 // Nothing but a tail: pushing keeps this tree's own tail shared.
                 other.tail.items().for_each(|item| self.push(item.clone()));
@@ -228,7 +225,7 @@ impl<T: Item> SumTree<T> {
         } else if end <= body_len {
             Self::from_parts(self.splice_body(start, end, items), self.tail.clone())
         } else {
-            let body = self.body().expect("a body that is not empty has a root");
+            let body = self.body.as_ref().expect("the range starts in the body");
             let rest: Vec<T> = self.tail.items().skip(end - body_len).cloned().collect();
             let kept = (start > 0).then(|| body.slice(0, start));
             let added =
@@ -243,15 +240,18 @@ impl<T: Item> SumTree<T> {
         let behind = self.tail.items().skip(end).cloned();
         let all: Vec<T> = before.chain(items).chain(behind).collect();
         if all.len() < leaf_size::<T>() {
-            Self::from_parts(self.body(), Tail::from_items(all))
-        } else {
-            let body = Subtree::join_some(self.body(), Subtree::build(all.into_iter()));
-            Self::from_parts(body, Tail::default())
+            return SumTree { body: self.body.clone(), tail: Tail::from_items(all) };
         }
+        let all = Subtree::build(all.into_iter());
+        let body = match &self.body {
+            Some(body) => all.map(|all| body.join(&all)),
+            None => all,
+        };
+        Self::from_parts(body, Tail::default())
     }
 
     fn splice_body(&self, start: usize, end: usize, items: Vec<T>) -> Option<Subtree<T>> {
-        let body = self.body()?;
+        let body = self.body.as_ref()?;
         if let Some(joined) = edit(&body.entry, start, end, &items, true) {
             return Some(match joined {
                 Joined::One(entry) => Subtree { entry, height: body.height },

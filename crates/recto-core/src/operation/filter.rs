@@ -50,7 +50,7 @@ impl Filter {
         let contains = self.content_contains.as_deref();
         let excludes = self.content_excludes.as_deref();
         let matcher = TextMatcher::new(contains, excludes)?;
-        let log = &draft.log;
+        let mut log = draft.log.reader();
         let view = draft.base(self.scope).retain(
             &draft.pinned(self.scope),
             |_, sums| match judge_by_role(sums, roles) {
@@ -59,7 +59,7 @@ impl Filter {
             },
             |_, entry| {
                 roles.contains(entry.role())
-                    && (matcher.passes_all() || matcher.passes(log.message(entry.index())))
+                    && (matcher.passes_all() || matcher.passes(&log.entry(entry.index()).message))
             },
         );
         draft.open_batch(view);

@@ -77,7 +77,7 @@ impl<'a> Budget<'a> {
         let others =
             if fit.keep_system { RoleSet::ALL.without(Role::System) } else { RoleSet::ALL };
         let mut budget = Budget { view, pinned, others, run_tokens: 0, start_on: RoleSet::ALL };
-        let kept_roles = view.tokens() - view.0.summary().tokens_of(others);
+        let kept_roles = view.tokens() - view.tokens_of(others);
         let pins: u64 = pinned.iter().map(|&pin| budget.pin_tokens(pin)).sum();
         let needed = kept_roles + pins;
         if needed > fit.max_tokens {
@@ -137,7 +137,7 @@ impl<'a> Budget<'a> {
     /// The earliest place from which on all others fit.
     fn earliest(&self) -> usize {
         let dimension = TokensOf(self.others);
-        let total = self.view.0.summary().tokens_of(self.others);
+        let total = self.view.tokens_of(self.others);
         let mut allowed = self.run_tokens;
         // Pinned entries are paid for already: each one that the run reaches makes room again.
         let mut pins = self.pinned.iter().rev().peekable();

@@ -9,7 +9,7 @@ use super::{
     Part, SAVED_FORMAT, SavedBatch, SavedConversation, SavedMarks, SavedVersion, SavedView,
 };
 use crate::counter::Counter;
-use crate::history::{History, Record, StepRecord};
+use crate::history::{History, Record, StepRecord, Story};
 use crate::live_path::{LeftBatch, LivePath, Opening};
 use crate::message_log::Meter;
 use crate::state::State;
@@ -247,13 +247,15 @@ impl Loading {
                 marks,
                 tools,
             },
-            log_len: saved.log_len,
-            undo: saved.undo,
-            redo: saved.redo,
             timestamp: saved.timestamp,
+            log_len: saved.log_len,
+            undo: saved.undo.into(),
+            redo: saved.redo.into(),
             kind: saved.operation,
-            description: saved.description.as_deref().map(Arc::from),
-            steps: (!steps.is_empty()).then(|| steps.into()),
+            story: saved
+                .description
+                .as_deref()
+                .map(|description| Arc::new(Story { description: description.into(), steps })),
         })
     }
 }

@@ -81,8 +81,9 @@ struct Saving {
 impl Saving {
     fn version(&mut self, record: &Record) -> SavedVersion {
         let state = &record.state;
-        let steps = record.steps.iter().flat_map(|steps| steps.iter());
-        let steps = steps
+        let steps = record
+            .steps()
+            .iter()
             .map(|step| SavedStep {
                 operation: step.kind,
                 description: step.description.to_string(),
@@ -91,7 +92,7 @@ impl Saving {
             .collect();
         SavedVersion {
             operation: record.kind,
-            description: record.description.as_ref().map(|description| description.to_string()),
+            description: record.story.as_ref().map(|story| story.description.to_string()),
             timestamp: record.timestamp,
             log_len: record.log_len,
             below: self.batches_below(&state.path),
@@ -99,8 +100,8 @@ impl Saving {
             view: self.view(&state.view),
             marks: self.marks(&state.marks),
             tools: state.tools.as_ref().map(|tools| self.tools(tools)),
-            undo: record.undo,
-            redo: record.redo,
+            undo: record.undo.target(),
+            redo: record.redo.target(),
             steps,
         }
     }
