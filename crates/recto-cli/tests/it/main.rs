@@ -1,0 +1,29 @@
+//! The `recto` command as a user meets it: what it prints, and how it ends.
+
+mod command_line;
+mod demo;
+
+use std::process::{Command, Output};
+
+/// `recto` with these arguments, in an environment that says nothing about colours.
+fn recto(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_recto"));
+    command.args(arguments);
+    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    recto(arguments).output().expect("the command was built with this test")
+}
+
+/// What a command prints that must succeed without a complaint.
+fn printed(command: &mut Command) -> String {
+    let output = command.output().expect("the command was built with this test");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{complaint}");
+    assert_eq!(complaint, "");
+    String::from_utf8(output.stdout).expect("recto prints UTF-8")
+}
