@@ -23,7 +23,7 @@ pub struct Blame {
 
 /// What happened to an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "camelCase")]
 pub enum Effect {
     /// It entered the log and the view.
     Added,

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
 use crate::counter::Counter;
 use crate::draft::Draft;
 use crate::history::{History, Jump, Record, StepRecord, Story};
@@ -11,8 +14,8 @@ use crate::operation::{Append, Operation, OperationKind, Request, Step};
 use crate::state::State;
 use crate::tools::{DEFAULT_HEADING, ToolSet};
 use crate::{
-    BatchIndex, Error, LogIndex, Marks, Message, MessageLog, Outcome, Stats, Timestamp, Tool,
-    Version, View,
+    BatchIndex, Error, LogIndex, Marks, Message, MessageLog, Outcome, Position, Stats, Timestamp,
+    Tool, Version, View,
 };
 
 /// How a conversation is set up.
@@ -26,6 +29,14 @@ pub struct Settings {
     pub tools: Vec<Tool>,
     /// The heading of the tool description.
     pub heading: String,
+}
+
+#[cfg(feature = "bpe")]
+impl Default for Settings {
+    /// The usual settings, counting with `o200k_base`.
+    fn default() -> Self {
+        Settings::counting_with(crate::Bpe::O200kBase)
+    }
 }
 
 impl Settings {
@@ -261,6 +272,16 @@ impl Conversation {
         self.view().iter().map(|index| self.log.message(index))
     }
 
+    /// What the model reads, in order: each message with its number, its place and its tokens.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = VisibleEntry<'_>> + ExactSizeIterator {
+        self.view().0.iter().enumerate().map(|(at, placed)| VisibleEntry {
+            index: placed.index(),
+            position: Position(at),
+            message: self.log.message(placed.index()),
+            tokens: placed.tokens(),
+        })
+    }
+
     /// Every message ever added.
     pub fn log(&self) -> &MessageLog {
         &self.log
@@ -330,8 +351,17 @@ impl Conversation {
     }
 
     /// The versions in order: which request made each, when, and why.
-    pub fn versions(&self) -> impl DoubleEndedIterator<Item = VersionInfo> {
-        self.history.iter().map(|(version, record)| VersionInfo {
+    pub fn versions(&self) -> impl DoubleEndedIterator<Item = VersionInfo> + ExactSizeIterator {
+        self.history.iter().map(|(version, record)| self.describe_version(version, record))
+    }
+
+    /// Which request made a version, when, and why.
+    pub fn version_info(&self, version: Version) -> Result<VersionInfo, Error> {
+        Ok(self.describe_version(version, self.history.record(version)?))
+    }
+
+    fn describe_version(&self, version: Version, record: &Record) -> VersionInfo {
+        VersionInfo {
             version,
             operation: record.kind,
             description: self.history.description(version, record),
@@ -339,7 +369,7 @@ impl Conversation {
             messages: record.state.view.len(),
             tokens: record.state.view.tokens(),
             batch: record.state.path.current_number(),
-        })
+        }
     }
 
     /// Appends messages: short for [`apply`](Self::apply) with [`Append`].
@@ -366,6 +396,20 @@ pub struct BatchSnapshot {
     log: MessageLog,
 }
 
+impl Serialize for BatchSnapshot {
+    /// As the contract writes it: `{batchIndex, timestamp, description, messageCount, messages}`.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut snapshot = serializer.serialize_struct("BatchSnapshot", 5)?;
+        let messages: Vec<&Message> = self.messages().map(|(_, message)| message).collect();
+        snapshot.serialize_field("batchIndex", &self.batch)?;
+        snapshot.serialize_field("timestamp", &self.timestamp)?;
+        snapshot.serialize_field("description", &self.description)?;
+        snapshot.serialize_field("messageCount", &messages.len())?;
+        snapshot.serialize_field("messages", &messages)?;
+        snapshot.end()
+    }
+}
+
 impl BatchSnapshot {
     /// Its messages in order.
     pub fn messages(&self) -> impl DoubleEndedIterator<Item = (LogIndex, &Message)> {
@@ -373,8 +417,21 @@ impl BatchSnapshot {
     }
 }
 
+/// A message that the model reads.
+#[derive(Clone, Copy, Debug)]
+pub struct VisibleEntry<'a> {
+    /// Its number in the log.
+    pub index: LogIndex,
+    /// Its place in the view.
+    pub position: Position,
+    /// The message.
+    pub message: &'a Message,
+    /// Its tokens.
+    pub tokens: u64,
+}
+
 /// A version: which request made it, and what it left behind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VersionInfo {
     /// Its number.
     pub version: Version,

@@ -4,25 +4,20 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::view::{Placed, View};
+use crate::view::View;
 use crate::{Conversation, Error, LogIndex, Version};
 
-/// The difference between the views of two versions. Entries are in log order.
+/// The difference between the views of two versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Diff {
-    /// How many entries are in both.
+    /// How much is in both.
     pub kept: Portion,
-    /// The entries that only the first one shows.
-    pub hidden: Vec<LogIndex>,
-    /// How many, and their tokens.
-    pub hidden_size: Portion,
-    /// The entries that only the second one shows.
-    pub shown: Vec<LogIndex>,
-    /// How many, and their tokens.
-    pub shown_size: Portion,
-    /// Entries that are in both, but in another order: as few as explain it.
-    pub moved: Vec<LogIndex>,
+    /// What only the first one shows.
+    pub hidden: Entries,
+    /// What only the second one shows, whether it was hidden before or is new.
+    pub shown: Entries,
+    /// What is in both, but in another order: as few entries as explain it.
+    pub moved: Entries,
 }
 
 /// A number of messages and their tokens.
@@ -32,6 +27,25 @@ pub struct Portion {
     pub messages: usize,
     /// How many tokens.
     pub tokens: u64,
+}
+
+/// Some log entries and their tokens.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Entries {
+    /// Which, in log order.
+    pub indices: Vec<LogIndex>,
+    /// How many tokens they have together.
+    pub tokens: u64,
+}
+
+impl FromIterator<(LogIndex, u64)> for Entries {
+    fn from_iter<I: IntoIterator<Item = (LogIndex, u64)>>(entries: I) -> Self {
+        let mut tokens = 0;
+        let entries = entries.into_iter().inspect(|entry| tokens += entry.1);
+        let mut indices: Vec<LogIndex> = entries.map(|entry| entry.0).collect();
+        indices.sort_unstable();
+        Entries { indices, tokens }
+    }
 }
 
 impl Conversation {
@@ -59,7 +73,7 @@ impl Diff {
                 places.insert(entry.index(), (block.start + number, entry.tokens()));
             }
         }
-        let mut diff = Diff::default();
+        let mut hidden = Vec::new();
         let mut common = Vec::new();
         for block in &difference.left {
             if let Some(elsewhere) = block.shared {
@@ -71,39 +85,25 @@ impl Diff {
                     Some((elsewhere, _)) => {
                         common.push(Common { start: block.start + number, elsewhere, len: 1 });
                     }
-                    None => {
-                        diff.hidden.push(entry.index());
-                        diff.hidden_size.add(entry);
-                    }
+                    None => hidden.push((entry.index(), entry.tokens())),
                 }
             }
         }
-        for (index, (_, tokens)) in places {
-            diff.shown.push(index);
-            diff.shown_size.messages += 1;
-            diff.shown_size.tokens += tokens;
-        }
-        diff.kept.messages = before.len() - diff.hidden.len();
-        diff.kept.tokens = before.tokens() - diff.hidden_size.tokens;
-        diff.moved = moved(&common, before);
-        diff.hidden.sort_unstable();
-        diff.shown.sort_unstable();
-        diff
-    }
-}
-
-impl Portion {
-    fn add(&mut self, entry: &Placed) {
-        self.messages += 1;
-        self.tokens += entry.tokens();
+        let hidden: Entries = hidden.into_iter().collect();
+        let kept = Portion {
+            messages: before.len() - hidden.indices.len(),
+            tokens: before.tokens() - hidden.tokens,
+        };
+        let shown = places.into_iter().map(|(index, (_, tokens))| (index, tokens)).collect();
+        Diff { kept, hidden, shown, moved: moved(&common, before) }
     }
 }
 
 /// The entries outside the heaviest series of stretches that stand in the same order in both views.
 /// `common` is in the order of the first view.
-fn moved(common: &[Common], before: &View) -> Vec<LogIndex> {
+fn moved(common: &[Common], before: &View) -> Entries {
     if common.is_sorted_by_key(|stretch| stretch.elsewhere) {
-        return Vec::new();
+        return Entries::default();
     }
     // By place in the second view: the heaviest series that ends at or before it.
     let mut order: Vec<usize> = (0..common.len()).collect();
@@ -125,15 +125,11 @@ fn moved(common: &[Common], before: &View) -> Vec<LogIndex> {
         stays[number] = true;
         at = previous[number];
     }
-    let mut moved: Vec<LogIndex> = common
-        .iter()
-        .zip(stays)
-        .filter(|(_, stays)| !stays)
-        .flat_map(|(stretch, _)| before.0.iter_range(stretch.start..stretch.start + stretch.len))
-        .map(Placed::index)
-        .collect();
-    moved.sort_unstable();
+    let moved = common.iter().zip(stays).filter(|(_, stays)| !stays);
     moved
+        .flat_map(|(stretch, _)| before.0.iter_range(stretch.start..stretch.start + stretch.len))
+        .map(|entry| (entry.index(), entry.tokens()))
+        .collect()
 }
 
 /// The heaviest series that ends before a place (a Fenwick tree of maxima).

@@ -131,7 +131,9 @@ impl History {
         self.records.get(version.as_usize()).ok_or(Error::VersionNotFound { version, current })
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Version, &Record)> {
+    pub(crate) fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (Version, &Record)> + ExactSizeIterator {
         self.records.iter().enumerate().map(|(number, record)| (Version(number as u32), record))
     }
 

@@ -77,15 +77,15 @@ mod view;
 mod wire;
 
 pub use blame::{Blame, Effect};
-pub use conversation::{BatchSnapshot, Conversation, Settings, VersionInfo};
+pub use conversation::{BatchSnapshot, Conversation, Settings, VersionInfo, VisibleEntry};
 #[cfg(feature = "bpe")]
 pub use counter::Bpe;
 pub use counter::{Approx, Counter};
-pub use diff::{Diff, Portion};
+pub use diff::{Diff, Entries, Portion};
 pub use error::{Code, Error};
 pub use limits::Limits;
 pub use marks::{Marks, PINNED};
-pub use message::Message;
+pub use message::{Message, ToolCall};
 pub use message_log::{LogEntry, MessageLog};
 pub use number::{BatchIndex, LogIndex, Position, Timestamp, Version};
 pub use operation::{

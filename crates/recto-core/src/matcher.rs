@@ -47,14 +47,14 @@ struct Words {
 }
 
 enum Searcher {
-    One(memmem::Finder<'static>),
+    One(Box<memmem::Finder<'static>>),
     Many(AhoCorasick),
 }
 
 impl Words {
     fn new(words: &[String]) -> Result<Words, Error> {
         let searcher = match words {
-            [word] => Searcher::One(memmem::Finder::new(word.as_bytes()).into_owned()),
+            [word] => Searcher::One(Box::new(memmem::Finder::new(word.as_bytes()).into_owned())),
             _ => Searcher::Many(AhoCorasick::new(words).map_err(|error| {
                 Error::operation(format!("there are too many words to search for: {error}"))
             })?),

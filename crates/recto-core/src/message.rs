@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use serde::{Serialize, Serializer};
 use serde_json::json;
+use serde_json::value::RawValue;
 use triomphe::{Arc, HeaderSlice};
 
 use crate::json::{self, Kind};
@@ -252,10 +254,15 @@ impl Message {
         }
     }
 
-    /// The ids of the tool calls in it.
-    pub fn tool_calls(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.parts().iter().filter_map(|part| match part {
-            Part::ToolCall { id, .. } => Some(json::unescape(id.read(self.json()))),
+    /// The tool calls in it.
+    pub fn tool_calls(&self) -> impl Iterator<Item = ToolCall<'_>> {
+        let whole = self.json();
+        self.parts().iter().filter_map(move |part| match part {
+            Part::ToolCall { id, name, input } => Some(ToolCall {
+                id: json::unescape(id.read(whole)),
+                name: json::unescape(name.read(whole)),
+                input: input.read(whole),
+            }),
             _ => None,
         })
     }
@@ -299,6 +306,15 @@ impl Content {
     }
 }
 
+impl Serialize for Message {
+    /// As the JSON it came as, where the format can hold JSON as it is.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue =
+            serde_json::from_str(self.json()).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
 impl PartialEq for Message {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.json() == other.json()
@@ -311,6 +327,17 @@ impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Message").field(&self.json()).finish()
     }
+}
+
+/// A tool call in a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCall<'a> {
+    /// The id that its result will name.
+    pub id: Cow<'a, str>,
+    /// The tool.
+    pub name: Cow<'a, str>,
+    /// What the tool is given, as the JSON it came as.
+    pub input: &'a str,
 }
 
 /// The text of one part, not yet decoded.

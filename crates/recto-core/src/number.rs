@@ -49,6 +49,11 @@ number! {
 }
 
 impl LogIndex {
+    /// The entries from one number up to, not including, another.
+    pub fn range(range: std::ops::Range<u32>) -> Vec<LogIndex> {
+        range.map(LogIndex).collect()
+    }
+
     /// As an index into something that holds an entry for each log entry.
     pub fn as_usize(self) -> usize {
         self.0 as usize

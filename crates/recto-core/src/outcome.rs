@@ -1,7 +1,5 @@
 //! What a request did.
 
-use std::ops::Range;
-
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -88,8 +86,8 @@ impl Outcome {
     }
 
     /// The new log entries, visible or not.
-    pub fn added(&self) -> Range<u32> {
-        self.log_before as u32..self.log.len() as u32
+    pub fn added(&self) -> Vec<LogIndex> {
+        LogIndex::range(self.log_before as u32..self.log.len() as u32)
     }
 
     /// How much of the front of the view is as it was before.
@@ -101,6 +99,11 @@ impl Outcome {
     /// Tool calls and results that the view has torn apart.
     pub fn warnings(&self) -> Vec<Warning> {
         torn_exchanges(&self.after, &self.log)
+    }
+
+    /// The view that the model read before.
+    pub fn before(&self) -> &View {
+        &self.before
     }
 
     /// The view that the model reads afterwards.
@@ -116,7 +119,7 @@ impl Outcome {
             "changed": self.changed,
             "hidden": self.hidden(),
             "shown": self.shown(),
-            "added": self.added().collect::<Vec<_>>(),
+            "added": self.added(),
             "stats": self.stats,
             "sharedPrefix": self.shared_prefix(),
             "warnings": self.warnings(),

@@ -6,6 +6,8 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use serde::Serialize;
+
 use crate::matcher::TextMatcher;
 use crate::operation::Scope;
 use crate::view::{CountOf, Placed};
@@ -77,11 +79,12 @@ pub enum Moment {
 }
 
 /// An entry in an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Hit {
     /// Its number in the log.
     pub index: LogIndex,
     /// Where it stands in the view that was asked; `None` if it is hidden there.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
 }
 

@@ -5,6 +5,7 @@
 
 use std::ops::RangeBounds;
 
+use serde::{Serialize, Serializer};
 use sum_tree::{Dimension, Item, Keep, Seen, SumTree, Summary};
 
 use crate::tool_exchange::Edges;
@@ -239,6 +240,11 @@ impl View {
         found.map(|(position, _)| Position(position))
     }
 
+    /// Whether an entry is visible. As quick as [`position_of`](Self::position_of).
+    pub fn contains(&self, index: LogIndex) -> bool {
+        self.position_of(index).is_some()
+    }
+
     /// Whether the two are one value, as far as can be told without looking at the entries.
     pub(crate) fn is_same_as(&self, other: &View) -> bool {
         self.0.identity() == other.0.identity()
@@ -379,4 +385,11 @@ impl View {
 /// Whether it is cheaper to look for each index by itself than to walk over the view once.
 fn is_few(indices: &[LogIndex], view: &View) -> bool {
     indices.len() <= 1 || indices.len() * 64 <= view.len()
+}
+
+impl Serialize for View {
+    /// As the list of its entries.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
 }

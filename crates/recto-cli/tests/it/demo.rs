@@ -86,6 +86,6 @@ fn what_the_page_claims_is_true() {
     assert_eq!(history[3]["operation"], "COMPRESS");
     let changes = &document["diff"]["changes"];
     let tokens_of = |portion: &str| changes[portion]["tokens"].as_u64().unwrap();
-    assert_eq!(tokens_of("kept") + tokens_of("hiddenSize"), tokens(view_after(1)));
-    assert_eq!(tokens_of("kept") + tokens_of("shownSize"), tokens(view_after(8)));
+    assert_eq!(tokens_of("kept") + tokens_of("hidden"), tokens(view_after(1)));
+    assert_eq!(tokens_of("kept") + tokens_of("shown"), tokens(view_after(8)));
 }

@@ -118,6 +118,14 @@ macro_rules! operations {
             }
         })*
 
+        $(impl $variant {
+            /// Gives the reason for the operation; it is kept with the version and shown by
+            /// `blame`.
+            pub fn because(self, description: impl Into<String>) -> Step {
+                Operation::from(self).because(description)
+            }
+        })*
+
         $(impl From<$variant> for Request {
             fn from(operation: $variant) -> Self {
                 Operation::$variant(operation).into()
@@ -167,7 +175,7 @@ operations! {
 
 impl fmt::Display for OperationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.pad(self.as_str())
     }
 }
 

@@ -71,7 +71,7 @@ fn expected(outcome: &Outcome) -> ExpectedOutcome {
         view: numbers(outcome.view().iter()),
         hidden: numbers(outcome.hidden()),
         shown: numbers(outcome.shown()),
-        added: outcome.added().map(|index| index as usize).collect(),
+        added: numbers(outcome.added()),
         shared_prefix: outcome.shared_prefix().messages,
     }
 }

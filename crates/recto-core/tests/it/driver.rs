@@ -202,13 +202,13 @@ impl Pair {
         let version = |number: u64| Version(u32::try_from(number).unwrap_or(u32::MAX));
         match (self.engine.diff(version(from), version(to)), self.model.diff(from, to)) {
             (Ok(ours), Ok(theirs)) => {
-                assert_eq!(numbers(ours.hidden), theirs.hidden);
-                assert_eq!(numbers(ours.shown), theirs.shown);
-                assert_eq!(ours.moved.len(), theirs.moved_count);
+                assert_eq!(ours.hidden.tokens, theirs.hidden_tokens);
+                assert_eq!(ours.shown.tokens, theirs.shown_tokens);
+                assert_eq!(numbers(ours.hidden.indices), theirs.hidden);
+                assert_eq!(numbers(ours.shown.indices), theirs.shown);
+                assert_eq!(ours.moved.indices.len(), theirs.moved_count);
                 assert_eq!(ours.kept.messages, theirs.kept.len());
                 assert_eq!(ours.kept.tokens, theirs.kept_tokens);
-                assert_eq!(ours.hidden_size.tokens, theirs.hidden_tokens);
-                assert_eq!(ours.shown_size.tokens, theirs.shown_tokens);
             }
             (Err(error), Err(refusal)) => assert_eq!(error.code().as_str(), refusal.code),
             (ours, theirs) => panic!("{ours:?} against {theirs:?}"),
@@ -227,8 +227,7 @@ fn compare(outcome: &Outcome, expected: &testkit::Outcome) {
     assert_eq!(numbers(outcome.view().iter()), expected.view);
     assert_eq!(numbers(outcome.hidden()), expected.hidden);
     assert_eq!(numbers(outcome.shown()), expected.shown);
-    let added: Vec<usize> = outcome.added().map(|index| index as usize).collect();
-    assert_eq!(added, expected.added);
+    assert_eq!(numbers(outcome.added()), expected.added);
     assert_eq!(outcome.shared_prefix().messages, expected.shared_prefix_messages);
     assert_eq!(outcome.shared_prefix().tokens, expected.shared_prefix_tokens);
     let warned = |code: WarningCode| {

@@ -1,6 +1,6 @@
 //! The story as one JSON document, for programs.
 
-use recto_core::{Error, LogIndex, Outcome, VersionInfo, View};
+use recto_core::{Error, LogIndex, Outcome, VersionInfo};
 use serde_json::{Value, json};
 
 use super::story::Story;
@@ -12,13 +12,13 @@ pub(super) fn document(story: &Story) -> Result<Value, Error> {
     let entries = conversation.log().as_view().iter().map(|index| entry(story, index));
     let steps = conversation.versions().skip(1).zip(story.outcomes());
     let steps = steps.map(|(version, outcome)| step(&version, outcome));
-    let versions = conversation.versions().rev().map(|version| line(&version));
+    let versions = conversation.versions().rev();
     Ok(json!({
         "counter": conversation.counter().name(),
         "log": entries.collect::<Vec<_>>(),
         // Its version is not among the others: nobody kept it.
         "plainCut": {
-            "view": indices(cut.view()),
+            "view": cut.view(),
             "tokens": cut.stats.tokens,
             "warnings": cut.warnings(),
         },
@@ -43,23 +43,7 @@ fn step(version: &VersionInfo, outcome: &Outcome) -> Value {
     json!({
         "operation": version.operation,
         "description": version.description,
-        "view": indices(outcome.view()),
+        "view": outcome.view(),
         "result": outcome.to_json(),
     })
-}
-
-fn line(version: &VersionInfo) -> Value {
-    json!({
-        "version": version.version,
-        "operation": version.operation,
-        "description": version.description,
-        "timestamp": version.timestamp,
-        "messages": version.messages,
-        "tokens": version.tokens,
-        "batch": version.batch,
-    })
-}
-
-fn indices(view: &View) -> Vec<LogIndex> {
-    view.iter().collect()
 }

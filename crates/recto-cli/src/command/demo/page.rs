@@ -85,12 +85,12 @@ fn verdict(outcome: &Outcome) -> String {
 }
 
 fn compression(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
-    let Story { undone, compressed, .. } = story;
+    let compressed = &story.compressed;
     let hidden = ranges(compressed.hidden().into_iter());
-    let (before, after) = (undone.stats.tokens, compressed.stats.tokens);
+    let (before, after) = (compressed.before().tokens(), compressed.stats.tokens);
     let rest = format!("a summary in the place of {hidden}: {before} → {after} tokens");
     step(out, story, compressed, &rest)?;
-    for index in compressed.added().map(LogIndex) {
+    for index in compressed.added() {
         message_line(story, index, out)?;
     }
     Ok(())
@@ -100,7 +100,7 @@ fn compression(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
 fn trial(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
     let rest = "a batch can be thrown away; in it the agent goes on, and knows only the summary";
     step(out, story, &story.opened, rest)?;
-    for index in story.tried.added().map(LogIndex) {
+    for index in story.tried.added() {
         message_line(story, index, out)?;
     }
     Ok(())
@@ -145,14 +145,13 @@ fn repair(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
 
 fn diff(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
     let (from, to) = (story.told.version, story.restored.version);
-    let Diff { kept, hidden, hidden_size, shown, shown_size, .. } =
-        story.conversation.diff(from, to)?;
+    let Diff { kept, hidden, shown, .. } = story.conversation.diff(from, to)?;
     let (before, after) = (story.told.stats.tokens, story.restored.stats.tokens);
     let rest = format!("{before} → {after} tokens; {} are in both", portion(kept));
     heading(out, &format!("diff v{from} v{to}"), &rest)?;
-    let lines = [(BAD, "- hidden", hidden, hidden_size), (GOOD, "+ shown", shown, shown_size)];
-    for (style, sign, indices, size) in lines {
-        let indices = ranges(indices.into_iter());
+    for (style, sign, entries) in [(BAD, "- hidden", hidden), (GOOD, "+ shown", shown)] {
+        let size = Portion { messages: entries.indices.len(), tokens: entries.tokens };
+        let indices = ranges(entries.indices.into_iter());
         writeln!(out, "     {style}{sign:<9} {indices:<6} {}{style:#}", portion(size))?;
     }
     Ok(())
@@ -178,7 +177,6 @@ fn version_line(story: &Story, version: &VersionInfo, out: &mut impl Write) -> R
     let VersionInfo { version, operation, tokens, description, .. } = version;
     let (Reason::Given(why) | Reason::MadeUp(why)) = reason(*operation, description);
     let why = one_line(why, WIDTH - 45);
-    let operation = operation.as_str();
     let line = format!("v{version} {operation:<11} {tokens:>4} tokens  {strip}  {why}");
     writeln!(out, "{}", line.trim_end())?;
     Ok(())
@@ -204,7 +202,7 @@ fn strip(story: &Story, logged: usize, view: &View) -> String {
     for index in story.conversation.log().as_view().iter() {
         let letter = if index.as_usize() >= logged {
             " ".to_owned()
-        } else if view.position_of(index).is_some() {
+        } else if view.contains(index) {
             let speaker = Speaker::of(story.message(index));
             let style = speaker.style();
             format!("{style}{}{style:#}", speaker.letter())
@@ -218,9 +216,8 @@ fn strip(story: &Story, logged: usize, view: &View) -> String {
 
 /// The first line of a step: its version, its operation and what it means.
 fn step(out: &mut impl Write, story: &Story, outcome: &Outcome, rest: &str) -> Result<(), Failure> {
-    let version = outcome.version;
-    let made = story.conversation.versions().find(|made| made.version == version);
-    let operation = made.expect("the story is in the history").operation;
+    let VersionInfo { version, operation, .. } =
+        story.conversation.version_info(outcome.version)?;
     heading(out, &format!("v{version} {operation}"), rest)
 }
 

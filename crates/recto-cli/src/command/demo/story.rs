@@ -4,8 +4,8 @@
 //! tells why.
 
 use recto_core::{
-    Append, BatchStart, Bpe, Compress, Conversation, Error, Fit, LogIndex, Message, Operation,
-    Outcome, Request, Restore, Rollback, Settings, Timestamp, Truncate, Undo, View,
+    Append, BatchStart, Compress, Conversation, Error, Fit, LogIndex, Message, Outcome, Request,
+    Restore, Rollback, Settings, Timestamp, Truncate, Undo, View,
 };
 use serde_json::json;
 
@@ -51,21 +51,17 @@ impl Story {
         let undone = teller.apply(Undo)?;
 
         let summary = "So far: release 4.2 set timeout_ms to 500, so slow payments fail.";
-        let compressed = teller.apply(because(
-            Compress {
-                indices: (1..=6).map(LogIndex).collect(),
-                summary: Some(Message::system(summary)),
-            },
-            "the cause is found",
-        ))?;
+        let compress =
+            Compress { indices: LogIndex::range(1..7), summary: Some(Message::system(summary)) };
+        let compressed = teller.apply(compress.because("the cause is found"))?;
 
         let before_the_try = compressed.affected_batch();
-        let opened = teller.apply(because(BatchStart::default(), "let the agent try"))?;
+        let opened = teller.apply(BatchStart::default().because("let the agent try"))?;
         let tried = teller.apply(Append { messages: mistake() })?;
-        let rolled_back = teller
-            .apply(because(Rollback::ToBatch(before_the_try), "the agent broke the user's rule"))?;
-        let restored = teller
-            .apply(because(Restore { indices: vec![RULE] }, "the summary had lost the rule"))?;
+        let roll_back = Rollback::ToBatch(before_the_try);
+        let rolled_back = teller.apply(roll_back.because("the agent broke the user's rule"))?;
+        let restore = Restore { indices: vec![RULE] };
+        let restored = teller.apply(restore.because("the summary had lost the rule"))?;
 
         Ok(Story {
             conversation: teller.conversation,
@@ -112,7 +108,7 @@ struct Teller {
 
 impl Teller {
     fn new() -> Result<Teller, Error> {
-        let settings = Settings::counting_with(Bpe::O200kBase);
+        let settings = Settings::default();
         Ok(Teller { conversation: Conversation::new(settings, START)?, now: START })
     }
 
@@ -122,10 +118,6 @@ impl Teller {
         self.conversation = next;
         Ok(outcome)
     }
-}
-
-fn because(operation: impl Into<Operation>, description: &str) -> Request {
-    operation.into().because(description).into()
 }
 
 /// What many programs do: count from the end until the budget is used up.
