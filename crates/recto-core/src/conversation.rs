@@ -128,8 +128,9 @@ impl Conversation {
         let mut draft = Draft::new(self, now);
         let is_list = request.steps.len() > 1;
         let mut records = Vec::new();
-        for step in &request.steps {
-            draft.perform(step)?;
+        for (number, step) in request.steps.iter().enumerate() {
+            let done = draft.perform(step);
+            done.map_err(|error| if is_list { error.in_list(number) } else { error })?;
             if is_list {
                 records.push(StepRecord {
                     kind: step.operation.kind(),
@@ -186,13 +187,13 @@ impl Conversation {
 
     fn undo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
         let target = self.history.current().undo.target().ok_or(Error::NothingToUndo)?;
-        let to = self.history.record(target)?;
+        let to = self.history.record(target, "version")?;
         self.travel(to, self.version().into(), step, now)
     }
 
     fn redo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
         let target = self.history.current().redo.target().ok_or(Error::NothingToRedo)?;
-        let to = self.history.record(target)?;
+        let to = self.history.record(target, "version")?;
         self.travel(to, to.redo, step, now)
     }
 
@@ -317,7 +318,7 @@ impl Conversation {
     /// The conversation as it was at a version: a value like this one, which can be read, compared
     /// and gone on from (that is a fork).
     pub fn at(&self, version: Version) -> Result<Conversation, Error> {
-        let record = self.history.record(version)?;
+        let record = self.history.record(version, "version")?;
         Ok(Conversation {
             meter: self.meter.clone(),
             heading: self.heading.clone(),
@@ -333,7 +334,8 @@ impl Conversation {
         if batch == current {
             return Ok(self.view());
         }
-        path.left(batch).map(|left| &left.view).ok_or(Error::BatchNotFound { batch, current })
+        let left = path.left(batch).map(|left| &left.view);
+        left.ok_or(Error::BatchNotFound { batch, current, field: "batchIndex" })
     }
 
     /// A batch of the live path: when and why it was opened, and what it holds.
@@ -357,7 +359,7 @@ impl Conversation {
 
     /// Which request made a version, when, and why.
     pub fn version_info(&self, version: Version) -> Result<VersionInfo, Error> {
-        Ok(self.describe_version(version, self.history.record(version)?))
+        Ok(self.describe_version(version, self.history.record(version, "version")?))
     }
 
     fn describe_version(&self, version: Version, record: &Record) -> VersionInfo {

@@ -51,8 +51,8 @@ impl FromIterator<(LogIndex, u64)> for Entries {
 impl Conversation {
     /// Compares the views of two versions. The cost is that of what differs, not that of the views.
     pub fn diff(&self, from: Version, to: Version) -> Result<Diff, Error> {
-        let before = &self.history.record(from)?.state.view;
-        let after = &self.history.record(to)?.state.view;
+        let before = &self.history.record(from, "from")?.state.view;
+        let after = &self.history.record(to, "to")?.state.view;
         Ok(Diff::between(before, after))
     }
 }

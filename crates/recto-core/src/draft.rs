@@ -109,8 +109,8 @@ impl<'a> Draft<'a> {
         indices.last().map_or(Ok(()), |&last| self.log.check_index(last))
     }
 
-    pub(crate) fn check_not_pinned(&self, index: LogIndex) -> Result<(), Error> {
-        if self.state.marks.is_pinned(index) { Err(Error::Pinned { index }) } else { Ok(()) }
+    pub(crate) fn is_pinned(&self, index: LogIndex) -> bool {
+        self.state.marks.is_pinned(index)
     }
 
     /// Tests that none of `indices` (sorted) is visible and pinned.
@@ -122,6 +122,6 @@ impl<'a> Draft<'a> {
         } else {
             pins.iter().filter(|index| indices.binary_search(index).is_ok()).find(is_blocked)
         };
-        blocked.map_or(Ok(()), |index| Err(Error::Pinned { index }))
+        blocked.map_or(Ok(()), |index| Err(Error::Pinned { index, field: "indices" }))
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong: one type for the crate, with the contract's codes.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
@@ -101,6 +102,8 @@ pub enum Error {
         batch: BatchIndex,
         /// The current batch, which is the highest.
         current: BatchIndex,
+        /// The field that asked for it.
+        field: &'static str,
     },
     /// A version that does not exist yet.
     #[error("there is no version {version} yet; use 0 to {current}")]
@@ -109,12 +112,16 @@ pub enum Error {
         version: Version,
         /// The newest version.
         current: Version,
+        /// The field that asked for it.
+        field: &'static str,
     },
     /// A pinned entry was named where it would be hidden.
     #[error("log entry {index} is pinned; take the mark off with UNMARK first")]
     Pinned {
         /// The entry.
         index: LogIndex,
+        /// The field that named it.
+        field: &'static str,
     },
     /// A summary with nothing visible to stand for.
     #[error(
@@ -147,6 +154,14 @@ pub enum Error {
         size: usize,
         /// How large it may be.
         limit: usize,
+    },
+    /// What is wrong with one operation of a list.
+    #[error("ops[{number}]: {error}")]
+    InList {
+        /// Which operation, from 0.
+        number: usize,
+        /// What is wrong with it.
+        error: Box<Error>,
     },
     /// A saved conversation that does not hold together.
     #[error("the saved conversation is damaged: {reason}")]
@@ -241,35 +256,50 @@ impl Error {
             Error::NothingToRedo => Code::NothingToRedo,
             Error::BudgetTooSmall { .. } => Code::BudgetTooSmall,
             Error::TooLarge { .. } => Code::TooLarge,
+            Error::InList { error, .. } => error.code(),
             Error::Damaged { .. } => Code::Storage,
         }
     }
 
-    /// The field that is wrong, where it is a single one.
-    pub fn field(&self) -> Option<&str> {
+    /// The error itself: for one in a list of operations, what is wrong with that operation.
+    pub fn root(&self) -> &Error {
         match self {
+            Error::InList { error, .. } => error.root(),
+            error => error,
+        }
+    }
+
+    /// The field that is wrong, where it is a single one, such as `ops[1].messages[0].role`.
+    pub fn field(&self) -> Option<Cow<'_, str>> {
+        let field = match self {
+            Error::InList { number, error } => {
+                return Some(match error.field() {
+                    Some(field) => format!("ops[{number}].{field}").into(),
+                    None => format!("ops[{number}]").into(),
+                });
+            }
             Error::InvalidOperation { field, .. }
             | Error::InvalidMessage { field, .. }
-            | Error::EmptyContent { field, .. } => field.as_deref(),
-            Error::PositionOutOfRange { .. } => Some("position"),
-            Error::NoEntryAtPosition { .. } => Some("index"),
-            Error::IndexOutOfRange { .. } | Error::NotVisible { .. } | Error::Pinned { .. } => {
-                Some("indices")
-            }
-            Error::BoundaryOutOfRange { .. } => Some("boundary"),
-            Error::InvalidRange { .. } => Some("range"),
-            Error::BatchNotFound { .. } => Some("targetBatchIndex"),
-            Error::VersionNotFound { .. } => Some("targetVersion"),
-            Error::BudgetTooSmall { .. } => Some("maxTokens"),
-            _ => None,
-        }
+            | Error::EmptyContent { field, .. } => field.as_deref()?,
+            Error::BatchNotFound { field, .. }
+            | Error::VersionNotFound { field, .. }
+            | Error::Pinned { field, .. } => field,
+            Error::PositionOutOfRange { .. } => "position",
+            Error::NoEntryAtPosition { .. } => "index",
+            Error::IndexOutOfRange { .. } | Error::NotVisible { .. } => "indices",
+            Error::BoundaryOutOfRange { .. } => "boundary",
+            Error::InvalidRange { .. } => "range",
+            Error::BudgetTooSmall { .. } => "maxTokens",
+            _ => return None,
+        };
+        Some(field.into())
     }
 
     /// The error as the contract writes it: `{error: {code, message, field?, details?}}`.
     pub fn to_json(&self) -> Value {
         let mut error = json!({ "code": self.code().as_str(), "message": self.to_string() });
         if let Some(field) = self.field() {
-            error["field"] = field.into();
+            error["field"] = (*field).into();
         }
         if let Some(details) = self.details() {
             error["details"] = details;
@@ -287,12 +317,12 @@ impl Error {
             Error::BoundaryOutOfRange { boundary, len } => {
                 json!({ "boundary": boundary, "logLength": len })
             }
-            Error::NotVisible { index } | Error::Pinned { index } => json!({ "index": index }),
+            Error::NotVisible { index } | Error::Pinned { index, .. } => json!({ "index": index }),
             Error::InvalidRange { start, end } => json!({ "start": start, "end": end }),
-            Error::BatchNotFound { batch, current } => {
+            Error::BatchNotFound { batch, current, .. } => {
                 json!({ "batch": batch, "currentBatch": current })
             }
-            Error::VersionNotFound { version, current } => {
+            Error::VersionNotFound { version, current, .. } => {
                 json!({ "version": version, "currentVersion": current })
             }
             Error::BudgetTooSmall { needed, max_tokens } => {
@@ -301,8 +331,14 @@ impl Error {
             Error::TooLarge { what, size, limit } => {
                 json!({ "what": what, "size": size, "limit": limit })
             }
+            Error::InList { error, .. } => return error.details(),
             _ => return None,
         })
+    }
+
+    /// The same error, found in this operation of a list.
+    pub(crate) fn in_list(self, number: usize) -> Error {
+        Error::InList { number, error: Box::new(self) }
     }
 
     pub(crate) fn operation(reason: impl Into<String>) -> Error {

@@ -126,9 +126,11 @@ impl History {
         self.records.get(version).expect("version 0 always exists")
     }
 
-    pub(crate) fn record(&self, version: Version) -> Result<&Record, Error> {
+    /// A version, which the field `field` asks for.
+    pub(crate) fn record(&self, version: Version, field: &'static str) -> Result<&Record, Error> {
         let current = self.current_version();
-        self.records.get(version.as_usize()).ok_or(Error::VersionNotFound { version, current })
+        let record = self.records.get(version.as_usize());
+        record.ok_or(Error::VersionNotFound { version, current, field })
     }
 
     pub(crate) fn iter(

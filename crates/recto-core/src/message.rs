@@ -38,7 +38,7 @@ struct Header {
     content: Content,
     /// The calls and results that have no partner inside the message.
     edges: Edges,
-    media: u16,
+    media: u32,
     role: Role,
     has_timestamp: bool,
 }
@@ -135,7 +135,7 @@ impl Message {
 
     /// A message of plain text.
     pub fn new(role: Role, text: &str) -> Result<Message, Error> {
-        Self::from_json(&json!({ "role": role, "content": text }).to_string())
+        Self::made_here(&json!({ "role": role, "content": text }))
     }
 
     /// A system message. The text must not be empty.
@@ -165,15 +165,20 @@ impl Message {
     /// The model's call of a tool. `input` is any JSON value.
     pub fn tool_call(id: &str, name: &str, input: &serde_json::Value) -> Message {
         let part = json!({ "type": "tool_use", "id": id, "name": name, "input": input });
-        let text = json!({ "role": Role::Assistant, "content": [part] }).to_string();
-        Self::from_json(&text).expect("a tool call made here is well-formed")
+        Self::made_here(&json!({ "role": Role::Assistant, "content": [part] }))
+            .expect("a tool call made here is well-formed")
     }
 
     /// A tool's answer to the call `id`.
     pub fn tool_result(id: &str, text: &str) -> Message {
         let part = json!({ "type": "tool_result", "tool_use_id": id, "content": text });
-        let text = json!({ "role": Role::Tool, "content": [part] }).to_string();
-        Self::from_json(&text).expect("a tool result made here is well-formed")
+        Self::made_here(&json!({ "role": Role::Tool, "content": [part] }))
+            .expect("a tool result made here is well-formed")
+    }
+
+    /// A message that this program makes itself: limits are for what comes from outside.
+    fn made_here(message: &serde_json::Value) -> Result<Message, Error> {
+        Self::from_checked_json(&message.to_string(), &Limits::NONE)
     }
 
     fn header(&self) -> &Header {
@@ -198,7 +203,7 @@ impl Message {
 
     /// How many image, audio and file parts it has, those inside tool results included.
     pub fn media(&self) -> usize {
-        usize::from(self.header().media)
+        self.header().media as usize
     }
 
     /// The text of the message: its string, or the texts of its parts joined by newlines. This is
@@ -417,7 +422,7 @@ pub(crate) fn shorten(text: &str) -> Cow<'_, str> {
 struct Reader<'a> {
     whole: &'a str,
     parts: Vec<Part>,
-    media: u16,
+    media: u32,
 }
 
 impl<'a> Reader<'a> {
@@ -449,17 +454,20 @@ impl<'a> Reader<'a> {
     /// Reads parts, and those inside tool results right behind them. Without recursion: how deep
     /// they go is for the limits to say, not for the stack.
     fn read_parts(&mut self, parts: Vec<&'a str>) -> Result<(), Error> {
-        let mut open = vec![parts.into_iter().enumerate()];
-        while let Some(level) = open.last_mut() {
-            let Some((number, part)) = level.next() else {
+        let mut open = vec![(0, parts.into_iter())];
+        while let Some((number, level)) = open.last_mut() {
+            let Some(part) = level.next() else {
                 open.pop();
                 continue;
             };
-            let inner = self
-                .read_part(part, open.len() == 1)
-                .map_err(|error| error.within(&format!("content[{number}]")))?;
-            if let Some(inner) = inner {
-                open.push(inner.into_iter().enumerate());
+            *number += 1;
+            match self.read_part(part, open.len() == 1) {
+                Ok(Some(inner)) => open.push((0, inner.into_iter())),
+                Ok(None) => {}
+                Err(error) => {
+                    let places = open.iter().map(|(number, _)| format!("content[{}]", number - 1));
+                    return Err(error.within(&places.collect::<Vec<_>>().join(".")));
+                }
             }
         }
         Ok(())
@@ -496,7 +504,7 @@ impl<'a> Reader<'a> {
                     return Err(Error::message_field("signature", "signature must be a string"));
                 }
             }
-            "image" | "audio" | "file" => self.media = self.media.saturating_add(1),
+            "image" | "audio" | "file" => self.media += 1,
             "tool_use" => {
                 let id = string("id", "tool_use")?;
                 let name = string("name", "tool_use")?;

@@ -100,6 +100,9 @@ impl Query {
                 "contains and excludes must be texts or lists of texts, none of them empty",
             ));
         }
+        if self.mark.as_deref() == Some("") {
+            return Err(Error::operation_field("mark", "mark is empty; name a label"));
+        }
         if self.roles.is_some_and(RoleSet::is_empty) {
             return Err(Error::operation_field("roles", "roles is empty; name at least one role"));
         }
@@ -133,7 +136,7 @@ impl Conversation {
                 Asked { view: self.batch_view(batch)?, marks: &state.marks, log: self.log.clone() }
             }
             Moment::Version(version) => {
-                let record = self.history.record(version)?;
+                let record = self.history.record(version, "version")?;
                 let log = self.log.prefix(record.log_len as usize);
                 Asked { view: &record.state.view, marks: &record.state.marks, log }
             }

@@ -103,9 +103,12 @@ impl Edges {
     pub(crate) fn sum<'a>(stretches: impl Iterator<Item = &'a Edges>) -> Edges {
         let mut stretches = stretches.filter(|edges| !edges.is_empty());
         let Some(first) = stretches.next() else { return Edges(None) };
-        let Some(second) = stretches.next() else { return first.clone() };
+        let second = stretches.next();
+        if second.is_none() && first.list().len() <= MOST {
+            return first.clone();
+        }
         let mut open = ShortList::default();
-        for edges in [first, second].into_iter().chain(stretches) {
+        for edges in std::iter::once(first).chain(second).chain(stretches) {
             if edges.is_crowded() {
                 return Edges::crowded();
             }

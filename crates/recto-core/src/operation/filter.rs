@@ -6,6 +6,7 @@ use super::Scope;
 use super::truncate::judge_by_role;
 use crate::draft::Draft;
 use crate::matcher::TextMatcher;
+use crate::message::shorten;
 use crate::{Error, RoleSet};
 
 /// Keeps the entries that pass every criterion, in a new batch. At least one must be given.
@@ -39,8 +40,9 @@ impl Filter {
     pub(super) fn describe(&self) -> String {
         let mut words = vec!["FILTER".to_owned()];
         words.extend(self.roles.map(|roles| format!("roles {}", roles_listed(roles))));
-        words.extend(self.content_contains.as_ref().map(|texts| format!("containing {texts:?}")));
-        words.extend(self.content_excludes.as_ref().map(|texts| format!("without {texts:?}")));
+        let listed = |texts: &Option<Vec<String>>| texts.as_deref().map(texts_listed);
+        words.extend(listed(&self.content_contains).map(|texts| format!("containing {texts}")));
+        words.extend(listed(&self.content_excludes).map(|texts| format!("without {texts}")));
         words.extend((self.scope == Scope::All).then(|| "of the whole log".to_owned()));
         words.join(" ")
     }
@@ -78,4 +80,15 @@ fn check_words(field: &str, words: &Option<Vec<String>>) -> Result<(), Error> {
 
 fn roles_listed(roles: RoleSet) -> String {
     roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The first few texts, for people.
+fn texts_listed(texts: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let shown = texts.iter().take(SHOWN).map(|text| format!("{:?}", shorten(text)));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match texts.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::draft::Draft;
+use crate::message::shorten;
 use crate::{Error, LogIndex, Message};
 
 mod append;
@@ -266,9 +267,11 @@ impl Operation {
             Operation::Rollback(Rollback::ToVersion(version)) => {
                 format!("ROLLBACK to version {version}")
             }
-            Operation::Mark(mark) => format!("MARK {} {:?}", entries(&mark.indices), mark.mark),
+            Operation::Mark(mark) => {
+                format!("MARK {} {:?}", entries(&mark.indices), shorten(&mark.mark))
+            }
             Operation::Unmark(unmark) => {
-                format!("UNMARK {} {:?}", entries(&unmark.indices), unmark.mark)
+                format!("UNMARK {} {:?}", entries(&unmark.indices), shorten(&unmark.mark))
             }
             Operation::Undo(_) => "UNDO".into(),
             Operation::Redo(_) => "REDO".into(),
@@ -340,8 +343,10 @@ impl Request {
         if self.steps.is_empty() {
             return Err(Error::operation_field("ops", "a request has at least one operation"));
         }
-        for step in &self.steps {
-            self.check_step(step)?;
+        let is_list = self.steps.len() > 1;
+        for (number, step) in self.steps.iter().enumerate() {
+            let checked = self.check_step(step);
+            checked.map_err(|error| if is_list { error.in_list(number) } else { error })?;
         }
         Ok(())
     }
@@ -356,7 +361,7 @@ impl Request {
     }
 }
 
-fn stands_alone(kind: OperationKind) -> Error {
+pub(crate) fn stands_alone(kind: OperationKind) -> Error {
     Error::operation(format!("{kind} stands alone; send it as a request of its own"))
 }
 

@@ -19,7 +19,9 @@ impl Replace {
         let Some(old) = view.get(self.index) else {
             return Err(Error::NoEntryAtPosition { position: self.index, len: view.len() });
         };
-        draft.check_not_pinned(old)?;
+        if draft.is_pinned(old) {
+            return Err(Error::Pinned { index: old, field: "index" });
+        }
         let added = draft.add_to_log(std::slice::from_ref(&self.message))?;
         let mut view = draft.state.view.clone();
         view.0.splice(self.index.0..=self.index.0, added);

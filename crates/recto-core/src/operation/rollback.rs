@@ -18,7 +18,7 @@ impl Rollback {
         match *self {
             Rollback::ToBatch(batch) => roll_back_to_batch(draft, batch).map(drop),
             Rollback::ToVersion(version) => {
-                let state = &draft.history.record(version)?.state;
+                let state = &draft.history.record(version, "targetVersion")?.state;
                 // The tools are a setting of the conversation, not part of what the model reads.
                 let tools = draft.state.tools.take();
                 draft.state = crate::state::State { tools, ..state.clone() };
@@ -39,7 +39,7 @@ pub(super) fn roll_back_to_batch(
         return Ok(None);
     }
     let Some(left) = draft.state.path.left(batch).cloned() else {
-        return Err(Error::BatchNotFound { batch, current });
+        return Err(Error::BatchNotFound { batch, current, field: "targetBatchIndex" });
     };
     draft.state.view = left.view.clone();
     draft.state.path.step_down_to(&left);

@@ -43,8 +43,9 @@ impl<'a> Body<'a> {
     pub(super) fn allow(&self, allowed: &[&str]) -> Result<(), Error> {
         let unknown = self.fields.0.iter().find(|(name, _)| !allowed.contains(&&**name));
         let Some((unknown, _)) = unknown else { return Ok(()) };
+        let unknown = shorten(unknown);
         let name = self.name;
-        let similar = allowed.iter().find(|known| is_similar(known, unknown));
+        let similar = allowed.iter().find(|known| is_similar(known, &unknown));
         let reason = match (similar, allowed) {
             (Some(known), _) => format!("{name} has no field {unknown:?}; did you mean {known}?"),
             (None, []) => format!("{name} has no fields, so {unknown:?} is not one of them"),
@@ -52,7 +53,7 @@ impl<'a> Body<'a> {
                 format!("{name} has no field {unknown:?}; its fields are {}", allowed.join(", "))
             }
         };
-        Err(Error::operation_field(&**unknown, reason))
+        Err(Error::operation_field(unknown, reason))
     }
 
     pub(super) fn get(&self, field: &str) -> Option<&'a str> {

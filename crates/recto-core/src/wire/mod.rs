@@ -19,7 +19,7 @@ mod query;
 pub use mark_map::{MarkMap, TypeIndices};
 
 use crate::json::{self, Kind};
-use crate::operation::{Operation, Request, Step};
+use crate::operation::{Operation, Request, Step, stands_alone};
 use crate::{Error, Limits};
 use body::Body;
 
@@ -70,13 +70,9 @@ fn read_list(list: Vec<&str>, limits: &Limits) -> Result<Request, Error> {
         return Err(Error::operation_field("ops", "ops is empty; give at least one operation"));
     }
     for (number, text) in list.into_iter().enumerate() {
-        let step = read_step(text, limits, &mut messages)
-            .map_err(|error| error.within(&format!("ops[{number}]")))?;
+        let step = read_step(text, limits, &mut messages).map_err(|error| error.in_list(number))?;
         if matches!(step.operation, Operation::Undo(_) | Operation::Redo(_)) {
-            let kind = step.operation.kind();
-            let reason =
-                format!("{kind} stands alone; send it as a request of its own, not in a list");
-            return Err(Error::operation(reason));
+            return Err(stands_alone(step.operation.kind()).in_list(number));
         }
         request.steps.push(step);
     }

@@ -46,9 +46,6 @@ impl Query {
             None => body.roles("roles")?,
         };
         let mark = body.string("mark")?;
-        if mark.as_deref() == Some("") {
-            return Err(Error::operation_field("mark", "mark is empty; name a label"));
-        }
         let time = |field| {
             let number: Option<u64> = body.number(field)?;
             Ok::<_, Error>(number.map(|number| i64::try_from(number).unwrap_or(i64::MAX)))
