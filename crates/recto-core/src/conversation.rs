@@ -150,7 +150,16 @@ impl Conversation {
             [step] => (step.operation.kind(), Story::new(draft.description())),
             _ => (OperationKind::List, Some(Arc::new(Story::of_list(records)))),
         };
-        let Draft { log, state, .. } = draft;
+        self.commit_draft(draft, kind, story)
+    }
+
+    fn commit_draft(
+        &self,
+        draft: Draft<'_>,
+        kind: OperationKind,
+        story: Option<Arc<Story>>,
+    ) -> Result<(Conversation, Outcome), Error> {
+        let Draft { log, state, now, .. } = draft;
         let record = Record {
             state,
             timestamp: now,
@@ -241,17 +250,7 @@ impl Conversation {
             }
         }
         let story = Story::new(draft.description());
-        let Draft { log, state, .. } = draft;
-        let record = Record {
-            state,
-            timestamp: now,
-            log_len: log.len() as u32,
-            undo: self.version().into(),
-            redo: Jump::NONE,
-            kind: OperationKind::SetTools,
-            story,
-        };
-        self.commit(log, record)
+        self.commit_draft(draft, OperationKind::SetTools, story)
     }
 
     pub(crate) fn state(&self) -> &State {

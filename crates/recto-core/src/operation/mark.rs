@@ -24,8 +24,7 @@ pub struct Unmark {
 
 impl Mark {
     pub(super) fn check(&self) -> Result<(), Error> {
-        check_indices(&self.indices)?;
-        check_label(&self.mark)
+        check(&self.indices, &self.mark)
     }
 
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
@@ -38,8 +37,7 @@ impl Mark {
 
 impl Unmark {
     pub(super) fn check(&self) -> Result<(), Error> {
-        check_indices(&self.indices)?;
-        check_label(&self.mark)
+        check(&self.indices, &self.mark)
     }
 
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
@@ -50,7 +48,8 @@ impl Unmark {
     }
 }
 
-fn check_label(label: &str) -> Result<(), Error> {
+fn check(indices: &[LogIndex], label: &str) -> Result<(), Error> {
+    check_indices(indices)?;
     if label.is_empty() {
         return Err(Error::operation_field("mark", "mark is empty; give the label a name"));
     }
