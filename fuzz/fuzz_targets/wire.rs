@@ -71,7 +71,8 @@ fn read_request(text: &str) {
         next.mark_map();
     }
     let Some(value) = plain_value(text) else { return };
-    let is_bare = value.get("operation").is_some() || value.get("op").or(value.get("ops")).is_none();
+    let is_bare =
+        value.get("operation").is_some() || value.get("op").or(value.get("ops")).is_none();
     let request = if is_bare { json!({ "op": value }) } else { value };
     let mut model = model.clone();
     let theirs = model.apply(&request, NOW);

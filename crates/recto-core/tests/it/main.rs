@@ -1,6 +1,12 @@
-//! The engine from the outside: the contract's cases, and the plain model beside it.
+//! The engine from the outside: the contract's cases, the plain model beside it, saving, bad input,
+//! limits and history.
 
 mod conformance;
+mod corpus;
 mod driver;
+mod history;
+mod limits;
 mod model;
+mod refusals;
 mod saved;
+mod talk;
