@@ -90,14 +90,15 @@ impl<'a> Draft<'a> {
     /// Where the visible pinned entries stand in what an operation chooses from, in order.
     pub(crate) fn pinned(&self, scope: Scope) -> Vec<Position> {
         let Some(pins) = self.state.marks.pins() else { return Vec::new() };
+        let mut locator = self.state.view.locator();
         let mut places: Vec<Position> = pins
             .iter()
             .filter_map(|index| {
-                let position = self.state.view.position_of(index)?;
-                Some(match scope {
-                    Scope::Visible => position,
-                    Scope::All => Position(index.as_usize()),
-                })
+                let at = locator.place_of(index)?;
+                Some(Position(match scope {
+                    Scope::Visible => at,
+                    Scope::All => index.as_usize(),
+                }))
             })
             .collect();
         places.sort_unstable();
@@ -116,11 +117,12 @@ impl<'a> Draft<'a> {
     /// Tests that none of `indices` (sorted) is visible and pinned.
     pub(crate) fn check_none_pinned(&self, indices: &[LogIndex]) -> Result<(), Error> {
         let Some(pins) = self.state.marks.pins() else { return Ok(()) };
-        let is_blocked = |index: &LogIndex| self.state.view.position_of(*index).is_some();
+        let mut locator = self.state.view.locator();
+        let mut is_visible = |index: &LogIndex| locator.place_of(*index).is_some();
         let blocked = if indices.len() < pins.len() {
-            indices.iter().copied().filter(|&index| pins.contains(index)).find(is_blocked)
+            indices.iter().copied().filter(|&index| pins.contains(index)).find(&mut is_visible)
         } else {
-            pins.iter().filter(|index| indices.binary_search(index).is_ok()).find(is_blocked)
+            pins.iter().filter(|index| indices.binary_search(index).is_ok()).find(&mut is_visible)
         };
         blocked.map_or(Ok(()), |index| Err(Error::Pinned { index, field: "indices" }))
     }

@@ -154,6 +154,8 @@ pub enum Error {
         size: usize,
         /// How large it may be.
         limit: usize,
+        /// Where it is, if it is a single message.
+        field: Option<String>,
     },
     /// What is wrong with one operation of a list.
     #[error("ops[{number}]: {error}")]
@@ -204,6 +206,27 @@ pub enum Code {
 }
 
 impl Code {
+    /// Every code that the engine gives.
+    pub const ALL: [Code; 17] = [
+        Code::InvalidJson,
+        Code::InvalidOperation,
+        Code::InvalidMessage,
+        Code::EmptyContent,
+        Code::PositionOutOfRange,
+        Code::IndexOutOfRange,
+        Code::NotVisible,
+        Code::InvalidRange,
+        Code::BatchNotFound,
+        Code::VersionNotFound,
+        Code::Pinned,
+        Code::NothingToCompress,
+        Code::NothingToUndo,
+        Code::NothingToRedo,
+        Code::BudgetTooSmall,
+        Code::TooLarge,
+        Code::Storage,
+    ];
+
     /// The code as it is written in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -280,7 +303,8 @@ impl Error {
             }
             Error::InvalidOperation { field, .. }
             | Error::InvalidMessage { field, .. }
-            | Error::EmptyContent { field, .. } => field.as_deref()?,
+            | Error::EmptyContent { field, .. }
+            | Error::TooLarge { field, .. } => field.as_deref()?,
             Error::BatchNotFound { field, .. }
             | Error::VersionNotFound { field, .. }
             | Error::Pinned { field, .. } => field,
@@ -328,12 +352,16 @@ impl Error {
             Error::BudgetTooSmall { needed, max_tokens } => {
                 json!({ "needed": needed, "maxTokens": max_tokens })
             }
-            Error::TooLarge { what, size, limit } => {
+            Error::TooLarge { what, size, limit, .. } => {
                 json!({ "what": what, "size": size, "limit": limit })
             }
             Error::InList { error, .. } => return error.details(),
             _ => return None,
         })
+    }
+
+    pub(crate) fn too_large(what: &'static str, size: usize, limit: usize) -> Error {
+        Error::TooLarge { what, size, limit, field: None }
     }
 
     /// The same error, found in this operation of a list.
@@ -359,7 +387,10 @@ impl Error {
 
     /// The same error, found inside `place` of a request.
     pub(crate) fn within(mut self, place: &str) -> Error {
-        if let Error::InvalidMessage { field, .. } | Error::EmptyContent { field, .. } = &mut self {
+        if let Error::InvalidMessage { field, .. }
+        | Error::EmptyContent { field, .. }
+        | Error::TooLarge { field, .. } = &mut self
+        {
             *field = Some(match field.take() {
                 Some(inner) => format!("{place}.{inner}"),
                 None => place.to_owned(),

@@ -143,7 +143,7 @@ impl History {
         let size = self.records.len() + 1;
         let limit = u32::MAX as usize;
         if size > limit {
-            return Err(Error::TooLarge { what: "the number of versions", size, limit });
+            return Err(Error::too_large("the number of versions", size, limit));
         }
         self.records.push(record);
         Ok(())

@@ -93,6 +93,11 @@ pub(crate) fn value(text: &str) -> Result<&str, Error> {
     }
 }
 
+/// A text that was checked before, for writing it out as it is.
+pub(crate) fn raw(text: &str) -> &RawValue {
+    serde_json::from_str(text).expect("the text was checked when it came in")
+}
+
 /// The fields of an object; `None` for any other kind of value. The text was checked before.
 pub(crate) fn object(text: &str) -> Option<Fields<'_>> {
     serde_json::from_str(text).ok()

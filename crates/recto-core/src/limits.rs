@@ -28,7 +28,11 @@ impl Limits {
     pub(crate) fn check_message(&self, text: &str) -> Result<(), Error> {
         let limit = self.message_bytes.min(u32::MAX as usize);
         within("a message's size in bytes", text.len(), limit)?;
-        within("the depth of a message's JSON", json::depth(text), self.depth)
+        self.check_depth(text)
+    }
+
+    pub(crate) fn check_depth(&self, text: &str) -> Result<(), Error> {
+        within("the depth of the JSON", json::depth(text), self.depth)
     }
 
     pub(crate) fn check_messages(&self, count: usize) -> Result<(), Error> {
@@ -37,5 +41,5 @@ impl Limits {
 }
 
 fn within(what: &'static str, size: usize, limit: usize) -> Result<(), Error> {
-    if size <= limit { Ok(()) } else { Err(Error::TooLarge { what, size, limit }) }
+    if size <= limit { Ok(()) } else { Err(Error::too_large(what, size, limit)) }
 }

@@ -1,6 +1,9 @@
 //! Labels on log entries. The mark `pinned` protects an entry.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
+
+use sum_tree::{Item, Length, SumTree};
 
 use crate::LogIndex;
 use crate::index_set::IndexSet;
@@ -10,31 +13,64 @@ pub const PINNED: &str = "pinned";
 
 /// All labels of a conversation. Cloning them costs O(1).
 #[derive(Clone, Debug, Default)]
-pub struct Marks(Option<Arc<Vec<Mark>>>);
+pub struct Marks(Option<Arc<SumTree<Mark>>>);
 
+/// A label and where it stands: never on no entry.
 #[derive(Clone, Debug)]
 struct Mark {
     label: Arc<str>,
     entries: IndexSet,
 }
 
+impl Item for Mark {
+    type Summary = Length;
+    const LEAF: usize = 8;
+
+    fn add_to(&self, length: &mut Length) {
+        length.0 += 1;
+    }
+}
+
 impl Marks {
-    fn marks(&self) -> &[Mark] {
-        self.0.as_ref().map_or(&[], |marks| marks)
+    fn marks(&self) -> impl Iterator<Item = &Mark> {
+        self.0.iter().flat_map(|marks| marks.iter())
     }
 
+    /// Where a label stands in alphabetical order, or would stand.
     fn find(&self, label: &str) -> Result<usize, usize> {
-        self.marks().binary_search_by(|mark| (*mark.label).cmp(label))
+        let Some(marks) = &self.0 else { return Err(0) };
+        let (mut from, mut to) = (0, marks.len());
+        while from < to {
+            let middle = from.midpoint(to);
+            let mark = marks.get(middle).expect("the middle is inside");
+            match (*mark.label).cmp(label) {
+                Ordering::Equal => return Ok(middle),
+                Ordering::Less => from = middle + 1,
+                Ordering::Greater => to = middle,
+            }
+        }
+        Err(from)
     }
 
     fn entries(&self, label: &str) -> Option<&IndexSet> {
         let at = self.find(label).ok()?;
-        Some(&self.marks()[at].entries)
+        Some(&self.0.as_ref()?.get(at)?.entries)
+    }
+
+    /// Puts a label in the place of the one that stands there, or between the others.
+    fn put(&mut self, place: Result<usize, usize>, label: &str, entries: IndexSet) {
+        let mut marks = self.0.as_deref().cloned().unwrap_or_default();
+        let mark = (!entries.is_empty()).then(|| Mark { label: label.into(), entries });
+        match place {
+            Ok(at) => marks.splice(at..=at, mark),
+            Err(at) => marks.splice(at..at, mark),
+        }
+        self.0 = (!marks.is_empty()).then(|| Arc::new(marks));
     }
 
     /// All labels that stand on some entry, in alphabetical order.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
-        self.marks().iter().map(|mark| &*mark.label)
+        self.marks().map(|mark| &*mark.label)
     }
 
     /// The entries with this label, in log order.
@@ -53,33 +89,25 @@ impl Marks {
     }
 
     pub(crate) fn pins(&self) -> Option<&IndexSet> {
-        self.entries(PINNED).filter(|pins| !pins.is_empty())
+        self.entries(PINNED)
     }
 
+    /// Sets a label on entries (sorted, each once).
     pub(crate) fn set(&mut self, indices: &[LogIndex], label: &str) {
-        let mut marks = self.marks().to_vec();
-        match self.find(label) {
-            Ok(at) => marks[at].entries = marks[at].entries.union(indices),
-            Err(at) => {
-                let entries = IndexSet::default().union(indices);
-                marks.insert(at, Mark { label: label.into(), entries });
-            }
-        }
-        self.0 = Some(Arc::new(marks));
+        let entries = self.entries(label).cloned().unwrap_or_default().union(indices);
+        self.put(self.find(label), label, entries);
     }
 
+    /// Takes a label off entries (sorted).
     pub(crate) fn unset(&mut self, indices: &[LogIndex], label: &str) {
-        let Ok(at) = self.find(label) else { return };
-        let mut marks = self.marks().to_vec();
-        marks[at].entries = marks[at].entries.without(indices);
-        if marks[at].entries.is_empty() {
-            marks.remove(at);
+        if let Some(entries) = self.entries(label) {
+            let entries = entries.without(indices);
+            self.put(self.find(label), label, entries);
         }
-        self.0 = (!marks.is_empty()).then(|| Arc::new(marks));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.marks().is_empty()
+        self.0.is_none()
     }
 
     /// What was set and unset since `earlier`, by label.
@@ -113,5 +141,40 @@ impl Marks {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn marks_agree_with_a_map_of_sets(
+            changes in prop::collection::vec((any::<bool>(), 0..40u32, 0..9u32), 0..200),
+        ) {
+            let mut marks = Marks::default();
+            let mut plain: BTreeMap<String, BTreeSet<LogIndex>> = BTreeMap::new();
+            for (is_set, label, index) in changes {
+                let (label, index) = (format!("label {label}"), LogIndex(index));
+                if is_set {
+                    marks.set(&[index], &label);
+                    plain.entry(label).or_default().insert(index);
+                } else {
+                    marks.unset(&[index], &label);
+                    plain.entry(label).or_default().remove(&index);
+                }
+                plain.retain(|_, entries| !entries.is_empty());
+            }
+            prop_assert!(marks.labels().eq(plain.keys()));
+            for (label, entries) in &plain {
+                prop_assert!(marks.with(label).eq(entries.iter().copied()));
+            }
+            prop_assert_eq!(marks.is_empty(), plain.is_empty());
+        }
     }
 }

@@ -10,7 +10,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use serde_json::value::RawValue;
 use triomphe::{Arc, HeaderSlice};
 
 use crate::json::{self, Kind};
@@ -314,9 +313,7 @@ impl Content {
 impl Serialize for Message {
     /// As the JSON it came as, where the format can hold JSON as it is.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue =
-            serde_json::from_str(self.json()).map_err(serde::ser::Error::custom)?;
-        raw.serialize(serializer)
+        json::raw(self.json()).serialize(serializer)
     }
 }
 
@@ -418,6 +415,9 @@ pub(crate) fn shorten(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// How deep tool results may stand in tool results, whatever the limits say.
+const MOST_NESTED_RESULTS: usize = 1_000;
+
 /// Reads the content of one message.
 struct Reader<'a> {
     whole: &'a str,
@@ -462,6 +462,11 @@ impl<'a> Reader<'a> {
             };
             *number += 1;
             match self.read_part(part, open.len() == 1) {
+                // Each level is read once more for every level above it.
+                Ok(Some(_)) if open.len() > MOST_NESTED_RESULTS => {
+                    let what = "the depth of tool results inside tool results";
+                    return Err(Error::too_large(what, open.len(), MOST_NESTED_RESULTS));
+                }
                 Ok(Some(inner)) => open.push((0, inner.into_iter())),
                 Ok(None) => {}
                 Err(error) => {

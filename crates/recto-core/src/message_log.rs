@@ -106,7 +106,7 @@ impl MessageLog {
         let size = self.len() + messages.len();
         let limit = u32::MAX as usize;
         if size > limit {
-            return Err(Error::TooLarge { what: "the number of log entries", size, limit });
+            return Err(Error::too_large("the number of log entries", size, limit));
         }
         let placed = messages.iter().map(|message| {
             let tokens = meter.count(message);

@@ -221,13 +221,14 @@ impl Asked<'_> {
         } else {
             places_by_role(query, base)
         };
+        let mut locator = self.view.locator();
         let hit = |at: usize| {
             let index = base.get(Position(at)).expect("places are taken from the list");
             let position = match query.scope {
-                Scope::Visible => Some(Position(at)),
-                Scope::All => self.view.position_of(index),
+                Scope::Visible => Some(at),
+                Scope::All => locator.place_of(index),
             };
-            Hit { index, position }
+            Hit { index, position: position.map(Position) }
         };
         Ok(places.into_iter().map(hit).collect())
     }
@@ -244,9 +245,10 @@ impl Asked<'_> {
                     && (matcher.passes_all() || matcher.passes(&entry.message))
             }
         };
+        let mut locator = base.locator();
         let place = |index: LogIndex| match query.scope {
             Scope::All => (index.as_usize() < base.len()).then_some(index.as_usize()),
-            Scope::Visible => base.position_of(index).map(|position| position.0),
+            Scope::Visible => locator.place_of(index),
         };
         if let Some(mark) = &query.mark {
             let mut places: Vec<usize> = self.marks.with(mark).filter_map(place).collect();

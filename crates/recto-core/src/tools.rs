@@ -1,40 +1,88 @@
 //! The tools of a conversation, and the system message that describes them.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use std::borrow::Cow;
 
-use crate::{Error, LogIndex, Message, MessageLog, Role, RoleSet, View};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::json;
+use crate::{Error, Limits, LogIndex, Message, MessageLog, Role, RoleSet, View};
 
 /// The heading of the tool description unless another is set.
 pub const DEFAULT_HEADING: &str = "可用工具:";
 
-/// A tool that the model may call. Fields that Recto does not know are kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A tool that the model may call. Its JSON is kept as it came, whatever else stands in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
-    /// The name by which the model calls it.
-    pub name: String,
-    /// What it does.
-    pub description: String,
-    /// Everything else that was said of it, such as the schema of its input.
-    #[serde(flatten)]
-    pub other: serde_json::Map<String, Value>,
+    name: String,
+    description: String,
+    json: Box<str>,
 }
 
 impl Tool {
     /// A tool of this name.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Tool {
-        let other = serde_json::Map::new();
-        Tool { name: name.into(), description: description.into(), other }
+        let (name, description) = (name.into(), description.into());
+        let json = json!({ "name": name, "description": description }).to_string().into();
+        Tool { name, description, json }
     }
 
-    /// Reads a list of tools from JSON.
+    /// Reads a tool: an object with a name, a description, and anything else.
+    pub fn from_json(text: &str) -> Result<Tool, Error> {
+        Self::from_checked_json(json::value(text)?)
+    }
+
+    fn from_checked_json(text: &str) -> Result<Tool, Error> {
+        Limits::default().check_depth(text)?;
+        let fields = json::object(text);
+        let string = |name: &'static str| {
+            let value = fields.as_ref().and_then(|fields| fields.get(name));
+            let text = value.and_then(json::quoted).map(json::unescape);
+            text.map(Cow::into_owned).ok_or_else(|| {
+                let reason = format!("a tool is an object with a {name}, which is a string");
+                Error::operation_field("tools", reason)
+            })
+        };
+        Ok(Tool { name: string("name")?, description: string("description")?, json: text.into() })
+    }
+
+    /// Reads a list of tools.
     pub fn list_from_json(text: &str) -> Result<Vec<Tool>, Error> {
-        crate::json::value(text)?;
-        serde_json::from_str(text).map_err(|error| {
-            let reason =
-                format!("tools must be a list of objects with a name and a description: {error}");
-            Error::operation_field("tools", reason)
-        })
+        let text = json::value(text)?;
+        Limits::default().check_depth(text)?;
+        let list = json::list(text)
+            .ok_or_else(|| Error::operation_field("tools", "tools must be a list of objects"))?;
+        list.into_iter().map(Tool::from_checked_json).collect()
+    }
+
+    /// The name by which the model calls it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it does.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Everything that was said of it, as it came.
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+}
+
+impl Serialize for Tool {
+    /// As the JSON it came as.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        json::raw(&self.json).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Tool {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Tool::from_checked_json(raw.get()).map_err(serde::de::Error::custom)
     }
 }
 
@@ -51,6 +99,11 @@ impl ToolSet {
     pub(crate) fn new(tools: Vec<Tool>, heading: &str) -> Result<Option<ToolSet>, Error> {
         if tools.is_empty() {
             return Ok(None);
+        }
+        if heading.is_empty() {
+            // Every system message would begin with it, and so count as a tool description.
+            let reason = "the heading of the tool description is empty; give it a text";
+            return Err(Error::operation_field("heading", reason));
         }
         let mut text = heading.to_owned();
         for tool in &tools {

@@ -3,6 +3,7 @@
 //! A view never owns message bodies, so keeping one costs O(1). It holds no entry twice.
 //! Edits live in `operation/`; the tree itself in `sum-tree`.
 
+use std::collections::HashMap;
 use std::ops::RangeBounds;
 
 use serde::{Serialize, Serializer};
@@ -236,8 +237,7 @@ impl View {
     /// O(log n) in a view that is in log order. Each entry that stands out of order (an insertion,
     /// a summary) may cost a look at one more leaf.
     pub fn position_of(&self, index: LogIndex) -> Option<Position> {
-        let found = self.0.find(|sums| sums.may_hold(index), |entry| entry.index() == index);
-        found.map(|(position, _)| Position(position))
+        self.find_place(index, &mut 0).map(Position)
     }
 
     /// Whether an entry is visible. As quick as [`position_of`](Self::position_of).
@@ -262,9 +262,10 @@ impl View {
 
     /// The visible entry with the largest index below `index`. As quick as
     /// [`position_of`](Self::position_of).
-    pub(crate) fn nearest_below(&self, index: LogIndex) -> Option<LogIndex> {
+    fn nearest_below(&self, index: LogIndex, spent: &mut usize) -> Option<LogIndex> {
         let mut nearest = None::<u32>;
         self.0.visit(.., |_, seen| {
+            *spent += 1;
             let (candidate, enters) = match seen {
                 Seen::Item(entry) => (entry.index, true),
                 // The largest of a node that is wholly below the index is the best it can offer.
@@ -302,50 +303,82 @@ impl View {
         ))
     }
 
-    /// The place of the first entry that is one of `indices` (sorted).
-    pub(crate) fn first_of(&self, indices: &[LogIndex]) -> Option<Position> {
-        if is_few(indices, self) {
-            return indices.iter().filter_map(|&index| self.position_of(index)).min();
-        }
-        let found = self.0.find(
-            |sums| sums.may_hold_any(indices),
-            |entry| indices.binary_search(&entry.index()).is_ok(),
-        );
-        found.map(|(position, _)| Position(position))
+    /// Finds the places of many entries; see [`Locator`].
+    pub(crate) fn locator(&self) -> Locator<'_> {
+        Locator { view: self, spent: 0, table: None }
     }
 
-    /// Takes entries (sorted, each once) out; those that are not there are passed over.
-    pub(crate) fn hide(&mut self, indices: &[LogIndex]) {
-        if is_few(indices, self) {
-            for &index in indices {
-                if let Some(Position(at)) = self.position_of(index) {
-                    self.0.splice(at..=at, []);
+    /// Where those of `indices` (sorted) stand that are visible, in order.
+    pub(crate) fn places_of(&self, indices: &[LogIndex]) -> Vec<usize> {
+        let mut places = Vec::new();
+        if is_few(indices.len(), self) {
+            let mut locator = self.locator();
+            places.extend(indices.iter().filter_map(|&index| locator.place_of(index)));
+            places.sort_unstable();
+            return places;
+        }
+        self.0.visit(.., |at, seen| match seen {
+            Seen::Node(sums) => sums.may_hold_any(indices),
+            Seen::Item(entry) => {
+                if indices.binary_search(&entry.index()).is_ok() {
+                    places.push(at);
                 }
+                true
+            }
+        });
+        places
+    }
+
+    /// Takes out the entries at these places (sorted).
+    pub(crate) fn hide(&mut self, places: &[usize]) {
+        if is_few(places.len(), self) {
+            for &at in places.iter().rev() {
+                self.0.splice(at..=at, []);
             }
             return;
         }
         *self = self.retain(
             &[],
-            |_, sums| if sums.may_hold_any(indices) { Keep::Some } else { Keep::All },
-            |_, entry| indices.binary_search(&entry.index()).is_err(),
+            |start, sums| {
+                let next = places.partition_point(|&at| at < start);
+                let is_hit = places.get(next).is_some_and(|&at| at < start + sums.count());
+                if is_hit { Keep::Some } else { Keep::All }
+            },
+            |at, _| places.binary_search(&at).is_err(),
         );
     }
 
     /// Brings entries of the log (sorted, each once) back: each right behind the nearest visible
     /// one with a smaller index, or to the front. Visible ones stay where they are.
     pub(crate) fn show(&mut self, indices: &[LogIndex], log: &MessageLog) {
-        if is_few(indices, self) {
-            for &index in indices {
-                if self.position_of(index).is_none() {
-                    let at = self.nearest_below(index).map_or(0, |nearest| {
-                        let Position(at) = self.position_of(nearest).expect("it is visible");
-                        at + 1
-                    });
-                    self.0.splice(at..at, [log.placed(index).clone()]);
-                }
-            }
-            return;
+        let is_shown = is_few(indices.len(), self) && self.show_one_by_one(indices, log);
+        if !is_shown {
+            self.show_all(indices, log);
         }
+    }
+
+    /// [`show`](Self::show) for a few entries, sharing all the rest. Gives up, and changes nothing,
+    /// where the view is so far out of order that walking over it once is cheaper.
+    fn show_one_by_one(&mut self, indices: &[LogIndex], log: &MessageLog) -> bool {
+        let mut view = self.clone();
+        let mut spent = 0;
+        for &index in indices {
+            if spent > self.effort_of_a_walk() {
+                return false;
+            }
+            if view.find_place(index, &mut spent).is_some() {
+                continue;
+            }
+            let nearest = view.nearest_below(index, &mut spent);
+            let at = nearest.and_then(|nearest| view.find_place(nearest, &mut spent));
+            let at = at.map_or(0, |at| at + 1);
+            view.0.splice(at..at, [log.placed(index).clone()]);
+        }
+        *self = view;
+        true
+    }
+
+    fn show_all(&mut self, indices: &[LogIndex], log: &MessageLog) {
         // Entries that come back behind the same visible one form a group in log order.
         let mut places: Vec<(LogIndex, usize)> =
             self.0.iter().enumerate().map(|(at, entry)| (entry.index(), at)).collect();
@@ -372,6 +405,25 @@ impl View {
         *self = View(all.into_iter().collect());
     }
 
+    /// How many nodes may be looked at before a walk over the whole view is cheaper.
+    fn effort_of_a_walk(&self) -> usize {
+        if cfg!(feature = "tiny-nodes") { 8 } else { self.len() / 8 + 256 }
+    }
+
+    /// [`position_of`](Self::position_of), adding the nodes looked at to `spent`.
+    fn find_place(&self, index: LogIndex, spent: &mut usize) -> Option<usize> {
+        let looked = std::cell::Cell::new(0);
+        let found = self.0.find(
+            |sums| {
+                looked.set(looked.get() + 1);
+                sums.may_hold(index)
+            },
+            |entry| entry.index() == index,
+        );
+        *spent += looked.get();
+        found.map(|(at, _)| at)
+    }
+
     /// How many entries at the front are the same as in `other`.
     pub(crate) fn common_prefix(&self, other: &View) -> usize {
         self.0.common_prefix(&other.0, |a, b| a.index == b.index)
@@ -382,9 +434,32 @@ impl View {
     }
 }
 
-/// Whether it is cheaper to look for each index by itself than to walk over the view once.
-fn is_few(indices: &[LogIndex], view: &View) -> bool {
-    indices.len() <= 1 || indices.len() * 64 <= view.len()
+/// Whether it is cheaper to look for each of `count` entries by itself than to walk over the view.
+fn is_few(count: usize, view: &View) -> bool {
+    let worth = if cfg!(feature = "tiny-nodes") { 3 } else { 64 };
+    count <= 1 || count * worth <= view.len()
+}
+
+/// Finds the places of many entries of one view. In a view that is far out of order single searches
+/// are slow: once they have cost as much as a walk, it makes the walk and remembers all places.
+pub(crate) struct Locator<'a> {
+    view: &'a View,
+    /// How many nodes were looked at so far.
+    spent: usize,
+    table: Option<HashMap<LogIndex, usize>>,
+}
+
+impl Locator<'_> {
+    pub(crate) fn place_of(&mut self, index: LogIndex) -> Option<usize> {
+        if let Some(table) = &self.table {
+            return table.get(&index).copied();
+        }
+        if self.spent > self.view.effort_of_a_walk() {
+            let places = self.view.iter().enumerate().map(|(at, index)| (index, at));
+            return self.table.insert(places.collect()).get(&index).copied();
+        }
+        self.view.find_place(index, &mut self.spent)
+    }
 }
 
 impl Serialize for View {

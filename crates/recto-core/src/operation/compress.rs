@@ -17,16 +17,16 @@ impl Compress {
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
         let indices = sorted(&self.indices);
         draft.check_exist(&indices)?;
-        let first = draft.state.view.first_of(&indices);
-        if self.summary.is_some() && first.is_none() {
+        let places = draft.state.view.places_of(&indices);
+        if self.summary.is_some() && places.is_empty() {
             return Err(Error::NothingToCompress);
         }
         draft.check_none_pinned(&indices)?;
         let mut view = draft.state.view.clone();
-        view.hide(&indices);
-        if let (Some(summary), Some(first)) = (&self.summary, first) {
+        view.hide(&places);
+        if let (Some(summary), Some(&first)) = (&self.summary, places.first()) {
             let added = draft.add_to_log(std::slice::from_ref(summary))?;
-            view.0.splice(first.0..first.0, added);
+            view.0.splice(first..first, added);
         }
         draft.open_batch(view);
         Ok(())

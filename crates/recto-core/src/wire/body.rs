@@ -180,10 +180,11 @@ impl<'a> Body<'a> {
     }
 
     pub(super) fn scope(&self) -> Result<Scope, Error> {
-        match self.string("scope")?.as_deref() {
-            None | Some("visible") => Ok(Scope::Visible),
-            Some("all") => Ok(Scope::All),
-            Some(other) => Err(self.wrong("scope", other, "\"visible\" or \"all\"")),
+        let Some(value) = self.get("scope") else { return Ok(Scope::Visible) };
+        match &*self.as_string("scope", value)? {
+            "visible" => Ok(Scope::Visible),
+            "all" => Ok(Scope::All),
+            _ => Err(self.wrong("scope", value, "\"visible\" or \"all\"")),
         }
     }
 

@@ -393,7 +393,7 @@ mod depth {
         for deep in [nested(DEEP), nested_objects(DEEP)] {
             let schema = format!(r#"[{{"name":"a","description":"b","schema":{deep}}}]"#);
             for list in [deep, schema] {
-                assert_eq!(verdict(&Tool::list_from_json(&list)), "invalid_operation");
+                assert_eq!(verdict(&Tool::list_from_json(&list)), "too_large");
             }
         }
     }

@@ -10,3 +10,4 @@ mod model;
 mod refusals;
 mod saved;
 mod talk;
+mod tools;

@@ -514,11 +514,11 @@ fn oversized() -> Vec<(String, &'static str, &'static [&'static str])> {
     let one = |message: &str| format!(r#"{{"operation":"APPEND","messages":[{message}]}}"#);
     let half = append(5_001);
     vec![
-        (one(&wordy), "", &["size in bytes", "4194304", "split it, or raise the limit"]),
-        (one(&deep), "", &["depth", "is 65", "limit of 64"]),
+        (one(&wordy), "messages[0]", &["size in bytes", "4194304", "split it, or raise the limit"]),
+        (one(&deep), "messages[0]", &["depth", "is 65", "limit of 64"]),
         (
             format!(r#"{{"operation":"REPLACE","index":0,"message":{deep}}}"#),
-            "",
+            "message",
             &["depth", "limit of 64"],
         ),
         (append(10_001), "", &["number of messages", "10001", "limit of 10000"]),
