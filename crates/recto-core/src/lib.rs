@@ -54,6 +54,7 @@ mod counter;
 mod diff;
 mod draft;
 mod error;
+mod gram_search;
 mod history;
 mod index_set;
 mod json;

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use aho_corasick::AhoCorasick;
 use memchr::memmem;
 
+use crate::gram_search::GramSearch;
 use crate::{Error, Message};
 
 /// Tests whether the text of a message contains some of one list of words and none of another.
@@ -40,7 +41,7 @@ impl TextMatcher {
 
 /// Words of which at least one is sought.
 struct Words {
-    searcher: Searcher,
+    searchers: Vec<Searcher>,
     /// Whether a word may reach from one part of a message into the next, over the newline that
     /// joins their texts.
     spans_parts: bool,
@@ -48,18 +49,31 @@ struct Words {
 
 enum Searcher {
     One(Box<memmem::Finder<'static>>),
-    Many(AhoCorasick),
+    /// Words of at least four bytes.
+    Grams(GramSearch),
+    /// Shorter ones.
+    Short(AhoCorasick),
 }
 
 impl Words {
     fn new(words: &[String]) -> Result<Words, Error> {
-        let searcher = match words {
-            [word] => Searcher::One(Box::new(memmem::Finder::new(word.as_bytes()).into_owned())),
-            _ => Searcher::Many(AhoCorasick::new(words).map_err(|error| {
-                Error::operation(format!("there are too many words to search for: {error}"))
-            })?),
+        let searchers = match words {
+            [word] => {
+                vec![Searcher::One(Box::new(memmem::Finder::new(word.as_bytes()).into_owned()))]
+            }
+            _ => {
+                let (groups, short) = GramSearch::split(words);
+                let mut searchers: Vec<Searcher> =
+                    groups.into_iter().map(Searcher::Grams).collect();
+                if !short.is_empty() {
+                    searchers.push(Searcher::Short(AhoCorasick::new(short).map_err(|error| {
+                        Error::operation(format!("there are too many words to search for: {error}"))
+                    })?));
+                }
+                searchers
+            }
         };
-        Ok(Words { searcher, spans_parts: words.iter().any(|word| word.contains('\n')) })
+        Ok(Words { searchers, spans_parts: words.iter().any(|word| word.contains('\n')) })
     }
 
     fn are_in(&self, message: &Message, scratch: &mut String) -> bool {
@@ -77,9 +91,10 @@ impl Words {
     }
 
     fn is_match(&self, text: &str) -> bool {
-        match &self.searcher {
+        self.searchers.iter().any(|searcher| match searcher {
             Searcher::One(finder) => finder.find(text.as_bytes()).is_some(),
-            Searcher::Many(automaton) => automaton.is_match(text),
-        }
+            Searcher::Grams(grams) => grams.is_match(text),
+            Searcher::Short(automaton) => automaton.is_match(text),
+        })
     }
 }

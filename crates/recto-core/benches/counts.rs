@@ -1,0 +1,179 @@
+//! How many instructions the core operations need at 10⁴ messages: a regression check that does not
+//! depend on how busy the machine is.
+//!
+//! `cargo xtask bench counts` runs it (Valgrind and `gungraun-runner` are needed); it fails where an
+//! operation needs more than its limit, which is about a tenth above what it needed when the limit
+//! was set. If more is right, raise the limit and say why in the commit.
+
+#![allow(missing_docs, reason = "the macros make items without any")]
+
+#[allow(dead_code, reason = "shared with the bench `engine`")]
+#[path = "engine/transcript.rs"]
+mod transcript;
+
+use std::hint::black_box;
+
+use gungraun::prelude::*;
+use gungraun::{Callgrind, EventKind};
+use recto_core::{
+    Append, Approx, BatchIndex, BatchStart, Compress, Conversation, Delete, Diff, Fit, Insert,
+    LogIndex, Message, Outcome, Position, Replace, Request, Restore, Role, Rollback, Settings,
+    Truncate, Undo, Version,
+};
+
+use transcript::{Transcript, remarks};
+
+const SIZE: usize = 10_000;
+const MIDDLE: usize = SIZE / 2;
+
+fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
+    let callgrind = Callgrind::default().hard_limits([(EventKind::Ir, instructions)]).clone();
+    LibraryBenchmarkConfig::default().tool(callgrind).clone()
+}
+
+/// A conversation that was appended turn by turn, and has seen three edits. It goes round in
+/// circles: Valgrind makes the setup slow, and most of that is making up messages.
+fn conversation() -> Conversation {
+    let mut talk = Conversation::new(Settings::counting_with(Approx), 0).expect("it is right");
+    let circle = Transcript::of(SIZE / 40);
+    while talk.view().len() < SIZE {
+        for turn in circle.turns() {
+            talk = after(&talk, Append { messages: turn.to_vec() });
+        }
+    }
+    talk = after(&talk, Insert { position: Position(100), messages: remarks(1) });
+    talk = after(&talk, Delete { indices: vec![LogIndex(MIDDLE as u32 + 1)] });
+    after(&talk, Insert { position: Position(SIZE - 100), messages: remarks(1) })
+}
+
+fn after(talk: &Conversation, request: impl Into<Request>) -> Conversation {
+    talk.apply(request, 0).expect("the request is right").0
+}
+
+fn entry(at: usize) -> Vec<LogIndex> {
+    vec![LogIndex(at as u32)]
+}
+
+/// A conversation and a request for it.
+fn with(request: impl Into<Request>) -> (Conversation, Request) {
+    (conversation(), request.into())
+}
+
+fn append() -> (Conversation, Request) {
+    let (talk, request) = append_after_edit();
+    (after(&talk, request.clone()), request)
+}
+
+fn append_after_edit() -> (Conversation, Request) {
+    with(Append { messages: remarks(1) })
+}
+
+fn insert() -> (Conversation, Request) {
+    with(Insert { position: Position(MIDDLE), messages: remarks(1) })
+}
+
+fn replace() -> (Conversation, Request) {
+    with(Replace { index: Position(MIDDLE), message: Message::user("in its place") })
+}
+
+fn delete() -> (Conversation, Request) {
+    with(Delete { indices: entry(MIDDLE) })
+}
+
+fn restore() -> (Conversation, Request) {
+    with(Restore { indices: entry(MIDDLE + 1) })
+}
+
+fn truncate() -> (Conversation, Request) {
+    with(Truncate { keep_last: Some(MIDDLE), ..Default::default() })
+}
+
+fn compress() -> (Conversation, Request) {
+    let indices = (MIDDLE..MIDDLE + 10).map(|at| LogIndex(at as u32)).collect();
+    with(Compress { indices, summary: Some(Message::user("what they said")) })
+}
+
+fn batch_start() -> (Conversation, Request) {
+    with(BatchStart { boundary: Some(LogIndex(MIDDLE as u32)) })
+}
+
+fn rollback_to_batch() -> (Conversation, Request) {
+    with(Rollback::ToBatch(BatchIndex(1)))
+}
+
+fn rollback_to_version() -> (Conversation, Request) {
+    with(Rollback::ToVersion(Version(500)))
+}
+
+fn undo() -> (Conversation, Request) {
+    with(Undo)
+}
+
+fn fit() -> (Conversation, Request) {
+    let talk = conversation();
+    let half = talk.view().tokens() / 2;
+    (talk, Fit::into_tokens(half).into())
+}
+
+#[library_benchmark]
+#[bench::append(setup = append, config = at_most(3_300))]
+#[bench::append_after_edit(setup = append_after_edit, config = at_most(8_000))]
+#[bench::insert(setup = insert, config = at_most(18_000))]
+#[bench::replace(setup = replace, config = at_most(16_000))]
+#[bench::delete(setup = delete, config = at_most(17_000))]
+#[bench::restore(setup = restore, config = at_most(22_000))]
+#[bench::truncate(setup = truncate, config = at_most(22_000))]
+#[bench::compress(setup = compress, config = at_most(140_000))]
+#[bench::batch_start(setup = batch_start, config = at_most(41_000))]
+#[bench::rollback_to_batch(setup = rollback_to_batch, config = at_most(3_300))]
+#[bench::rollback_to_version(setup = rollback_to_version, config = at_most(3_200))]
+#[bench::undo(setup = undo, config = at_most(2_400))]
+#[bench::fit(setup = fit, config = at_most(78_000))]
+fn apply((talk, request): (Conversation, Request)) -> (Conversation, Conversation, Outcome) {
+    let (next, outcome) = black_box(&talk).apply(request, 0).expect("the request is right");
+    // The old value stays alive: it is dropped off the count.
+    (talk, next, outcome)
+}
+
+fn after_insert() -> (Conversation, Outcome) {
+    let (talk, request) = insert();
+    talk.apply(request, 0).expect("the request is right")
+}
+
+#[library_benchmark]
+#[bench::after_insert(setup = after_insert, config = at_most(270_000))]
+fn read_outcome((talk, outcome): (Conversation, Outcome)) -> (Conversation, Outcome) {
+    black_box(outcome.hidden());
+    black_box(outcome.shown());
+    black_box(outcome.shared_prefix());
+    black_box(outcome.warnings());
+    (talk, outcome)
+}
+
+#[library_benchmark]
+#[bench::tool(setup = conversation, config = at_most(920))]
+fn nth_of_role(talk: Conversation) -> (Conversation, Option<Position>) {
+    let found = black_box(&talk).view().nth_of(Role::Tool, 1_500);
+    (talk, found)
+}
+
+#[library_benchmark]
+#[bench::middle(setup = conversation, config = at_most(1_100))]
+fn position(talk: Conversation) -> (Conversation, Option<Position>) {
+    let found = black_box(&talk).view().position_of(LogIndex(MIDDLE as u32));
+    (talk, found)
+}
+
+#[library_benchmark]
+#[bench::one_edit(setup = conversation, config = at_most(84_000))]
+fn diff(talk: Conversation) -> (Conversation, Diff) {
+    let now = talk.version();
+    let diff = black_box(&talk).diff(Version(now.0 - 1), now).expect("both exist");
+    (talk, diff)
+}
+
+library_benchmark_group!(
+    name = counts,
+    benchmarks = [apply, read_outcome, nth_of_role, position, diff]
+);
+main!(library_benchmark_groups = counts);

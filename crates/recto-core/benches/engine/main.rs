@@ -1,0 +1,79 @@
+//! How long the engine takes, and how much it keeps, beside the plain way.
+//!
+//! `cargo bench -p recto-core --bench engine` prints a table; `-- --quick` stops at 10⁵ messages,
+//! `-- --json` prints the numbers as JSON, other arguments choose rows by a word in their name. The rows and their targets are in `rows.rs`, what is
+//! measured in `recto.rs`, `plain_times.rs` and `memory.rs`, the conversation in `transcript.rs`.
+//!
+//! Allocations are counted while they are taken (one atomic addition each), for
+//! Recto and the plain way alike.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // a program that talks to people
+
+mod memory;
+mod plain;
+mod plain_times;
+mod recto;
+mod rows;
+mod sheet;
+mod stopwatch;
+mod subject;
+mod table;
+mod transcript;
+
+use std::time::{Duration, Instant};
+
+use sheet::{Sheet, note};
+use stopwatch::Patience;
+use subject::Subject;
+use table::{Table, Way};
+use transcript::Transcript;
+
+fn main() {
+    let (options, words): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
+    let has = |name: &str| options.iter().any(|option| option == name);
+    let known = ["--bench", "--quick", "--json"];
+    if let Some(unknown) = options.iter().find(|option| !known.contains(&option.as_str())) {
+        eprintln!("unknown option {unknown}; use --quick or --json, or a word of the rows to run");
+        std::process::exit(2);
+    }
+    // `cargo test --benches` runs this without `--bench`: then it only has to work.
+    let is_test = !has("--bench");
+    let is_quick = has("--quick") || is_test;
+    let largest = if is_test {
+        3
+    } else if is_quick {
+        5
+    } else {
+        6
+    };
+    let patience = if is_quick {
+        Patience { samples: 40, budget: Duration::from_millis(200) }
+    } else {
+        Patience { samples: 200, budget: Duration::from_millis(800) }
+    };
+
+    let begin = Instant::now();
+    let sizes: Vec<usize> = (3..=largest).map(|exponent| 10_usize.pow(exponent)).collect();
+    let mut table = Table::new(rows::SECTIONS, sizes.clone());
+    for size in sizes {
+        measure(&mut table, size, patience, &words);
+    }
+    note("");
+    if has("--json") {
+        println!("{:#}", table.to_json());
+    } else {
+        println!("{}", table.to_text());
+        note(&format!("in {:.0} s\n", begin.elapsed().as_secs_f64()));
+    }
+}
+
+fn measure(table: &mut Table, size: usize, patience: Patience, words: &[String]) {
+    note(&format!("{size} messages: building"));
+    let subject = Subject::new(&Transcript::of(size));
+    let mut sheet = Sheet { table, way: Way::Recto, size, patience, words };
+    recto::measure(&subject, &mut sheet);
+    memory::measure(&subject, &mut sheet);
+    sheet.way = Way::Plain;
+    plain_times::measure(&subject, &mut sheet);
+    memory::measure_plain(&subject, &mut sheet);
+}

@@ -1,0 +1,226 @@
+//! The times of Recto.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use recto_core::{
+    Append, BatchIndex, BatchStart, Compress, Conversation, Delete, Error, Filter, Fit, LogIndex,
+    Mark, Message, Outcome, Pick, Position, Query, Redo, Replace, Restore, Role, RoleSet, Rollback,
+    Truncate, Undo, Version,
+};
+
+use crate::sheet::Sheet;
+use crate::subject::{EDITS, Subject, scattered};
+use crate::transcript::rare_words;
+
+/// How many requests a chain has. Short, so that edits do not pile up.
+const STEPS: usize = 16;
+/// The same for what does not change the view.
+const LONG: usize = 60;
+/// How many queries are asked in a row.
+const CALLS: usize = 200;
+
+/// Measures everything at one size.
+pub(crate) fn measure(subject: &Subject, sheet: &mut Sheet<'_>) {
+    versions(subject, sheet);
+    edits(subject, sheet);
+    appends(subject, sheet);
+    queries(subject, sheet);
+    fits(subject, sheet);
+    filters(subject, sheet);
+}
+
+fn versions(subject: &Subject, sheet: &mut Sheet<'_>) {
+    let Subject { fresh, edited, .. } = subject;
+    sheet.row("keep a version", |patience| {
+        let mut kept = Vec::with_capacity(LONG);
+        patience.samples(|| {
+            let clock = Instant::now();
+            kept.extend(std::iter::repeat_n(edited, LONG).cloned());
+            let time = clock.elapsed().as_secs_f64() / LONG as f64;
+            black_box(&mut kept).clear();
+            time
+        })
+    });
+    // Down three batches with every step, and from the top again.
+    let to_batch = |on: &Conversation, number: usize| {
+        let batch = BatchIndex(EDITS - 3 * (number % LONG + 1));
+        on.apply(Rollback::ToBatch(batch), 0)
+    };
+    sheet.row("ROLLBACK to a batch", |patience| patience.chain(edited, LONG, to_batch));
+    let versions = edited.version().0 as usize;
+    let some_version = |number| Version(scattered(number, 0, versions) as u32);
+    let to_version =
+        |on: &Conversation, number: usize| on.apply(Rollback::ToVersion(some_version(number)), 0);
+    sheet.row("ROLLBACK to a version", |patience| patience.chain(edited, LONG, to_version));
+    let undo = |on: &Conversation, _: usize| on.apply(Undo, 0);
+    sheet.row("UNDO", |patience| patience.chain(edited, LONG, undo));
+    sheet.row("REDO", |patience| {
+        let undone = repeated(edited, LONG, undo);
+        patience.chain(&undone, LONG, |on, _| on.apply(Redo, 0))
+    });
+
+    let read = |number| {
+        let then = edited.at(some_version(number)).expect("it exists");
+        let middle = then.view().get(Position(then.view().len() / 2));
+        (middle, then)
+    };
+    sheet.row("read at a version", |patience| patience.calls(LONG, read));
+    let start = fresh.version();
+    let diff = |edits: u32| edited.diff(start, Version(start.0 + edits));
+    sheet.row("diff, 1 edit", |patience| patience.calls(LONG, |_| diff(1)));
+    sheet.row("diff, 100 edits", |patience| patience.calls(1, |_| diff(100)));
+}
+
+fn edits(subject: &Subject, sheet: &mut Sheet<'_>) {
+    let Subject { fresh, edited, .. } = subject;
+    let insert = |on: &Conversation, number: usize| on.apply(subject.insert(number), 0);
+    sheet.row("INSERT", |patience| patience.chain(fresh, STEPS, insert));
+    let replace = |on: &Conversation, number: usize| {
+        let index = Position(subject.place(number));
+        on.apply(Replace { index, message: subject.remark(number) }, 0)
+    };
+    sheet.row("REPLACE", |patience| patience.chain(fresh, STEPS, replace));
+    let delete = |on: &Conversation, number: usize| {
+        on.apply(Delete { indices: vec![LogIndex(subject.place(number) as u32)] }, 0)
+    };
+    sheet.row("DELETE", |patience| patience.chain(fresh, STEPS, delete));
+    sheet.row("DELETE after 200 edits", |patience| {
+        patience.chain(edited, STEPS, |on, number| delete(on, number + EDITS))
+    });
+    sheet.row("RESTORE", |patience| {
+        let hidden: Vec<_> = (0..STEPS).map(|n| LogIndex(subject.place(n) as u32)).collect();
+        let (without, _) = fresh.apply(Delete { indices: hidden.clone() }, 0).expect("they exist");
+        let restore = |on: &Conversation, number: usize| {
+            on.apply(Restore { indices: vec![hidden[number % STEPS]] }, 0)
+        };
+        patience.chain(&without, STEPS, restore)
+    });
+
+    let half = Truncate { keep_last: Some(subject.size / 2), ..Default::default() };
+    sheet.row("TRUNCATE to the last half", |patience| {
+        patience.each(fresh, |on, _| on.apply(half.clone(), 0))
+    });
+    let batch_start = |on: &Conversation, number: usize| {
+        let boundary = Some(LogIndex(subject.place(number) as u32));
+        on.apply(BatchStart { boundary }, 0)
+    };
+    sheet.row("BATCH_START from the middle", |patience| patience.each(fresh, batch_start));
+    let compress = |on: &Conversation, number: usize| {
+        let first = subject.block(number) as u32;
+        let indices = (first..first + 10).map(LogIndex).collect();
+        on.apply(Compress { indices, summary: Some(subject.remark(number)) }, 0)
+    };
+    sheet.row("COMPRESS 10 entries", |patience| patience.chain(fresh, STEPS, compress));
+    let mark = |on: &Conversation, number: usize| {
+        let indices = vec![LogIndex(subject.place(number) as u32)];
+        on.apply(Mark { indices, mark: "important".into() }, 0)
+    };
+    sheet.row("MARK", |patience| patience.chain(fresh, STEPS, mark));
+    let insert_and_read = |on: &Conversation, number: usize| {
+        let applied = insert(on, number)?;
+        read_all(&applied.1);
+        Ok::<_, Error>(applied)
+    };
+    sheet.row("INSERT, outcome read", |patience| patience.chain(fresh, STEPS, insert_and_read));
+    sheet.row("INSERT after 200 edits, outcome read", |patience| {
+        patience.chain(edited, STEPS, |on, number| insert_and_read(on, number + EDITS))
+    });
+}
+
+fn read_all(outcome: &Outcome) {
+    black_box(outcome.hidden());
+    black_box(outcome.shown());
+    black_box(outcome.added());
+    black_box(outcome.shared_prefix());
+    black_box(outcome.warnings());
+}
+
+fn appends(subject: &Subject, sheet: &mut Sheet<'_>) {
+    // Messages of all kinds, as they come.
+    let messages: Vec<Message> =
+        subject.fresh.messages().skip(subject.size / 2).take(256).cloned().collect();
+    let append = |on: &Conversation, number: usize| {
+        on.apply(Append { messages: vec![messages[number % messages.len()].clone()] }, 0)
+    };
+    let Subject { fresh, uncounted, .. } = subject;
+    sheet.row("APPEND, not counted", |patience| patience.chain(uncounted, LONG, append));
+    sheet.row("APPEND, approx", |patience| patience.chain(fresh, LONG, append));
+}
+
+fn queries(subject: &Subject, sheet: &mut Sheet<'_>) {
+    let Subject { fresh, edited, size, .. } = subject;
+    let view = fresh.view();
+    let tools = view.count_of(Role::Tool);
+    let nth = |number| view.nth_of(Role::Tool, scattered(number, 0, tools));
+    sheet.row("n-th of a role", |patience| patience.calls(CALLS, nth));
+    let newest = |_| fresh.recent_by_role(Role::User, 10);
+    sheet.row("newest 10 of a role", |patience| patience.calls(CALLS, newest));
+    let roles = Some([Role::User, Role::Assistant].into_iter().collect());
+    let query = Query { roles, pick: Pick::Last(10), ..Default::default() };
+    sheet.row("newest 10 of two roles", |patience| patience.calls(CALLS, |_| fresh.ask(&query)));
+    let count = |_| black_box(fresh).count_by_role(Role::Tool);
+    sheet.row("count of a role", |patience| patience.calls(CALLS, count));
+    let sum = |number| {
+        let start = scattered(number, 0, size / 2);
+        view.tokens_in(start..start + size / 2)
+    };
+    sheet.row("token sum of a range", |patience| patience.calls(CALLS, sum));
+    let position =
+        |on: &Conversation, number| on.view().position_of(LogIndex(subject.place(number) as u32));
+    sheet.row("position of an index", |patience| {
+        patience.calls(CALLS, |number| position(fresh, number))
+    });
+    sheet.row("position of an index after 200 edits", |patience| {
+        patience.calls(CALLS, |number| position(edited, number))
+    });
+}
+
+fn fits(subject: &Subject, sheet: &mut Sheet<'_>) {
+    let Subject { fresh, edited, .. } = subject;
+    let tokens = fresh.view().tokens();
+    // A few tokens more each time, so that the run starts at another place.
+    let into = |share: u64| {
+        move |on: &Conversation, number: usize| {
+            on.apply(Fit::into_tokens(tokens / share + 97 * (number % 64) as u64), 0)
+        }
+    };
+    sheet.row("FIT into 1/2", |patience| patience.each(fresh, into(2)));
+    sheet.row("FIT into 1 %", |patience| patience.each(fresh, into(100)));
+    sheet.row("FIT into 1/2 after 200 edits", |patience| patience.each(edited, into(2)));
+}
+
+fn filters(subject: &Subject, sheet: &mut Sheet<'_>) {
+    let Subject { fresh, size, text_bytes, .. } = subject;
+    let by_role = Filter { roles: Some(spoken()), ..Default::default() };
+    sheet.row("FILTER by role", |patience| {
+        *size as f64 / patience.each(fresh, |on, _| on.apply(by_role.clone(), 0))
+    });
+    for (row, count) in FILTERS {
+        let words = Filter { content_contains: Some(rare_words(count)), ..Default::default() };
+        sheet.row(row, |patience| {
+            *text_bytes as f64 / patience.each(fresh, |on, _| on.apply(words.clone(), 0))
+        });
+    }
+}
+
+/// The roles that FILTER by role keeps.
+pub(crate) fn spoken() -> RoleSet {
+    [Role::System, Role::User, Role::Assistant].into_iter().collect()
+}
+
+/// The rows that look for words, and how many.
+pub(crate) const FILTERS: [(&str, usize); 4] = [
+    ("FILTER by 1 word", 1),
+    ("FILTER by 10 words", 10),
+    ("FILTER by 100 words", 100),
+    ("FILTER by 1,000 words", 1_000),
+];
+
+fn repeated(
+    start: &Conversation,
+    times: usize,
+    step: impl Fn(&Conversation, usize) -> Result<(Conversation, Outcome), Error>,
+) -> Conversation {
+    (0..times).fold(start.clone(), |on, number| step(&on, number).expect("it is right").0)
+}

@@ -1,0 +1,53 @@
+//! The measuring of one way at one size.
+
+use std::io::{IsTerminal, Write};
+
+use crate::stopwatch::Patience;
+use crate::table::{Table, Way};
+
+pub(crate) struct Sheet<'a> {
+    pub(crate) table: &'a mut Table,
+    pub(crate) way: Way,
+    pub(crate) size: usize,
+    pub(crate) patience: Patience,
+    /// Only rows with one of these words in their name; all if there is none.
+    pub(crate) words: &'a [String],
+}
+
+impl Sheet<'_> {
+    pub(crate) fn wants(&self, row: &str) -> bool {
+        let is_in = |word: &String| row.to_lowercase().contains(&word.to_lowercase());
+        self.words.is_empty() || self.words.iter().any(is_in)
+    }
+
+    /// Measures a row.
+    pub(crate) fn row(&mut self, row: &'static str, measure: impl FnOnce(Patience) -> f64) {
+        self.rows(&[row], measure);
+    }
+
+    /// Measures what stands in several rows.
+    pub(crate) fn rows(
+        &mut self,
+        rows: &[&'static str],
+        measure: impl FnOnce(Patience) -> f64,
+    ) -> Option<f64> {
+        let wanted: Vec<&'static str> =
+            rows.iter().copied().filter(|row| self.wants(row)).collect();
+        let first = wanted.first()?;
+        note(&format!("{} messages: {first}", self.size));
+        let value = measure(self.patience);
+        for row in wanted {
+            self.table.put(row, self.way, self.size, value);
+        }
+        Some(value)
+    }
+}
+
+/// Says what is being done, where somebody is watching.
+pub(crate) fn note(what: &str) {
+    let mut out = std::io::stderr();
+    if out.is_terminal() {
+        let _ = write!(out, "\r\x1b[K{what}");
+        let _ = out.flush();
+    }
+}
