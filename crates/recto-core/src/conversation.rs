@@ -11,11 +11,12 @@ use crate::history::{History, Jump, Record, StepRecord, Story};
 use crate::live_path::{LivePath, Opening};
 use crate::message_log::Meter;
 use crate::operation::{Append, Operation, OperationKind, Request, Step};
+use crate::outcome::torn_exchanges;
 use crate::state::State;
 use crate::tools::{DEFAULT_HEADING, ToolSet};
 use crate::{
     BatchIndex, Error, LogIndex, Marks, Message, MessageLog, Outcome, Position, Stats, Timestamp,
-    Tool, Version, View,
+    Tool, Version, View, Warning,
 };
 
 /// How a conversation is set up.
@@ -27,7 +28,7 @@ pub struct Settings {
     pub media_tokens: u64,
     /// The tools that the model may call; their description is in the log from the start.
     pub tools: Vec<Tool>,
-    /// The heading of the tool description.
+    /// The heading of the tool description; [`DEFAULT_HEADING`] is Chinese for "available tools".
     pub heading: String,
 }
 
@@ -186,7 +187,7 @@ impl Conversation {
         Outcome {
             version: self.version(),
             changed,
-            stats: self.stats(),
+            batch: self.state().path.current_number(),
             before: before.view().clone(),
             after: self.view().clone(),
             log_before: before.log.len(),
@@ -280,6 +281,16 @@ impl Conversation {
             message: self.log.message(placed.index()),
             tokens: placed.tokens(),
         })
+    }
+
+    /// A message by its number, visible or not.
+    pub fn message(&self, index: LogIndex) -> Option<&Message> {
+        self.log.get(index).map(|entry| &entry.message)
+    }
+
+    /// Tool calls and results that the view has torn apart.
+    pub fn warnings(&self) -> Vec<Warning> {
+        torn_exchanges(self.view(), &self.log)
     }
 
     /// Every message ever added.

@@ -31,9 +31,6 @@ pub use bpe::Bpe;
 ///     fn name(&self) -> &str {
 ///         "words"
 ///     }
-///     fn is_exact(&self) -> bool {
-///         false
-///     }
 ///     fn count(&self, text: &str) -> u64 {
 ///         text.split_whitespace().count() as u64
 ///     }
@@ -47,7 +44,7 @@ pub trait Counter: Send + Sync + Debug {
 
     /// Whether the counts are those of the model's own tokenizer, not an estimate.
     fn is_exact(&self) -> bool {
-        true
+        false
     }
 
     /// The number of tokens in `text`. An empty text has none.
@@ -55,7 +52,7 @@ pub trait Counter: Send + Sync + Debug {
 }
 
 impl dyn Counter {
-    /// The names that [`named`](Self::named) knows in this build.
+    /// The names that `named` knows in this build.
     pub const BUILT_IN: &'static [&'static str] =
         if cfg!(feature = "bpe") { &["o200k_base", "cl100k_base", "approx"] } else { &["approx"] };
 
@@ -87,10 +84,6 @@ pub struct Approx;
 impl Counter for Approx {
     fn name(&self) -> &str {
         "approx"
-    }
-
-    fn is_exact(&self) -> bool {
-        false
     }
 
     fn count(&self, text: &str) -> u64 {

@@ -11,7 +11,8 @@ use crate::{BatchIndex, LogIndex, Position, Version};
 /// Why a request or a query was refused. A refused request changes nothing.
 ///
 /// [`code`](Error::code) is the contract's word for programs; the text says what was wrong, where,
-/// and what would be right.
+/// and what would be right. What is wrong in a list of operations comes as [`InList`](Error::InList):
+/// match on [`root`](Error::root) to see through it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -39,7 +40,7 @@ pub enum Error {
     },
     /// A message has nothing to say.
     #[error(
-        "the content of a {role} message is empty; give it text or parts, or leave the message out"
+        "the message of role {role} has no content; give it text or parts, or leave the message out"
     )]
     EmptyContent {
         /// Whose message it is; only `tool` messages may be empty.
@@ -165,6 +166,32 @@ pub enum Error {
         /// What is wrong with it.
         error: Box<Error>,
     },
+    /// A saved conversation whose counter is not built in.
+    #[error(
+        "the conversation was counted by {name:?}, which is not built in; bring that counter with load_with"
+    )]
+    UnknownCounter {
+        /// The counter's name.
+        name: String,
+    },
+    /// A saved conversation that is loaded with another counter than the one that counted it.
+    #[error(
+        "the conversation was counted by {saved:?}, not by {given:?}; bring the counter of that name"
+    )]
+    OtherCounter {
+        /// The counter that counted it.
+        saved: String,
+        /// The counter that was brought.
+        given: String,
+    },
+    /// A saved conversation of a format that this build does not read.
+    #[error("the saved conversation has format {found}; this build reads {reads}")]
+    UnknownFormat {
+        /// Its format.
+        found: u32,
+        /// The format that can be read.
+        reads: u32,
+    },
     /// A saved conversation that does not hold together.
     #[error("the saved conversation is damaged: {reason}")]
     Damaged {
@@ -280,7 +307,10 @@ impl Error {
             Error::BudgetTooSmall { .. } => Code::BudgetTooSmall,
             Error::TooLarge { .. } => Code::TooLarge,
             Error::InList { error, .. } => error.code(),
-            Error::Damaged { .. } => Code::Storage,
+            Error::Damaged { .. }
+            | Error::UnknownCounter { .. }
+            | Error::OtherCounter { .. }
+            | Error::UnknownFormat { .. } => Code::Storage,
         }
     }
 

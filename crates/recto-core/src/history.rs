@@ -98,6 +98,7 @@ impl Record {
 impl Item for Record {
     type Summary = Length;
     const LEAF: usize = 16;
+    const FAN: usize = 24;
 
     fn add_to(&self, length: &mut Length) {
         length.0 += 1;

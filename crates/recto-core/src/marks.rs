@@ -8,7 +8,9 @@ use sum_tree::{Item, Length, SumTree};
 use crate::LogIndex;
 use crate::index_set::IndexSet;
 
-/// The mark that protects an entry from TRUNCATE, FILTER, CLEAR, FIT and BATCH_START.
+/// The mark that protects an entry: TRUNCATE, FILTER, CLEAR, FIT and BATCH_START keep it where it
+/// is, and DELETE, COMPRESS and REPLACE refuse to hide it. Going back (ROLLBACK, BATCH_END, UNDO)
+/// brings an earlier view back as it was, pinned or not.
 pub const PINNED: &str = "pinned";
 
 /// All labels of a conversation. Cloning them costs O(1).
@@ -25,6 +27,7 @@ struct Mark {
 impl Item for Mark {
     type Summary = Length;
     const LEAF: usize = 8;
+    const FAN: usize = 24;
 
     fn add_to(&self, length: &mut Length) {
         length.0 += 1;

@@ -18,6 +18,11 @@ use crate::{Error, Limits, Role, Timestamp};
 
 /// An immutable message. Cloning one costs O(1).
 ///
+/// Messages are in Recto's own form: `{role, content, id?, timestamp?, metadata?, name?}`, where the
+/// content is a string or a list of parts, and tool calls are `tool_use` and `tool_result` parts.
+/// Other fields are kept, but mean nothing here: a `tool_calls` list as one provider has it is not
+/// read as calls.
+///
 /// ```
 /// use recto_core::{Message, Role};
 ///
@@ -271,7 +276,7 @@ impl Message {
         })
     }
 
-    /// The ids of the tool calls that it answers.
+    /// The ids of the tool calls that the results in it answer.
     pub fn tool_results(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.parts().iter().filter_map(|part| match part {
             Part::ToolResult { id } => Some(json::unescape(id.read(self.json()))),

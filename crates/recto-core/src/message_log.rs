@@ -17,6 +17,7 @@ pub struct LogEntry {
 
 impl Item for LogEntry {
     type Summary = Length;
+    const FAN: usize = 24;
 
     fn add_to(&self, length: &mut Length) {
         length.0 += 1;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::tool_exchange::{Edge, open_entries};
+use crate::tool_exchange::{Edge, OpenEdges, open_entries};
 use crate::{BatchIndex, LogIndex, MessageLog, Version, View};
 
 /// What a request did. Lists are made when they are asked for: they cost what changed.
@@ -13,8 +13,7 @@ pub struct Outcome {
     pub version: Version,
     /// Whether the request made a version. FIT makes none where everything fits already.
     pub changed: bool,
-    /// The figures afterwards.
-    pub stats: Stats,
+    pub(crate) batch: BatchIndex,
     pub(crate) before: View,
     pub(crate) after: View,
     pub(crate) log_before: usize,
@@ -70,7 +69,18 @@ pub enum WarningCode {
 impl Outcome {
     /// The batch that is current afterwards.
     pub fn affected_batch(&self) -> BatchIndex {
-        self.stats.current_batch_index
+        self.batch
+    }
+
+    /// The figures afterwards.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            total_messages: self.log.len(),
+            current_batch_messages: self.after.len(),
+            total_batches: self.batch.0 + 1,
+            current_batch_index: self.batch,
+            tokens: self.after.tokens(),
+        }
     }
 
     /// The entries that were visible and are not any more, in log order.
@@ -120,7 +130,7 @@ impl Outcome {
             "hidden": self.hidden(),
             "shown": self.shown(),
             "added": self.added(),
-            "stats": self.stats,
+            "stats": self.stats(),
             "sharedPrefix": self.shared_prefix(),
             "warnings": self.warnings(),
         })
@@ -150,15 +160,14 @@ pub(crate) fn missing_in(view: &View, other: &View) -> Vec<LogIndex> {
 
 /// The visible calls and results whose partner is in the log, but not where it belongs in the view.
 pub(crate) fn torn_exchanges(view: &View, log: &MessageLog) -> Vec<Warning> {
-    let open = open_entries(view, .., None);
-    if open.is_empty() {
+    let wanted = OpenEdges::of(view, ..);
+    if wanted.is_empty() {
         return Vec::new();
     }
+    let open = open_entries(view, .., &wanted);
     // What the log itself leaves open was not torn by the view: a call that is not answered yet, a
     // result that nobody asked for.
-    let edges: Vec<Edge> = open.iter().map(|&(_, edge)| edge).collect();
-    let wanted = (edges.len() <= 64).then_some(&*edges);
-    let unpaired = open_entries(log.as_view(), .., wanted);
+    let unpaired = open_entries(log.as_view(), .., &wanted);
     let mut unpaired_edges: Vec<Edge> = unpaired.iter().map(|&(_, edge)| edge).collect();
     unpaired_edges.sort_unstable();
 

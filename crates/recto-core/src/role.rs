@@ -94,6 +94,12 @@ impl FromIterator<Role> for RoleSet {
     }
 }
 
+impl<const N: usize> From<[Role; N]> for RoleSet {
+    fn from(roles: [Role; N]) -> Self {
+        roles.into_iter().collect()
+    }
+}
+
 impl From<Role> for RoleSet {
     fn from(role: Role) -> Self {
         RoleSet(1 << role.number())

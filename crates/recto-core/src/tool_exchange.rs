@@ -183,27 +183,90 @@ impl std::fmt::Debug for Edges {
     }
 }
 
+/// What a stretch of the view leaves open, however much that is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenEdges(HashMap<Edge, usize>);
+
+impl OpenEdges {
+    /// Sums up a stretch. Only nodes that are crowded are looked into.
+    pub(crate) fn of(view: &View, range: impl RangeBounds<usize>) -> OpenEdges {
+        let mut open = OpenEdges::default();
+        view.0.visit(range, |_, seen| match seen {
+            Seen::Node(sums) if sums.open.is_crowded() => true,
+            Seen::Node(sums) => {
+                open.add(sums.open.list());
+                false
+            }
+            Seen::Item(entry) => {
+                open.add(entry.edges.list());
+                true
+            }
+        });
+        open
+    }
+
+    fn add(&mut self, later: &[Edge]) {
+        for &edge in later {
+            if edge.is_call() || !self.take(edge.partner()) {
+                *self.0.entry(edge).or_default() += 1;
+            }
+        }
+    }
+
+    fn take(&mut self, edge: Edge) -> bool {
+        let Some(count) = self.0.get_mut(&edge) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            self.0.remove(&edge);
+        }
+        true
+    }
+
+    /// How many calls or results of one id are open.
+    pub(crate) fn count(&self, edge: Edge) -> usize {
+        self.0.get(&edge).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn calls(&self) -> impl Iterator<Item = Edge> {
+        self.0.keys().copied().filter(|edge| edge.is_call())
+    }
+
+    /// Whether something of the same id is open.
+    fn mentions(&self, edge: Edge) -> bool {
+        self.0.contains_key(&edge) || self.0.contains_key(&edge.partner())
+    }
+}
+
+impl From<Edge> for OpenEdges {
+    fn from(edge: Edge) -> Self {
+        OpenEdges(HashMap::from([(edge, 1)]))
+    }
+}
+
 /// The calls and results of a stretch of the view that have no partner in it, with their places, in
-/// order. With `wanted`, only those and their partners are looked for.
+/// order: those of the ids that `wanted` mentions.
 pub(crate) fn open_entries(
     view: &View,
     range: impl RangeBounds<usize>,
-    wanted: Option<&[Edge]>,
+    wanted: &OpenEdges,
 ) -> Vec<(usize, Edge)> {
-    let is_wanted =
-        |edge: Edge| wanted.is_none_or(|w| w.contains(&edge) || w.contains(&edge.partner()));
     let mut calls: HashMap<Edge, Vec<usize>> = HashMap::new();
     let mut open = Vec::new();
     view.0.visit(range, |at, seen| {
         let entry = match seen {
-            // Where nothing is open, all pairs are inside.
+            // Where nothing of an id is open, all its pairs are inside.
             Seen::Node(sums) => {
                 let edges = &sums.open;
-                return edges.is_crowded() || edges.list().iter().any(|&edge| is_wanted(edge));
+                return edges.is_crowded()
+                    || edges.list().iter().any(|&edge| wanted.mentions(edge));
             }
             Seen::Item(entry) => entry,
         };
-        for &edge in entry.edges.list().iter().filter(|&&edge| is_wanted(edge)) {
+        for &edge in entry.edges.list().iter().filter(|&&edge| wanted.mentions(edge)) {
             if edge.is_call() {
                 calls.entry(edge).or_default().push(at);
             } else if calls.get_mut(&edge.partner()).and_then(Vec::pop).is_none() {

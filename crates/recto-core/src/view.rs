@@ -4,6 +4,7 @@
 //! Edits live in `operation/`; the tree itself in `sum-tree`.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::RangeBounds;
 
 use serde::{Serialize, Serializer};
@@ -187,8 +188,14 @@ impl Dimension<Placed> for TokensOf {
 }
 
 /// An ordered list of log entries. Cloning one costs O(1).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct View(pub(crate) SumTree<Placed>);
+
+impl fmt::Debug for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(|index| index.0)).finish()
+    }
+}
 
 impl View {
     /// How many entries there are.
@@ -332,8 +339,9 @@ impl View {
     /// Takes out the entries at these places (sorted).
     pub(crate) fn hide(&mut self, places: &[usize]) {
         if is_few(places.len(), self) {
-            for &at in places.iter().rev() {
-                self.0.splice(at..=at, []);
+            // Neighbours go together, from the back so that places stay right.
+            for run in places.chunk_by(|a, b| a + 1 == *b).rev() {
+                self.0.splice(run[0]..run[0] + run.len(), []);
             }
             return;
         }

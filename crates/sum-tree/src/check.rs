@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::node::{Entry, FAN, FAN_MIN, Link, leaf_min, leaf_size, summarize};
+use crate::node::{Entry, Link, fan, fan_min, leaf_min, leaf_size, summarize};
 use crate::{Item, SumTree, Summary};
 
 /// What [`SumTree::check`] found broken.
@@ -60,8 +60,8 @@ where
             if height == 0 {
                 return Err(Fault("an inner node stands where leaves should".into()));
             }
-            let least = if is_root { 2 } else { FAN_MIN };
-            between("an inner node", children.slice.len(), least, FAN)?;
+            let least = if is_root { 2 } else { fan_min::<T>() };
+            between("an inner node", children.slice.len(), least, fan::<T>())?;
             children.slice.iter().try_for_each(|child| check_entry(child, height - 1))
         }
     }

@@ -90,6 +90,11 @@ pub trait Item: Clone {
     /// How many items a leaf holds at most. Small items want long leaves, large items short ones.
     const LEAF: usize = 32;
 
+    /// How many children an inner node has at most. An edit copies one node of each level: with a
+    /// summary of 64 bytes, six children keep that below 4 KB for a million items. Where summaries
+    /// are small, more children make the tree lower and quicker to read.
+    const FAN: usize = 6;
+
     /// Adds this item to the end of what `summary` sums up.
     fn add_to(&self, summary: &mut Self::Summary);
 

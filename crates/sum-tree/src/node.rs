@@ -7,15 +7,15 @@ use triomphe::ThinArc;
 
 use crate::{Item, Summary};
 
-/// How many children an inner node has at most. Six keeps the copy of one path below 4 KB for a
-/// million items; more children would mean fewer levels but more bytes a level.
-#[cfg(not(any(test, feature = "tiny-nodes")))]
-pub(crate) const FAN: usize = 6;
-#[cfg(any(test, feature = "tiny-nodes"))]
-pub(crate) const FAN: usize = 4;
+/// How many children an inner node of a tree of `T` has at most.
+pub(crate) const fn fan<T: Item>() -> usize {
+    if cfg!(any(test, feature = "tiny-nodes")) { 4 } else { T::FAN }
+}
 
 /// How few children an inner node other than the root may have.
-pub(crate) const FAN_MIN: usize = FAN / 2;
+pub(crate) const fn fan_min<T: Item>() -> usize {
+    fan::<T>() / 2
+}
 
 /// How many items a leaf of `T` holds at most.
 pub(crate) const fn leaf_size<T: Item>() -> usize {
@@ -66,8 +66,8 @@ impl<T: Item> Link<T> {
 }
 
 impl<T: Item> Entry<T> {
-    pub(crate) fn leaf(items: Vec<T>) -> Self {
-        Self::new(Link::Leaf(ThinArc::from_header_and_iter((), items.into_iter())))
+    pub(crate) fn leaf(items: &[T]) -> Self {
+        Self::new(Link::Leaf(ThinArc::from_header_and_iter((), items.iter().cloned())))
     }
 
     pub(crate) fn inner(children: Vec<Entry<T>>) -> Self {
@@ -94,7 +94,12 @@ pub(crate) fn summarize<T: Item>(link: &Link<T>) -> T::Summary {
 impl<T: Item> Subtree<T> {
     /// A balanced tree of `items`; none for no items.
     pub(crate) fn build(items: impl ExactSizeIterator<Item = T>) -> Option<Self> {
-        let mut level = leaves(items);
+        Self::gather(leaves(items))
+    }
+
+    /// A balanced tree of leaves that are at least half full, or of a single one.
+    pub(crate) fn gather(leaves: Vec<Entry<T>>) -> Option<Self> {
+        let mut level = leaves;
         let mut height = 0;
         while level.len() > 1 {
             level = gather_evenly(level);
@@ -133,7 +138,8 @@ fn leaves<T: Item>(mut items: impl ExactSizeIterator<Item = T>) -> Vec<Entry<T>>
     (0..parts)
         .map(|part| {
             let size = count * (part + 1) / parts - count * part / parts;
-            Entry::leaf(items.by_ref().take(size).collect())
+            let leaf: Vec<T> = items.by_ref().take(size).collect();
+            Entry::leaf(&leaf)
         })
         .collect()
 }
@@ -141,7 +147,7 @@ fn leaves<T: Item>(mut items: impl ExactSizeIterator<Item = T>) -> Vec<Entry<T>>
 /// Puts nodes of one height under parents of nearly equal size.
 fn gather_evenly<T: Item>(nodes: Vec<Entry<T>>) -> Vec<Entry<T>> {
     let count = nodes.len();
-    let parts = count.div_ceil(FAN);
+    let parts = count.div_ceil(fan::<T>());
     let mut nodes = nodes.into_iter();
     (0..parts)
         .map(|part| {
@@ -167,7 +173,7 @@ impl<T: Item> Joined<T> {
 
     /// A node of `children`, or two if they are too many for one.
     pub(crate) fn gather(mut children: Vec<Entry<T>>) -> Self {
-        if children.len() <= FAN {
+        if children.len() <= fan::<T>() {
             return Joined::One(Entry::inner(children));
         }
         let right = children.split_off(children.len().div_ceil(2));
@@ -175,12 +181,12 @@ impl<T: Item> Joined<T> {
     }
 
     /// A leaf of `items`, or two if they are too many for one.
-    pub(crate) fn gather_items(mut items: Vec<T>) -> Self {
+    pub(crate) fn gather_items(items: Vec<T>) -> Self {
         if items.len() <= leaf_size::<T>() {
-            return Joined::One(Entry::leaf(items));
+            return Joined::One(Entry::leaf(&items));
         }
-        let right = items.split_off(items.len().div_ceil(2));
-        Joined::Two(Entry::leaf(items), Entry::leaf(right))
+        let (left, right) = items.split_at(items.len().div_ceil(2));
+        Joined::Two(Entry::leaf(left), Entry::leaf(right))
     }
 }
 
@@ -194,7 +200,7 @@ fn join<T: Item>(
     if left_height == right_height {
         return join_siblings(left, right);
     }
-    let mut children = Vec::with_capacity(FAN + 1);
+    let mut children = Vec::with_capacity(fan::<T>() + 1);
     if left_height > right_height {
         let (last, before) = split_last(left.link.children());
         children.extend_from_slice(before);
@@ -217,7 +223,7 @@ fn join_siblings<T: Item>(left: &Entry<T>, right: &Entry<T>) -> Joined<T> {
             Joined::gather_items(a.slice.iter().chain(&b.slice).cloned().collect())
         }
         (Link::Inner(a), Link::Inner(b)) => {
-            if a.slice.len().min(b.slice.len()) >= FAN_MIN {
+            if a.slice.len().min(b.slice.len()) >= fan_min::<T>() {
                 return Joined::Two(left.clone(), right.clone());
             }
             Joined::gather(a.slice.iter().chain(&b.slice).cloned().collect())
@@ -232,12 +238,12 @@ fn slice<T: Item>(entry: &Entry<T>, height: u8, start: usize, end: usize) -> Sub
     }
     let children = match &entry.link {
         Link::Leaf(items) => {
-            return Subtree { entry: Entry::leaf(items.slice[start..end].to_vec()), height };
+            return Subtree { entry: Entry::leaf(&items.slice[start..end]), height };
         }
         Link::Inner(children) => &children.slice,
     };
     let mut left = None;
-    let mut whole = Vec::with_capacity(FAN);
+    let mut whole = Vec::with_capacity(fan::<T>());
     let mut right = None;
     let mut at = 0;
     for child in children {

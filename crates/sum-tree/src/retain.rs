@@ -26,14 +26,14 @@ impl<T: Item> SumTree<T> {
         mut judge: impl FnMut(usize, &T::Summary) -> Keep,
         mut keep: impl FnMut(usize, &T) -> bool,
     ) -> Self {
-        let mut kept = Kept { done: None, loose: Vec::new() };
+        let mut kept = Kept { done: None, leaves: Vec::new(), loose: Vec::new() };
         if let Some(root) = self.root() {
             kept.take(root, self.height(), 0, &mut judge, &mut keep);
         }
         let body = self.body_len();
         for (number, item) in self.tail().items().enumerate() {
             if keep(body + number, item) {
-                kept.loose.push(item.clone());
+                kept.push(item);
             }
         }
         kept.finish()
@@ -42,7 +42,9 @@ impl<T: Item> SumTree<T> {
 
 struct Kept<T: Item> {
     done: Option<Subtree<T>>,
-    /// Kept items behind `done`, not in leaves yet.
+    /// Full leaves behind `done`.
+    leaves: Vec<Entry<T>>,
+    /// Kept items behind those, too few for a leaf.
     loose: Vec<T>,
 }
 
@@ -59,7 +61,7 @@ impl<T: Item> Kept<T> {
             Link::Leaf(items) => {
                 for (number, item) in items.slice.iter().enumerate() {
                     if keep(at + number, item) {
-                        self.loose.push(item.clone());
+                        self.push(item);
                     }
                 }
             }
@@ -90,15 +92,28 @@ impl<T: Item> Kept<T> {
 
     fn copy(&mut self, link: &Link<T>) {
         match link {
-            Link::Leaf(items) => self.loose.extend_from_slice(&items.slice),
+            Link::Leaf(items) => items.slice.iter().for_each(|item| self.push(item)),
             Link::Inner(children) => children.slice.iter().for_each(|child| self.copy(&child.link)),
         }
     }
 
-    /// Puts the loose items into leaves.
+    fn push(&mut self, item: &T) {
+        self.loose.push(item.clone());
+        if self.loose.len() == leaf_size::<T>() {
+            self.leaves.push(Entry::leaf(&self.loose));
+            self.loose.clear();
+        }
+    }
+
+    /// Puts leaves and loose items behind what is done.
     fn settle(&mut self) {
-        let loose = Subtree::build(std::mem::take(&mut self.loose).into_iter());
-        self.done = Subtree::join_some(self.done.take(), loose);
+        let leaves = Subtree::gather(std::mem::take(&mut self.leaves));
+        self.done = Subtree::join_some(self.done.take(), leaves);
+        if !self.loose.is_empty() {
+            let last = Subtree { entry: Entry::leaf(&self.loose), height: 0 };
+            self.done = Subtree::join_some(self.done.take(), Some(last));
+            self.loose.clear();
+        }
     }
 
     fn finish(mut self) -> SumTree<T> {

@@ -89,6 +89,10 @@ impl Counter for Bpe {
         }
     }
 
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     fn count(&self, text: &str) -> u64 {
         let Encoding { vocabulary, splitter } = self.encoding();
         ShortPieces::lend(|known| {

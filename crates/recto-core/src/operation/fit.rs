@@ -2,8 +2,8 @@
 //!
 //! The run must not start inside a tool exchange. The quick way tries the earliest start that fits,
 //! asks the tree which exchanges cross it, and moves behind them; in a healthy conversation one or
-//! two steps are enough. Where that does not settle it (hundreds of open calls, chains of exchanges
-//! that overlap), [`Obstacles`] lists all exchanges in one walk.
+//! two steps are enough. Where that does not settle it (long chains of exchanges that overlap, an id
+//! that is open several times), [`Obstacles`] lists all exchanges in one walk.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,36 @@ use sum_tree::Keep;
 use super::Scope;
 use super::truncate::judge_by_role;
 use crate::draft::Draft;
-use crate::tool_exchange::{Edge, open_entries};
+use crate::tool_exchange::{Edge, OpenEdges, open_entries};
 use crate::view::{CountOf, Placed, TokensOf, View};
 use crate::{Error, Position, Role, RoleSet};
 
 /// Keeps what fits a token budget, in a new batch.
+///
+/// Pinned entries and system messages stay; of the others the longest run of the newest that fits.
+/// The run never starts between a tool call and its result. Where everything fits already, nothing
+/// changes and no version is made; where not even what must stay fits, the answer is
+/// [`BudgetTooSmall`](Error::BudgetTooSmall).
+///
+/// Two things to know in an agent loop:
+///
+/// - A newest message that is larger than the budget does not fit either, and then no run is kept.
+///   Pin what must never be lost, such as the task.
+/// - A cut changes the front of the prompt, which a provider's prompt cache lives on. Cut rarely and
+///   deep: once the view is over one figure, FIT it into a lower one.
+///
+/// ```
+/// use recto_core::{Conversation, Error, Fit, Role};
+///
+/// /// Keeps the view below 100,000 tokens; each cut leaves room for many turns.
+/// fn before_a_call(talk: Conversation, now: i64) -> Result<Conversation, Error> {
+///     if talk.stats().tokens <= 100_000 {
+///         return Ok(talk);
+///     }
+///     let fit = Fit { max_tokens: 50_000, start_on: Some(Role::User), ..Fit::default() };
+///     Ok(talk.apply(fit.because("over 100,000 tokens"), now)?.0)
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
     /// How many tokens the view may have.
@@ -174,29 +199,24 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Which tool exchanges cross this start, as far as the tree tells at once.
+    /// Which tool exchanges cross this start, as far as the tree's summaries tell.
     fn behind_crossing(&self, start: usize) -> Crossing {
-        let before = self.view.0.summary_of(..start).open;
-        let behind = self.view.0.summary_of(start..).open;
-        if before.is_crowded() || behind.is_crowded() {
+        let before = OpenEdges::of(self.view, ..start);
+        let behind = OpenEdges::of(self.view, start..);
+        let crosses = |call: &Edge| behind.count(call.partner()) > 0;
+        let crossing: Vec<Edge> = before.calls().filter(crosses).collect();
+        let is_plain = |&call: &Edge| before.count(call) == 1 && behind.count(call.partner()) == 1;
+        if crossing.len() > MOST_CROSSING || !crossing.iter().all(is_plain) {
             return Crossing::Unclear;
         }
-        let calls: Vec<Edge> =
-            before.list().iter().copied().filter(|edge| edge.is_call()).collect();
         let mut until = None;
-        for &call in &calls {
-            let results = behind.list().iter().filter(|&&edge| edge == call.partner()).count();
-            if results == 0 {
-                continue;
-            }
-            if results > 1 || calls.iter().filter(|&&other| other == call).count() > 1 {
-                return Crossing::Unclear;
-            }
+        for call in crossing {
+            let wanted = OpenEdges::from(call);
             let place = |open: Vec<(usize, Edge)>, sought: Edge| {
                 open.into_iter().find(|&(_, edge)| edge == sought).map(|(at, _)| at)
             };
-            let from = place(open_entries(self.view, ..start, Some(&[call])), call);
-            let to = place(open_entries(self.view, start.., Some(&[call])), call.partner());
+            let from = place(open_entries(self.view, ..start, &wanted), call);
+            let to = place(open_entries(self.view, start.., &wanted), call.partner());
             let (Some(from), Some(to)) = (from, to) else { return Crossing::Unclear };
             if self.is_other(from, self.entry(from)) && self.is_other(to, self.entry(to)) {
                 until = until.max(Some(to + 1));
@@ -206,12 +226,15 @@ impl<'a> Budget<'a> {
     }
 }
 
+/// How many exchanges that cross one place are looked up one by one.
+const MOST_CROSSING: usize = 32;
+
 enum Crossing {
     /// No exchange stands in the way.
     None,
     /// The run must start from here on.
     Until(usize),
-    /// There is more than the summaries can tell.
+    /// Many cross, or an id is open several times: all exchanges have to be looked at.
     Unclear,
 }
 

@@ -2,7 +2,7 @@
 
 use super::{check_indices, sorted};
 use crate::draft::Draft;
-use crate::{Error, LogIndex};
+use crate::{Error, LogIndex, PINNED};
 
 /// Sets a label on entries, visible or not. The label `pinned` protects them. Opens no batch.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,6 +23,11 @@ pub struct Unmark {
 }
 
 impl Mark {
+    /// Pins entries.
+    pub fn pin(indices: impl IntoIterator<Item = LogIndex>) -> Mark {
+        Mark { indices: indices.into_iter().collect(), mark: PINNED.to_owned() }
+    }
+
     pub(super) fn check(&self) -> Result<(), Error> {
         check(&self.indices, &self.mark)
     }

@@ -26,24 +26,23 @@ impl Conversation {
     /// The conversation that was saved. Its counter must be one of the built-in ones; for another
     /// use [`load_with`](Self::load_with).
     pub fn load(saved: &SavedConversation) -> Result<Conversation, Error> {
-        let counter = <dyn Counter>::named(&saved.counter).ok_or_else(|| {
-            let name = &saved.counter;
-            damaged(format!("there is no built-in counter {name:?}; bring it with load_with"))
-        })?;
+        let counter = <dyn Counter>::named(&saved.counter)
+            .ok_or_else(|| Error::UnknownCounter { name: saved.counter.clone() })?;
         Self::load_with(saved, counter)
     }
 
-    /// The conversation that was saved, going on with this counter. Messages that were counted
-    /// before keep their counts, so it should be the counter of that name.
+    /// The conversation that was saved, going on with this counter: the one that counted it, by its
+    /// name. Messages that were counted before keep their counts.
     pub fn load_with(
         saved: &SavedConversation,
         counter: Arc<dyn Counter>,
     ) -> Result<Conversation, Error> {
         if saved.format != SAVED_FORMAT {
-            let format = saved.format;
-            return Err(damaged(format!(
-                "its format is {format}; this build reads {SAVED_FORMAT}"
-            )));
+            return Err(Error::UnknownFormat { found: saved.format, reads: SAVED_FORMAT });
+        }
+        if counter.name() != saved.counter {
+            let (saved, given) = (saved.counter.clone(), counter.name().to_owned());
+            return Err(Error::OtherCounter { saved, given });
         }
         let mut loading = Loading::new(saved)?;
         let mut history: Option<History> = None;

@@ -63,10 +63,10 @@ fn apply(conversation: &mut Conversation, request: &Value) -> Result<Expect, rec
 fn expected(outcome: &Outcome) -> ExpectedOutcome {
     ExpectedOutcome {
         version: u64::from(outcome.version.0),
-        batch: outcome.stats.current_batch_index.0,
-        batches: outcome.stats.total_batches,
-        log: outcome.stats.total_messages,
-        tokens: outcome.stats.tokens,
+        batch: outcome.stats().current_batch_index.0,
+        batches: outcome.stats().total_batches,
+        log: outcome.stats().total_messages,
+        tokens: outcome.stats().tokens,
         changed: outcome.changed,
         view: numbers(outcome.view().iter()),
         hidden: numbers(outcome.hidden()),

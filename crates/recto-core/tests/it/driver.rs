@@ -219,11 +219,11 @@ impl Pair {
 fn compare(outcome: &Outcome, expected: &testkit::Outcome) {
     assert_eq!(u64::from(outcome.version.0), expected.version);
     assert_eq!(outcome.changed, expected.changed);
-    assert_eq!(outcome.stats.current_batch_index.0, expected.batch);
-    assert_eq!(outcome.stats.total_batches, expected.batches);
-    assert_eq!(outcome.stats.total_messages, expected.log);
-    assert_eq!(outcome.stats.current_batch_messages, expected.view.len());
-    assert_eq!(outcome.stats.tokens, expected.tokens);
+    assert_eq!(outcome.stats().current_batch_index.0, expected.batch);
+    assert_eq!(outcome.stats().total_batches, expected.batches);
+    assert_eq!(outcome.stats().total_messages, expected.log);
+    assert_eq!(outcome.stats().current_batch_messages, expected.view.len());
+    assert_eq!(outcome.stats().tokens, expected.tokens);
     assert_eq!(numbers(outcome.view().iter()), expected.view);
     assert_eq!(numbers(outcome.hidden()), expected.hidden);
     assert_eq!(numbers(outcome.shown()), expected.shown);

@@ -665,8 +665,8 @@ mod lists {
         let request = format!(r#"{{"ops":[{}]}}"#, list.join(","));
         let (talk, outcome) = send(&fresh(), &request, 1).expect("it is accepted");
         assert_eq!(talk.version(), Version(1));
-        assert_eq!(outcome.stats.total_messages, 2_500);
-        assert_eq!(outcome.stats.total_batches, 5_001);
+        assert_eq!(outcome.stats().total_messages, 2_500);
+        assert_eq!(outcome.stats().total_batches, 5_001);
         assert_eq!(outcome.added().len(), 2_500);
         assert_eq!(talk.blame(LogIndex(2_499)).map(|blame| blame.len()), Ok(1));
         let (back, _) = talk.apply(Undo, 2).expect("it can be taken back");

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use recto_core::{
-    Approx, Conversation, Counter, Message, Position, Replace, SavedConversation, Settings,
+    Approx, Conversation, Counter, Error, Message, Position, Replace, SavedConversation, Settings,
 };
 use serde_json::Value;
 use testkit::Model;
@@ -63,7 +63,9 @@ fn a_counter_of_your_own_is_brought_along() {
     let (conversation, _) = start.append([Message::user("three little words")], 1).unwrap();
     let saved = conversation.save();
     assert_eq!(saved.counter_name(), "words");
-    assert!(Conversation::load(&saved).is_err());
+    assert!(matches!(Conversation::load(&saved), Err(Error::UnknownCounter { .. })));
+    let other = Conversation::load_with(&saved, std::sync::Arc::new(Approx));
+    assert!(matches!(other, Err(Error::OtherCounter { .. })));
     let loaded = Conversation::load_with(&saved, std::sync::Arc::new(Words)).unwrap();
     assert_eq!(loaded.stats().tokens, 6);
 }

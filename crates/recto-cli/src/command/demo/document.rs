@@ -19,7 +19,7 @@ pub(super) fn document(story: &Story) -> Result<Value, Error> {
         // Its version is not among the others: nobody kept it.
         "plainCut": {
             "view": cut.view(),
-            "tokens": cut.stats.tokens,
+            "tokens": cut.stats().tokens,
             "warnings": cut.warnings(),
         },
         "steps": steps.collect::<Vec<_>>(),

@@ -60,13 +60,13 @@ fn message_line(story: &Story, index: LogIndex, out: &mut impl Write) -> Result<
 /// FIT beside a plain cut, and UNDO.
 fn cut(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
     let Story { told, plain_cut, fitted, undone, .. } = story;
-    let all = told.stats.tokens;
+    let all = told.stats().tokens;
     let rest = format!("{all} tokens into the {} that the model can read", story.budget);
     step(out, story, fitted, &rest)?;
-    let plain = format!("keep last {}", plain_cut.stats.current_batch_messages);
+    let plain = format!("keep last {}", plain_cut.stats().current_batch_messages);
     for (name, outcome) in [(&*plain, plain_cut), ("Recto", fitted)] {
         let view = ranges(outcome.view().iter());
-        let tokens = outcome.stats.tokens;
+        let tokens = outcome.stats().tokens;
         writeln!(out, "     {name:<12} {view:<9} {tokens:>4} tokens   {}", verdict(outcome))?;
     }
     let rest = format!("all {} again: a cut hides, it deletes nothing", size(undone));
@@ -87,7 +87,7 @@ fn verdict(outcome: &Outcome) -> String {
 fn compression(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
     let compressed = &story.compressed;
     let hidden = ranges(compressed.hidden().into_iter());
-    let (before, after) = (compressed.before().tokens(), compressed.stats.tokens);
+    let (before, after) = (compressed.before().tokens(), compressed.stats().tokens);
     let rest = format!("a summary in the place of {hidden}: {before} → {after} tokens");
     step(out, story, compressed, &rest)?;
     for index in compressed.added() {
@@ -146,7 +146,7 @@ fn repair(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
 fn diff(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
     let (from, to) = (story.told.version, story.restored.version);
     let Diff { kept, hidden, shown, .. } = story.conversation.diff(from, to)?;
-    let (before, after) = (story.told.stats.tokens, story.restored.stats.tokens);
+    let (before, after) = (story.told.stats().tokens, story.restored.stats().tokens);
     let rest = format!("{before} → {after} tokens; {} are in both", portion(kept));
     heading(out, &format!("diff v{from} v{to}"), &rest)?;
     for (style, sign, entries) in [(BAD, "- hidden", hidden), (GOOD, "+ shown", shown)] {
@@ -227,7 +227,7 @@ fn heading(out: &mut impl Write, word: &str, rest: &str) -> Result<(), Failure> 
 }
 
 fn size(outcome: &Outcome) -> String {
-    let stats = outcome.stats;
+    let stats = outcome.stats();
     portion(Portion { messages: stats.current_batch_messages, tokens: stats.tokens })
 }
 
