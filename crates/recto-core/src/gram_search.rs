@@ -21,7 +21,7 @@ pub(crate) struct GramSearch {
     grams: Vec<(u64, u32, u32)>,
 }
 
-/// How a group of words is looked for. The shortest of them has `width + stride - 1` bytes at least.
+/// How words are looked for. The shortest of them has `width + stride - 1` bytes at least.
 #[derive(Clone, Copy)]
 struct Shape {
     /// How many bytes a gram has. Long grams are rarely hit by chance.
@@ -50,18 +50,15 @@ impl Shape {
 }
 
 impl GramSearch {
-    /// The words that are long enough, in groups that can be looked for together, and the others.
-    pub(crate) fn split(words: &[String]) -> (Vec<GramSearch>, Vec<String>) {
-        let mut groups = Shape::ALL.map(|_| Vec::new());
-        let mut short = Vec::new();
-        for word in words {
-            match word.len() {
-                len if len < SHORTEST => short.push(word.clone()),
-                len => groups[Shape::of(len)].push(word.as_bytes().into()),
-            }
-        }
-        let groups = groups.into_iter().zip(Shape::ALL).filter(|(group, _)| !group.is_empty());
-        (groups.map(|(words, shape)| GramSearch::new(words, shape)).collect(), short)
+    /// A search for those words that are long enough, if there are any, and the others. All are
+    /// looked for in one pass, in the shape that the shortest allows.
+    pub(crate) fn split(words: &[String]) -> (Option<GramSearch>, Vec<String>) {
+        let (long, short): (Vec<&String>, Vec<&String>) =
+            words.iter().partition(|word| word.len() >= SHORTEST);
+        let shape = long.iter().map(|word| Shape::of(word.len())).min();
+        let words = long.iter().map(|word| word.as_bytes().into()).collect();
+        let search = shape.map(|shape| GramSearch::new(words, Shape::ALL[shape]));
+        (search, short.into_iter().cloned().collect())
     }
 
     fn new(words: Vec<Box<[u8]>>, shape: Shape) -> GramSearch {
@@ -182,8 +179,8 @@ mod tests {
                 let place = text.char_indices().nth(place).map_or(text.len(), |(at, _)| at);
                 text.insert_str(place, &words[planted.index(words.len())]);
             }
-            let (groups, short) = GramSearch::split(&words);
-            let found = groups.iter().any(|group| group.is_match(&text))
+            let (long, short) = GramSearch::split(&words);
+            let found = long.is_some_and(|long| long.is_match(&text))
                 || short.iter().any(|word| text.contains(&**word));
             prop_assert_eq!(found, words.iter().any(|word| text.contains(&**word)));
         }

@@ -130,6 +130,18 @@ pub(crate) fn unescape(escaped: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
+/// Whether all escapes are of characters that cannot stand in a string themselves.
+pub(crate) fn has_plain_escapes(text: &str) -> bool {
+    let mut rest = text.as_bytes();
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        if matches!(rest.get(at + 1), Some(b'u' | b'/')) {
+            return false;
+        }
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    true
+}
+
 /// Adds what `escaped` stands for to `plain`.
 pub(crate) fn unescape_into(escaped: &str, plain: &mut String) {
     let mut rest = escaped;

@@ -6,6 +6,7 @@ use aho_corasick::AhoCorasick;
 use memchr::memmem;
 
 use crate::gram_search::GramSearch;
+use crate::message::PartText;
 use crate::{Error, Message};
 
 /// Tests whether the text of a message contains some of one list of words and none of another.
@@ -45,6 +46,8 @@ struct Words {
     /// Whether a word may reach from one part of a message into the next, over the newline that
     /// joins their texts.
     spans_parts: bool,
+    /// Whether no word has a character that JSON writes as an escape.
+    needs_no_escape: bool,
 }
 
 enum Searcher {
@@ -62,9 +65,8 @@ impl Words {
                 vec![Searcher::One(Box::new(memmem::Finder::new(word.as_bytes()).into_owned()))]
             }
             _ => {
-                let (groups, short) = GramSearch::split(words);
-                let mut searchers: Vec<Searcher> =
-                    groups.into_iter().map(Searcher::Grams).collect();
+                let (long, short) = GramSearch::split(words);
+                let mut searchers: Vec<Searcher> = long.into_iter().map(Searcher::Grams).collect();
                 if !short.is_empty() {
                     searchers.push(Searcher::Short(AhoCorasick::new(short).map_err(|error| {
                         Error::operation(format!("there are too many words to search for: {error}"))
@@ -73,7 +75,12 @@ impl Words {
                 searchers
             }
         };
-        Ok(Words { searchers, spans_parts: words.iter().any(|word| word.contains('\n')) })
+        let is_escaped = |c: char| matches!(c, '"' | '\\') || c.is_control();
+        Ok(Words {
+            searchers,
+            spans_parts: words.iter().any(|word| word.contains('\n')),
+            needs_no_escape: !words.iter().any(|word| word.contains(is_escaped)),
+        })
     }
 
     fn are_in(&self, message: &Message, scratch: &mut String) -> bool {
@@ -82,9 +89,15 @@ impl Words {
             message.text_into(scratch);
             return self.is_match(scratch);
         }
+        let reads_raw = self.needs_no_escape && message.has_plain_escapes();
         let mut found = false;
         message.for_each_text(|text| {
-            found = self.is_match(text.read(scratch));
+            // What is not in the text as it stands in the JSON need not be decoded.
+            let is_ruled_out = match text {
+                PartText::String(escaped) => reads_raw && !self.is_match(escaped),
+                PartText::Call { .. } => false,
+            };
+            found = !is_ruled_out && self.is_match(text.read(scratch));
             !found
         });
         found
@@ -96,5 +109,38 @@ impl Words {
             Searcher::Grams(grams) => grams.is_match(text),
             Searcher::Short(automaton) => automaton.is_match(text),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The same text, with every character or none but the necessary ones written as an escape.
+    fn spelled(text: &str, escapes_all: bool) -> String {
+        if !escapes_all {
+            return serde_json::to_string(text).expect("a string can always be written");
+        }
+        let units = text.encode_utf16().map(|unit| format!("\\u{unit:04x}"));
+        format!("\"{}\"", units.collect::<String>())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn words_are_found_however_the_text_is_spelled(
+            text in "[anu/\\\\\"\n计]{1,30}",
+            words in prop::collection::vec("[anu/\\\\\"\n计]{1,8}", 1..4),
+            escapes_all in any::<bool>(),
+        ) {
+            let json = format!(r#"{{"role":"user","content":{}}}"#, spelled(&text, escapes_all));
+            let message = Message::from_json(&json).expect("it is a message");
+            let matcher = TextMatcher::new(Some(&words), None).expect("they are words");
+            let expected = words.iter().any(|word| text.contains(&**word));
+            prop_assert_eq!(matcher.passes(&message), expected);
+        }
     }
 }

@@ -45,6 +45,8 @@ struct Header {
     media: u32,
     role: Role,
     has_timestamp: bool,
+    /// Whether no character is written as an escape that need not be one.
+    has_plain_escapes: bool,
 }
 
 enum Content {
@@ -133,6 +135,7 @@ impl Message {
             media: reader.media,
             role,
             has_timestamp: timestamp.is_some(),
+            has_plain_escapes: json::has_plain_escapes(text),
         };
         Ok(Message(Arc::from_header_and_str(header, text)))
     }
@@ -286,6 +289,12 @@ impl Message {
 
     fn parts(&self) -> &[Part] {
         self.header().content.parts()
+    }
+
+    /// Whether a word without quotes, backslashes and control characters that is in a text is also
+    /// in that text as it stands between its quotes.
+    pub(crate) fn has_plain_escapes(&self) -> bool {
+        self.header().has_plain_escapes
     }
 
     /// The calls and results of this message that have no partner inside it.
