@@ -7,9 +7,13 @@ use triomphe::ThinArc;
 
 use crate::{Item, Summary};
 
+/// Whether nodes are tiny: in this crate's own tests, and wherever the feature asks for it.
+const TINY: bool =
+    cfg!(any(feature = "tiny-nodes", all(test, not(feature = "full-nodes-in-tests"))));
+
 /// How many children an inner node of a tree of `T` has at most.
 pub(crate) const fn fan<T: Item>() -> usize {
-    if cfg!(any(test, feature = "tiny-nodes")) { 4 } else { T::FAN }
+    if TINY { 4 } else { T::FAN }
 }
 
 /// How few children an inner node other than the root may have.
@@ -19,7 +23,7 @@ pub(crate) const fn fan_min<T: Item>() -> usize {
 
 /// How many items a leaf of `T` holds at most.
 pub(crate) const fn leaf_size<T: Item>() -> usize {
-    if cfg!(any(test, feature = "tiny-nodes")) { 2 } else { T::LEAF }
+    if TINY { 2 } else { T::LEAF }
 }
 
 /// How few items a leaf other than the root may hold.
