@@ -119,7 +119,14 @@ impl Marks {
         earlier: &Marks,
     ) -> Vec<(String, Vec<LogIndex>, Vec<LogIndex>)> {
         let nothing = IndexSet::default();
-        let mut labels: Vec<&str> = self.labels().chain(earlier.labels()).collect();
+        let none = SumTree::new();
+        let now = self.0.as_deref().unwrap_or(&none);
+        let before = earlier.0.as_deref().unwrap_or(&none);
+        // Only labels that the two do not share can differ.
+        let difference = now.difference(before);
+        let blocks = difference.left.iter().chain(&difference.right);
+        let mut labels: Vec<&str> =
+            blocks.flat_map(|block| block.items()).map(|mark| &*mark.label).collect();
         labels.sort_unstable();
         labels.dedup();
         let change = |label: &str| {
@@ -129,6 +136,12 @@ impl Marks {
         };
         let changes = labels.into_iter().map(change);
         changes.filter(|(_, set, unset)| !set.is_empty() || !unset.is_empty()).collect()
+    }
+
+    /// How long a log must be at least to hold every marked entry.
+    pub(crate) fn needed_log_len(&self) -> usize {
+        let last = self.marks().filter_map(|mark| mark.entries.iter().next_back()).max();
+        last.map_or(0, |last| last.as_usize() + 1)
     }
 
     /// Tells two values apart by where they are, so that equal ones need not be compared.

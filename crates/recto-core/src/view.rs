@@ -386,30 +386,54 @@ impl View {
         true
     }
 
+    /// [`show`](Self::show) in one walk over the view.
     fn show_all(&mut self, indices: &[LogIndex], log: &MessageLog) {
-        // Entries that come back behind the same visible one form a group in log order.
-        let mut places: Vec<(LogIndex, usize)> =
-            self.0.iter().enumerate().map(|(at, entry)| (entry.index(), at)).collect();
-        places.sort_unstable();
+        // For each sought entry, the nearest visible one below it and above the sought one before.
+        let mut nearest: Vec<Option<(LogIndex, usize)>> = vec![None; indices.len()];
+        let mut is_visible = vec![false; indices.len()];
+        for (at, entry) in self.0.iter().enumerate() {
+            let place = indices.partition_point(|&index| index < entry.index());
+            match indices.get(place) {
+                Some(&index) if index == entry.index() => {
+                    is_visible[place] = true;
+                    if let Some(next) = nearest.get_mut(place + 1) {
+                        *next = (*next).max(Some((index, at)));
+                    }
+                }
+                Some(_) => nearest[place] = nearest[place].max(Some((entry.index(), at))),
+                None => {}
+            }
+        }
         let mut groups: Vec<(usize, LogIndex)> = Vec::new();
-        for &index in indices {
-            let nearest = places.partition_point(|&(visible, _)| visible <= index);
-            match nearest.checked_sub(1).map(|at| places[at]) {
-                Some((visible, _)) if visible == index => {}
-                Some((_, at)) => groups.push((at + 1, index)),
-                None => groups.push((0, index)),
+        let mut below = None;
+        for (number, &index) in indices.iter().enumerate() {
+            below = below.max(nearest[number]);
+            if !is_visible[number] {
+                groups.push((below.map_or(0, |(_, at)| at + 1), index));
             }
         }
         groups.sort_unstable();
-        let mut groups = groups.into_iter().peekable();
-        let mut all = Vec::with_capacity(self.len() + groups.len());
-        for (at, entry) in self.0.iter().enumerate() {
-            while let Some((_, index)) = groups.next_if(|&(place, _)| place <= at) {
-                all.push(log.placed(index).clone());
+        self.insert_groups(&groups, log);
+    }
+
+    /// Puts log entries at places of the view, both in order; entries of one place form a group.
+    fn insert_groups(&mut self, groups: &[(usize, LogIndex)], log: &MessageLog) {
+        let entry = |&(_, index): &(usize, LogIndex)| log.placed(index).clone();
+        if is_few(groups.len(), self) {
+            for group in groups.chunk_by(|a, b| a.0 == b.0).rev() {
+                self.0.splice(group[0].0..group[0].0, group.iter().map(entry));
             }
-            all.push(entry.clone());
+            return;
         }
-        all.extend(groups.map(|(_, index)| log.placed(index).clone()));
+        let mut all = Vec::with_capacity(self.len() + groups.len());
+        let mut groups = groups.iter().peekable();
+        for (at, visible) in self.0.iter().enumerate() {
+            while let Some(group) = groups.next_if(|group| group.0 <= at) {
+                all.push(entry(group));
+            }
+            all.push(visible.clone());
+        }
+        all.extend(groups.map(entry));
         *self = View(all.into_iter().collect());
     }
 

@@ -13,6 +13,7 @@ const TINY: bool =
 
 /// How many children an inner node of a tree of `T` has at most.
 pub(crate) const fn fan<T: Item>() -> usize {
+    const { assert!(T::FAN >= 4, "a node that is split must leave two children to each half") };
     if TINY { 4 } else { T::FAN }
 }
 
@@ -23,6 +24,7 @@ pub(crate) const fn fan_min<T: Item>() -> usize {
 
 /// How many items a leaf of `T` holds at most.
 pub(crate) const fn leaf_size<T: Item>() -> usize {
+    const { assert!(T::LEAF >= 2, "a leaf that is split must leave an item to each half") };
     if TINY { 2 } else { T::LEAF }
 }
 

@@ -1,7 +1,6 @@
 //! From plain data to a conversation. Nothing in it is trusted: what does not hold together is
 //! refused, so that a damaged value never becomes a conversation that behaves oddly.
 
-use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -14,8 +13,7 @@ use crate::live_path::{LeftBatch, LivePath, Opening};
 use crate::message_log::Meter;
 use crate::state::State;
 use crate::{
-    Conversation, Error, Limits, LogIndex, Marks, Message, MessageLog, Position, ToolSet, Version,
-    View,
+    Conversation, Error, Limits, LogIndex, Marks, Message, MessageLog, ToolSet, Version, View,
 };
 
 fn damaged(reason: impl Into<String>) -> Error {
@@ -76,7 +74,8 @@ struct Loading {
     log: MessageLog,
     tools: Vec<Arc<ToolSet>>,
     views: Vec<View>,
-    marks: Vec<Marks>,
+    /// Marks, and the length that a log must have at least for them.
+    marks: Vec<(Marks, usize)>,
     openings: Vec<Arc<Opening>>,
     batches: Vec<(Arc<LeftBatch>, usize)>,
     /// How long the log was at the version before.
@@ -123,7 +122,8 @@ impl Loading {
         }
         for marks in &saved.marks {
             let marks = loading.read_marks(marks)?;
-            loading.marks.push(marks);
+            let needed = marks.needed_log_len();
+            loading.marks.push((marks, needed));
         }
         for batch in &saved.batches {
             let batch = loading.batch(batch)?;
@@ -142,7 +142,11 @@ impl Loading {
         let mut view = View::default();
         for part in &saved.parts {
             match *part {
-                // A short stretch is cheaper to copy than to cut out and join.
+                // A short stretch is cheaper to copy than to cut out and join, and keeps the tail
+                // shared with the view before.
+                Part::Add(first, len) if len < 64 => {
+                    view.0.extend(self.log.as_view().0.iter_range(entries(first, len)).cloned());
+                }
                 Part::Keep(start, len) if len < 64 => {
                     view.0.extend(base.0.iter_range(start..start + len).cloned());
                 }
@@ -157,7 +161,7 @@ impl Loading {
 
     fn read_marks(&self, saved: &SavedMarks) -> Result<Marks, Error> {
         let mut marks = match saved.base {
-            Some(base) => known(&self.marks, base, "marks")?.clone(),
+            Some(base) => known(&self.marks, base, "marks")?.0.clone(),
             None => Marks::default(),
         };
         for change in &saved.changes {
@@ -219,10 +223,14 @@ impl Loading {
         }
         let current = known(&self.openings, saved.opening, "opening")?.clone();
         let marks = match saved.marks {
-            Some(marks) => known(&self.marks, marks, "marks")?.clone(),
+            Some(marks) => match known(&self.marks, marks, "marks")? {
+                (_, needed) if *needed > log_len => {
+                    return Err(damaged("it marks entries that came later"));
+                }
+                (marks, _) => marks.clone(),
+            },
             None => Marks::default(),
         };
-        marks.check(log_len).map_err(damaged)?;
         let tools = match saved.tools {
             Some(tools) => Some(known(&self.tools, tools, "tools")?.clone()),
             None => None,
@@ -293,22 +301,16 @@ fn check_parts(parts: &[Part], base: &View, log_len: usize) -> Result<(), Error>
             return Err(twice());
         }
     }
-    // What is added must not be among what is kept.
+    // What is added must not be among what is kept. Mostly it is newer than anything there.
+    let Some(first) = added.first() else { return Ok(()) };
+    if base.is_within(first.start) {
+        return Ok(());
+    }
     let is_kept = |at: usize| {
         let next = kept.partition_point(|range| range.end <= at);
         kept.get(next).is_some_and(|range| range.contains(&at))
     };
-    let count: usize = added.iter().map(|range| range.len()).sum();
-    let collides = if count < 64 {
-        let mut indices = added.iter().flat_map(|range| range.clone());
-        indices.any(|index| {
-            let place = base.position_of(LogIndex(index as u32));
-            place.is_some_and(|Position(at)| is_kept(at))
-        })
-    } else {
-        let indices: HashSet<usize> = added.into_iter().flatten().collect();
-        let mut placed = base.iter().enumerate();
-        placed.any(|(at, index)| indices.contains(&index.as_usize()) && is_kept(at))
-    };
-    if collides { Err(twice()) } else { Ok(()) }
+    let indices: Vec<LogIndex> =
+        added.into_iter().flatten().map(|index| LogIndex(index as u32)).collect();
+    if base.places_of(&indices).into_iter().any(is_kept) { Err(twice()) } else { Ok(()) }
 }

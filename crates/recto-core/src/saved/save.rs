@@ -192,10 +192,17 @@ impl Saving {
 /// How `view` is made of stretches of `base` and of log entries.
 fn changes(base: &View, view: &View) -> Vec<Part> {
     let difference = base.0.difference(&view.0);
-    let mut places: HashMap<LogIndex, usize> = HashMap::new();
-    for block in &difference.left {
-        for (number, entry) in block.items().enumerate() {
-            places.insert(entry.index(), block.start + number);
+    // Of what the two do not share: where those entries stood in the base that the view has too.
+    let new = difference.right.iter().flat_map(|block| block.items());
+    let mut places: HashMap<LogIndex, Option<usize>> =
+        new.map(|entry| (entry.index(), None)).collect();
+    if !places.is_empty() {
+        for block in &difference.left {
+            for (number, entry) in block.items().enumerate() {
+                if let Some(place) = places.get_mut(&entry.index()) {
+                    *place = Some(block.start + number);
+                }
+            }
         }
     }
     let mut parts = Vec::new();
@@ -206,8 +213,8 @@ fn changes(base: &View, view: &View) -> Vec<Part> {
                 for index in block.items().map(Placed::index) {
                     push(
                         &mut parts,
-                        match places.get(&index) {
-                            Some(&place) => Part::Keep(place, 1),
+                        match places[&index] {
+                            Some(place) => Part::Keep(place, 1),
                             None => Part::Add(index.0, 1),
                         },
                     );
