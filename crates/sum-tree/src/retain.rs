@@ -81,7 +81,7 @@ impl<T: Item> Kept<T> {
 
     fn take_all(&mut self, entry: &Entry<T>, height: u8) {
         // Joining costs more than copying a few leaves.
-        if entry.count() >= 16 * leaf_size::<T>() {
+        if entry.count() >= 3 * leaf_size::<T>() {
             self.settle();
             let part = Subtree { entry: entry.clone(), height };
             self.done = Subtree::join_some(self.done.take(), Some(part));
