@@ -191,7 +191,7 @@ impl Conversation {
             before: before.view().clone(),
             after: self.view().clone(),
             log_before: before.log.len(),
-            log: self.log.clone(),
+            log: self.log.as_view().clone(),
         }
     }
 
@@ -290,7 +290,7 @@ impl Conversation {
 
     /// Tool calls and results that the view has torn apart.
     pub fn warnings(&self) -> Vec<Warning> {
-        torn_exchanges(self.view(), &self.log)
+        torn_exchanges(self.view(), self.log.as_view())
     }
 
     /// Every message ever added.

@@ -59,7 +59,9 @@ impl<'a> Draft<'a> {
 
     /// Adds messages to the log, and hands out how they stand in a view.
     pub(crate) fn add_to_log(&mut self, messages: &[Message]) -> Result<Vec<Placed>, Error> {
-        self.log.append(messages, self.now, self.meter)
+        let start = self.log.len();
+        self.log.append(messages, self.now, self.meter)?;
+        Ok(self.log.as_view().0.iter_range(start..).cloned().collect())
     }
 
     pub(crate) fn add_one_to_log(&mut self, message: Message) -> Result<Placed, Error> {

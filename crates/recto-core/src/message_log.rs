@@ -97,37 +97,31 @@ impl MessageLog {
         LogReader { log: self, around: None }
     }
 
-    /// Adds messages, counts them, and hands out how they stand in a view.
+    /// Adds messages, and counts them.
     pub(crate) fn append(
         &mut self,
         messages: &[Message],
         now: Timestamp,
         meter: &Meter,
-    ) -> Result<Vec<Placed>, Error> {
+    ) -> Result<(), Error> {
         let size = self.len() + messages.len();
         let limit = u32::MAX as usize;
         if size > limit {
             return Err(Error::too_large("the number of log entries", size, limit));
         }
-        let placed = messages.iter().map(|message| {
+        for message in messages {
             let tokens = meter.count(message);
-            self.append_counted(message.clone(), message.timestamp().unwrap_or(now), tokens)
-        });
-        Ok(placed.collect())
+            self.append_counted(message.clone(), message.timestamp().unwrap_or(now), tokens);
+        }
+        Ok(())
     }
 
     /// Adds a message whose tokens are known.
-    pub(crate) fn append_counted(
-        &mut self,
-        message: Message,
-        timestamp: Timestamp,
-        tokens: u64,
-    ) -> Placed {
+    pub(crate) fn append_counted(&mut self, message: Message, timestamp: Timestamp, tokens: u64) {
         let index = LogIndex(self.len() as u32);
         let placed = Placed::new(index, message.role(), tokens, message.edges().clone());
         self.entries.push(LogEntry { message, timestamp });
-        self.all.push(placed.clone());
-        placed
+        self.all.push(placed);
     }
 
     /// The log as it was when it had `len` entries.

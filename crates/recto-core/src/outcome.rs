@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::tool_exchange::{Edge, OpenEdges, open_entries};
-use crate::{BatchIndex, LogIndex, MessageLog, Version, View};
+use crate::{BatchIndex, LogIndex, Version, View};
 
 /// What a request did. Lists are made when they are asked for: they cost what changed.
 #[derive(Clone, Debug)]
@@ -17,7 +17,8 @@ pub struct Outcome {
     pub(crate) before: View,
     pub(crate) after: View,
     pub(crate) log_before: usize,
-    pub(crate) log: MessageLog,
+    /// The whole log, as a view.
+    pub(crate) log: View,
 }
 
 /// The figures of a conversation.
@@ -159,7 +160,7 @@ pub(crate) fn missing_in(view: &View, other: &View) -> Vec<LogIndex> {
 }
 
 /// The visible calls and results whose partner is in the log, but not where it belongs in the view.
-pub(crate) fn torn_exchanges(view: &View, log: &MessageLog) -> Vec<Warning> {
+pub(crate) fn torn_exchanges(view: &View, log: &View) -> Vec<Warning> {
     let wanted = OpenEdges::of(view, ..);
     if wanted.is_empty() {
         return Vec::new();
@@ -167,7 +168,7 @@ pub(crate) fn torn_exchanges(view: &View, log: &MessageLog) -> Vec<Warning> {
     let open = open_entries(view, .., &wanted);
     // What the log itself leaves open was not torn by the view: a call that is not answered yet, a
     // result that nobody asked for.
-    let unpaired = open_entries(log.as_view(), .., &wanted);
+    let unpaired = open_entries(log, .., &wanted);
     let mut unpaired_edges: Vec<Edge> = unpaired.iter().map(|&(_, edge)| edge).collect();
     unpaired_edges.sort_unstable();
 

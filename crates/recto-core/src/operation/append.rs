@@ -18,11 +18,11 @@ impl Append {
 
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
         // As long as nothing was ever shaped, the view is the log, and shares its memory.
-        let is_log = draft.state.view.is_same_as(draft.log.as_view());
-        let added = draft.add_to_log(&self.messages)?;
-        if is_log {
+        if draft.state.view.is_same_as(draft.log.as_view()) {
+            draft.log.append(&self.messages, draft.now, draft.meter)?;
             draft.state.view = draft.log.as_view().clone();
         } else {
+            let added = draft.add_to_log(&self.messages)?;
             draft.state.view.0.extend(added);
         }
         Ok(())
