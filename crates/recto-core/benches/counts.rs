@@ -116,18 +116,18 @@ fn fit() -> (Conversation, Request) {
 }
 
 #[library_benchmark]
-#[bench::append(setup = append, config = at_most(3_300))]
-#[bench::append_after_edit(setup = append_after_edit, config = at_most(8_000))]
+#[bench::append(setup = append, config = at_most(2_750))]
+#[bench::append_after_edit(setup = append_after_edit, config = at_most(7_500))]
 #[bench::insert(setup = insert, config = at_most(18_000))]
 #[bench::replace(setup = replace, config = at_most(16_000))]
 #[bench::delete(setup = delete, config = at_most(17_000))]
 #[bench::restore(setup = restore, config = at_most(22_000))]
 #[bench::truncate(setup = truncate, config = at_most(22_000))]
-#[bench::compress(setup = compress, config = at_most(140_000))]
+#[bench::compress(setup = compress, config = at_most(43_000))]
 #[bench::batch_start(setup = batch_start, config = at_most(41_000))]
-#[bench::rollback_to_batch(setup = rollback_to_batch, config = at_most(3_300))]
-#[bench::rollback_to_version(setup = rollback_to_version, config = at_most(3_200))]
-#[bench::undo(setup = undo, config = at_most(2_400))]
+#[bench::rollback_to_batch(setup = rollback_to_batch, config = at_most(2_800))]
+#[bench::rollback_to_version(setup = rollback_to_version, config = at_most(2_900))]
+#[bench::undo(setup = undo, config = at_most(1_800))]
 #[bench::fit(setup = fit, config = at_most(78_000))]
 fn apply((talk, request): (Conversation, Request)) -> (Conversation, Conversation, Outcome) {
     let (next, outcome) = black_box(&talk).apply(request, 0).expect("the request is right");
@@ -141,7 +141,7 @@ fn after_insert() -> (Conversation, Outcome) {
 }
 
 #[library_benchmark]
-#[bench::after_insert(setup = after_insert, config = at_most(270_000))]
+#[bench::after_insert(setup = after_insert, config = at_most(125_000))]
 fn read_outcome((talk, outcome): (Conversation, Outcome)) -> (Conversation, Outcome) {
     black_box(outcome.hidden());
     black_box(outcome.shown());
@@ -158,14 +158,14 @@ fn nth_of_role(talk: Conversation) -> (Conversation, Option<Position>) {
 }
 
 #[library_benchmark]
-#[bench::middle(setup = conversation, config = at_most(1_100))]
+#[bench::middle(setup = conversation, config = at_most(1_200))]
 fn position(talk: Conversation) -> (Conversation, Option<Position>) {
     let found = black_box(&talk).view().position_of(LogIndex(MIDDLE as u32));
     (talk, found)
 }
 
 #[library_benchmark]
-#[bench::one_edit(setup = conversation, config = at_most(84_000))]
+#[bench::one_edit(setup = conversation, config = at_most(86_000))]
 fn diff(talk: Conversation) -> (Conversation, Diff) {
     let now = talk.version();
     let diff = black_box(&talk).diff(Version(now.0 - 1), now).expect("both exist");
