@@ -16,6 +16,9 @@ const APART: &[&str] = &[
 /// Tree nodes of a few entries, so that short sequences make deep trees.
 pub(crate) const TINY_NODES: &str = "sum-tree/tiny-nodes";
 
+/// The same in the engine, where it also lowers the sizes at which it goes another way.
+pub(crate) const TINY_ENGINE: &str = "recto-core/tiny-nodes";
+
 /// All features of the workspace, as `package/feature`, each with what it turns on.
 pub(crate) struct Features(BTreeMap<String, Vec<String>>);
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use clap::Args;
 use serde_json::json;
 
-use crate::features::{self, TINY_NODES};
+use crate::features::{self, TINY_ENGINE, TINY_NODES};
 use crate::requirement;
 use crate::step::{Console, Finished, Step, StepsFailed, seconds};
 use crate::test_results::TestResults;
@@ -79,7 +79,7 @@ fn lints(workspace: &Workspace, full: &[&str]) -> Vec<Step> {
         steps.push(clippy("lint full", &all, full));
     }
     let trees = ["-p", "sum-tree", "-p", "recto-core", "--all-targets"];
-    steps.push(clippy("lint tiny", &trees, &[TINY_NODES]));
+    steps.push(clippy("lint tiny", &trees, &[TINY_NODES, TINY_ENGINE]));
     steps.push(clippy("lint bare", &["-p", "recto-core", "--no-default-features"], &[]));
 
     // Without libFuzzer itself the targets need neither nightly nor a C++ compiler to be checked.
@@ -106,7 +106,11 @@ fn tests(workspace: &Workspace, full: &[&str]) -> Vec<Step> {
         test("test", &["--workspace"], full),
         // The same target directory: cargo keeps both builds, and the dependencies are shared.
         // `--tests` leaves out the doctests, which small nodes do not change.
-        test("test tiny", &["-p", "sum-tree", "-p", "recto-core", "--tests"], &[TINY_NODES]),
+        test(
+            "test tiny",
+            &["-p", "sum-tree", "-p", "recto-core", "--tests"],
+            &[TINY_NODES, TINY_ENGINE],
+        ),
     ]
 }
 
