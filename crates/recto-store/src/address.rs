@@ -1,0 +1,57 @@
+//! Where a store is.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::Error;
+
+/// The address of a store: `memory:`, `sqlite:PATH` or `postgres://…`.
+///
+/// ```
+/// use recto_store::Address;
+///
+/// assert_eq!("sqlite:talks.db".parse(), Ok(Address::Sqlite("talks.db".into())));
+/// assert!("talks.db".parse::<Address>().is_err());
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub enum Address {
+    /// In this process, gone with it.
+    Memory,
+    /// A file.
+    Sqlite(PathBuf),
+    /// A server. The text may hold a password, so it is never printed.
+    Postgres(String),
+}
+
+impl FromStr for Address {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Address, Error> {
+        match text.split_once(':') {
+            Some(("memory", "")) => Ok(Address::Memory),
+            Some(("sqlite", path)) if !path.is_empty() => Ok(Address::Sqlite(path.into())),
+            Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
+                Ok(Address::Postgres(text.to_owned()))
+            }
+            _ => Err(Error::InvalidAddress { given: without_password(text) }),
+        }
+    }
+}
+
+impl std::fmt::Debug for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Address::Memory => f.write_str("memory:"),
+            Address::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Address::Postgres(_) => f.write_str("postgres://…"),
+        }
+    }
+}
+
+/// What is wrong in an address can be said without what may be a password in it.
+fn without_password(text: &str) -> String {
+    match text.rsplit_once('@') {
+        Some((_, behind)) => format!("…@{behind}"),
+        None => text.to_owned(),
+    }
+}

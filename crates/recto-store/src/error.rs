@@ -1,0 +1,116 @@
+//! Everything that can go wrong in a store.
+
+use crate::ConversationId;
+
+/// Why a store did not do what it was asked for. Unless it says otherwise, nothing has changed.
+///
+/// Details of a database never show up here: they can quote what is stored.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The address is not one of a store.
+    #[error("{given:?} is no address of a store; use memory:, sqlite:PATH or postgres://…")]
+    InvalidAddress {
+        /// What was given.
+        given: String,
+    },
+    /// This build cannot open such a store.
+    #[error("this build has no {store} store; build it with the feature {store:?}")]
+    NotBuilt {
+        /// Which.
+        store: &'static str,
+    },
+    /// Somebody else was quicker.
+    #[error(
+        "the conversation is at version {current}, not at {expected}; read it again and decide anew"
+    )]
+    VersionConflict {
+        /// The version that the writer had seen.
+        expected: u32,
+        /// The newest one.
+        current: u32,
+    },
+    /// There is no such conversation.
+    #[error("there is no conversation {name:?}")]
+    ConversationNotFound {
+        /// Its name or id.
+        name: String,
+    },
+    /// There is one of that name already.
+    #[error("there is a conversation {name:?} already; choose another name")]
+    ConversationExists {
+        /// The name.
+        name: String,
+    },
+    /// A key that stood for another request.
+    #[error("the idempotency key {key:?} was used for another request; choose a new key")]
+    KeyReused {
+        /// The key.
+        key: String,
+    },
+    /// The search is switched off in this store.
+    #[error("this store keeps no search index; open it with search switched on")]
+    NoSearch,
+    /// The stored form is newer than this program.
+    #[error(
+        "the store has format {found} and this program knows formats up to {known}; use a newer program"
+    )]
+    NewerFormat {
+        /// What the store says.
+        found: u32,
+        /// What this program can read.
+        known: u32,
+    },
+    /// What is stored does not hold together.
+    #[error("what is stored of conversation {conversation} is damaged: {reason}")]
+    Damaged {
+        /// Where.
+        conversation: ConversationId,
+        /// What does not hold.
+        reason: String,
+    },
+    /// The disk or the database did not do what it was asked for.
+    #[error("the store failed while {doing}: {reason}; nothing was changed")]
+    Failed {
+        /// What it was at.
+        doing: &'static str,
+        /// What is known of the cause, without any stored data.
+        reason: String,
+    },
+    /// The disk failed to make something durable. The store only reads from then on.
+    #[error(
+        "an earlier write could not be made durable, so the store is read-only; \
+         look at the disk, then open the store again"
+    )]
+    ReadOnly,
+    /// The connection broke at the moment of acceptance.
+    #[error(
+        "the connection broke while the request was being accepted, so it may or may not have been; \
+         repeat it with the same idempotency key to find out"
+    )]
+    UnknownOutcome,
+}
+
+impl Error {
+    /// The code of the contract.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::VersionConflict { .. } => "version_conflict",
+            Error::ConversationNotFound { .. } => "conversation_not_found",
+            Error::ConversationExists { .. } => "conversation_exists",
+            Error::KeyReused { .. } | Error::InvalidAddress { .. } | Error::NoSearch => {
+                "invalid_operation"
+            }
+            Error::NotBuilt { .. }
+            | Error::NewerFormat { .. }
+            | Error::Damaged { .. }
+            | Error::Failed { .. }
+            | Error::ReadOnly
+            | Error::UnknownOutcome => "storage",
+        }
+    }
+
+    pub(crate) fn failed(doing: &'static str, reason: impl ToString) -> Error {
+        Error::Failed { doing, reason: reason.to_string() }
+    }
+}

@@ -1,0 +1,307 @@
+//! A store in this process: gone with it. The plain form of what the others do with a database.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard};
+
+use crate::{
+    Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
+    NewConversation, Page, PageKind, Rewrite, Store, Tenant, WordsOf,
+};
+
+/// Conversations in memory.
+#[derive(Debug, Default)]
+pub struct MemoryStore(Mutex<Tables>);
+
+#[derive(Debug, Default)]
+struct Tables {
+    names: BTreeMap<(Tenant, String), ConversationId>,
+    /// Also those that lost their name and are kept for their forks.
+    conversations: BTreeMap<ConversationId, Rows>,
+}
+
+#[derive(Debug)]
+struct Rows {
+    tenant: Tenant,
+    row: ConversationRow,
+    commits: BTreeMap<u32, CommitRow>,
+    pages: BTreeMap<(PageKind, u32), Page>,
+    keys: BTreeMap<String, IdempotencyKey>,
+    words: BTreeMap<u32, BTreeSet<String>>,
+}
+
+impl Rows {
+    fn head(&self) -> crate::Head {
+        self.commits.last_key_value().expect("the newest commit is always there").1.head
+    }
+
+    fn row(&self) -> ConversationRow {
+        ConversationRow { head: self.head(), ..self.row.clone() }
+    }
+
+    fn index(&mut self, words: Vec<WordsOf>) {
+        let words = words.into_iter().map(|of| (of.entry, of.words.into_iter().collect()));
+        self.words.extend(words);
+    }
+}
+
+fn unknown(id: ConversationId) -> Error {
+    Error::ConversationNotFound { name: id.to_string() }
+}
+
+impl Tables {
+    fn rows(&self, id: ConversationId) -> Result<&Rows, Error> {
+        self.conversations.get(&id).ok_or_else(|| unknown(id))
+    }
+
+    fn rows_mut(&mut self, id: ConversationId) -> Result<&mut Rows, Error> {
+        self.conversations.get_mut(&id).ok_or_else(|| unknown(id))
+    }
+
+    fn id(&self, tenant: &Tenant, name: &str) -> Result<ConversationId, Error> {
+        let found = self.names.get(&(tenant.clone(), name.to_owned())).copied();
+        found.ok_or_else(|| Error::ConversationNotFound { name: name.to_owned() })
+    }
+
+    fn create(&mut self, new: NewConversation) -> Result<(), Error> {
+        let NewConversation { id, tenant, name, created, settings, lineage, first, words } = new;
+        let named = (tenant.clone(), name.clone());
+        if self.names.contains_key(&named) {
+            return Err(Error::ConversationExists { name });
+        }
+        let row = ConversationRow { id, name, created, settings, lineage, head: first.head };
+        let mut rows = Rows {
+            tenant,
+            row,
+            commits: BTreeMap::from([(first.head.version, first)]),
+            pages: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            words: BTreeMap::new(),
+        };
+        rows.index(words);
+        self.names.insert(named, id);
+        self.conversations.insert(id, rows);
+        Ok(())
+    }
+
+    fn rename(&mut self, tenant: &Tenant, from: &str, to: &str) -> Result<(), Error> {
+        let id = self.id(tenant, from)?;
+        let renamed = (tenant.clone(), to.to_owned());
+        if from != to && self.names.contains_key(&renamed) {
+            return Err(Error::ConversationExists { name: to.to_owned() });
+        }
+        self.names.remove(&(tenant.clone(), from.to_owned()));
+        self.names.insert(renamed, id);
+        self.rows_mut(id)?.row.name = to.to_owned();
+        Ok(())
+    }
+
+    fn remove(&mut self, tenant: &Tenant, name: &str) -> Result<(), Error> {
+        let id = self.id(tenant, name)?;
+        self.names.remove(&(tenant.clone(), name.to_owned()));
+        self.drop_unused();
+        debug_assert!(!self.names.values().any(|other| *other == id));
+        Ok(())
+    }
+
+    /// Lets go of the rows of conversations that have neither a name nor a fork with one.
+    fn drop_unused(&mut self) {
+        let named: BTreeSet<ConversationId> = self.names.values().copied().collect();
+        let shared = named.iter().flat_map(|id| &self.conversations[id].row.lineage);
+        let used: BTreeSet<ConversationId> =
+            shared.map(|ancestor| ancestor.id).chain(named.iter().copied()).collect();
+        self.conversations.retain(|id, _| used.contains(id));
+    }
+
+    fn commit(&mut self, commit: Commit) -> Result<(), Error> {
+        let rows = self.rows_mut(commit.conversation)?;
+        let version = commit.row.head.version;
+        check_next(rows.head().version, version)?;
+        if let Some(key) = commit.key {
+            keep_key(rows, key)?;
+        }
+        rows.commits.insert(version, commit.row);
+        rows.index(commit.words);
+        if let Some(seal) = commit.seal {
+            rows.commits.retain(|&version, _| version >= seal.below);
+            rows.pages.extend(seal.pages.into_iter().map(|page| ((page.kind, page.first), page)));
+        }
+        Ok(())
+    }
+
+    fn rewrite(&mut self, id: ConversationId, at: u32, rewrite: Rewrite) -> Result<(), Error> {
+        let rows = self.rows_mut(id)?;
+        let current = rows.head().version;
+        if current != at {
+            return Err(Error::VersionConflict { expected: at, current });
+        }
+        for commit in rewrite.commits {
+            rows.commits.insert(commit.head.version, commit);
+        }
+        rows.pages.extend(rewrite.pages.into_iter().map(|page| ((page.kind, page.first), page)));
+        for entry in rewrite.forget {
+            rows.words.remove(&entry);
+        }
+        Ok(())
+    }
+
+    fn search(
+        &self,
+        tenant: &Tenant,
+        words: &[String],
+        within: Option<&[(ConversationId, u32)]>,
+        limit: usize,
+    ) -> Vec<Hit> {
+        let ceiling = |id: &ConversationId| match within {
+            Some(within) => within.iter().find(|(other, _)| other == id).map(|&(_, end)| end),
+            None => Some(u32::MAX),
+        };
+        let mine = self.conversations.iter().filter(|(_, rows)| rows.tenant == *tenant);
+        mine.filter_map(|(&id, rows)| Some((id, rows, ceiling(&id)?)))
+            .flat_map(|(conversation, rows, end)| {
+                let found = rows.words.range(..end).rev();
+                let found = found.filter(|(_, has)| words.iter().all(|word| has.contains(word)));
+                found.map(move |(&entry, _)| Hit { conversation, entry })
+            })
+            .take(limit)
+            .collect()
+    }
+}
+
+/// Tests that a row is the one after the newest.
+pub(crate) fn check_next(current: u32, version: u32) -> Result<(), Error> {
+    match version.checked_sub(1) {
+        Some(expected) if expected == current => Ok(()),
+        expected => Err(Error::VersionConflict { expected: expected.unwrap_or(0), current }),
+    }
+}
+
+fn keep_key(rows: &mut Rows, key: IdempotencyKey) -> Result<(), Error> {
+    if rows.keys.contains_key(&key.key) {
+        return Err(Error::KeyReused { key: key.key });
+    }
+    rows.keys.insert(key.key.clone(), key);
+    Ok(())
+}
+
+impl MemoryStore {
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.0.lock().expect("no method panics while it holds the tables")
+    }
+
+    fn answer<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tables) -> Result<T, Error>,
+    ) -> Answer<'_, T> {
+        Box::pin(std::future::ready(work(&mut self.tables())))
+    }
+}
+
+impl Store for MemoryStore {
+    fn create(&self, new: NewConversation) -> Answer<'_, ()> {
+        self.answer(|tables| tables.create(new))
+    }
+
+    fn find<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+    ) -> Answer<'a, Option<ConversationRow>> {
+        self.answer(|tables| {
+            Ok(tables.id(tenant, name).ok().map(|id| tables.conversations[&id].row()))
+        })
+    }
+
+    fn list<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> Answer<'a, Vec<ConversationRow>> {
+        self.answer(|tables| {
+            let from = (tenant.clone(), after.unwrap_or("").to_owned());
+            let named = tables.names.range(from..).take_while(|((other, _), _)| other == tenant);
+            let named = named.filter(|((_, name), _)| after != Some(name)).take(limit);
+            Ok(named.map(|(_, id)| tables.conversations[id].row()).collect())
+        })
+    }
+
+    fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()> {
+        self.answer(|tables| tables.rename(tenant, from, to))
+    }
+
+    fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()> {
+        self.answer(|tables| tables.remove(tenant, name))
+    }
+
+    fn commits(&self, id: ConversationId, above: Option<u32>) -> Answer<'_, Vec<CommitRow>> {
+        self.answer(|tables| {
+            let from = above.map_or(Some(0), |above| above.checked_add(1));
+            let Some(from) = from else { return Ok(Vec::new()) };
+            Ok(tables.rows(id)?.commits.range(from..).map(|(_, row)| row.clone()).collect())
+        })
+    }
+
+    fn pages(
+        &self,
+        id: ConversationId,
+        kind: PageKind,
+        numbers: Range<u32>,
+        bodies: bool,
+    ) -> Answer<'_, Vec<Page>> {
+        self.answer(|tables| {
+            let pages = tables.rows(id)?.pages.values();
+            let asked = pages.filter(|page| {
+                page.kind == kind && page.first < numbers.end && page.end() > numbers.start
+            });
+            let hand_out = |page: &Page| Page {
+                body: if bodies { page.body.clone() } else { Vec::new() },
+                meta: page.meta.clone(),
+                ..*page
+            };
+            Ok(asked.map(hand_out).collect())
+        })
+    }
+
+    fn commit(&self, commit: Commit) -> Answer<'_, ()> {
+        self.answer(|tables| tables.commit(commit))
+    }
+
+    fn remember(&self, id: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {
+        self.answer(|tables| keep_key(tables.rows_mut(id)?, key))
+    }
+
+    fn key<'a>(&'a self, id: ConversationId, key: &'a str) -> Answer<'a, Option<IdempotencyKey>> {
+        self.answer(|tables| Ok(tables.rows(id)?.keys.get(key).cloned()))
+    }
+
+    fn search<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        words: &'a [String],
+        within: Option<&'a [(ConversationId, u32)]>,
+        limit: usize,
+    ) -> Answer<'a, Vec<Hit>> {
+        self.answer(|tables| Ok(tables.search(tenant, words, within, limit)))
+    }
+
+    fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()> {
+        self.answer(|tables| tables.rewrite(id, at, rewrite))
+    }
+
+    fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
+        self.answer(|tables| {
+            let named = tables.names.values().map(|id| &tables.conversations[id]);
+            let forks = named.filter(|rows| rows.row.lineage.iter().any(|from| from.id == id));
+            Ok(forks.map(Rows::row).collect())
+        })
+    }
+
+    fn check(&self) -> Answer<'_, Vec<String>> {
+        self.answer(|_| Ok(Vec::new()))
+    }
+
+    fn size(&self) -> Answer<'_, Option<u64>> {
+        self.answer(|_| Ok(None))
+    }
+}

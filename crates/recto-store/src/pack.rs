@@ -1,0 +1,316 @@
+//! How records and messages become the bytes of a row, and come out again.
+//!
+//! ```text
+//!   a packed value     format (1 byte) · length unpacked (4 bytes, little-endian) · a zstd frame
+//!   body of a commit   packed { record, log entries }
+//!   page of records    meta: nothing            body: packed [record]
+//!   page of entries    meta: packed columns     body: packed messages, one behind the other
+//! ```
+//!
+//! Values inside are written with postcard, and each zstd frame ends with a checksum. Messages are
+//! kept as the bytes they came as. Whatever the bytes are, reading them ends in a value or in
+//! [`Unreadable`], and takes no more memory than what really comes out of them.
+
+use std::io::Read;
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{Page, PageKind, hash_of};
+
+const FORMAT: u8 = 1;
+const LEVEL: i32 = 3;
+
+/// Bytes that are not what was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unreadable(pub String);
+
+fn unreadable(what: impl ToString) -> Unreadable {
+    Unreadable(what.to_string())
+}
+
+/// A log entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// What can be known without the message.
+    pub meta: EntryMeta,
+    /// The message, as the JSON it came as.
+    pub body: String,
+}
+
+impl Entry {
+    /// The hash of the message as it came, even if it is gone.
+    pub fn body_hash(&self) -> [u8; 32] {
+        self.meta.gone.unwrap_or_else(|| hash_of(self.body.as_bytes()))
+    }
+}
+
+/// What can be known of a log entry without its message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryMeta {
+    /// The number of its role.
+    pub role: u8,
+    /// What it was counted as.
+    pub tokens: u32,
+    /// The time that the message gives, or that of its arrival.
+    pub timestamp: i64,
+    /// The tool calls and results in it that have no partner in it.
+    pub edges: Vec<u64>,
+    /// If the message was erased or pruned: the hash of what it was.
+    pub gone: Option<[u8; 32]>,
+}
+
+/// What the row of a commit holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitBody {
+    /// What the version is.
+    pub record: String,
+    /// The log entries that it adds, unless they are in pages.
+    pub entries: Vec<Entry>,
+}
+
+impl CommitBody {
+    /// As bytes.
+    pub fn pack(&self) -> Vec<u8> {
+        pack(&to_bytes(self))
+    }
+
+    /// From bytes.
+    pub fn unpack(bytes: &[u8]) -> Result<CommitBody, Unreadable> {
+        from_bytes(&unpack(bytes)?)
+    }
+}
+
+/// Packs neighbouring records, the first of which has this version.
+pub fn pack_records(first: u32, records: &[String]) -> Page {
+    Page {
+        kind: PageKind::Records,
+        first,
+        count: records.len() as u32,
+        meta: Vec::new(),
+        body: pack(&to_bytes(&records)),
+    }
+}
+
+/// Packs neighbouring log entries, the first of which has this index.
+pub fn pack_entries(first: u32, entries: &[Entry]) -> Page {
+    let bodies: String = entries.iter().map(|entry| &*entry.body).collect();
+    Page {
+        kind: PageKind::Entries,
+        first,
+        count: entries.len() as u32,
+        meta: pack(&to_bytes(&Columns::of(entries))),
+        body: pack(bodies.as_bytes()),
+    }
+}
+
+impl Page {
+    /// The records in it, in order.
+    pub fn records(&self) -> Result<Vec<String>, Unreadable> {
+        let records: Vec<String> = from_bytes(&unpack(&self.body)?)?;
+        self.check_count(records.len())?;
+        Ok(records)
+    }
+
+    /// What can be known of the entries in it without their messages, in order.
+    pub fn metas(&self) -> Result<Vec<EntryMeta>, Unreadable> {
+        self.columns()?.metas()
+    }
+
+    /// The entries in it, in order.
+    pub fn entries(&self) -> Result<Vec<Entry>, Unreadable> {
+        let columns = self.columns()?;
+        let lens = columns.lens.clone();
+        let metas = columns.metas()?;
+        let bodies = String::from_utf8(unpack(&self.body)?).map_err(unreadable)?;
+        let mut rest = &*bodies;
+        let mut entries = Vec::with_capacity(metas.len());
+        for (meta, len) in metas.into_iter().zip(lens) {
+            let (body, behind) =
+                rest.split_at_checked(len as usize).ok_or_else(|| unreadable("a body is cut"))?;
+            entries.push(Entry { meta, body: body.to_owned() });
+            rest = behind;
+        }
+        match rest {
+            "" => Ok(entries),
+            _ => Err(unreadable("there is something behind the last body")),
+        }
+    }
+
+    fn columns(&self) -> Result<Columns, Unreadable> {
+        let columns: Columns = from_bytes(&unpack(&self.meta)?)?;
+        self.check_count(columns.roles.len())?;
+        Ok(columns)
+    }
+
+    fn check_count(&self, found: usize) -> Result<(), Unreadable> {
+        match found == self.count as usize {
+            true => Ok(()),
+            false => Err(Unreadable(format!("{found} of {} are there", self.count))),
+        }
+    }
+}
+
+/// The metas of many entries, like beside like.
+#[derive(Serialize, Deserialize)]
+struct Columns {
+    roles: Vec<u8>,
+    tokens: Vec<u32>,
+    /// The first as it is, then by how much each differs from the one before.
+    times: Vec<i64>,
+    lens: Vec<u32>,
+    /// Only of those that have any.
+    edges: Vec<(u32, Vec<u64>)>,
+    gone: Vec<(u32, [u8; 32])>,
+}
+
+impl Columns {
+    fn of(entries: &[Entry]) -> Columns {
+        let metas = || entries.iter().map(|entry| &entry.meta);
+        let numbered = || (0..).zip(metas());
+        let mut before = 0_i64;
+        Columns {
+            roles: metas().map(|meta| meta.role).collect(),
+            tokens: metas().map(|meta| meta.tokens).collect(),
+            times: metas()
+                .map(|meta| {
+                    meta.timestamp.wrapping_sub(std::mem::replace(&mut before, meta.timestamp))
+                })
+                .collect(),
+            lens: entries.iter().map(|entry| entry.body.len() as u32).collect(),
+            edges: numbered()
+                .filter(|(_, meta)| !meta.edges.is_empty())
+                .map(|(number, meta)| (number, meta.edges.clone()))
+                .collect(),
+            gone: numbered().filter_map(|(number, meta)| Some((number, meta.gone?))).collect(),
+        }
+    }
+
+    fn metas(self) -> Result<Vec<EntryMeta>, Unreadable> {
+        let count = self.roles.len();
+        if [self.tokens.len(), self.times.len(), self.lens.len()] != [count; 3] {
+            return Err(unreadable("columns are not of one length"));
+        }
+        let mut time = 0_i64;
+        let rows = self.roles.into_iter().zip(self.tokens).zip(self.times);
+        let mut metas: Vec<EntryMeta> = rows
+            .map(|((role, tokens), step)| {
+                time = time.wrapping_add(step);
+                EntryMeta { role, tokens, timestamp: time, edges: Vec::new(), gone: None }
+            })
+            .collect();
+        let missing = || unreadable("a column names an entry that is not there");
+        for (number, edges) in self.edges {
+            metas.get_mut(number as usize).ok_or_else(missing)?.edges = edges;
+        }
+        for (number, hash) in self.gone {
+            metas.get_mut(number as usize).ok_or_else(missing)?.gone = Some(hash);
+        }
+        Ok(metas)
+    }
+}
+
+fn to_bytes<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
+    postcard::to_stdvec(value).expect("plain data can be written")
+}
+
+fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        Ok(_) => Err(unreadable("there is something behind the value")),
+        Err(error) => Err(unreadable(error)),
+    }
+}
+
+fn pack(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = vec![FORMAT];
+    packed.extend((bytes.len() as u32).to_le_bytes());
+    PACKER.with_borrow_mut(|packer| {
+        let frame = packer.compress(bytes).expect("memory can be packed");
+        packed.extend(frame);
+    });
+    packed
+}
+
+thread_local! {
+    /// Setting one up costs more than packing a message.
+    static PACKER: std::cell::RefCell<zstd::bulk::Compressor<'static>> = std::cell::RefCell::new({
+        let mut packer = zstd::bulk::Compressor::new(LEVEL).expect("the level is a usual one");
+        let checksum = zstd::zstd_safe::CParameter::ChecksumFlag(true);
+        packer.set_parameter(checksum).expect("every build of zstd has checksums");
+        packer
+    });
+}
+
+fn unpack(packed: &[u8]) -> Result<Vec<u8>, Unreadable> {
+    let (&format, rest) = packed.split_first().ok_or_else(|| unreadable("it is empty"))?;
+    if format != FORMAT {
+        return Err(Unreadable(format!(
+            "format {format} is not known; this program reads {FORMAT}"
+        )));
+    }
+    let (len, frame) = rest.split_first_chunk().ok_or_else(|| unreadable("it is cut"))?;
+    let len = u32::from_le_bytes(*len) as usize;
+    let decoder = zstd::stream::read::Decoder::with_buffer(frame).map_err(unreadable)?;
+    let mut bytes = Vec::with_capacity(len.min(256 * 1024));
+    // One byte more than there should be: so a longer frame is noticed, and its checksum is read.
+    decoder.take(len as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    match bytes.len() == len {
+        true => Ok(bytes),
+        false => Err(unreadable("its length is not what was written")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(number: u32) -> Entry {
+        let body = format!(r#"{{"role":"user","content":"number {number}"}}"#);
+        Entry {
+            meta: EntryMeta {
+                role: (number % 4) as u8,
+                tokens: number * 7,
+                timestamp: 1_000 - i64::from(number) * 3,
+                edges: if number.is_multiple_of(3) {
+                    vec![u64::MAX - u64::from(number)]
+                } else {
+                    vec![]
+                },
+                gone: number.is_multiple_of(5).then(|| hash_of(body.as_bytes())),
+            },
+            body,
+        }
+    }
+
+    #[test]
+    fn what_is_packed_comes_out_again() {
+        let entries: Vec<Entry> = (0..100).map(entry).collect();
+        let page = pack_entries(40, &entries);
+        assert_eq!(page.entries().unwrap(), entries);
+        assert_eq!(
+            page.metas().unwrap(),
+            entries.iter().map(|e| e.meta.clone()).collect::<Vec<_>>()
+        );
+        let body = CommitBody { record: "{}".into(), entries };
+        assert_eq!(CommitBody::unpack(&body.pack()).unwrap(), body);
+        let records = ["a".to_owned(), String::new()];
+        assert_eq!(pack_records(3, &records).records().unwrap(), records);
+    }
+
+    #[test]
+    fn every_cut_and_every_changed_bit_that_says_something_is_noticed() {
+        let body = CommitBody { record: "{}".into(), entries: (0..20).map(entry).collect() };
+        let packed = body.pack();
+        for at in 0..packed.len() {
+            for bit in 0..8 {
+                let mut bytes = packed.clone();
+                bytes[at] ^= 1 << bit;
+                // Some bits of a frame's head mean nothing.
+                let is_noticed = CommitBody::unpack(&bytes).map_or(true, |read| read == body);
+                assert!(is_noticed, "bit {bit} of byte {at}");
+            }
+            assert!(CommitBody::unpack(&packed[..at]).is_err(), "cut at {at}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The rows that stores keep.
+
+use std::fmt;
+
+use uuid::Uuid;
+
+use crate::Link;
+
+/// What a conversation is known by, for ever. Names can change; this does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConversationId(pub Uuid);
+
+impl fmt::Display for ConversationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Whose conversations they are. Names are unique for one tenant, and no tenant sees another's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tenant(pub String);
+
+/// A conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConversationRow {
+    /// What it is known by.
+    pub id: ConversationId,
+    /// What people call it.
+    pub name: String,
+    /// When it was created or forked, in milliseconds since 1970.
+    pub created: i64,
+    /// How it is set up, as JSON.
+    pub settings: String,
+    /// The conversations that it was forked from, the oldest first.
+    pub lineage: Vec<Ancestor>,
+    /// Its newest version.
+    pub head: Head,
+}
+
+/// A conversation whose first versions a fork shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Ancestor {
+    /// Where their rows are.
+    #[serde(with = "id_text")]
+    pub id: ConversationId,
+    /// The versions below this one are there, unless an older ancestor has them.
+    pub versions: u32,
+    /// The log entries below this one are there, unless an older ancestor has them.
+    pub entries: u32,
+}
+
+mod id_text {
+    //! An id as text, so that a lineage can be read by people.
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use super::ConversationId;
+
+    pub(super) fn serialize<S: Serializer>(id: &ConversationId, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(id)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<ConversationId, D::Error> {
+        let text = String::deserialize(d)?;
+        text.parse().map(ConversationId).map_err(D::Error::custom)
+    }
+}
+
+/// A version, as the conversation's newest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Its number.
+    pub version: u32,
+    /// How long the log is.
+    pub entries: u32,
+    /// What the chain has come to; see [`Link`].
+    pub link: Link,
+    /// When it was accepted, in milliseconds since 1970, by the clock of whoever wrote it.
+    pub committed: i64,
+}
+
+/// An accepted request that is not packed into a page yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitRow {
+    /// The version that it made.
+    pub head: Head,
+    /// What the version is and the log entries it adds; see [`CommitBody`](crate::CommitBody).
+    pub body: Vec<u8>,
+}
+
+/// What a page holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PageKind {
+    /// Versions.
+    Records,
+    /// Log entries.
+    Entries,
+}
+
+/// Neighbouring versions or log entries, packed together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// What it holds.
+    pub kind: PageKind,
+    /// The number of the first one.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+    /// What can be known without unpacking the body.
+    pub meta: Vec<u8>,
+    /// The packed records or messages; empty if it was not asked for.
+    pub body: Vec<u8>,
+}
+
+impl Page {
+    /// One past the last number.
+    pub fn end(&self) -> u32 {
+        self.first.saturating_add(self.count)
+    }
+}
+
+/// A conversation to be created: version 0, or the version that a fork starts from.
+#[derive(Clone, Debug)]
+pub struct NewConversation {
+    /// What it will be known by.
+    pub id: ConversationId,
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// What people will call it.
+    pub name: String,
+    /// When.
+    pub created: i64,
+    /// How it is set up, as JSON.
+    pub settings: String,
+    /// The conversations that it is forked from, the oldest first.
+    pub lineage: Vec<Ancestor>,
+    /// Its first row.
+    pub first: CommitRow,
+    /// What the search will find in it.
+    pub words: Vec<WordsOf>,
+}
+
+/// A request to be accepted: all of it, or nothing.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// The row of the version after the newest one.
+    pub row: CommitRow,
+    /// The key under which a repeat will be known.
+    pub key: Option<IdempotencyKey>,
+    /// What the search will find in the new log entries.
+    pub words: Vec<WordsOf>,
+    /// Older rows that go into pages at the same time.
+    pub seal: Option<Seal>,
+}
+
+/// Older commits that are packed into pages.
+#[derive(Clone, Debug)]
+pub struct Seal {
+    /// The rows of versions below this one go.
+    pub below: u32,
+    /// The pages that take their place.
+    pub pages: Vec<Page>,
+}
+
+/// What an idempotency key stood for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    /// The key that the client chose.
+    pub key: String,
+    /// A hash of the request, so that another request under the same key is noticed.
+    pub request: [u8; 32],
+    /// The version that was newest afterwards.
+    pub version: u32,
+    /// Whether the request made it.
+    pub changed: bool,
+}
+
+/// The words of one log entry; see [`words_of`](crate::words_of).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WordsOf {
+    /// The entry.
+    pub entry: u32,
+    /// Its words.
+    pub words: Vec<String>,
+}
+
+/// A log entry that the search found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hit {
+    /// The conversation whose rows hold it; its forks may show it too.
+    pub conversation: ConversationId,
+    /// The entry.
+    pub entry: u32,
+}
+
+/// Rows that take the place of others, when something is erased or pruned.
+#[derive(Clone, Debug, Default)]
+pub struct Rewrite {
+    /// Commits in the place of those of the same version.
+    pub commits: Vec<CommitRow>,
+    /// Pages in the place of those of the same kind with the same first number.
+    pub pages: Vec<Page>,
+    /// Entries that the search must not find any more.
+    pub forget: Vec<u32>,
+}

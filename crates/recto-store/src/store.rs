@@ -1,0 +1,93 @@
+//! What every store can do.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use crate::{
+    Answer, Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey,
+    NewConversation, Page, PageKind, Rewrite, Tenant,
+};
+
+/// A place where conversations are kept. Rows go in and come out as they are.
+///
+/// What always holds, whatever fails and whoever else writes:
+/// - an `Ok` means durable, and nothing is visible before;
+/// - a method does all of what it says or nothing;
+/// - rows move from commits to pages, never back: who looks for a version or an entry in the
+///   commits first and in the pages after that, finds it.
+pub trait Store: Debug + Send + Sync {
+    /// Creates a conversation. Refused if the tenant has one of that name.
+    fn create(&self, new: NewConversation) -> Answer<'_, ()>;
+
+    /// Finds a conversation by its name.
+    fn find<'a>(&'a self, tenant: &'a Tenant, name: &'a str)
+    -> Answer<'a, Option<ConversationRow>>;
+
+    /// Conversations in the order of their names: those behind the name `after`, at most `limit`.
+    fn list<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> Answer<'a, Vec<ConversationRow>>;
+
+    /// Gives a conversation another name. Refused if the tenant has one of that name.
+    fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()>;
+
+    /// Takes a conversation away: its name at once, its rows unless forks share them.
+    fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()>;
+
+    /// The commits above version `above` that are not packed, in order; there is always at least
+    /// the newest, unless `above` is that one.
+    fn commits(
+        &self,
+        conversation: ConversationId,
+        above: Option<u32>,
+    ) -> Answer<'_, Vec<CommitRow>>;
+
+    /// The pages that hold some of these numbers, in order.
+    fn pages(
+        &self,
+        conversation: ConversationId,
+        kind: PageKind,
+        numbers: Range<u32>,
+        bodies: bool,
+    ) -> Answer<'_, Vec<Page>>;
+
+    /// Accepts a request, if its version is the one after the newest.
+    fn commit(&self, commit: Commit) -> Answer<'_, ()>;
+
+    /// Keeps a key for a request that changed nothing.
+    fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> Answer<'_, ()>;
+
+    /// What a key stood for.
+    fn key<'a>(
+        &'a self,
+        conversation: ConversationId,
+        key: &'a str,
+    ) -> Answer<'a, Option<IdempotencyKey>>;
+
+    /// Log entries that have all these words, the newest first within a conversation, at most
+    /// `limit`. `within` gives the conversations to look in, and how much of each log.
+    fn search<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        words: &'a [String],
+        within: Option<&'a [(ConversationId, u32)]>,
+        limit: usize,
+    ) -> Answer<'a, Vec<Hit>>;
+
+    /// Puts rows in the place of others, provided that the newest version still is `at`. What was
+    /// there before is gone for good when this returns: no copy is left in free space, in the
+    /// journal or in the search index.
+    fn rewrite(&self, conversation: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()>;
+
+    /// The forks that share rows of a conversation, directly or through others.
+    fn forks(&self, conversation: ConversationId) -> Answer<'_, Vec<ConversationRow>>;
+
+    /// Looks for damage below the rows: what the database itself can check.
+    fn check(&self) -> Answer<'_, Vec<String>>;
+
+    /// How many bytes it takes on the disk, if it is on one.
+    fn size(&self) -> Answer<'_, Option<u64>>;
+}
