@@ -1,7 +1,6 @@
 //! Keeping some of the items, in order, while sharing long stretches that are kept whole.
 
 use crate::node::{Entry, Link, Subtree, leaf_size};
-use crate::tail::Tail;
 use crate::{Item, SumTree};
 
 /// What a summary tells about the items below it.
@@ -100,8 +99,7 @@ impl<T: Item> Kept<T> {
     fn push(&mut self, item: &T) {
         self.loose.push(item.clone());
         if self.loose.len() == leaf_size::<T>() {
-            self.leaves.push(Entry::leaf(&self.loose));
-            self.loose.clear();
+            self.leaves.push(Entry::leaf(self.loose.drain(..)));
         }
     }
 
@@ -110,14 +108,13 @@ impl<T: Item> Kept<T> {
         let leaves = Subtree::gather(std::mem::take(&mut self.leaves));
         self.done = Subtree::join_some(self.done.take(), leaves);
         if !self.loose.is_empty() {
-            let last = Subtree { entry: Entry::leaf(&self.loose), height: 0 };
+            let last = Subtree { entry: Entry::leaf(self.loose.drain(..)), height: 0 };
             self.done = Subtree::join_some(self.done.take(), Some(last));
-            self.loose.clear();
         }
     }
 
     fn finish(mut self) -> SumTree<T> {
         self.settle();
-        SumTree::from_parts(self.done, Tail::default())
+        SumTree::from_body(self.done)
     }
 }
