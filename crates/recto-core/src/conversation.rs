@@ -75,10 +75,17 @@ impl Settings {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Conversation {
-    pub(crate) meter: Arc<Meter>,
-    pub(crate) heading: Arc<str>,
+    pub(crate) setup: Arc<Setup>,
     pub(crate) log: MessageLog,
     pub(crate) history: History,
+}
+
+/// What stays as it was when the conversation was created.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) meter: Meter,
+    /// The heading of the tool description.
+    pub(crate) heading: String,
 }
 
 impl Conversation {
@@ -100,10 +107,10 @@ impl Conversation {
             undo: Jump::NONE,
             redo: Jump::NONE,
             kind: OperationKind::Create,
-            story: Story::new("the conversation was created".into()),
+            story: Story::told("the conversation was created".into()),
         };
         let history = History::new(record);
-        Ok(Conversation { meter: Arc::new(meter), heading: heading.into(), log, history })
+        Ok(Conversation { setup: Arc::new(Setup { meter, heading }), log, history })
     }
 
     /// Performs a request and returns the conversation after it. This value stays as it is; if the
@@ -144,12 +151,8 @@ impl Conversation {
             return Ok((self.clone(), self.outcome_of(self, false)));
         }
         let (kind, story) = match &*request.steps {
-            // An APPEND without a reason is described when it is read: it costs no memory.
-            [Step { operation: Operation::Append(_), description: None }] => {
-                (OperationKind::Append, None)
-            }
-            [step] => (step.operation.kind(), Story::new(draft.description())),
-            _ => (OperationKind::List, Some(Arc::new(Story::of_list(records)))),
+            [step] => (step.operation.kind(), Story::of(step, || draft.description())),
+            _ => (OperationKind::List, Story::of_list(records)),
         };
         self.commit_draft(draft, kind, story)
     }
@@ -158,7 +161,7 @@ impl Conversation {
         &self,
         draft: Draft<'_>,
         kind: OperationKind,
-        story: Option<Arc<Story>>,
+        story: Story,
     ) -> Result<(Conversation, Outcome), Error> {
         let Draft { log, state, now, .. } = draft;
         let record = Record {
@@ -177,8 +180,7 @@ impl Conversation {
     fn commit(&self, log: MessageLog, record: Record) -> Result<(Conversation, Outcome), Error> {
         let mut history = self.history.clone();
         history.push(record)?;
-        let (meter, heading) = (self.meter.clone(), self.heading.clone());
-        let next = Conversation { meter, heading, log, history };
+        let next = Conversation { setup: self.setup.clone(), log, history };
         let outcome = next.outcome_of(self, true);
         Ok((next, outcome))
     }
@@ -219,7 +221,7 @@ impl Conversation {
             log_len: self.log.len() as u32,
             redo,
             kind: step.operation.kind(),
-            story: Story::new(step.reason()),
+            story: Story::of(step, || step.reason()),
             ..to.clone()
         };
         self.commit(self.log.clone(), record)
@@ -232,7 +234,7 @@ impl Conversation {
         tools: Vec<Tool>,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
-        let tools = ToolSet::new(tools, &self.heading)?.map(Arc::new);
+        let tools = ToolSet::new(tools, &self.setup.heading)?.map(Arc::new);
         let mut draft = Draft::new(self, now);
         draft.state.tools = tools.clone();
         if let Some(tools) = tools
@@ -250,7 +252,7 @@ impl Conversation {
                 None => draft.state.view.push(entry),
             }
         }
-        let story = Story::new(draft.description());
+        let story = Story::told(draft.description());
         self.commit_draft(draft, OperationKind::SetTools, story)
     }
 
@@ -310,7 +312,7 @@ impl Conversation {
 
     /// What counts tokens.
     pub fn counter(&self) -> &Arc<dyn Counter> {
-        &self.meter.counter
+        &self.setup.meter.counter
     }
 
     /// The figures.
@@ -330,8 +332,7 @@ impl Conversation {
     pub fn at(&self, version: Version) -> Result<Conversation, Error> {
         let record = self.history.record(version, "version")?;
         Ok(Conversation {
-            meter: self.meter.clone(),
-            heading: self.heading.clone(),
+            setup: self.setup.clone(),
             log: self.log.prefix(record.log_len as usize),
             history: self.history.up_to(version),
         })
@@ -352,7 +353,7 @@ impl Conversation {
     pub fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
         let view = self.batch_view(batch)?.clone();
         let path = &self.state().path;
-        let opening: &Opening = path.left(batch).map_or(&path.current, |left| &left.opening);
+        let opening: &Opening = &path.left(batch).map_or(&path.current, |left| &left.batch).opening;
         Ok(BatchSnapshot {
             batch,
             timestamp: opening.timestamp,

@@ -30,7 +30,7 @@ pub(crate) struct Draft<'a> {
 impl<'a> Draft<'a> {
     pub(crate) fn new(conversation: &'a Conversation, now: Timestamp) -> Draft<'a> {
         Draft {
-            meter: &conversation.meter,
+            meter: &conversation.setup.meter,
             history: &conversation.history,
             log: conversation.log.clone(),
             state: conversation.state().clone(),

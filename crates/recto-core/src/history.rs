@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use sum_tree::{Item, Length, SumTree};
 
-use crate::operation::{OperationKind, describe_append};
+use crate::operation::{Operation, OperationKind, Redo, Rollback, Step, Undo, describe_append};
 use crate::state::State;
 use crate::{Error, Timestamp, Version, View};
 
@@ -29,8 +29,7 @@ pub(crate) struct Record {
     pub(crate) undo: Jump,
     pub(crate) redo: Jump,
     pub(crate) kind: OperationKind,
-    /// More about the request; nothing for an APPEND for which no reason was given.
-    pub(crate) story: Option<Arc<Story>>,
+    pub(crate) story: Story,
 }
 
 /// A version to go to, if there is one: an `Option` that takes no room of its own.
@@ -57,9 +56,22 @@ impl From<Option<Version>> for Jump {
     }
 }
 
-/// What a request was for.
+/// What a request was for. The most frequent requests are described when somebody reads it: that
+/// costs neither time nor memory before.
 #[derive(Clone, Debug)]
-pub(crate) struct Story {
+pub(crate) enum Story {
+    /// The rest of the record says it: an APPEND, UNDO or REDO, or a ROLLBACK to the batch that is
+    /// current since.
+    Plain,
+    /// A ROLLBACK to this version.
+    ToVersion(Version),
+    /// All else, and what the caller gave a reason for.
+    Told(Arc<Told>),
+}
+
+/// What a request was for, in words.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
     pub(crate) description: Arc<str>,
     /// The operations of a request that has several, in order.
     pub(crate) steps: Vec<StepRecord>,
@@ -75,23 +87,40 @@ pub(crate) struct StepRecord {
 }
 
 impl Story {
-    pub(crate) fn new(description: Arc<str>) -> Option<Arc<Story>> {
-        Some(Arc::new(Story { description, steps: Vec::new() }))
+    pub(crate) fn told(description: Arc<str>) -> Story {
+        Story::Told(Arc::new(Told { description, steps: Vec::new() }))
     }
-}
 
-impl Story {
+    /// What a single operation was for; `describe` says it in words where they have to be kept.
+    pub(crate) fn of(step: &Step, describe: impl FnOnce() -> Arc<str>) -> Story {
+        match (&step.description, &step.operation) {
+            (Some(_), _) => Story::told(describe()),
+            (None, Operation::Append(_) | Operation::Undo(_) | Operation::Redo(_)) => Story::Plain,
+            (None, Operation::Rollback(Rollback::ToBatch(_))) => Story::Plain,
+            (None, &Operation::Rollback(Rollback::ToVersion(to))) => Story::ToVersion(to),
+            (None, _) => Story::told(describe()),
+        }
+    }
+
     /// What several operations in one request were for.
     pub(crate) fn of_list(steps: Vec<StepRecord>) -> Story {
         let all: Vec<&str> = steps.iter().map(|step| &*step.description).collect();
-        Story { description: all.join("; ").into(), steps }
+        Story::Told(Arc::new(Told { description: all.join("; ").into(), steps }))
     }
 }
 
 impl Record {
+    /// Whether nothing was told about the request.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.story, Story::Plain)
+    }
+
     /// The operations of a request that has several, in order.
     pub(crate) fn steps(&self) -> &[StepRecord] {
-        self.story.as_ref().map_or(&[], |story| &story.steps)
+        match &self.story {
+            Story::Told(told) => &told.steps,
+            Story::Plain | Story::ToVersion(_) => &[],
+        }
     }
 }
 
@@ -157,9 +186,16 @@ impl History {
 
     /// Why a version was made.
     pub(crate) fn description(&self, version: Version, record: &Record) -> String {
-        match &record.story {
-            Some(story) => story.description.to_string(),
-            None => {
+        match (&record.story, record.kind) {
+            (Story::Told(told), _) => told.description.to_string(),
+            (&Story::ToVersion(to), _) => Operation::from(Rollback::ToVersion(to)).describe(),
+            (Story::Plain, OperationKind::Undo) => Operation::from(Undo).describe(),
+            (Story::Plain, OperationKind::Redo) => Operation::from(Redo).describe(),
+            (Story::Plain, OperationKind::Rollback) => {
+                let batch = record.state.path.current_number();
+                Operation::from(Rollback::ToBatch(batch)).describe()
+            }
+            (Story::Plain, _) => {
                 let before = version.0.checked_sub(1).and_then(|v| self.records.get(v as usize));
                 let added = record.log_len - before.map_or(0, |before| before.log_len);
                 describe_append(added as usize)

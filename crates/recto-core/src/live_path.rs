@@ -23,25 +23,31 @@ pub(crate) struct Opening {
     pub(crate) boundary: LogIndex,
 }
 
+/// A batch that was opened, on top of those below it.
+#[derive(Debug)]
+pub(crate) struct OpenBatch {
+    pub(crate) opening: Opening,
+    number: usize,
+    below: Option<Arc<LeftBatch>>,
+}
+
 /// A batch below the current one.
 #[derive(Debug)]
 pub(crate) struct LeftBatch {
-    pub(crate) opening: Arc<Opening>,
+    /// A batch further down; see [`LeftBatch::jump_from`].
+    far_below: Option<Arc<LeftBatch>>,
+    pub(crate) batch: Arc<OpenBatch>,
+    number: usize,
     /// The view it was left with.
     pub(crate) view: View,
     /// How long the log was when it was left.
     pub(crate) log_len: usize,
-    number: usize,
-    below: Option<Arc<LeftBatch>>,
-    /// A batch further down; see [`LeftBatch::jump_from`].
-    far_below: Option<Arc<LeftBatch>>,
 }
 
 /// The live path: the current batch and those below it. Cloning one costs O(1).
 #[derive(Clone, Debug)]
 pub(crate) struct LivePath {
-    pub(crate) current: Arc<Opening>,
-    below: Option<Arc<LeftBatch>>,
+    pub(crate) current: Arc<OpenBatch>,
 }
 
 impl LivePath {
@@ -49,38 +55,34 @@ impl LivePath {
     pub(crate) fn new(timestamp: Timestamp) -> LivePath {
         let description = "the start of the conversation".into();
         let opening = Opening { timestamp, description, boundary: LogIndex(0) };
-        LivePath { current: Arc::new(opening), below: None }
-    }
-
-    pub(crate) fn from_parts(current: Arc<Opening>, below: Option<Arc<LeftBatch>>) -> LivePath {
-        LivePath { current, below }
+        LivePath { current: OpenBatch::new(opening, None) }
     }
 
     pub(crate) fn current_number(&self) -> BatchIndex {
-        BatchIndex(self.below.as_ref().map_or(0, |left| left.number + 1))
+        BatchIndex(self.current.number)
     }
 
     /// How many batches there are.
     pub(crate) fn len(&self) -> usize {
-        self.current_number().0 + 1
+        self.current.number + 1
     }
 
     /// Leaves the current batch with this view, and opens the next one.
     pub(crate) fn open(&mut self, left_with: View, log_len: usize, opening: Opening) {
-        let current = std::mem::replace(&mut self.current, Arc::new(opening));
-        self.below = Some(LeftBatch::new(current, left_with, log_len, self.below.take()));
+        let left = LeftBatch::new(self.current.clone(), left_with, log_len);
+        self.current = OpenBatch::new(opening, Some(left));
     }
 
     /// A batch below the current one.
     pub(crate) fn left(&self, batch: BatchIndex) -> Option<&Arc<LeftBatch>> {
-        let mut at = self.below.as_ref()?;
+        let mut at = self.current.below.as_ref()?;
         if batch.0 > at.number {
             return None;
         }
         while at.number != batch.0 {
             at = match &at.far_below {
                 Some(far) if far.number >= batch.0 => far,
-                _ => at.below.as_ref().expect("every batch but 0 has one below it"),
+                _ => at.below().expect("every batch but 0 has one below it"),
             };
         }
         Some(at)
@@ -88,37 +90,43 @@ impl LivePath {
 
     /// Makes a batch below the current one current again.
     pub(crate) fn step_down_to(&mut self, left: &LeftBatch) {
-        *self = LivePath { current: left.opening.clone(), below: left.below.clone() };
+        self.current = left.batch.clone();
     }
 
     /// The batches below the current one, highest first.
     pub(crate) fn left_batches(&self) -> impl Iterator<Item = &Arc<LeftBatch>> {
-        std::iter::successors(self.below.as_ref(), |left| left.below.as_ref())
+        std::iter::successors(self.current.below.as_ref(), |left| left.below())
     }
 
     /// How all batches began, from batch 0 to the current one.
-    pub(crate) fn openings(&self) -> Vec<&Arc<Opening>> {
-        let mut openings: Vec<_> = self.left_batches().map(|left| &left.opening).collect();
+    pub(crate) fn openings(&self) -> Vec<&Opening> {
+        let mut openings: Vec<_> = self.left_batches().map(|left| &left.batch.opening).collect();
         openings.reverse();
-        openings.push(&self.current);
+        openings.push(&self.current.opening);
         openings
     }
 }
 
-impl LeftBatch {
-    pub(crate) fn new(
-        opening: Arc<Opening>,
-        view: View,
-        log_len: usize,
-        below: Option<Arc<LeftBatch>>,
-    ) -> Arc<LeftBatch> {
+impl OpenBatch {
+    pub(crate) fn new(opening: Opening, below: Option<Arc<LeftBatch>>) -> Arc<OpenBatch> {
         let number = below.as_ref().map_or(0, |left| left.number + 1);
-        let far_below = below.as_ref().map(|below| below.jump_from());
-        Arc::new(LeftBatch { opening, view, log_len, number, below, far_below })
+        Arc::new(OpenBatch { opening, number, below })
     }
 
     pub(crate) fn below(&self) -> Option<&Arc<LeftBatch>> {
         self.below.as_ref()
+    }
+}
+
+impl LeftBatch {
+    pub(crate) fn new(batch: Arc<OpenBatch>, view: View, log_len: usize) -> Arc<LeftBatch> {
+        let far_below = batch.below.as_ref().map(|below| below.jump_from());
+        let number = batch.number;
+        Arc::new(LeftBatch { far_below, batch, number, view, log_len })
+    }
+
+    pub(crate) fn below(&self) -> Option<&Arc<LeftBatch>> {
+        self.batch.below()
     }
 
     /// Where the batch above this one points to: past two jumps of equal length, or else to this
@@ -134,15 +142,15 @@ impl LeftBatch {
     }
 }
 
-impl Drop for LeftBatch {
+impl Drop for OpenBatch {
     /// Lets go of a long path one batch after the other: the default would go down recursively and
     /// overrun the stack.
     fn drop(&mut self) {
-        self.far_below = None;
         let mut next = self.below.take();
-        while let Some(mut left) = next.and_then(Arc::into_inner) {
-            left.far_below = None;
-            next = left.below.take();
+        while let Some(left) = next.and_then(Arc::into_inner) {
+            // What is far below is still held by what is between.
+            drop(left.far_below);
+            next = Arc::into_inner(left.batch).and_then(|mut batch| batch.below.take());
         }
     }
 }

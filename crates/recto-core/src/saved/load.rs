@@ -1,15 +1,17 @@
 //! From plain data to a conversation. Nothing in it is trusted: what does not hold together is
 //! refused, so that a damaged value never becomes a conversation that behaves oddly.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::{
     Part, SAVED_FORMAT, SavedBatch, SavedConversation, SavedMarks, SavedVersion, SavedView,
 };
+use crate::conversation::Setup;
 use crate::counter::Counter;
-use crate::history::{History, Record, StepRecord, Story};
-use crate::live_path::{LeftBatch, LivePath, Opening};
+use crate::history::{History, Record, StepRecord, Story, Told};
+use crate::live_path::{LeftBatch, LivePath, OpenBatch, Opening};
 use crate::message_log::Meter;
 use crate::state::State;
 use crate::{
@@ -57,8 +59,9 @@ impl Conversation {
         if loading.log_len != loading.log.len() {
             return Err(damaged("its log has entries that no version knows"));
         }
-        let meter = Arc::new(Meter { counter, media_tokens: saved.media_tokens });
-        Ok(Conversation { meter, heading: (*saved.heading).into(), log: loading.log, history })
+        let meter = Meter { counter, media_tokens: saved.media_tokens };
+        let setup = Arc::new(Setup { meter, heading: saved.heading.clone() });
+        Ok(Conversation { setup, log: loading.log, history })
     }
 }
 
@@ -76,8 +79,10 @@ struct Loading {
     views: Vec<View>,
     /// Marks, and the length that a log must have at least for them.
     marks: Vec<(Marks, usize)>,
-    openings: Vec<Arc<Opening>>,
-    batches: Vec<(Arc<LeftBatch>, usize)>,
+    openings: Vec<Opening>,
+    /// By opening and batch below: the versions of one batch share it.
+    open_batches: HashMap<(usize, Option<usize>), Arc<OpenBatch>>,
+    batches: Vec<Arc<LeftBatch>>,
     /// How long the log was at the version before.
     log_len: usize,
 }
@@ -97,16 +102,15 @@ impl Loading {
             let set = ToolSet::new(tools.clone(), &saved.heading)?;
             set.map(Arc::new).ok_or_else(|| damaged("a list of tools is empty"))
         });
-        let openings = saved.openings.iter().map(|opening| {
-            Arc::new(Opening {
-                timestamp: opening.timestamp,
-                description: (*opening.description).into(),
-                boundary: opening.boundary,
-            })
+        let openings = saved.openings.iter().map(|opening| Opening {
+            timestamp: opening.timestamp,
+            description: (*opening.description).into(),
+            boundary: opening.boundary,
         });
         let mut loading = Loading {
             tools: tools.collect::<Result<_, Error>>()?,
             openings: openings.collect(),
+            open_batches: HashMap::new(),
             log,
             views: Vec::with_capacity(saved.views.len()),
             marks: Vec::with_capacity(saved.marks.len()),
@@ -182,23 +186,36 @@ impl Loading {
         Ok(marks)
     }
 
-    /// A batch, and its number.
-    fn batch(&self, saved: &SavedBatch) -> Result<(Arc<LeftBatch>, usize), Error> {
-        let below = match saved.below {
-            Some(below) => Some(known(&self.batches, below, "batch")?),
-            None => None,
-        };
-        let opening = known(&self.openings, saved.opening, "opening")?.clone();
+    /// A batch that was left.
+    fn batch(&mut self, saved: &SavedBatch) -> Result<Arc<LeftBatch>, Error> {
+        let batch = self.open_batch(saved.opening, saved.below)?;
+        let below = batch.below();
         let view = known(&self.views, saved.view, "view")?.clone();
         if !view.is_within(saved.log_len) || saved.log_len > self.log.len() {
             return Err(damaged("a batch shows entries that came after it was left"));
         }
-        if below.is_some_and(|(left, _)| left.log_len > saved.log_len) {
+        if below.is_some_and(|left| left.log_len > saved.log_len) {
             return Err(damaged("a batch was left before the one below it"));
         }
-        let number = below.map_or(0, |(_, number)| number + 1);
-        let below = below.map(|(left, _)| left.clone());
-        Ok((LeftBatch::new(opening, view, saved.log_len, below), number))
+        Ok(LeftBatch::new(batch, view, saved.log_len))
+    }
+
+    /// The batch that began like this on top of that one.
+    fn open_batch(
+        &mut self,
+        opening: usize,
+        below: Option<usize>,
+    ) -> Result<Arc<OpenBatch>, Error> {
+        if let Some(batch) = self.open_batches.get(&(opening, below)) {
+            return Ok(batch.clone());
+        }
+        let left = match below {
+            Some(below) => Some(known(&self.batches, below, "batch")?.clone()),
+            None => None,
+        };
+        let batch = OpenBatch::new(known(&self.openings, opening, "opening")?.clone(), left);
+        self.open_batches.insert((opening, below), batch.clone());
+        Ok(batch)
     }
 
     fn version(&mut self, saved: &SavedVersion, version: Version) -> Result<Record, Error> {
@@ -214,14 +231,10 @@ impl Loading {
             true => Ok(view.clone()),
             false => Err(damaged("it shows entries that came later")),
         };
-        let below = match saved.below {
-            Some(below) => Some(known(&self.batches, below, "batch")?.0.clone()),
-            None => None,
-        };
-        if below.as_ref().is_some_and(|left| left.log_len > log_len) {
+        let current = self.open_batch(saved.opening, saved.below)?;
+        if current.below().is_some_and(|left| left.log_len > log_len) {
             return Err(damaged("its live path comes from a later version"));
         }
-        let current = known(&self.openings, saved.opening, "opening")?.clone();
         let marks = match saved.marks {
             Some(marks) => match known(&self.marks, marks, "marks")? {
                 (_, needed) if *needed > log_len => {
@@ -250,7 +263,7 @@ impl Loading {
         Ok(Record {
             state: State {
                 view: within(known(&self.views, saved.view, "view")?)?,
-                path: LivePath::from_parts(current, below),
+                path: LivePath { current },
                 marks,
                 tools,
             },
@@ -259,10 +272,9 @@ impl Loading {
             undo: saved.undo.into(),
             redo: saved.redo.into(),
             kind: saved.operation,
-            story: saved
-                .description
-                .as_deref()
-                .map(|description| Arc::new(Story { description: description.into(), steps })),
+            story: saved.description.as_deref().map_or(Story::Plain, |description| {
+                Story::Told(Arc::new(Told { description: description.into(), steps }))
+            }),
         })
     }
 }

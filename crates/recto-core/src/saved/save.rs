@@ -11,7 +11,8 @@ use super::{
     SavedStep, SavedVersion, SavedView,
 };
 use crate::history::Record;
-use crate::live_path::{LeftBatch, LivePath, Opening};
+use crate::live_path::{LeftBatch, LivePath, OpenBatch};
+use crate::operation::OperationKind;
 use crate::view::Placed;
 use crate::{Conversation, LogIndex, Marks, MessageLog, ToolSet, View};
 
@@ -32,12 +33,21 @@ impl Conversation {
     /// ```
     pub fn save(&self) -> SavedConversation {
         let mut saving = Saving::default();
-        let versions = self.history.iter().map(|(_, record)| saving.version(record)).collect();
+        let versions: Vec<SavedVersion> = self
+            .history
+            .iter()
+            .map(|(version, record)| {
+                // An APPEND without a reason needs no words.
+                let is_plain = record.kind == OperationKind::Append && record.is_plain();
+                let description = (!is_plain).then(|| self.history.description(version, record));
+                saving.version(record, description)
+            })
+            .collect();
         SavedConversation {
             format: SAVED_FORMAT,
-            counter: self.meter.counter.name().to_owned(),
-            media_tokens: self.meter.media_tokens,
-            heading: self.heading.to_string(),
+            counter: self.setup.meter.counter.name().to_owned(),
+            media_tokens: self.setup.meter.media_tokens,
+            heading: self.setup.heading.clone(),
             log: save_log(&self.log),
             tools: saving.tools.iter().map(|tools| tools.tools().to_vec()).collect(),
             views: saving.views,
@@ -72,14 +82,14 @@ struct Saving {
     mark_places: HashMap<usize, usize>,
     last_marks: Option<(usize, Marks)>,
     openings: Vec<SavedOpening>,
-    opening_places: HashMap<*const Opening, usize>,
+    opening_places: HashMap<*const OpenBatch, usize>,
     batches: Vec<SavedBatch>,
     batch_places: HashMap<*const LeftBatch, usize>,
     tools: Vec<Arc<ToolSet>>,
 }
 
 impl Saving {
-    fn version(&mut self, record: &Record) -> SavedVersion {
+    fn version(&mut self, record: &Record, description: Option<String>) -> SavedVersion {
         let state = &record.state;
         let steps = record
             .steps()
@@ -92,7 +102,7 @@ impl Saving {
             .collect();
         SavedVersion {
             operation: record.kind,
-            description: record.story.as_ref().map(|story| story.description.to_string()),
+            description,
             timestamp: record.timestamp,
             log_len: record.log_len,
             below: self.batches_below(&state.path),
@@ -132,7 +142,7 @@ impl Saving {
         for left in new.iter().rev() {
             let batch = SavedBatch {
                 below: left.below().map(|below| self.batch_places[&Arc::as_ptr(below)]),
-                opening: self.opening(&left.opening),
+                opening: self.opening(&left.batch),
                 view: self.view(&left.view),
                 log_len: left.log_len,
             };
@@ -142,8 +152,9 @@ impl Saving {
         path.left_batches().next().map(|left| self.batch_places[&Arc::as_ptr(left)])
     }
 
-    fn opening(&mut self, opening: &Arc<Opening>) -> usize {
-        *self.opening_places.entry(Arc::as_ptr(opening)).or_insert_with(|| {
+    fn opening(&mut self, batch: &Arc<OpenBatch>) -> usize {
+        *self.opening_places.entry(Arc::as_ptr(batch)).or_insert_with(|| {
+            let opening = &batch.opening;
             self.openings.push(SavedOpening {
                 timestamp: opening.timestamp,
                 description: opening.description.to_string(),
