@@ -51,6 +51,11 @@ struct Header {
 
 enum Content {
     Text(Span),
+    /// One tool result and one text: what most tools answer. It needs no list.
+    Result {
+        id: Span,
+        text: Span,
+    },
     Parts(Box<[Part]>),
 }
 
@@ -217,11 +222,10 @@ impl Message {
     /// what content filters, searches and counters read.
     pub fn text(&self) -> Cow<'_, str> {
         match &self.header().content {
-            Content::Text(span) => json::unescape(span.read(self.json())),
-            Content::Parts(parts) => {
-                if let [Part::Text(span)] = &**parts {
-                    return json::unescape(span.read(self.json()));
-                }
+            Content::Text(text) | Content::Result { text, .. } => {
+                json::unescape(text.read(self.json()))
+            }
+            Content::Parts(_) => {
                 let mut text = String::new();
                 self.text_into(&mut text);
                 Cow::Owned(text)
@@ -246,8 +250,8 @@ impl Message {
     pub(crate) fn for_each_text<'a>(&'a self, mut each: impl FnMut(PartText<'a>) -> bool) {
         let whole = self.json();
         match &self.header().content {
-            Content::Text(span) => {
-                each(PartText::String(span.read(whole)));
+            Content::Text(text) | Content::Result { text, .. } => {
+                each(PartText::String(text.read(whole)));
             }
             Content::Parts(parts) => {
                 for part in parts {
@@ -281,10 +285,7 @@ impl Message {
 
     /// The ids of the tool calls that the results in it answer.
     pub fn tool_results(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.parts().iter().filter_map(|part| match part {
-            Part::ToolResult { id } => Some(json::unescape(id.read(self.json()))),
-            _ => None,
-        })
+        self.header().content.results().map(|id| json::unescape(id.read(self.json())))
     }
 
     fn parts(&self) -> &[Part] {
@@ -306,20 +307,36 @@ impl Message {
 impl Content {
     fn parts(&self) -> &[Part] {
         match self {
-            Content::Text(_) => &[],
+            Content::Text(_) | Content::Result { .. } => &[],
             Content::Parts(parts) => parts,
         }
     }
 
+    /// The ids of the tool calls in it.
+    fn calls(&self) -> impl Iterator<Item = Span> {
+        self.parts().iter().filter_map(|part| match *part {
+            Part::ToolCall { id, .. } => Some(id),
+            _ => None,
+        })
+    }
+
+    /// The ids of the tool calls that the results in it answer.
+    fn results(&self) -> impl Iterator<Item = Span> {
+        let only = match *self {
+            Content::Result { id, .. } => Some(id),
+            _ => None,
+        };
+        let listed = self.parts().iter().filter_map(|part| match *part {
+            Part::ToolResult { id } => Some(id),
+            _ => None,
+        });
+        only.into_iter().chain(listed)
+    }
+
     fn edges(&self, whole: &str) -> Edges {
-        let (mut calls, mut results) = (Vec::new(), Vec::new());
-        for part in self.parts() {
-            match part {
-                Part::ToolCall { id, .. } => calls.push(Edge::call(id_hash(id.read(whole)))),
-                Part::ToolResult { id } => results.push(Edge::result(id_hash(id.read(whole)))),
-                Part::Text(_) | Part::QuotedCall { .. } => {}
-            }
-        }
+        let hash = |id: Span| id_hash(id.read(whole));
+        let calls = self.calls().map(|id| Edge::call(hash(id))).collect();
+        let results = self.results().map(|id| Edge::result(hash(id))).collect();
         Edges::of_message(calls, results)
     }
 }
@@ -456,7 +473,11 @@ impl<'a> Reader<'a> {
                     return Err(Error::EmptyContent { role, field: Some("content".into()) });
                 }
                 self.read_parts(parts)?;
-                Ok(Content::Parts(std::mem::take(&mut self.parts).into()))
+                Ok(match *self.parts {
+                    [Part::Text(text)] => Content::Text(text),
+                    [Part::ToolResult { id }, Part::Text(text)] => Content::Result { id, text },
+                    _ => Content::Parts(std::mem::take(&mut self.parts).into()),
+                })
             }
             other => Err(Error::message_field(
                 "content",

@@ -37,7 +37,10 @@ const MESSAGE_OVERHEAD: u64 = 3;
 
 impl Meter {
     fn count(&self, message: &Message) -> u64 {
-        let text = self.counter.count(&message.text());
+        let text = match self.counter.reads_text() {
+            true => self.counter.count(&message.text()),
+            false => self.counter.count(""),
+        };
         let media = self.media_tokens.saturating_mul(message.media() as u64);
         text.saturating_add(media).saturating_add(MESSAGE_OVERHEAD)
     }
