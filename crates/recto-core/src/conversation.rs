@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 
 use crate::counter::Counter;
 use crate::draft::Draft;
-use crate::history::{History, Jump, Record, StepRecord, Story};
-use crate::live_path::{LivePath, Opening};
+use crate::history::{History, Homes, Jump, Record, StepRecord, Story};
+use crate::live_path::LivePath;
 use crate::message_log::Meter;
 use crate::operation::{Append, Operation, OperationKind, Request, Step};
 use crate::outcome::torn_exchanges;
@@ -108,6 +108,7 @@ impl Conversation {
             redo: Jump::NONE,
             kind: OperationKind::Create,
             story: Story::told("the conversation was created".into()),
+            homes: Homes::default(),
         };
         let history = History::new(record);
         Ok(Conversation { setup: Arc::new(Setup { meter, heading }), log, history })
@@ -122,6 +123,7 @@ impl Conversation {
     ) -> Result<(Conversation, Outcome), Error> {
         let request = request.into();
         request.check()?;
+        self.log.check_measured()?;
         if let [step] = &*request.steps {
             match step.operation {
                 Operation::Undo(_) => return self.undo(step, now),
@@ -163,8 +165,10 @@ impl Conversation {
         kind: OperationKind,
         story: Story,
     ) -> Result<(Conversation, Outcome), Error> {
+        let homes = draft.homes();
         let Draft { log, state, now, .. } = draft;
         let record = Record {
+            homes,
             state,
             timestamp: now,
             log_len: log.len() as u32,
@@ -234,14 +238,15 @@ impl Conversation {
         tools: Vec<Tool>,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
+        self.log.check_measured()?;
         let tools = ToolSet::new(tools, &self.setup.heading)?.map(Arc::new);
         let mut draft = Draft::new(self, now);
         draft.state.tools = tools.clone();
         if let Some(tools) = tools
-            && !tools.is_shown_in(&draft.state.view, &draft.log)
+            && !tools.is_shown_in(&draft.state.view, &draft.log)?
         {
             let may_go = |index| !draft.state.marks.is_pinned(index);
-            let stale = tools.first_stale_in(&draft.state.view, &draft.log, may_go);
+            let stale = tools.first_stale_in(&draft.state.view, &draft.log, may_go)?;
             let entry = draft.add_one_to_log(tools.description())?;
             let mut view = draft.state.view.clone();
             match stale.and_then(|index| view.position_of(index)) {
@@ -291,8 +296,9 @@ impl Conversation {
     }
 
     /// Tool calls and results that the view has torn apart.
-    pub fn warnings(&self) -> Vec<Warning> {
-        torn_exchanges(self.view(), self.log.as_view())
+    pub fn warnings(&self) -> Result<Vec<Warning>, Error> {
+        self.log.check_measured()?;
+        Ok(torn_exchanges(self.view(), self.log.as_view()))
     }
 
     /// Every message ever added.
@@ -339,32 +345,30 @@ impl Conversation {
     }
 
     /// The view of a batch of the live path as it was when it was left; the current one: now.
-    pub fn batch_view(&self, batch: BatchIndex) -> Result<&View, Error> {
-        let path = &self.state().path;
-        let current = path.current_number();
-        if batch == current {
-            return Ok(self.view());
-        }
-        let left = path.left(batch).map(|left| &left.view);
-        left.ok_or(Error::BatchNotFound { batch, current, field: "batchIndex" })
+    pub fn batch_view(&self, batch: BatchIndex) -> Result<View, Error> {
+        Ok(self.snapshot(batch)?.view)
     }
 
     /// A batch of the live path: when and why it was opened, and what it holds.
     pub fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
-        let view = self.batch_view(batch)?.clone();
         let path = &self.state().path;
-        let opening: &Opening = &path.left(batch).map_or(&path.current, |left| &left.batch).opening;
+        let current = path.current_number();
+        let left = if batch == current { None } else { path.left(batch)? };
+        if left.is_none() && batch != current {
+            return Err(Error::BatchNotFound { batch, current, field: "batchIndex" });
+        }
+        let opening = &left.as_ref().map_or(&path.current, |left| &left.batch).opening;
         Ok(BatchSnapshot {
             batch,
             timestamp: opening.timestamp,
             description: opening.description.to_string(),
-            view,
+            view: left.as_ref().map_or(self.view(), |left| &left.view).clone(),
             log: self.log.clone(),
         })
     }
 
     /// The versions in order: which request made each, when, and why.
-    pub fn versions(&self) -> impl DoubleEndedIterator<Item = VersionInfo> + ExactSizeIterator {
+    pub fn versions(&self) -> impl DoubleEndedIterator<Item = VersionInfo> {
         self.history.iter().map(|(version, record)| self.describe_version(version, record))
     }
 

@@ -18,7 +18,7 @@ use sum_tree::{Item, Length, SumTree};
 
 use crate::operation::{Operation, OperationKind, Redo, Rollback, Step, Undo, describe_append};
 use crate::state::State;
-use crate::{Error, Timestamp, Version, View};
+use crate::{Error, Missing, Timestamp, Version, View};
 
 /// A version. Conversations keep many of them, so it is small.
 #[derive(Clone, Debug)]
@@ -30,6 +30,16 @@ pub(crate) struct Record {
     pub(crate) redo: Jump,
     pub(crate) kind: OperationKind,
     pub(crate) story: Story,
+    pub(crate) homes: Homes,
+}
+
+/// The versions that made what a version consists of: itself, or earlier ones whose view, marks or
+/// tools it shares. So a version can be saved as the change that it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Homes {
+    pub(crate) view: Version,
+    pub(crate) marks: Version,
+    pub(crate) tools: Version,
 }
 
 /// A version to go to, if there is one: an `Option` that takes no room of its own.
@@ -124,7 +134,11 @@ impl Record {
     }
 }
 
-impl Item for Record {
+/// A place for a version. Of a conversation that a store opened, most are empty until somebody asks.
+#[derive(Clone, Debug)]
+struct Slot(Option<Record>);
+
+impl Item for Slot {
     type Summary = Length;
     const LEAF: usize = 16;
     const FAN: usize = 24;
@@ -137,13 +151,18 @@ impl Item for Record {
 /// All versions of a conversation, in order; there is always version 0. Cloning it costs O(1).
 #[derive(Clone, Debug)]
 pub(crate) struct History {
-    records: SumTree<Record>,
+    records: SumTree<Slot>,
 }
 
 impl History {
     pub(crate) fn new(first: Record) -> History {
-        let mut records = SumTree::new();
-        records.push(first);
+        Self::opened_at(Version(0), first)
+    }
+
+    /// A history of which only the newest version is at hand.
+    pub(crate) fn opened_at(version: Version, record: Record) -> History {
+        let mut records = SumTree::repeat(Slot(None), version.as_usize());
+        records.push(Slot(Some(record)));
         History { records }
     }
 
@@ -152,21 +171,42 @@ impl History {
     }
 
     pub(crate) fn current(&self) -> &Record {
-        let version = self.current_version().as_usize();
-        self.records.get(version).expect("version 0 always exists")
+        self.get(self.current_version()).expect("the newest version is always at hand")
+    }
+
+    /// A version, if it is at hand.
+    pub(crate) fn get(&self, version: Version) -> Option<&Record> {
+        self.records.get(version.as_usize())?.0.as_ref()
     }
 
     /// A version, which the field `field` asks for.
     pub(crate) fn record(&self, version: Version, field: &'static str) -> Result<&Record, Error> {
         let current = self.current_version();
-        let record = self.records.get(version.as_usize());
-        record.ok_or(Error::VersionNotFound { version, current, field })
+        match self.records.get(version.as_usize()) {
+            Some(Slot(Some(record))) => Ok(record),
+            Some(Slot(None)) => Err(Error::NotLoaded(Missing::Version(version))),
+            None => Err(Error::VersionNotFound { version, current, field }),
+        }
     }
 
-    pub(crate) fn iter(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = (Version, &Record)> + ExactSizeIterator {
-        self.records.iter().enumerate().map(|(number, record)| (Version(number as u32), record))
+    /// All versions in order; those that are not at hand are left out.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Version, &Record)> {
+        let numbered = self.records.iter().enumerate();
+        numbered.filter_map(|(number, slot)| Some((Version(number as u32), slot.0.as_ref()?)))
+    }
+
+    /// Tests that every version is at hand.
+    pub(crate) fn check_whole(&self) -> Result<(), Error> {
+        match self.records.iter().all(|slot| slot.0.is_some()) {
+            true => Ok(()),
+            false => Err(Error::NotLoaded(Missing::Versions)),
+        }
+    }
+
+    /// Puts a version, which exists, at hand.
+    pub(crate) fn fill(&mut self, version: Version, record: Record) {
+        let place = version.as_usize();
+        self.records.splice(place..=place, [Slot(Some(record))]);
     }
 
     pub(crate) fn push(&mut self, record: Record) -> Result<(), Error> {
@@ -175,7 +215,7 @@ impl History {
         if size > limit {
             return Err(Error::too_large("the number of versions", size, limit));
         }
-        self.records.push(record);
+        self.records.push(Slot(Some(record)));
         Ok(())
     }
 
@@ -196,7 +236,7 @@ impl History {
                 Operation::from(Rollback::ToBatch(batch)).describe()
             }
             (Story::Plain, _) => {
-                let before = version.0.checked_sub(1).and_then(|v| self.records.get(v as usize));
+                let before = version.0.checked_sub(1).and_then(|before| self.get(Version(before)));
                 let added = record.log_len - before.map_or(0, |before| before.log_len);
                 describe_append(added as usize)
             }

@@ -65,6 +65,7 @@ mod matcher;
 mod message;
 mod message_log;
 mod number;
+mod opened;
 mod operation;
 mod outcome;
 mod query;
@@ -89,6 +90,7 @@ pub use marks::{Marks, PINNED};
 pub use message::{Message, ToolCall};
 pub use message_log::{LogEntry, MessageLog};
 pub use number::{BatchIndex, LogIndex, Position, Timestamp, Version};
+pub use opened::{Measure, Missing};
 pub use operation::{
     Append, BatchEnd, BatchStart, Carry, Clear, Compress, Delete, Filter, Fit, Insert, Mark,
     Operation, OperationKind, Redo, Replace, ReplaceEntries, Request, Restore, Rollback, Scope,
@@ -97,7 +99,10 @@ pub use operation::{
 pub use outcome::{Outcome, SharedPrefix, Stats, Warning, WarningCode};
 pub use query::{Hit, Moment, Pick, Query};
 pub use role::{Role, RoleSet};
-pub use saved::{SAVED_FORMAT, SavedConversation};
+pub use saved::{
+    Runs, SAVED_FORMAT, SavedConversation, SavedSettings, SavedState, SavedVersion, SavedVersions,
+    Saver,
+};
 pub use tools::{DEFAULT_HEADING, Tool, ToolSet};
 pub use verify::Inconsistency;
 pub use view::{MAX_MESSAGE_TOKENS, View};

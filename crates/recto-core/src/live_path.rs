@@ -10,9 +10,11 @@
 //! a persistent stack: opening a batch puts one node on it, a rollback steps down to a node below.
 //! Each node also points far down, so that a step over k batches costs O(log k).
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::{BatchIndex, LogIndex, Timestamp, View};
+use crate::history::Jump;
+use crate::{BatchIndex, Error, LogIndex, Missing, Timestamp, Version, View};
 
 /// How a batch began.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +25,40 @@ pub(crate) struct Opening {
     pub(crate) boundary: LogIndex,
 }
 
+/// Which batch it is, for ever: numbers are used again, this is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct BatchHome {
+    /// The version whose request opened it.
+    pub(crate) version: Version,
+    /// How many batches that request had opened before.
+    pub(crate) ordinal: u32,
+}
+
 /// A batch that was opened, on top of those below it.
 #[derive(Debug)]
 pub(crate) struct OpenBatch {
     pub(crate) opening: Opening,
+    pub(crate) home: BatchHome,
     number: usize,
-    below: Option<Arc<LeftBatch>>,
+    below: Below,
+}
+
+/// What is below a batch.
+#[derive(Debug)]
+enum Below {
+    /// Nothing: it is batch 0.
+    Bottom,
+    /// The batch that was left.
+    Left(Arc<LeftBatch>),
+    /// Batches that are in a store, but for those that were asked for since.
+    Stored(StoredBatches),
+}
+
+/// Batches by their numbers. It only ever gets to know more, so whoever shares it may tell it.
+#[derive(Debug, Default)]
+struct StoredBatches {
+    known: Mutex<HashMap<usize, Arc<LeftBatch>>>,
+    openings: OnceLock<Vec<Opening>>,
 }
 
 /// A batch below the current one.
@@ -40,7 +70,16 @@ pub(crate) struct LeftBatch {
     number: usize,
     /// The view it was left with.
     pub(crate) view: View,
+    /// The version that made this view, unless it came and went within a request.
+    pub(crate) view_home: Jump,
     /// How long the log was when it was left.
+    pub(crate) log_len: usize,
+}
+
+/// How a batch is left; see [`LeftBatch`].
+pub(crate) struct Leaving {
+    pub(crate) view: View,
+    pub(crate) view_home: Jump,
     pub(crate) log_len: usize,
 }
 
@@ -55,7 +94,7 @@ impl LivePath {
     pub(crate) fn new(timestamp: Timestamp) -> LivePath {
         let description = "the start of the conversation".into();
         let opening = Opening { timestamp, description, boundary: LogIndex(0) };
-        LivePath { current: OpenBatch::new(opening, None) }
+        LivePath { current: OpenBatch::new(opening, BatchHome::default(), None) }
     }
 
     pub(crate) fn current_number(&self) -> BatchIndex {
@@ -68,24 +107,66 @@ impl LivePath {
     }
 
     /// Leaves the current batch with this view, and opens the next one.
-    pub(crate) fn open(&mut self, left_with: View, log_len: usize, opening: Opening) {
-        let left = LeftBatch::new(self.current.clone(), left_with, log_len);
-        self.current = OpenBatch::new(opening, Some(left));
+    pub(crate) fn open(&mut self, left_with: Leaving, opening: Opening, home: BatchHome) {
+        let left = LeftBatch::new(self.current.clone(), left_with);
+        self.current = OpenBatch::new(opening, home, Some(left));
     }
 
     /// A batch below the current one.
-    pub(crate) fn left(&self, batch: BatchIndex) -> Option<&Arc<LeftBatch>> {
-        let mut at = self.current.below.as_ref()?;
-        if batch.0 > at.number {
-            return None;
-        }
-        while at.number != batch.0 {
-            at = match &at.far_below {
-                Some(far) if far.number >= batch.0 => far,
-                _ => at.below().expect("every batch but 0 has one below it"),
+    pub(crate) fn left(&self, batch: BatchIndex) -> Result<Option<Arc<LeftBatch>>, Error> {
+        let mut open = &self.current;
+        loop {
+            let mut at = match &open.below {
+                Below::Left(left) if batch.0 <= left.number => left,
+                Below::Stored(stored) if batch.0 < open.number => {
+                    let missing = || Error::NotLoaded(Missing::Batch(batch));
+                    return stored.get(batch.0).map(Some).ok_or_else(missing);
+                }
+                _ => return Ok(None),
             };
+            while let Some(far) = at.far_below.as_ref().filter(|far| far.number >= batch.0) {
+                at = far;
+            }
+            if at.number == batch.0 {
+                return Ok(Some(at.clone()));
+            }
+            open = &at.batch;
         }
-        Some(at)
+    }
+
+    /// Takes note of a batch that is in a store.
+    pub(crate) fn know(&self, left: Arc<LeftBatch>) {
+        if let Some(stored) = self.stored() {
+            stored.known.lock().expect("nothing panics here").insert(left.number, left);
+        }
+    }
+
+    /// Takes note of how the batches in a store began, from batch 0 on.
+    pub(crate) fn know_openings(&self, openings: Vec<Opening>) {
+        if let Some(stored) = self.stored() {
+            // Whoever told it first told the same.
+            let _ = stored.openings.set(openings);
+        }
+    }
+
+    /// The lowest batch that is at hand: all below it are in a store, or there are none.
+    pub(crate) fn lowest(&self) -> &Arc<OpenBatch> {
+        self.left_batches().last().map_or(&self.current, |left| &left.batch)
+    }
+
+    fn stored(&self) -> Option<&StoredBatches> {
+        match &self.lowest().below {
+            Below::Stored(stored) => Some(stored),
+            _ => None,
+        }
+    }
+
+    /// Tests that every batch is at hand.
+    pub(crate) fn check_whole(&self) -> Result<(), Error> {
+        match self.stored() {
+            Some(_) => Err(Error::NotLoaded(Missing::Versions)),
+            None => Ok(()),
+        }
     }
 
     /// Makes a batch below the current one current again.
@@ -93,36 +174,72 @@ impl LivePath {
         self.current = left.batch.clone();
     }
 
-    /// The batches below the current one, highest first.
+    /// The batches below the current one, highest first, as far as they are at hand.
     pub(crate) fn left_batches(&self) -> impl Iterator<Item = &Arc<LeftBatch>> {
-        std::iter::successors(self.current.below.as_ref(), |left| left.below())
+        std::iter::successors(self.current.below(), |left| left.below())
     }
 
     /// How all batches began, from batch 0 to the current one.
-    pub(crate) fn openings(&self) -> Vec<&Opening> {
-        let mut openings: Vec<_> = self.left_batches().map(|left| &left.batch.opening).collect();
-        openings.reverse();
+    pub(crate) fn openings(&self) -> Result<Vec<&Opening>, Error> {
+        let mut openings = match self.stored() {
+            Some(stored) => {
+                let missing = || Error::NotLoaded(Missing::Batches);
+                stored.openings.get().ok_or_else(missing)?.iter().collect()
+            }
+            None => Vec::new(),
+        };
+        let below: Vec<&Opening> = self.left_batches().map(|left| &left.batch.opening).collect();
+        openings.extend(below.into_iter().rev());
         openings.push(&self.current.opening);
-        openings
+        Ok(openings)
     }
 }
 
 impl OpenBatch {
-    pub(crate) fn new(opening: Opening, below: Option<Arc<LeftBatch>>) -> Arc<OpenBatch> {
+    pub(crate) fn new(
+        opening: Opening,
+        home: BatchHome,
+        below: Option<Arc<LeftBatch>>,
+    ) -> Arc<OpenBatch> {
         let number = below.as_ref().map_or(0, |left| left.number + 1);
-        Arc::new(OpenBatch { opening, number, below })
+        let below = below.map_or(Below::Bottom, Below::Left);
+        Arc::new(OpenBatch { opening, home, number, below })
     }
 
+    /// A batch of this number, on top of others that are in a store.
+    pub(crate) fn on_stored(opening: Opening, home: BatchHome, number: usize) -> Arc<OpenBatch> {
+        let below = match number {
+            0 => Below::Bottom,
+            _ => Below::Stored(StoredBatches::default()),
+        };
+        Arc::new(OpenBatch { opening, home, number, below })
+    }
+
+    /// The batch below, if it is at hand.
     pub(crate) fn below(&self) -> Option<&Arc<LeftBatch>> {
-        self.below.as_ref()
+        match &self.below {
+            Below::Left(left) => Some(left),
+            Below::Bottom | Below::Stored(_) => None,
+        }
+    }
+
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+}
+
+impl StoredBatches {
+    fn get(&self, number: usize) -> Option<Arc<LeftBatch>> {
+        self.known.lock().expect("nothing panics here").get(&number).cloned()
     }
 }
 
 impl LeftBatch {
-    pub(crate) fn new(batch: Arc<OpenBatch>, view: View, log_len: usize) -> Arc<LeftBatch> {
-        let far_below = batch.below.as_ref().map(|below| below.jump_from());
+    pub(crate) fn new(batch: Arc<OpenBatch>, leaving: Leaving) -> Arc<LeftBatch> {
+        let Leaving { view, view_home, log_len } = leaving;
+        let far_below = batch.below().map(|below| below.jump_from());
         let number = batch.number;
-        Arc::new(LeftBatch { far_below, batch, number, view, log_len })
+        Arc::new(LeftBatch { far_below, batch, number, view, view_home, log_len })
     }
 
     pub(crate) fn below(&self) -> Option<&Arc<LeftBatch>> {
@@ -146,11 +263,13 @@ impl Drop for OpenBatch {
     /// Lets go of a long path one batch after the other: the default would go down recursively and
     /// overrun the stack.
     fn drop(&mut self) {
-        let mut next = self.below.take();
-        while let Some(left) = next.and_then(Arc::into_inner) {
+        let mut next = std::mem::replace(&mut self.below, Below::Bottom);
+        while let Below::Left(left) = next {
+            let Some(left) = Arc::into_inner(left) else { return };
             // What is far below is still held by what is between.
             drop(left.far_below);
-            next = Arc::into_inner(left.batch).and_then(|mut batch| batch.below.take());
+            let Some(mut batch) = Arc::into_inner(left.batch) else { return };
+            next = std::mem::replace(&mut batch.below, Below::Bottom);
         }
     }
 }
@@ -163,11 +282,9 @@ mod tests {
         let mut path = LivePath::new(0);
         for number in 1..batches {
             let boundary = LogIndex(number as u32);
-            path.open(
-                View::default(),
-                number,
-                Opening { timestamp: 0, description: "".into(), boundary },
-            );
+            let leaving = Leaving { view: View::default(), view_home: Jump::NONE, log_len: number };
+            let opening = Opening { timestamp: 0, description: "".into(), boundary };
+            path.open(leaving, opening, BatchHome::default());
         }
         path
     }
@@ -177,11 +294,11 @@ mod tests {
         let path = path(1000);
         assert_eq!(path.len(), 1000);
         for batch in 0..999 {
-            let left = path.left(BatchIndex(batch)).expect("it is on the path");
+            let left = path.left(BatchIndex(batch)).unwrap().expect("it is on the path");
             assert_eq!(left.number, batch);
             assert_eq!(left.log_len, batch + 1);
         }
-        assert!(path.left(BatchIndex(999)).is_none(), "the current batch was not left");
+        assert!(path.left(BatchIndex(999)).unwrap().is_none(), "the current batch was not left");
     }
 
     #[test]

@@ -6,10 +6,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hasher;
+use std::sync::LazyLock;
 
 use serde::{Serialize, Serializer};
 use serde_json::json;
+use siphasher::sip::SipHasher13;
 use triomphe::{Arc, HeaderSlice};
 
 use crate::json::{self, Kind};
@@ -191,6 +193,28 @@ impl Message {
     /// A message that this program makes itself: limits are for what comes from outside.
     fn made_here(message: &serde_json::Value) -> Result<Message, Error> {
         Self::from_checked_json(&message.to_string(), &Limits::NONE)
+    }
+
+    /// What stands in the place of a message that is still in a store.
+    pub(crate) fn absent() -> Message {
+        static ABSENT: LazyLock<Message> = LazyLock::new(|| {
+            let header = Header {
+                timestamp: 0,
+                content: Content::Text(Span { start: 0, len: 0 }),
+                edges: Edges::default(),
+                media: 0,
+                role: Role::System,
+                has_timestamp: false,
+                has_plain_escapes: true,
+            };
+            Message(Arc::from_header_and_str(header, ""))
+        });
+        ABSENT.clone()
+    }
+
+    /// Whether the message is still in a store.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.json().is_empty()
     }
 
     fn header(&self) -> &Header {
@@ -411,9 +435,10 @@ impl<'a> PartText<'a> {
 }
 
 /// The hash of an id as it stands between quotes; the same id with other escapes has the same.
+/// Stores keep it, so it must stay the same for ever.
 fn id_hash(escaped: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    json::unescape(escaped).hash(&mut hasher);
+    let mut hasher = SipHasher13::new();
+    hasher.write(json::unescape(escaped).as_bytes());
     hasher.finish()
 }
 

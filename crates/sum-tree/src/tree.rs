@@ -79,6 +79,23 @@ impl<T: Item> SumTree<T> {
         Self::default()
     }
 
+    /// The same item again and again. It takes next to no memory: the nodes are shared.
+    pub fn repeat(item: T, count: usize) -> Self {
+        let leaf = leaf_size::<T>();
+        let mut block: Self = std::iter::repeat_n(item.clone(), leaf).collect();
+        let mut repeated = Self::new();
+        let mut blocks = count / leaf;
+        while blocks > 0 {
+            if blocks & 1 == 1 {
+                repeated.append(&block);
+            }
+            block.append(&block.clone());
+            blocks >>= 1;
+        }
+        (0..count % leaf).for_each(|_| repeated.push(item.clone()));
+        repeated
+    }
+
     /// A tree without a tail.
     pub(crate) fn from_body(body: Option<Subtree<T>>) -> Self {
         Self::from_parts(body, None, 0)
