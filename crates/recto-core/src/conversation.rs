@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::counter::Counter;
 use crate::draft::Draft;
 use crate::history::{History, Homes, Jump, Record, StepRecord, Story};
-use crate::live_path::LivePath;
+use crate::live_path::{KnownBatches, LivePath};
 use crate::message_log::Meter;
 use crate::operation::{Append, Operation, OperationKind, Request, Step};
 use crate::outcome::torn_exchanges;
@@ -80,12 +80,19 @@ pub struct Conversation {
     pub(crate) history: History,
 }
 
-/// What stays as it was when the conversation was created.
+/// What all versions share.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) meter: Meter,
     /// The heading of the tool description.
     pub(crate) heading: String,
+    pub(crate) known_batches: KnownBatches,
+}
+
+impl Setup {
+    pub(crate) fn new(meter: Meter, heading: String) -> Arc<Setup> {
+        Arc::new(Setup { meter, heading, known_batches: KnownBatches::default() })
+    }
 }
 
 impl Conversation {
@@ -111,7 +118,7 @@ impl Conversation {
             homes: Homes::default(),
         };
         let history = History::new(record);
-        Ok(Conversation { setup: Arc::new(Setup { meter, heading }), log, history })
+        Ok(Conversation { setup: Setup::new(meter, heading), log, history })
     }
 
     /// Performs a request and returns the conversation after it. This value stays as it is; if the
@@ -199,6 +206,23 @@ impl Conversation {
             log_before: before.log.len(),
             log: self.log.as_view().clone(),
         }
+    }
+
+    /// The result that the request answered which made a version.
+    pub fn outcome(&self, version: Version) -> Result<Outcome, Error> {
+        self.log.check_measured()?;
+        let after = self.at(version)?;
+        let Some(before) = version.0.checked_sub(1) else {
+            return Ok(after.outcome_of(&after, false));
+        };
+        Ok(after.outcome_of(&self.at(Version(before))?, true))
+    }
+
+    /// The result of a request that found nothing to do at a version.
+    pub fn idle_outcome(&self, version: Version) -> Result<Outcome, Error> {
+        self.log.check_measured()?;
+        let at = self.at(version)?;
+        Ok(at.outcome_of(&at, false))
     }
 
     fn undo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
@@ -353,7 +377,8 @@ impl Conversation {
     pub fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
         let path = &self.state().path;
         let current = path.current_number();
-        let left = if batch == current { None } else { path.left(batch)? };
+        let left =
+            if batch == current { None } else { path.left(batch, &self.setup.known_batches)? };
         if left.is_none() && batch != current {
             return Err(Error::BatchNotFound { batch, current, field: "batchIndex" });
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::history::{History, Homes, Record};
-use crate::live_path::{BatchHome, Leaving, LeftBatch, Opening};
+use crate::live_path::{BatchHome, KnownBatches, Leaving, LeftBatch, Opening};
 use crate::message_log::{MessageLog, Meter};
 use crate::operation::{Scope, Step};
 use crate::state::State;
@@ -14,6 +14,7 @@ use crate::{Conversation, Error, LogIndex, Message, Position, Timestamp, Version
 pub(crate) struct Draft<'a> {
     pub(crate) meter: &'a Meter,
     pub(crate) history: &'a History,
+    pub(crate) known_batches: &'a KnownBatches,
     pub(crate) log: MessageLog,
     pub(crate) state: State,
     pub(crate) now: Timestamp,
@@ -37,6 +38,7 @@ impl<'a> Draft<'a> {
         Draft {
             meter: &conversation.setup.meter,
             history: &conversation.history,
+            known_batches: &conversation.setup.known_batches,
             log: conversation.log.clone(),
             state: conversation.state().clone(),
             now,

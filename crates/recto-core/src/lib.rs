@@ -86,6 +86,7 @@ pub use counter::{Approx, Counter};
 pub use diff::{Diff, Entries, Portion};
 pub use error::{Code, Error};
 pub use limits::Limits;
+pub use live_path::StoredPath;
 pub use marks::{Marks, PINNED};
 pub use message::{Message, ToolCall};
 pub use message_log::{LogEntry, MessageLog};
@@ -100,8 +101,7 @@ pub use outcome::{Outcome, SharedPrefix, Stats, Warning, WarningCode};
 pub use query::{Hit, Moment, Pick, Query};
 pub use role::{Role, RoleSet};
 pub use saved::{
-    Runs, SAVED_FORMAT, SavedConversation, SavedSettings, SavedState, SavedVersion, SavedVersions,
-    Saver,
+    SAVED_FORMAT, SavedConversation, SavedSettings, SavedState, SavedVersion, SavedVersions, Saver,
 };
 pub use tools::{DEFAULT_HEADING, Tool, ToolSet};
 pub use verify::Inconsistency;

@@ -11,7 +11,7 @@
 //! Each node also points far down, so that a step over k batches costs O(log k).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use crate::history::Jump;
 use crate::{BatchIndex, Error, LogIndex, Missing, Timestamp, Version, View};
@@ -50,15 +50,37 @@ enum Below {
     Bottom,
     /// The batch that was left.
     Left(Arc<LeftBatch>),
-    /// Batches that are in a store, but for those that were asked for since.
-    Stored(StoredBatches),
+    /// Batches that are in a store.
+    Stored,
 }
 
-/// Batches by their numbers. It only ever gets to know more, so whoever shares it may tell it.
+/// The batches below one, which are in a store. Only the engine knows what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StoredPath {
+    pub(crate) home: BatchHome,
+    pub(crate) number: usize,
+}
+
+/// Batches that were in a store and that somebody has asked for. It only ever gets to know more, so
+/// all values of a conversation share it.
 #[derive(Debug, Default)]
-struct StoredBatches {
-    known: Mutex<HashMap<usize, Arc<LeftBatch>>>,
-    openings: OnceLock<Vec<Opening>>,
+pub(crate) struct KnownBatches {
+    left: Mutex<HashMap<(StoredPath, BatchIndex), Arc<LeftBatch>>>,
+    openings: Mutex<HashMap<StoredPath, Vec<Opening>>>,
+}
+
+impl KnownBatches {
+    fn left(&self, path: StoredPath, batch: BatchIndex) -> Option<Arc<LeftBatch>> {
+        self.left.lock().expect("nothing panics here").get(&(path, batch)).cloned()
+    }
+
+    pub(crate) fn know(&self, path: StoredPath, batch: BatchIndex, left: Arc<LeftBatch>) {
+        self.left.lock().expect("nothing panics here").insert((path, batch), left);
+    }
+
+    pub(crate) fn know_openings(&self, path: StoredPath, openings: Vec<Opening>) {
+        self.openings.lock().expect("nothing panics here").insert(path, openings);
+    }
 }
 
 /// A batch below the current one.
@@ -113,14 +135,19 @@ impl LivePath {
     }
 
     /// A batch below the current one.
-    pub(crate) fn left(&self, batch: BatchIndex) -> Result<Option<Arc<LeftBatch>>, Error> {
+    pub(crate) fn left(
+        &self,
+        batch: BatchIndex,
+        known: &KnownBatches,
+    ) -> Result<Option<Arc<LeftBatch>>, Error> {
         let mut open = &self.current;
         loop {
             let mut at = match &open.below {
                 Below::Left(left) if batch.0 <= left.number => left,
-                Below::Stored(stored) if batch.0 < open.number => {
-                    let missing = || Error::NotLoaded(Missing::Batch(batch));
-                    return stored.get(batch.0).map(Some).ok_or_else(missing);
+                Below::Stored if batch.0 < open.number => {
+                    let path = open.stored_path();
+                    let missing = || Error::NotLoaded(Missing::Batch(path, batch));
+                    return known.left(path, batch).map(Some).ok_or_else(missing);
                 }
                 _ => return Ok(None),
             };
@@ -134,31 +161,10 @@ impl LivePath {
         }
     }
 
-    /// Takes note of a batch that is in a store.
-    pub(crate) fn know(&self, left: Arc<LeftBatch>) {
-        if let Some(stored) = self.stored() {
-            stored.known.lock().expect("nothing panics here").insert(left.number, left);
-        }
-    }
-
-    /// Takes note of how the batches in a store began, from batch 0 on.
-    pub(crate) fn know_openings(&self, openings: Vec<Opening>) {
-        if let Some(stored) = self.stored() {
-            // Whoever told it first told the same.
-            let _ = stored.openings.set(openings);
-        }
-    }
-
-    /// The lowest batch that is at hand: all below it are in a store, or there are none.
-    pub(crate) fn lowest(&self) -> &Arc<OpenBatch> {
-        self.left_batches().last().map_or(&self.current, |left| &left.batch)
-    }
-
-    fn stored(&self) -> Option<&StoredBatches> {
-        match &self.lowest().below {
-            Below::Stored(stored) => Some(stored),
-            _ => None,
-        }
+    /// The batches below the lowest one at hand, if they are in a store.
+    fn stored(&self) -> Option<StoredPath> {
+        let lowest = self.left_batches().last().map_or(&self.current, |left| &left.batch);
+        matches!(lowest.below, Below::Stored).then(|| lowest.stored_path())
     }
 
     /// Tests that every batch is at hand.
@@ -180,17 +186,18 @@ impl LivePath {
     }
 
     /// How all batches began, from batch 0 to the current one.
-    pub(crate) fn openings(&self) -> Result<Vec<&Opening>, Error> {
+    pub(crate) fn openings(&self, known: &KnownBatches) -> Result<Vec<Opening>, Error> {
         let mut openings = match self.stored() {
-            Some(stored) => {
-                let missing = || Error::NotLoaded(Missing::Batches);
-                stored.openings.get().ok_or_else(missing)?.iter().collect()
+            Some(path) => {
+                let known = known.openings.lock().expect("nothing panics here");
+                let missing = || Error::NotLoaded(Missing::Batches(path));
+                known.get(&path).cloned().ok_or_else(missing)?
             }
             None => Vec::new(),
         };
         let below: Vec<&Opening> = self.left_batches().map(|left| &left.batch.opening).collect();
-        openings.extend(below.into_iter().rev());
-        openings.push(&self.current.opening);
+        openings.extend(below.into_iter().rev().cloned());
+        openings.push(self.current.opening.clone());
         Ok(openings)
     }
 }
@@ -210,7 +217,7 @@ impl OpenBatch {
     pub(crate) fn on_stored(opening: Opening, home: BatchHome, number: usize) -> Arc<OpenBatch> {
         let below = match number {
             0 => Below::Bottom,
-            _ => Below::Stored(StoredBatches::default()),
+            _ => Below::Stored,
         };
         Arc::new(OpenBatch { opening, home, number, below })
     }
@@ -219,18 +226,12 @@ impl OpenBatch {
     pub(crate) fn below(&self) -> Option<&Arc<LeftBatch>> {
         match &self.below {
             Below::Left(left) => Some(left),
-            Below::Bottom | Below::Stored(_) => None,
+            Below::Bottom | Below::Stored => None,
         }
     }
 
-    pub(crate) fn number(&self) -> usize {
-        self.number
-    }
-}
-
-impl StoredBatches {
-    fn get(&self, number: usize) -> Option<Arc<LeftBatch>> {
-        self.known.lock().expect("nothing panics here").get(&number).cloned()
+    fn stored_path(&self) -> StoredPath {
+        StoredPath { home: self.home, number: self.number }
     }
 }
 
@@ -294,11 +295,17 @@ mod tests {
         let path = path(1000);
         assert_eq!(path.len(), 1000);
         for batch in 0..999 {
-            let left = path.left(BatchIndex(batch)).unwrap().expect("it is on the path");
+            let left = path
+                .left(BatchIndex(batch), &KnownBatches::default())
+                .unwrap()
+                .expect("it is on the path");
             assert_eq!(left.number, batch);
             assert_eq!(left.log_len, batch + 1);
         }
-        assert!(path.left(BatchIndex(999)).unwrap().is_none(), "the current batch was not left");
+        assert!(
+            path.left(BatchIndex(999), &KnownBatches::default()).unwrap().is_none(),
+            "the current batch was not left"
+        );
     }
 
     #[test]

@@ -195,6 +195,27 @@ impl Message {
         Self::from_checked_json(&message.to_string(), &Limits::NONE)
     }
 
+    /// What takes the place of a message that is erased: it says who wrote it, which tools it called
+    /// and which calls it answered, so that it still fits between its neighbours, and nothing else.
+    ///
+    /// ```
+    /// let secret = recto_core::Message::user("my password is hunter2");
+    /// assert_eq!(secret.erased().json(), r#"{"role":"user","content":"[erased]"}"#);
+    /// ```
+    pub fn erased(&self) -> Message {
+        const ERASED: &str = "[erased]";
+        let calls = self.tool_calls().map(
+            |call| json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": {} }),
+        );
+        let results = self
+            .tool_results()
+            .map(|id| json!({ "type": "tool_result", "tool_use_id": id, "content": ERASED }));
+        let parts: Vec<serde_json::Value> = calls.chain(results).collect();
+        let content = if parts.is_empty() { json!(ERASED) } else { json!(parts) };
+        Self::made_here(&json!({ "role": self.role(), "content": content }))
+            .expect("it is a message like the one before")
+    }
+
     /// What stands in the place of a message that is still in a store.
     pub(crate) fn absent() -> Message {
         static ABSENT: LazyLock<Message> = LazyLock::new(|| {

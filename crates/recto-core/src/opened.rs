@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use crate::conversation::Setup;
 use crate::counter::Counter;
-use crate::history::{History, Homes, Record, StepRecord};
-use crate::live_path::{Leaving, LeftBatch, LivePath, OpenBatch};
+use crate::history::{History, Homes, Record, StepRecord, Story};
+use crate::live_path::{Leaving, LeftBatch, LivePath, OpenBatch, StoredPath};
 use crate::message_log::MessageLog;
-use crate::saved::{SavedLeftBatch, each_entry};
+use crate::saved::Runs;
 use crate::state::State;
 use crate::tool_exchange::Edges;
 use crate::view::Placed;
 use crate::{
-    BatchIndex, Conversation, Error, LogIndex, Message, Role, Runs, SavedSettings, SavedState,
+    BatchIndex, Conversation, Error, LogIndex, Message, Role, SavedSettings, SavedState,
     SavedVersions, Timestamp, ToolSet, Version, View,
 };
 
@@ -30,10 +30,10 @@ pub enum Missing {
     Version(Version),
     /// All versions: [`Conversation::add_version`] for each.
     Versions,
-    /// A batch of the live path: [`Conversation::add_batch`].
-    Batch(BatchIndex),
-    /// How all batches of the live path began: [`Conversation::add_openings`].
-    Batches,
+    /// A batch of a live path: [`Conversation::add_batch`].
+    Batch(StoredPath, BatchIndex),
+    /// How all batches of a live path began: [`Conversation::add_openings`].
+    Batches(StoredPath),
     /// What every log entry measures: [`Conversation::add_measures`].
     Log,
     /// Messages: [`Conversation::add_messages`].
@@ -106,6 +106,11 @@ impl Conversation {
         }
     }
 
+    /// Whether it is known what every log entry measures: writing needs it.
+    pub fn is_log_at_hand(&self) -> bool {
+        self.log.is_measured()
+    }
+
     /// Puts messages at hand. An entry's message must be the one that was logged.
     pub fn add_messages(&mut self, messages: impl IntoIterator<Item = (LogIndex, Message)>) {
         for (index, message) in messages {
@@ -119,42 +124,30 @@ impl Conversation {
         indices.into_iter().filter(is_missing).collect()
     }
 
-    /// Puts a batch of the live path at hand: it is put together from saved versions, which
+    /// Puts a batch of a live path at hand: it is put together from saved versions, which
     /// [`Error::NotLoaded`] asks for one by one.
     pub fn add_batch(
         &mut self,
+        path: StoredPath,
         batch: BatchIndex,
         versions: &SavedVersions,
         measure: impl FnMut(LogIndex) -> Option<Measure>,
     ) -> Result<(), Error> {
-        let left = self.saved_batch(batch, versions)?;
+        let left = versions.left_batch(path, batch.0)?;
         let view = make_view(&mut self.log, &left.view, measure)?;
-        let batch = OpenBatch::on_stored(left.opening, left.batch, left.number);
+        let open = OpenBatch::on_stored(left.opening, left.batch, left.number);
         let leaving = Leaving { view, view_home: left.view_home.into(), log_len: left.log_len };
-        self.state().path.know(LeftBatch::new(batch, leaving));
+        self.setup.known_batches.know(path, batch, LeftBatch::new(open, leaving));
         Ok(())
     }
 
-    /// The view of a batch of the live path that is not at hand, put together like
-    /// [`add_batch`](Self::add_batch) does: so that its entries can be fetched first.
-    pub fn batch_runs(&self, batch: BatchIndex, versions: &SavedVersions) -> Result<Runs, Error> {
-        Ok(self.saved_batch(batch, versions)?.view)
-    }
-
-    fn saved_batch(
-        &self,
-        batch: BatchIndex,
+    /// Puts at hand how the batches of a live path began, from saved versions.
+    pub fn add_openings(
+        &mut self,
+        path: StoredPath,
         versions: &SavedVersions,
-    ) -> Result<SavedLeftBatch, Error> {
-        let lowest = self.state().path.lowest();
-        versions.left_batch(lowest.home, lowest.number(), batch.0)
-    }
-
-    /// Puts at hand how the batches of the live path began, from saved versions.
-    pub fn add_openings(&mut self, versions: &SavedVersions) -> Result<(), Error> {
-        let path = &self.state().path;
-        let lowest = path.lowest();
-        path.know_openings(versions.openings(lowest.home, lowest.number())?);
+    ) -> Result<(), Error> {
+        self.setup.known_batches.know_openings(path, versions.openings(path)?);
         Ok(())
     }
 
@@ -196,7 +189,12 @@ fn make_record(
         steps.push(StepRecord { kind: step.0, description: step.1.into(), view });
     }
     let homes: Homes = saved.homes;
-    Ok(Record { homes, ..saved.saved.record(state, steps) })
+    let mut record = saved.saved.record(state, steps);
+    if record.is_plain() {
+        // It cannot be told from the version before, which may not be at hand.
+        record.story = Story::told(saved.saved.description().into());
+    }
+    Ok(Record { homes, ..record })
 }
 
 /// A view of these entries. If the log is measured, it shares memory with it.
@@ -218,7 +216,7 @@ fn make_view(
         return Ok(view);
     }
     let mut entries = Vec::with_capacity(runs.entries());
-    for index in each_entry(runs) {
+    for index in runs.indices() {
         let measured = measure(index).ok_or_else(|| damaged("an entry of the view is missing"))?;
         log.date(index, measured.timestamp);
         entries.push(measured.placed(index));

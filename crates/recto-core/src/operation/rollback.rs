@@ -39,7 +39,7 @@ pub(super) fn roll_back_to_batch(
     if batch == current {
         return Ok(None);
     }
-    let Some(left) = draft.state.path.left(batch)? else {
+    let Some(left) = draft.state.path.left(batch, draft.known_batches)? else {
         return Err(Error::BatchNotFound { batch, current, field: "targetBatchIndex" });
     };
     draft.state.view = left.view.clone();

@@ -14,6 +14,7 @@ use crate::counter::Counter;
 use crate::history::{History, Homes, Jump, Record, StepRecord, Story, Told};
 use crate::live_path::{BatchHome, Leaving, LeftBatch, LivePath, OpenBatch, Opening};
 use crate::message_log::Meter;
+use crate::operation::describe_append;
 use crate::state::State;
 use crate::{
     Conversation, Error, Limits, LogIndex, Marks, Message, MessageLog, Missing, ToolSet, Version,
@@ -37,7 +38,7 @@ impl SavedSettings {
             return Err(Error::OtherCounter { saved, given });
         }
         let meter = Meter { counter, media_tokens: self.media_tokens };
-        Ok(Arc::new(Setup { meter, heading: self.heading.clone() }))
+        Ok(Setup::new(meter, self.heading.clone()))
     }
 }
 
@@ -76,6 +77,25 @@ impl Conversation {
         if history.current().log_len as usize != loading.log.len() {
             return Err(damaged("its log has entries that no version knows"));
         }
+        Ok(Conversation { log: loading.log, history, setup })
+    }
+
+    /// A conversation of which version 0 was saved, with its messages; more versions may
+    /// [follow](Self::followed_by).
+    pub fn first(
+        settings: &SavedSettings,
+        saved: &SavedVersion,
+        messages: impl IntoIterator<Item = (Message, crate::Timestamp, u64)>,
+    ) -> Result<Conversation, Error> {
+        let setup = settings.setup(settings.counter()?)?;
+        let mut log = MessageLog::default();
+        for (message, timestamp, tokens) in messages {
+            log.append_counted(message, timestamp, tokens);
+        }
+        let mut loading =
+            Loading { log, heading: &setup.heading, history: None, batches: HashMap::new() };
+        loading.push(saved)?;
+        let history = loading.history.expect("the version was pushed");
         Ok(Conversation { log: loading.log, history, setup })
     }
 
@@ -128,7 +148,7 @@ impl Loading<'_> {
     fn version(&mut self, saved: &SavedVersion, version: Version) -> Result<Record, Error> {
         let log_len = saved.log_len as usize;
         let before = self.history.as_ref().map_or(0, |history| history.current().log_len);
-        if saved.log_len < before || log_len > self.log.len() {
+        if before.checked_add(saved.added) != Some(saved.log_len) || log_len > self.log.len() {
             return Err(damaged("the log's length does not fit"));
         }
         check_jumps(saved, version)?;
@@ -289,6 +309,12 @@ impl SavedVersion {
             }),
             homes: Homes::default(),
         }
+    }
+
+    /// Why it was made.
+    pub fn description(&self) -> String {
+        let plain = || describe_append(self.added as usize);
+        self.description.clone().unwrap_or_else(plain)
     }
 
     /// What each operation of a list was, and why.

@@ -24,9 +24,8 @@ mod state;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-pub use self::runs::Runs;
+pub(crate) use self::runs::Runs;
 pub use self::save::Saver;
-pub(crate) use self::state::{SavedLeftBatch, each_entry};
 pub use self::state::{SavedState, SavedVersions};
 use crate::live_path::BatchHome;
 use crate::operation::OperationKind;
@@ -83,6 +82,9 @@ pub struct SavedVersion {
     description: Option<String>,
     timestamp: Timestamp,
     log_len: u32,
+    /// How many log entries are new.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    added: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undo: Option<Version>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

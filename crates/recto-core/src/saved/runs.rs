@@ -5,16 +5,23 @@ use crate::LogIndex;
 
 /// An ordered list of log entries, as runs of neighbours: the first, and how many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Runs(Vec<(u32, u32)>);
+pub(crate) struct Runs(Vec<(u32, u32)>);
 
 impl Runs {
     /// The runs in order: the first entry of each, and how many.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (LogIndex, u32)> + ExactSizeIterator {
+    pub(crate) fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (LogIndex, u32)> + ExactSizeIterator {
         self.0.iter().map(|&(first, len)| (LogIndex(first), len))
     }
 
+    /// The entries, each on its own.
+    pub(crate) fn indices(&self) -> impl Iterator<Item = LogIndex> {
+        self.0.iter().flat_map(|&(first, len)| (first..first + len).map(LogIndex))
+    }
+
     /// How many entries there are.
-    pub fn entries(&self) -> usize {
+    pub(crate) fn entries(&self) -> usize {
         self.0.iter().map(|&(_, len)| len as usize).sum()
     }
 

@@ -87,6 +87,8 @@ struct ViewWeight {
 const FEW_RUNS: usize = 8;
 /// Of views with at most so many runs a copy is at hand.
 const KNOWN_RUNS: usize = 64;
+/// Of so many versions it is known what they take.
+const KNOWN_VERSIONS: usize = 1_024;
 /// So many changes may have to be read for a version.
 const MOST_CHANGES: usize = 256;
 
@@ -136,12 +138,14 @@ impl Saver {
         let (view, weight) = self.view(before, &state.view, home);
         if home.is_none() {
             self.views.insert(version, weight);
+            self.forget_old(version);
         }
         SavedVersion {
             operation: record.kind,
             description: (!is_plain).then(|| history.description(version, record)),
             timestamp: record.timestamp,
             log_len: record.log_len,
+            added: record.log_len - before.map_or(0, |before| before.log_len),
             undo: record.undo.target(),
             redo: record.redo.target(),
             view,
@@ -155,6 +159,14 @@ impl Saver {
                 home => SavedTools::Of(home),
             }),
             steps,
+        }
+    }
+
+    /// What is far back is not worth its memory: a change of it is written in full.
+    fn forget_old(&mut self, newest: Version) {
+        if self.views.len() > 2 * KNOWN_VERSIONS {
+            let oldest = Version(newest.0.saturating_sub(KNOWN_VERSIONS as u32));
+            self.views.retain(|version, _| *version >= oldest);
         }
     }
 

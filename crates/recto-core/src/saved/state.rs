@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::load::{change_marks, check_jumps, damaged, in_version};
 use super::{Runs, SavedBatch, SavedBatchHome, SavedTools, SavedVersion, SavedView, Saver};
 use crate::history::Homes;
-use crate::live_path::{BatchHome, Opening};
+use crate::live_path::{BatchHome, Opening, StoredPath};
 use crate::operation::OperationKind;
-use crate::{Error, LogIndex, Marks, Missing, Timestamp, Tool, Version};
+use crate::{BatchIndex, Error, LogIndex, Marks, Missing, Timestamp, Tool, Version};
 
 /// Saved versions at hand.
 ///
@@ -57,9 +57,13 @@ impl SavedState {
         self.version
     }
 
-    /// What the model read.
-    pub fn view(&self) -> &Runs {
-        &self.view
+    /// The log entries that must be measured to put the version at hand, in order.
+    pub fn entries(&self) -> Vec<LogIndex> {
+        let views = self.steps.iter().chain([&self.view]);
+        let mut entries: Vec<LogIndex> = views.flat_map(Runs::indices).collect();
+        entries.sort_unstable();
+        entries.dedup();
+        entries
     }
 
     /// How long the log was.
@@ -82,6 +86,11 @@ impl SavedVersion {
         self.log_len
     }
 
+    /// How many log entries it added.
+    pub fn added(&self) -> u32 {
+        self.added
+    }
+
     /// When the request was accepted.
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
@@ -90,11 +99,6 @@ impl SavedVersion {
     /// Which operation made it.
     pub fn operation(&self) -> OperationKind {
         self.operation
-    }
-
-    /// Why it was made, if that is not clear from the rest.
-    pub fn description(&self) -> Option<&str> {
-        self.description.as_deref()
     }
 
     /// How many messages the view has.
@@ -122,6 +126,18 @@ impl SavedVersions {
     /// Puts a version at hand.
     pub fn insert(&mut self, version: Version, saved: SavedVersion) {
         self.0.insert(version, Arc::new(saved));
+    }
+
+    /// The log entries that must be measured to [put a batch at
+    /// hand](crate::Conversation::add_batch), in order.
+    pub fn batch_entries(
+        &self,
+        path: StoredPath,
+        batch: BatchIndex,
+    ) -> Result<Vec<LogIndex>, Error> {
+        let mut entries: Vec<LogIndex> = self.left_batch(path, batch.0)?.view.indices().collect();
+        entries.sort_unstable();
+        Ok(entries)
     }
 
     /// A version, if it is at hand.
@@ -261,13 +277,12 @@ impl SavedVersions {
         }
     }
 
-    /// The batches below one, the highest first: what is in each, and where it was opened.
+    /// The batches below one, the highest first: its number, and how and where it was left.
     fn below(
         &self,
-        from: BatchHome,
-        number: usize,
+        from: StoredPath,
     ) -> impl Iterator<Item = Result<(usize, SavedBatchHome, &super::SavedLeft), Error>> {
-        let mut at = Some((SavedBatchHome::from(from), number));
+        let mut at = Some((SavedBatchHome::from(from.home), from.number));
         std::iter::from_fn(move || {
             let (home, number) = at.take()?;
             let left = match self.opened(home, home.0) {
@@ -285,14 +300,13 @@ impl SavedVersions {
         })
     }
 
-    /// A batch on the path below `from`, which has this number.
+    /// A batch on the path below `from`.
     pub(crate) fn left_batch(
         &self,
-        from: BatchHome,
-        number: usize,
+        from: StoredPath,
         wanted: usize,
     ) -> Result<SavedLeftBatch, Error> {
-        for step in self.below(from, number) {
+        for step in self.below(from) {
             let (number, SavedBatchHome(left_in, _), left) = step?;
             if number == wanted {
                 let log_len = left.log_len as usize;
@@ -310,19 +324,14 @@ impl SavedVersions {
         Err(damaged("its live path does not reach batch 0"))
     }
 
-    /// How the batches below `from`, which has this number, began: from batch 0 on.
-    pub(crate) fn openings(&self, from: BatchHome, number: usize) -> Result<Vec<Opening>, Error> {
-        let mut openings = Vec::with_capacity(number);
-        for step in self.below(from, number) {
+    /// How the batches below `from` began: from batch 0 on.
+    pub(crate) fn openings(&self, from: StoredPath) -> Result<Vec<Opening>, Error> {
+        let mut openings = Vec::new();
+        for step in self.below(from) {
             let (_, SavedBatchHome(left_in, _), left) = step?;
             openings.push(self.opened(left.batch, left_in)?.opening());
         }
         openings.reverse();
         Ok(openings)
     }
-}
-
-/// The entries of some runs, each on its own.
-pub(crate) fn each_entry(runs: &Runs) -> impl Iterator<Item = LogIndex> {
-    runs.iter().flat_map(|(first, len)| (first.0..first.0 + len).map(LogIndex))
 }

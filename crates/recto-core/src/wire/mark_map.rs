@@ -45,7 +45,7 @@ impl Conversation {
             list.push(entry.index());
         }
         let path = &self.state().path;
-        let openings = path.openings()?;
+        let openings = path.openings(&self.setup.known_batches)?;
         Ok(MarkMap {
             original_indices: self.view().iter().collect(),
             type_indices: by_role,

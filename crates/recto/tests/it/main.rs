@@ -1,0 +1,4 @@
+//! Conversations in stores, from the outside.
+
+mod driver;
+mod model;
