@@ -39,14 +39,12 @@ use crate::{Error, Limits, Role, Timestamp};
 pub struct Message(Arc<HeaderSlice<Header, str>>);
 
 struct Header {
-    /// Meaningless unless `has_timestamp`; an `Option` would take 8 bytes more in every message.
-    timestamp: Timestamp,
     content: Content,
     /// The calls and results that have no partner inside the message.
     edges: Edges,
-    media: u32,
+    /// Where the timestamp starts; 0, where no value can stand, if there is none.
+    timestamp_at: u32,
     role: Role,
-    has_timestamp: bool,
     /// Whether no character is written as an escape that need not be one.
     has_plain_escapes: bool,
 }
@@ -61,10 +59,12 @@ enum Content {
     Parts(Box<[Part]>),
 }
 
-/// What the engine knows of a part. Parts without text, calls or results are not listed; the parts
-/// inside a tool result stand behind it.
+/// What the engine knows of a part. Parts that mean nothing to it are not listed; the parts inside a
+/// tool result stand behind it.
 enum Part {
     Text(Span),
+    /// An image, audio or file.
+    Media,
     ToolCall {
         id: Span,
         name: Span,
@@ -128,20 +128,19 @@ impl Message {
                 return Err(Error::message_field(name, format!("{name} must be a string")));
             }
         }
-        let timestamp = fields.get("timestamp").map(read_timestamp).transpose()?;
+        let timestamp = fields.get("timestamp");
+        timestamp.map(read_timestamp).transpose()?;
         let content = fields.get("content").ok_or_else(|| {
             Error::message_field("content", "content is missing; it is a string or a list of parts")
         })?;
-        let mut reader = Reader { whole: text, parts: Vec::new(), media: 0 };
+        let mut reader = Reader { whole: text, parts: Vec::new() };
         let content = reader.content(content, role)?;
         let edges = content.edges(text);
         let header = Header {
-            timestamp: timestamp.unwrap_or_default(),
             content,
             edges,
-            media: reader.media,
+            timestamp_at: timestamp.map_or(0, |value| Span::of(value, text).start),
             role,
-            has_timestamp: timestamp.is_some(),
             has_plain_escapes: json::has_plain_escapes(text),
         };
         Ok(Message(Arc::from_header_and_str(header, text)))
@@ -254,13 +253,17 @@ impl Message {
 
     /// The time that the message itself gives, if it gives one.
     pub fn timestamp(&self) -> Option<Timestamp> {
-        let header = self.header();
-        header.has_timestamp.then_some(header.timestamp)
+        let value = match self.header().timestamp_at {
+            0 => return None,
+            at => &self.json()[at as usize..],
+        };
+        let end = value.find(|c: char| !matches!(c, '0'..='9' | '-'));
+        read_timestamp(&value[..end.unwrap_or(value.len())]).ok()
     }
 
     /// How many image, audio and file parts it has, those inside tool results included.
     pub fn media(&self) -> usize {
-        self.header().media as usize
+        self.parts().iter().filter(|part| matches!(part, Part::Media)).count()
     }
 
     /// The text of the message: its string, or the texts of its parts joined by newlines. This is
@@ -305,7 +308,7 @@ impl Message {
                         Part::ToolCall { name, input, .. } | Part::QuotedCall { name, input } => {
                             PartText::Call { name: name.read(whole), input: input.read(whole) }
                         }
-                        Part::ToolResult { .. } => continue,
+                        Part::ToolResult { .. } | Part::Media => continue,
                     };
                     if !each(text) {
                         return;
@@ -499,7 +502,6 @@ const MOST_NESTED_RESULTS: usize = 1_000;
 struct Reader<'a> {
     whole: &'a str,
     parts: Vec<Part>,
-    media: u32,
 }
 
 impl<'a> Reader<'a> {
@@ -590,7 +592,7 @@ impl<'a> Reader<'a> {
                     return Err(Error::message_field("signature", "signature must be a string"));
                 }
             }
-            "image" | "audio" | "file" => self.media += 1,
+            "image" | "audio" | "file" => self.parts.push(Part::Media),
             "tool_use" => {
                 let id = string("id", "tool_use")?;
                 let name = string("name", "tool_use")?;
