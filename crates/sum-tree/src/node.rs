@@ -76,6 +76,15 @@ impl<T: Item> Entry<T> {
         Self::new(Link::Leaf(ThinArc::from_header_and_iter((), items)))
     }
 
+    /// A leaf of clones of these items.
+    pub(crate) fn leaf_of(items: &[&T]) -> Self {
+        // First the sum: reading many items that are far apart is quick, as no read waits for
+        // another. Counting references, item after item, would wait for each.
+        let summary = T::sum(items.iter().copied());
+        let items = items.iter().map(|&item| item.clone());
+        Entry { summary, link: Link::Leaf(ThinArc::from_header_and_iter((), items)) }
+    }
+
     pub(crate) fn inner(children: Vec<Entry<T>>) -> Self {
         Self::new(Link::Inner(ThinArc::from_header_and_iter((), children.into_iter())))
     }
