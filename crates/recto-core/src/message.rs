@@ -219,12 +219,10 @@ impl Message {
     pub(crate) fn absent() -> Message {
         static ABSENT: LazyLock<Message> = LazyLock::new(|| {
             let header = Header {
-                timestamp: 0,
                 content: Content::Text(Span { start: 0, len: 0 }),
                 edges: Edges::default(),
-                media: 0,
+                timestamp_at: 0,
                 role: Role::System,
-                has_timestamp: false,
                 has_plain_escapes: true,
             };
             Message(Arc::from_header_and_str(header, ""))

@@ -28,6 +28,19 @@ async fn run(store: Arc<dyn Store>, seed: u64, count: u64) -> u64 {
 }
 
 #[tokio::test]
+async fn the_store_in_a_file_answers_like_the_model() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("talks.db");
+    let store = recto_store::SqliteStore::open(&path, Default::default()).await;
+    let store: Arc<dyn Store> = Arc::new(store.expect("it can be opened"));
+    let mut accepted = 0;
+    for seed in 100..103 {
+        accepted += run(store.clone(), seed, 300).await;
+    }
+    assert!(accepted > 3 * 100, "most requests are accepted, not {accepted}");
+}
+
+#[tokio::test]
 async fn the_store_in_memory_answers_like_the_model() {
     let mut accepted = 0;
     for seed in 0..12 {
