@@ -202,15 +202,23 @@ impl Message {
     /// assert_eq!(secret.erased().json(), r#"{"role":"user","content":"[erased]"}"#);
     /// ```
     pub fn erased(&self) -> Message {
-        const ERASED: &str = "[erased]";
+        self.placeholder("[erased]")
+    }
+
+    /// What takes the place of a message that is pruned; see [`erased`](Self::erased).
+    pub fn pruned(&self) -> Message {
+        self.placeholder("[pruned]")
+    }
+
+    fn placeholder(&self, text: &str) -> Message {
         let calls = self.tool_calls().map(
             |call| json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": {} }),
         );
         let results = self
             .tool_results()
-            .map(|id| json!({ "type": "tool_result", "tool_use_id": id, "content": ERASED }));
+            .map(|id| json!({ "type": "tool_result", "tool_use_id": id, "content": text }));
         let parts: Vec<serde_json::Value> = calls.chain(results).collect();
-        let content = if parts.is_empty() { json!(ERASED) } else { json!(parts) };
+        let content = if parts.is_empty() { json!(text) } else { json!(parts) };
         Self::made_here(&json!({ "role": self.role(), "content": content }))
             .expect("it is a message like the one before")
     }

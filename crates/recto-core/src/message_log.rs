@@ -170,6 +170,14 @@ impl MessageLog {
         self.all.push(placed);
     }
 
+    /// Adds a message that was measured elsewhere, and that may still be there.
+    pub(crate) fn append_measured(&mut self, message: Option<Message>, measure: &Measure) {
+        let index = LogIndex(self.len() as u32);
+        let message = message.unwrap_or_else(Message::absent);
+        self.entries.push(LogEntry { message, timestamp: measure.timestamp });
+        self.all.push(measure.placed(index));
+    }
+
     /// The log as it was when it had `len` entries.
     pub(crate) fn prefix(&self, len: usize) -> MessageLog {
         if len >= self.len() {

@@ -1,6 +1,6 @@
 //! Erasing a message for good.
 
-use recto_core::LogIndex;
+use recto_core::{LogIndex, Message};
 use recto_store::{CommitBody, CommitRow, Entry, PageKind, Rewrite, pack_entries};
 
 use crate::opened::read_message;
@@ -47,7 +47,8 @@ impl StoredConversation {
                 let first = row.head.entries - body.entries.len() as u32;
                 let place = index.0.checked_sub(first).map(|place| place as usize);
                 if let Some(entry) = place.and_then(|place| body.entries.get_mut(place)) {
-                    receipt = Some(overwrite(index, entry, read_message(shelf, &entry.body)?));
+                    let message = read_message(shelf, &entry.body)?;
+                    receipt = Some(overwrite(index, entry, &message.erased()));
                     rewrite.commits.push(CommitRow { head: row.head, body: body.pack() });
                 }
             }
@@ -55,7 +56,8 @@ impl StoredConversation {
             for page in shelf.store.pages(owner, PageKind::Entries, numbers, true).await? {
                 let mut entries = page.entries().map_err(|error| damaged(owner, error))?;
                 let entry = &mut entries[(index.0 - page.first) as usize];
-                receipt = Some(overwrite(index, entry, read_message(shelf, &entry.body)?));
+                let message = read_message(shelf, &entry.body)?;
+                receipt = Some(overwrite(index, entry, &message.erased()));
                 rewrite.pages.push(pack_entries(page.first, &entries));
             }
             let receipt =
@@ -77,13 +79,14 @@ impl StoredConversation {
     }
 }
 
-fn overwrite(index: LogIndex, entry: &mut Entry, message: recto_core::Message) -> Receipt {
+/// Puts a placeholder in the place of a message, unless one is there already.
+pub(crate) fn overwrite(index: LogIndex, entry: &mut Entry, placeholder: &Message) -> Receipt {
     let was_gone = entry.meta.gone.is_some();
     let hash = entry.body_hash();
     let bytes = if was_gone { 0 } else { entry.body.len() };
     if !was_gone {
         entry.meta.gone = Some(hash);
-        entry.body = message.erased().json().to_owned();
+        entry.body = placeholder.json().to_owned();
     }
     Receipt { index, hash, bytes, was_gone }
 }

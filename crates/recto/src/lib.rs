@@ -37,6 +37,7 @@ mod erase;
 mod error;
 mod fork;
 mod opened;
+mod prune;
 mod recto;
 mod shelf;
 mod stored;
@@ -48,6 +49,7 @@ pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant}
 pub use self::apply::Write;
 pub use self::erase::Receipt;
 pub use self::error::Error;
+pub use self::prune::{Keep, Pruned};
 pub use self::recto::{ConversationInfo, FoundMessage, Options, Recto};
 pub use self::stored::{Entry, StoredConversation};
 pub use self::verify::Report;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use recto_core::{
-    Conversation, LogIndex, Measure, Message, Missing, Role, SavedSettings, SavedState,
+    BatchIndex, Conversation, LogIndex, Measure, Message, Missing, Role, SavedSettings, SavedState,
     SavedVersion, SavedVersions, Saver, Version,
 };
 use recto_store::{ConversationId, EntryMeta, Head, Store};
@@ -80,12 +80,7 @@ impl Opened {
     async fn fetch(&mut self, missing: Missing) -> Result<(), Error> {
         match missing {
             Missing::Version(version) => self.fetch_version(version).await,
-            Missing::Versions => {
-                for version in 0..self.conversation.version().0 {
-                    self.fetch_version(Version(version)).await?;
-                }
-                Ok(())
-            }
+            Missing::Versions => self.replay().await,
             Missing::Batch(path, batch) => {
                 let entries = loop {
                     match self.versions.batch_entries(path, batch) {
@@ -106,10 +101,8 @@ impl Opened {
             Missing::Log => {
                 let len = self.conversation.log().len() as u32;
                 let metas = self.shelf.metas(0..len).await?;
-                let id = self.shelf.id;
-                let measures = metas.range(..len).map(|(_, meta)| measure(meta));
-                let measures: Option<Vec<Measure>> = measures.collect();
-                let measures = measures.ok_or_else(|| damaged(id, "a role is unknown"))?;
+                let measures = metas.range(..len).map(|(_, meta)| measure(&self.shelf, meta));
+                let measures: Vec<Measure> = measures.collect::<Result<_, Error>>()?;
                 Ok(self.conversation.add_measures(measures.into_iter())?)
             }
             Missing::Messages(indices) => self.fetch_messages(&indices).await,
@@ -121,10 +114,29 @@ impl Opened {
         let state = state_of(&self.shelf, &mut self.versions, version).await?;
         let measures = self.measures_of(|| state.entries()).await?;
         let measure = |index| measures.get(&index).cloned();
-        self.conversation.add_version(&state, measure)?;
-        if version.0 % MOST_VERSIONS == MOST_VERSIONS - 1 {
-            self.versions = SavedVersions::default();
+        Ok(self.conversation.add_version(&state, measure)?)
+    }
+
+    /// Puts every version at hand, one after the other, so that they share what they have in common.
+    async fn replay(&mut self) -> Result<(), Error> {
+        let newest = self.conversation.version();
+        let metas = self.shelf.metas(0..self.conversation.log().len() as u32).await?;
+        let settings = self.conversation.saved_settings();
+        let mut replayed: Option<Conversation> = None;
+        for version in (0..=newest.0).map(Version) {
+            let saved = self.saved_version(version).await?;
+            let added = saved.log_len().saturating_sub(saved.added())..saved.log_len();
+            let added = metas.range(added).map(|(_, meta)| Ok((None, measure(&self.shelf, meta)?)));
+            let added: Vec<_> = added.collect::<Result<_, Error>>()?;
+            replayed = Some(match &replayed {
+                None => Conversation::first(&settings, &saved, added)?,
+                Some(before) => before.followed_by(&saved, added)?,
+            });
+            if version.0 % MOST_VERSIONS == MOST_VERSIONS - 1 {
+                self.versions = SavedVersions::default();
+            }
         }
+        self.conversation = replayed.ok_or_else(|| damaged(self.shelf.id, "it has no version"))?;
         Ok(())
     }
 
@@ -172,6 +184,26 @@ impl Opened {
         }
     }
 
+    /// The entries that a version shows or marks.
+    pub(crate) async fn shown_at(&mut self, version: Version) -> Result<Vec<LogIndex>, Error> {
+        let state = state_of(&self.shelf, &mut self.versions, version).await?;
+        Ok(state.shown().collect())
+    }
+
+    /// The version that opened a batch of a version's live path.
+    pub(crate) async fn opened_by(
+        &mut self,
+        version: Version,
+        batch: BatchIndex,
+    ) -> Result<Version, Error> {
+        loop {
+            match self.versions.opened_by(version, batch) {
+                Err(error) => self.fetch_record(error).await?,
+                Ok(opened_by) => return Ok(opened_by),
+            }
+        }
+    }
+
     /// Goes on with a version that this process made.
     pub(crate) fn advance(&mut self, commit: OpenCommit, next: Conversation, is_sealed: bool) {
         if is_sealed {
@@ -198,7 +230,7 @@ impl Opened {
             let mut messages = Vec::new();
             for entry in &commit.entries {
                 let message = read_message(&self.shelf, &entry.body)?;
-                messages.push((message, entry.meta.timestamp, u64::from(entry.meta.tokens)));
+                messages.push((Some(message), measure(&self.shelf, &entry.meta)?));
             }
             let next = self.with(|conversation| conversation.followed_by(&saved, messages.clone()));
             let next = match next.await {
@@ -258,8 +290,7 @@ async fn measures_of(
     for range in near(entries.iter().copied()) {
         let metas = shelf.metas(range).await?;
         for (number, meta) in &metas {
-            let measured = measure(meta).ok_or_else(|| damaged(shelf.id, "a role is unknown"))?;
-            measures.insert(LogIndex(*number), measured);
+            measures.insert(LogIndex(*number), measure(shelf, meta)?);
         }
     }
     Ok(measures)
@@ -278,9 +309,10 @@ fn near(sorted: impl Iterator<Item = LogIndex>) -> Vec<Range<u32>> {
     ranges
 }
 
-fn measure(meta: &EntryMeta) -> Option<Measure> {
-    Some(Measure {
-        role: Role::ALL.get(meta.role as usize).copied()?,
+pub(crate) fn measure(shelf: &Shelf, meta: &EntryMeta) -> Result<Measure, Error> {
+    let role = Role::ALL.get(meta.role as usize).copied();
+    Ok(Measure {
+        role: role.ok_or_else(|| damaged(shelf.id, "a role is unknown"))?,
         tokens: u64::from(meta.tokens),
         timestamp: meta.timestamp,
         edges: meta.edges.clone(),

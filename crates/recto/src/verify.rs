@@ -1,9 +1,9 @@
 //! A test of everything that is stored of a conversation.
 
-use recto_core::{Conversation, SavedSettings, SavedVersion, Version};
+use recto_core::{Conversation, Measure, Message, SavedSettings, SavedVersion, Version};
 use recto_store::{Entry, Link};
 
-use crate::opened::{read_message, read_record};
+use crate::opened::{measure, read_message, read_record};
 use crate::{Error, StoredConversation};
 
 /// What was found in a conversation.
@@ -69,7 +69,7 @@ impl StoredConversation {
                 check.version(Version(number), &record.json, record.link, &entries);
                 let messages = entries.iter().map(|entry| {
                     let message = read_message(&shelf, &entry.body)?;
-                    Ok((message, entry.meta.timestamp, u64::from(entry.meta.tokens)))
+                    Ok((Some(message), measure(&shelf, &entry.meta)?))
                 });
                 let messages: Vec<_> = messages.collect::<Result<_, Error>>()?;
                 check.follow(&saved, messages);
@@ -119,11 +119,7 @@ impl Check {
         self.entries += entries.len() as u32;
     }
 
-    fn follow(
-        &mut self,
-        saved: &SavedVersion,
-        messages: Vec<(recto_core::Message, recto_core::Timestamp, u64)>,
-    ) {
+    fn follow(&mut self, saved: &SavedVersion, messages: Vec<(Option<Message>, Measure)>) {
         let next = match &self.conversation {
             Some(conversation) => conversation.followed_by(saved, messages),
             None if self.report.faults.is_empty() => {

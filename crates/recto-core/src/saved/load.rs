@@ -17,8 +17,8 @@ use crate::message_log::Meter;
 use crate::operation::describe_append;
 use crate::state::State;
 use crate::{
-    Conversation, Error, Limits, LogIndex, Marks, Message, MessageLog, Missing, ToolSet, Version,
-    View,
+    Conversation, Error, Limits, LogIndex, Marks, Measure, Message, MessageLog, Missing, ToolSet,
+    Version, View,
 };
 
 pub(super) fn damaged(reason: impl Into<String>) -> Error {
@@ -80,17 +80,17 @@ impl Conversation {
         Ok(Conversation { log: loading.log, history, setup })
     }
 
-    /// A conversation of which version 0 was saved, with its messages; more versions may
-    /// [follow](Self::followed_by).
+    /// A conversation of which version 0 was saved, with what its log entries measure, and their
+    /// messages if they are at hand; more versions may [follow](Self::followed_by).
     pub fn first(
         settings: &SavedSettings,
         saved: &SavedVersion,
-        messages: impl IntoIterator<Item = (Message, crate::Timestamp, u64)>,
+        messages: impl IntoIterator<Item = (Option<Message>, Measure)>,
     ) -> Result<Conversation, Error> {
         let setup = settings.setup(settings.counter()?)?;
         let mut log = MessageLog::default();
-        for (message, timestamp, tokens) in messages {
-            log.append_counted(message, timestamp, tokens);
+        for (message, measure) in messages {
+            log.append_measured(message, &measure);
         }
         let mut loading =
             Loading { log, heading: &setup.heading, history: None, batches: HashMap::new() };
@@ -99,19 +99,19 @@ impl Conversation {
         Ok(Conversation { log: loading.log, history, setup })
     }
 
-    /// The conversation after one more version, which somebody else has made and saved: its
-    /// messages are the entries at the end of the log, counted as they were.
+    /// The conversation after one more version, which was made and saved elsewhere, with what its new
+    /// log entries measure, and their messages if they are at hand.
     ///
     /// If it is made of versions that are not at hand, [`Error::NotLoaded`] names one.
     pub fn followed_by(
         &self,
         saved: &SavedVersion,
-        messages: impl IntoIterator<Item = (Message, crate::Timestamp, u64)>,
+        messages: impl IntoIterator<Item = (Option<Message>, Measure)>,
     ) -> Result<Conversation, Error> {
         self.log.check_measured()?;
         let mut log = self.log.clone();
-        for (message, timestamp, tokens) in messages {
-            log.append_counted(message, timestamp, tokens);
+        for (message, measure) in messages {
+            log.append_measured(message, &measure);
         }
         if log.len() != saved.log_len as usize {
             return Err(damaged("its messages are not those that the version added"));

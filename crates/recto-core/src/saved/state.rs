@@ -71,6 +71,12 @@ impl SavedState {
         self.saved.log_len
     }
 
+    /// The log entries that the model read or that were marked.
+    pub fn shown(&self) -> impl Iterator<Item = LogIndex> {
+        let marked = self.marks.labels().flat_map(|label| self.marks.with(label));
+        self.view.indices().chain(marked)
+    }
+
     /// Tells a saver how this version was read, so that the next one can be written as its change.
     pub fn tell(&self, saver: &mut Saver) {
         let Effort { depth, cost } = self.view_effort;
@@ -138,6 +144,23 @@ impl SavedVersions {
         let mut entries: Vec<LogIndex> = self.left_batch(path, batch.0)?.view.indices().collect();
         entries.sort_unstable();
         Ok(entries)
+    }
+
+    /// The version that opened a batch of a version's live path.
+    pub fn opened_by(&self, version: Version, batch: BatchIndex) -> Result<Version, Error> {
+        let saved = self.saved(version)?;
+        let (home, number) = (saved.batch.into(), saved.batch_number as usize);
+        if batch.0 == number {
+            return Ok(saved.batch.0);
+        }
+        for step in self.below(StoredPath { home, number }) {
+            let (number, _, left) = step?;
+            if number == batch.0 {
+                return Ok(left.batch.0);
+            }
+        }
+        let current = BatchIndex(number);
+        Err(Error::BatchNotFound { batch, current, field: "batchIndex" })
     }
 
     /// A version, if it is at hand.
