@@ -40,7 +40,7 @@ pub use names::MAX_NAME;
 pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_entries, pack_records};
 pub use rows::{
     Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Head, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Seal, Tenant, WordsOf,
+    NewConversation, Page, PageKind, Rewrite, Seal, StoredRows, Tenant, WordsOf,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};

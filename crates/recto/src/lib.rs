@@ -31,6 +31,7 @@
 //! | how only what is asked for is read | `opened.rs`, `shelf.rs` |
 
 mod apply;
+mod backup;
 pub mod blocking;
 mod commit;
 mod erase;
@@ -47,6 +48,7 @@ pub use recto_core::*;
 pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant};
 
 pub use self::apply::Write;
+pub use self::backup::Restored;
 pub use self::erase::Receipt;
 pub use self::error::Error;
 pub use self::prune::{Keep, Pruned};

@@ -87,6 +87,8 @@ on_every_store! {
     refused_requests_leave_no_trace
     names_are_unique_and_can_change
     batches_below_are_found_after_a_restart
+    a_backup_can_be_opened_and_restored
+    a_damaged_backup_is_not_restored
 }
 
 async fn what_was_accepted_is_there_when_the_program_starts_again(place: Place) {
@@ -433,4 +435,66 @@ async fn batches_below_are_found_after_a_restart(place: Place) {
     let map = place.recto().conversation("a").await.unwrap().mark_map().await.unwrap();
     assert_eq!(map.batch_boundaries.len(), 6);
     assert_eq!(again.blame(LogIndex(0)).await.unwrap().len(), 2);
+}
+
+async fn a_backup_can_be_opened_and_restored(place: Place) {
+    let recto = place.recto();
+    let talk = recto.create("a", settings()).await.unwrap();
+    for number in 0..150 {
+        talk.append([say(number)]).await.unwrap();
+    }
+    let write = Write { key: Some("k".into()), ..Write::default() };
+    let cut = Truncate { keep_last: Some(4), ..Default::default() };
+    let first = talk.apply_with(cut.clone(), write.clone()).await.unwrap();
+    talk.fork("b", Version(70)).await.unwrap().append([Message::user("only here")]).await.unwrap();
+    let shared = recto.create("c", settings()).await.unwrap();
+    shared.append([say(1)]).await.unwrap();
+    shared.fork("d", Version(1)).await.unwrap();
+    recto.remove("c").await.unwrap();
+    let other = recto.for_tenant(Tenant("other".into()));
+    other.create("a", settings()).await.unwrap().append([say(7)]).await.unwrap();
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    recto.backup(&path).await.unwrap();
+    assert_eq!(recto.backup(&path).await.unwrap_err().code(), "storage", "it is not overwritten");
+    talk.append([say(999)]).await.unwrap();
+
+    let fresh = sqlite().await;
+    let restored = fresh.recto().restore(&path).await.unwrap();
+    assert_eq!(restored.conversations, 4);
+    let names: Vec<String> =
+        fresh.recto().list(None, 10).await.unwrap().into_iter().map(|info| info.name).collect();
+    assert_eq!(names, ["a", "b", "d"]);
+    let again = fresh.recto().conversation("a").await.unwrap();
+    assert_eq!(texts(&again).await.len(), 4);
+    assert_eq!(again.apply_with(cut, write).await.unwrap().to_json(), first.to_json());
+    for name in ["a", "b", "d"] {
+        let talk = fresh.recto().conversation(name).await.unwrap();
+        assert!(talk.verify().await.unwrap().is_sound(), "{name}");
+    }
+    let found = fresh.recto().search("only here", 10).await.unwrap();
+    assert_eq!(found.len(), 1);
+    let refused = fresh.recto().restore(&path).await.unwrap_err();
+    assert_eq!(refused.code(), "conversation_exists");
+    let missing = fresh.recto().restore(folder.path().join("nothing.db")).await.unwrap_err();
+    assert_eq!(missing.code(), "storage");
+}
+
+async fn a_damaged_backup_is_not_restored(place: Place) {
+    let recto = place.recto();
+    let talk = recto.create("a", settings()).await.unwrap();
+    talk.append((0..200).map(say)).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    recto.backup(&path).await.unwrap();
+    // One bit in every page of the file but the first, where SQLite puts what is written first.
+    let mut bytes = std::fs::read(&path).unwrap();
+    for page in bytes.chunks_mut(4096).skip(1) {
+        page[4_090] ^= 4;
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let fresh = memory().await;
+    assert_eq!(fresh.recto().restore(&path).await.unwrap_err().code(), "storage");
+    assert!(fresh.recto().list(None, 10).await.unwrap().is_empty());
 }
