@@ -89,7 +89,11 @@ impl Writer {
                     // Overwriting all that is freed costs time, and no harm comes of it otherwise.
                     let _ = self.db.pragma_update(None, "secure_delete", "fast");
                 }
-                for (job, answer) in jobs.into_iter().zip(answers) {
+                // Who was refused is told first, and so can be the first of those who try again.
+                let answered = jobs.into_iter().zip(answers);
+                let (done, refused): (Vec<_>, Vec<_>) =
+                    answered.partition(|(_, done)| done.is_ok());
+                for (job, answer) in refused.into_iter().chain(done) {
                     // Who left after the commit cannot be told.
                     let _ = job.answer.send(answer);
                 }
@@ -146,17 +150,23 @@ impl Writer {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         schema::check_format(&self.db)?;
         let mut answers = Vec::with_capacity(jobs.len());
+        // A request that is alone needs no savepoint: if it is refused, all of nothing is rolled back.
+        let has_others = jobs.len() > 1;
         for job in jobs {
-            self.db.prepare_cached("SAVEPOINT request")?.execute([])?;
-            let done = job.work.perform(&self.db, self.has_index);
-            if done.is_err() {
-                // SQLite may have given up the whole transaction; then there is no savepoint.
-                if self.db.is_autocommit() {
-                    return done.map(|()| answers);
-                }
-                self.db.prepare_cached("ROLLBACK TO request")?.execute([])?;
+            if has_others {
+                self.db.prepare_cached("SAVEPOINT request")?.execute([])?;
             }
-            self.db.prepare_cached("RELEASE request")?.execute([])?;
+            let done = job.work.perform(&self.db, self.has_index);
+            // SQLite may have given up the whole transaction; then there is no savepoint either.
+            if done.is_err() && self.db.is_autocommit() {
+                return done.map(|()| answers);
+            }
+            if has_others {
+                if done.is_err() {
+                    self.db.prepare_cached("ROLLBACK TO request")?.execute([])?;
+                }
+                self.db.prepare_cached("RELEASE request")?.execute([])?;
+            }
             answers.push(done.map_err(|fault| fault.during(job.work.doing())));
         }
         Ok(answers)
@@ -171,17 +181,26 @@ impl Writer {
         for (job, _) in jobs.iter().zip(answers).filter(|(_, answer)| answer.is_ok()) {
             waiting.add(job.work.words());
         }
-        if waiting.is_much() {
-            search_index::take_in(&self.db)?;
-            waiting = Waiting::default();
+        if !waiting.is_much() {
+            return Ok(waiting);
         }
-        Ok(waiting)
+        // An index that is damaged must not stop requests: their words go on waiting.
+        self.db.prepare_cached("SAVEPOINT words")?.execute([])?;
+        let taken = search_index::take_in(&self.db);
+        if taken.is_err() {
+            if self.db.is_autocommit() {
+                return taken.map(|()| waiting);
+            }
+            self.db.prepare_cached("ROLLBACK TO words")?.execute([])?;
+        }
+        self.db.prepare_cached("RELEASE words")?.execute([])?;
+        Ok(Waiting::default())
     }
 
-    fn roll_back(&self) {
-        if !self.db.is_autocommit() {
-            // If even this fails, the connection still holds nothing that others could see.
-            let _ = self.db.execute_batch("ROLLBACK");
+    fn roll_back(&mut self) {
+        if !self.db.is_autocommit() && self.db.execute_batch("ROLLBACK").is_err() {
+            // Nobody else sees what this connection holds; a new one does not hold it.
+            let _ = self.open_again();
         }
     }
 
