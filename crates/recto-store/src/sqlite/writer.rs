@@ -13,6 +13,8 @@
 //! the writer opens the file anew and looks.
 
 use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{mpsc, oneshot};
@@ -28,6 +30,9 @@ const GROUP: usize = 512;
 
 /// How often a group is done again because somebody stopped waiting for an answer.
 const LEAVERS: usize = 3;
+
+/// How often the writer tries to find out what is stored, on a disk that just failed.
+const SETTLING: u64 = 8;
 
 /// A request, and where its answer goes.
 #[derive(Debug)]
@@ -204,7 +209,9 @@ impl Writer {
         }
     }
 
-    /// What is really stored after a commit that failed.
+    /// What is really stored after a commit that failed. Writing it may have failed after its last
+    /// byte: then it is in the log, though nobody sees it, and would come back with the next process
+    /// that reads the log. So the log is emptied before anybody is told that nothing was stored.
     fn find_out(
         &mut self,
         jobs: &[Job],
@@ -217,8 +224,10 @@ impl Writer {
             .iter()
             .any(|code| fault::is(error, *code));
         self.is_read_only = !is_harmless;
-        let is_settled =
-            self.open_again().is_ok() && (is_harmless || erasure::checkpoint(&self.db).is_ok());
+        let is_settled = (0..SETTLING).any(|attempt| {
+            thread::sleep(Duration::from_millis(20 * attempt));
+            self.open_again().is_ok() && (is_harmless || erasure::checkpoint(&self.db).is_ok())
+        });
         let find_out = |job: &Job, answer: Result<(), Error>| match job.work.is_done(&self.db) {
             // It was refused because of others that may not be stored either: it may try again.
             _ if answer.is_err() && is_settled => Err(self.not_stored(error)),

@@ -13,6 +13,26 @@ fn nothing_acknowledged_is_lost_when_a_process_is_killed_500_times() {
     run(super::setting("RECTO_SIM_SEED", 1), 500);
 }
 
+#[test]
+fn a_file_whose_creation_was_cut_short_is_created_by_the_next_one() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut dice = Dice(super::setting("RECTO_SIM_SEED", 1));
+    for number in 0..40 {
+        let file = folder.path().join(format!("{number}.db"));
+        let mut child = child::command("writes_until_it_is_killed", &file).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(2_000 + dice.below(15_000)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let checked = runtime.block_on(async {
+            let store = SqliteStore::open(&file, SqliteOptions::default()).await.unwrap();
+            chain::Chain::open(&store, 1).await.unwrap().say("still here").await.unwrap();
+            check(&store, &BTreeMap::from([(1, 1)])).await
+        });
+        checked.unwrap();
+    }
+}
+
 /// Kills so many processes one after the other, all of which write to the same file.
 pub(super) fn run(seed: u64, kills: u32) {
     note(&format!("kills: seed {seed}"));
