@@ -4,6 +4,8 @@
 //! (`secure_delete`), the search index is merged so that deleted words leave it, the file is written
 //! anew without its free space, and the log is emptied.
 
+use std::io::ErrorKind;
+
 use rusqlite::Connection;
 
 use super::fault::{Fault, reason};
@@ -21,8 +23,18 @@ pub(super) fn clean(db: &Connection) -> Result<(), Error> {
 /// Moves all that is in the log into the file, makes it durable there, and cuts the log to nothing.
 pub(super) fn checkpoint(db: &Connection) -> Result<(), Fault> {
     let is_busy: bool = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-    match is_busy {
-        false => Ok(()),
-        true => Err(Error::failed("emptying the log", "somebody is reading for long").into()),
+    if is_busy {
+        return Err(Error::failed(EMPTYING, "somebody is reading for long").into());
+    }
+    // SQLite does not wait until the disk has cut the log. An old one that comes back after a power
+    // failure would bring back what was in it.
+    let log = db.path().map(|path| format!("{path}-wal"));
+    match log.map(|log| std::fs::File::open(log).and_then(|log| log.sync_all())) {
+        Some(Err(error)) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::failed(EMPTYING, error.kind()).into())
+        }
+        _ => Ok(()),
     }
 }
+
+const EMPTYING: &str = "emptying the log";

@@ -65,3 +65,23 @@ pub(super) fn reason(error: &rusqlite::Error) -> String {
 pub(super) fn is(error: &rusqlite::Error, code: ErrorCode) -> bool {
     error.sqlite_error_code() == Some(code)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_do_not_quote_what_is_stored() {
+        let db = rusqlite::Connection::open_in_memory().unwrap();
+        db.execute_batch("CREATE TABLE t (x UNIQUE); INSERT INTO t VALUES ('secret')").unwrap();
+        let failures = [
+            db.execute_batch("INSERT INTO t VALUES ('secret')").unwrap_err(),
+            db.execute_batch("SELECT secret").unwrap_err(),
+            db.query_row("SELECT x FROM t", [], |row| row.get::<_, i64>(0)).unwrap_err(),
+        ];
+        for failure in failures {
+            let error = Fault::from(failure).during("testing");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+}

@@ -53,11 +53,15 @@ pub struct SqliteOptions {
     pub search: bool,
     /// How many reads may go on at a time.
     pub readers: usize,
+    /// Do not wait for the disk: a power failure may take back what was acknowledged. It is here to
+    /// show that the tests of power failures notice that.
+    #[doc(hidden)]
+    pub forgetful: bool,
 }
 
 impl Default for SqliteOptions {
     fn default() -> SqliteOptions {
-        SqliteOptions { search: true, readers: 4 }
+        SqliteOptions { search: true, readers: 4, forgetful: false }
     }
 }
 
@@ -105,6 +109,10 @@ impl SqliteStore {
             }
         })?;
         schema::prepare(&db, &path, options.search)?;
+        if options.forgetful {
+            let lowered = db.pragma_update(None, "synchronous", "NORMAL");
+            lowered.map_err(|error| failed(error.into()))?;
+        }
         let has_index = search_index::is_in(&db).map_err(failed)?;
         let writer = Writer::new(path.clone(), db, has_index).map_err(failed)?;
         let (queue, jobs) = mpsc::channel(QUEUE);

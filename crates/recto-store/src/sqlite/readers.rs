@@ -38,7 +38,10 @@ impl Readers {
             drop(turn);
             answer.map_err(|fault| fault.during(doing))
         });
-        read.await.unwrap_or_else(|_| Err(Error::failed(doing, "the program is shutting down")))
+        read.await.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(Error::failed(doing, "the program is shutting down")),
+        })
     }
 
     fn read_now<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {

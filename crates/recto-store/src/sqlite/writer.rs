@@ -13,6 +13,8 @@
 //! the writer opens the file anew and looks.
 
 use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{mpsc, oneshot};
@@ -28,6 +30,9 @@ const GROUP: usize = 512;
 
 /// How often a group is done again because somebody stopped waiting for an answer.
 const LEAVERS: usize = 3;
+
+/// How often the writer tries to find out what is stored, on a disk that just failed.
+const SETTLING: u64 = 8;
 
 /// A request, and where its answer goes.
 #[derive(Debug)]
@@ -89,7 +94,11 @@ impl Writer {
                     // Overwriting all that is freed costs time, and no harm comes of it otherwise.
                     let _ = self.db.pragma_update(None, "secure_delete", "fast");
                 }
-                for (job, answer) in jobs.into_iter().zip(answers) {
+                // Who was refused is told first, and so can be the first of those who try again.
+                let answered = jobs.into_iter().zip(answers);
+                let (done, refused): (Vec<_>, Vec<_>) =
+                    answered.partition(|(_, done)| done.is_ok());
+                for (job, answer) in refused.into_iter().chain(done) {
                     // Who left after the commit cannot be told.
                     let _ = job.answer.send(answer);
                 }
@@ -146,17 +155,23 @@ impl Writer {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         schema::check_format(&self.db)?;
         let mut answers = Vec::with_capacity(jobs.len());
+        // A request that is alone needs no savepoint: if it is refused, all of nothing is rolled back.
+        let has_others = jobs.len() > 1;
         for job in jobs {
-            self.db.prepare_cached("SAVEPOINT request")?.execute([])?;
-            let done = job.work.perform(&self.db, self.has_index);
-            if done.is_err() {
-                // SQLite may have given up the whole transaction; then there is no savepoint.
-                if self.db.is_autocommit() {
-                    return done.map(|()| answers);
-                }
-                self.db.prepare_cached("ROLLBACK TO request")?.execute([])?;
+            if has_others {
+                self.db.prepare_cached("SAVEPOINT request")?.execute([])?;
             }
-            self.db.prepare_cached("RELEASE request")?.execute([])?;
+            let done = job.work.perform(&self.db, self.has_index);
+            // SQLite may have given up the whole transaction; then there is no savepoint either.
+            if done.is_err() && self.db.is_autocommit() {
+                return done.map(|()| answers);
+            }
+            if has_others {
+                if done.is_err() {
+                    self.db.prepare_cached("ROLLBACK TO request")?.execute([])?;
+                }
+                self.db.prepare_cached("RELEASE request")?.execute([])?;
+            }
             answers.push(done.map_err(|fault| fault.during(job.work.doing())));
         }
         Ok(answers)
@@ -171,21 +186,32 @@ impl Writer {
         for (job, _) in jobs.iter().zip(answers).filter(|(_, answer)| answer.is_ok()) {
             waiting.add(job.work.words());
         }
-        if waiting.is_much() {
-            search_index::take_in(&self.db)?;
-            waiting = Waiting::default();
+        if !waiting.is_much() {
+            return Ok(waiting);
         }
-        Ok(waiting)
+        // An index that is damaged must not stop requests: their words go on waiting.
+        self.db.prepare_cached("SAVEPOINT words")?.execute([])?;
+        let taken = search_index::take_in(&self.db);
+        if taken.is_err() {
+            if self.db.is_autocommit() {
+                return taken.map(|()| waiting);
+            }
+            self.db.prepare_cached("ROLLBACK TO words")?.execute([])?;
+        }
+        self.db.prepare_cached("RELEASE words")?.execute([])?;
+        Ok(Waiting::default())
     }
 
-    fn roll_back(&self) {
-        if !self.db.is_autocommit() {
-            // If even this fails, the connection still holds nothing that others could see.
-            let _ = self.db.execute_batch("ROLLBACK");
+    fn roll_back(&mut self) {
+        if !self.db.is_autocommit() && self.db.execute_batch("ROLLBACK").is_err() {
+            // Nobody else sees what this connection holds; a new one does not hold it.
+            let _ = self.open_again();
         }
     }
 
-    /// What is really stored after a commit that failed.
+    /// What is really stored after a commit that failed. Writing it may have failed after its last
+    /// byte: then it is in the log, though nobody sees it, and would come back with the next process
+    /// that reads the log. So the log is emptied before anybody is told that nothing was stored.
     fn find_out(
         &mut self,
         jobs: &[Job],
@@ -198,8 +224,10 @@ impl Writer {
             .iter()
             .any(|code| fault::is(error, *code));
         self.is_read_only = !is_harmless;
-        let is_settled =
-            self.open_again().is_ok() && (is_harmless || erasure::checkpoint(&self.db).is_ok());
+        let is_settled = (0..SETTLING).any(|attempt| {
+            thread::sleep(Duration::from_millis(20 * attempt));
+            self.open_again().is_ok() && (is_harmless || erasure::checkpoint(&self.db).is_ok())
+        });
         let find_out = |job: &Job, answer: Result<(), Error>| match job.work.is_done(&self.db) {
             // It was refused because of others that may not be stored either: it may try again.
             _ if answer.is_err() && is_settled => Err(self.not_stored(error)),

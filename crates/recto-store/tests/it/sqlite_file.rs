@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use recto_store::{
     Commit, Error, NewConversation, Page, PageKind, Rewrite, Seal, SqliteOptions, SqliteStore,
@@ -137,6 +138,65 @@ async fn a_file_without_an_index_stays_without() {
     let words = vec![crate::sample::words(1, "red")];
     store.commit(Commit { words, ..commit(id(1), 1) }).await.unwrap();
     assert_eq!(store.search(&tenant(), &["red".into()], None, 9).await.unwrap().len(), 1);
+}
+
+/// Keeps the writer of a store waiting until it is released.
+fn hold(path: &Path) -> Connection {
+    let db = Connection::open(path).unwrap();
+    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    db
+}
+
+#[tokio::test]
+async fn requests_of_one_group_do_not_hurt_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let store = open(&path).await;
+    grown(&store, 1, "a", 0).await;
+    grown(&store, 2, "b", 0).await;
+    let held = hold(&path);
+    let release = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        held.execute_batch("COMMIT").unwrap();
+    };
+    let keyed = |number, version| Commit { key: Some(key("k", 1)), ..commit(id(number), version) };
+    let mine = tenant();
+    let (first, late, second, reused, other, renamed, ()) = tokio::join!(
+        store.commit(keyed(1, 1)),
+        store.commit(commit(id(1), 1)),
+        store.commit(commit(id(1), 2)),
+        store.commit(keyed(1, 3)),
+        store.commit(keyed(2, 1)),
+        store.rename(&mine, "b", "a"),
+        release,
+    );
+    assert_eq!((first, second, other), (Ok(()), Ok(()), Ok(())));
+    assert_eq!(late, Err(Error::VersionConflict { expected: 0, current: 1 }));
+    assert_eq!(reused, Err(Error::KeyReused { key: "k".into() }));
+    assert_eq!(renamed, Err(Error::ConversationExists { name: "a".into() }));
+    assert_eq!(store.commits(id(1), None).await, Ok(vec![row(0), row(1), row(2)]));
+    assert_eq!(store.commits(id(2), None).await, Ok(vec![row(0), row(1)]));
+}
+
+#[tokio::test]
+async fn a_request_that_nobody_waits_for_any_more_is_not_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let store = open(&path).await;
+    grown(&store, 1, "a", 0).await;
+    grown(&store, 2, "b", 0).await;
+    let held = hold(&path);
+    let (left, stayed) = (store.commit(commit(id(1), 1)), store.commit(commit(id(2), 1)));
+    let left = tokio::time::timeout(Duration::from_millis(50), left);
+    let release = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        held.execute_batch("COMMIT").unwrap();
+    };
+    let (left, stayed, ()) = tokio::join!(left, stayed, release);
+    assert!(left.is_err());
+    assert_eq!(stayed, Ok(()));
+    assert_eq!(store.commits(id(1), None).await, Ok(vec![row(0)]));
+    store.commit(commit(id(1), 1)).await.unwrap();
 }
 
 const SECRET: &str = "quitesecretmarker";

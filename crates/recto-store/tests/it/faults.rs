@@ -1,0 +1,56 @@
+//! What a file has to withstand: killed processes, many writers, disks that fail, power that goes.
+//!
+//! Most of it happens to another process: this test binary, started again for one of the tests in
+//! `child.rs`. Longer runs are `faults::simulation`, which `cargo xtask sim` starts.
+
+mod bit_flips;
+mod chain;
+mod child;
+mod failing_disk;
+mod kills;
+mod power_loss;
+mod shim;
+mod writers;
+
+use std::time::{Duration, Instant};
+
+/// Numbers that follow from a seed.
+#[derive(Debug)]
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ mixed >> 31) % end
+    }
+}
+
+/// Says what a test did, where only those see it who ask for it or whose test fails.
+#[allow(clippy::print_stderr, reason = "a failure must name its seed")]
+fn note(text: &str) {
+    eprintln!("{text}");
+}
+
+fn setting(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
+}
+
+/// The long run of `cargo xtask sim`: every fault in turn, for as long as asked.
+#[test]
+#[ignore = "runs as long as RECTO_SIM_SECONDS says; use `cargo xtask sim`"]
+fn simulation() {
+    let end = Instant::now() + Duration::from_secs(setting("RECTO_SIM_SECONDS", 60));
+    let first = setting("RECTO_SIM_SEED", 1);
+    let mut seed = first;
+    while Instant::now() < end {
+        note(&format!("seed {seed}"));
+        kills::run(seed, 100);
+        power_loss::run(seed, 400);
+        failing_disk::run(seed, 20);
+        bit_flips::run(seed, 200);
+        seed += 1;
+    }
+    note(&format!("seeds {first} to {}: nothing was lost", seed - 1));
+}

@@ -1,0 +1,149 @@
+//! What the other process does.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use recto_store::{Commit, Error, Rewrite, SqliteOptions, SqliteStore, Store};
+
+use super::chain::Chain;
+use super::setting;
+use crate::sample::{commit, id, row_saying};
+
+/// What stands between numbers in what a child prints.
+pub(super) const ACCEPTED: &str = "accepted ";
+pub(super) const REFUSED: &str = "refused ";
+pub(super) const UNKNOWN: &str = "unknown ";
+
+/// The command that starts this test binary as a child which does `task` on a file.
+pub(super) fn command(task: &str, file: &std::path::Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let test = format!("faults::child::{task}");
+    command.args(["--exact", &test, "--ignored", "--nocapture", "--test-threads=1"]);
+    command.env("RECTO_CHILD_FILE", file).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    command
+}
+
+fn file() -> Option<PathBuf> {
+    std::env::var_os("RECTO_CHILD_FILE").map(PathBuf::from)
+}
+
+async fn open(file: PathBuf) -> SqliteStore {
+    let forgetful = setting("RECTO_CHILD_FORGETFUL", 0) == 1;
+    let options = SqliteOptions { forgetful, ..SqliteOptions::default() };
+    SqliteStore::open(file, options).await.unwrap()
+}
+
+#[allow(clippy::print_stdout, reason = "the parent reads it")]
+fn say(text: &str) {
+    // With a line's end in front: the test harness leaves its last line open.
+    println!("\n{text}");
+}
+
+/// Three conversations at once, until it is killed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "is started by other tests"]
+async fn writes_until_it_is_killed() {
+    let Some(file) = file() else { return };
+    let store = open(file).await;
+    let write = async |number| {
+        let mut chain = Chain::open(&store, number).await.unwrap();
+        say(&format!("{ACCEPTED}{number} {}", chain.version()));
+        loop {
+            let saying = format!("{number} {}", "text ".repeat(chain.version() as usize % 300));
+            let version = chain.say(&saying).await.unwrap();
+            say(&format!("{ACCEPTED}{number} {version}"));
+        }
+    };
+    tokio::join!(write(1), write(2), write(3));
+}
+
+/// A number of versions, with a rewrite in between, and an end without closing the file.
+#[tokio::test]
+#[ignore = "is started by other tests"]
+async fn writes_and_is_gone() {
+    let Some(file) = file() else { return };
+    let store = open(file).await;
+    let mut chain = Chain::open(&store, 1).await.unwrap();
+    let versions = setting("RECTO_CHILD_VERSIONS", 40) as u32;
+    for number in 1..=versions {
+        let saying = format!("saying {number} {}", "text ".repeat(number as usize * 29 % 1_000));
+        let version = chain.say(&saying).await.unwrap();
+        say(&format!("{ACCEPTED}1 {version}"));
+        if number == versions / 2 {
+            store.rewrite(id(1), version, Rewrite::default()).await.unwrap();
+        }
+    }
+    std::process::exit(0);
+}
+
+/// A number of attempts, each of which may fail; every outcome is printed.
+#[tokio::test]
+#[ignore = "is started by other tests"]
+async fn writes_on_a_failing_disk() {
+    let Some(file) = file() else { return };
+    let store = match SqliteStore::open(file, SqliteOptions::default()).await {
+        Ok(store) => store,
+        Err(error) => return say(&format!("{REFUSED}opening: {error}")),
+    };
+    let mut attempt = 0;
+    for _ in 0..setting("RECTO_CHILD_VERSIONS", 30) {
+        // After a refusal, what is stored is read again.
+        let Ok(mut chain) = Chain::open(&store, 1).await else { continue };
+        loop {
+            attempt += 1;
+            match chain.say(&format!("attempt {attempt} {}", "text ".repeat(attempt % 500))).await {
+                Ok(_) => say(&format!("{ACCEPTED}{attempt}")),
+                Err(Error::UnknownOutcome) => say(&format!("{UNKNOWN}{attempt}")),
+                Err(error) => say(&format!("{REFUSED}{attempt} {error}")),
+            }
+            if attempt % 5 == 0 {
+                break;
+            }
+        }
+    }
+    say("finished");
+}
+
+/// Several writers on one conversation, who try again until the time is over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "is started by other tests"]
+async fn writes_against_others() {
+    let Some(file) = file() else { return };
+    let store = Arc::new(open(file).await);
+    let time = Duration::from_millis(setting("RECTO_CHILD_MILLISECONDS", 1_000));
+    let first = setting("RECTO_CHILD_WRITER", 0);
+    for count in compete(&store, first..first + 2, time).await {
+        say(&format!("{ACCEPTED}{count}"));
+    }
+}
+
+/// Writers who try again until the time is over; says how often each of them got through.
+pub(super) async fn compete(
+    store: &Arc<SqliteStore>,
+    writers: Range<u64>,
+    time: Duration,
+) -> Vec<u64> {
+    let end = Instant::now() + time;
+    let start = |writer| tokio::spawn(write_until(store.clone(), writer, end));
+    let mut counts = Vec::new();
+    for writer in writers.map(start).collect::<Vec<_>>() {
+        counts.push(writer.await.unwrap());
+    }
+    counts
+}
+
+async fn write_until(store: Arc<SqliteStore>, writer: u64, end: Instant) -> u64 {
+    let (mut version, mut count) = (1, 0);
+    while Instant::now() < end {
+        let row = row_saying(version, &format!("{writer} {count}"));
+        match store.commit(Commit { row, ..commit(id(1), version) }).await {
+            Ok(()) => (version, count) = (version + 1, count + 1),
+            Err(Error::VersionConflict { current, .. }) => version = current + 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    count
+}

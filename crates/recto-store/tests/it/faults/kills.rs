@@ -1,0 +1,87 @@
+//! Processes that are killed while they write.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::time::Duration;
+
+use recto_store::{SqliteOptions, SqliteStore, Store};
+
+use super::{Dice, chain, child, note};
+
+#[test]
+fn nothing_acknowledged_is_lost_when_a_process_is_killed_500_times() {
+    run(super::setting("RECTO_SIM_SEED", 1), 500);
+}
+
+#[test]
+fn a_file_whose_creation_was_cut_short_is_created_by_the_next_one() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut dice = Dice(super::setting("RECTO_SIM_SEED", 1));
+    for number in 0..40 {
+        let file = folder.path().join(format!("{number}.db"));
+        let mut child = child::command("writes_until_it_is_killed", &file).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(2_000 + dice.below(15_000)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let checked = runtime.block_on(async {
+            let store = SqliteStore::open(&file, SqliteOptions::default()).await.unwrap();
+            chain::Chain::open(&store, 1).await.unwrap().say("still here").await.unwrap();
+            check(&store, &BTreeMap::from([(1, 1)])).await
+        });
+        checked.unwrap();
+    }
+}
+
+/// Kills so many processes one after the other, all of which write to the same file.
+pub(super) fn run(seed: u64, kills: u32) {
+    note(&format!("kills: seed {seed}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kills.db");
+    let mut dice = Dice(seed);
+    let mut accepted: BTreeMap<u128, u32> = BTreeMap::new();
+    for kill in 1..=kills {
+        let mut child = child::command("writes_until_it_is_killed", &file).spawn().unwrap();
+        // Some die while they open the file, most while they write.
+        std::thread::sleep(Duration::from_millis(dice.below(45)));
+        child.kill().unwrap();
+        let mut printed = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+        child.wait().unwrap();
+        note_accepted(&printed, &mut accepted);
+        if kill % 25 == 0 || kill == kills {
+            let checked = runtime.block_on(async {
+                let store = SqliteStore::open(&file, SqliteOptions::default()).await.unwrap();
+                check(&store, &accepted).await
+            });
+            checked.unwrap_or_else(|reason| panic!("seed {seed}, kill {kill}: {reason}"));
+        }
+    }
+    let total: u32 = accepted.values().sum();
+    assert!(total > kills, "only {total} versions in {kills} lives");
+    note(&format!("{kills} kills, {total} versions"));
+}
+
+/// Every line that is whole was acknowledged. What a child finds at its start is checked here, too:
+/// versions never go back.
+fn note_accepted(printed: &str, accepted: &mut BTreeMap<u128, u32>) {
+    let whole = printed.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    for line in whole.lines().filter_map(|line| line.strip_prefix(child::ACCEPTED)) {
+        let (number, version) = line.split_once(' ').unwrap();
+        let (number, version) = (number.parse().unwrap(), version.parse().unwrap());
+        let before = accepted.insert(number, version).unwrap_or(0);
+        assert!(version >= before, "conversation {number} went from {before} back to {version}");
+    }
+}
+
+async fn check(store: &dyn Store, accepted: &BTreeMap<u128, u32>) -> Result<(), String> {
+    for (&number, &version) in accepted {
+        let said = chain::check(store, number).await?;
+        if said.len() <= version as usize {
+            return Err(format!("{number}: version {version} of {} is lost", said.len()));
+        }
+    }
+    let damage = store.check().await.map_err(|error| error.to_string())?;
+    if damage.is_empty() { Ok(()) } else { Err(damage.join("; ")) }
+}
