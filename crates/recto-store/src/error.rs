@@ -77,6 +77,15 @@ pub enum Error {
         /// What is known of the cause, without any stored data.
         reason: String,
     },
+    /// What was to be erased or pruned is replaced, and copies of it may still be on the disk.
+    #[error(
+        "the rows were replaced, but old copies of them may still be on the disk: {reason}; \
+         repeat the request to clear them away"
+    )]
+    NotCleared {
+        /// What is known of the cause, without any stored data.
+        reason: String,
+    },
     /// The disk failed to make something durable. The store only reads from then on.
     #[error(
         "an earlier write could not be made durable, so the store is read-only; \
@@ -105,6 +114,7 @@ impl Error {
             | Error::NewerFormat { .. }
             | Error::Damaged { .. }
             | Error::Failed { .. }
+            | Error::NotCleared { .. }
             | Error::ReadOnly
             | Error::UnknownOutcome => "storage",
         }

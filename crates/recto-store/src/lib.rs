@@ -24,6 +24,8 @@ mod error;
 mod link;
 mod memory;
 mod pack;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod rows;
 mod store;
 mod words;
@@ -34,6 +36,8 @@ pub use error::Error;
 pub use link::{Link, hash_of};
 pub use memory::MemoryStore;
 pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_entries, pack_records};
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use rows::{
     Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Head, Hit, IdempotencyKey,
     NewConversation, Page, PageKind, Rewrite, Seal, Tenant, WordsOf,

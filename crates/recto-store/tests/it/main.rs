@@ -1,0 +1,4 @@
+//! The stores, from outside.
+
+#[cfg(feature = "postgres")]
+mod postgres;
