@@ -48,9 +48,26 @@ pub enum Error {
         /// The key.
         key: String,
     },
-    /// The search is switched off in this store.
-    #[error("this store keeps no search index; open it with search switched on")]
+    /// A name, a key or a tenant that not every store could keep.
+    #[error("a {what} cannot {reason}")]
+    InvalidText {
+        /// What it should have been.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The store has no search index.
+    #[error(
+        "this store was created without a search index, so it cannot be searched; \
+         copy its conversations into a store that has one"
+    )]
     NoSearch,
+    /// Something else is where the store should be.
+    #[error("{path} is not a store of Recto; choose another file, nothing was written to this one")]
+    NotAStore {
+        /// The file.
+        path: String,
+    },
     /// The stored form is newer than this program.
     #[error(
         "the store has format {found} and this program knows formats up to {known}; use a newer program"
@@ -77,27 +94,26 @@ pub enum Error {
         /// What is known of the cause, without any stored data.
         reason: String,
     },
-    /// What was to be erased or pruned is replaced, and copies of it may still be on the disk.
-    #[error(
-        "the rows were replaced, but old copies of them may still be on the disk: {reason}; \
-         repeat the request to clear them away"
-    )]
-    NotCleared {
-        /// What is known of the cause, without any stored data.
-        reason: String,
-    },
     /// The disk failed to make something durable. The store only reads from then on.
     #[error(
         "an earlier write could not be made durable, so the store is read-only; \
          look at the disk, then open the store again"
     )]
     ReadOnly,
-    /// The connection broke at the moment of acceptance.
+    /// The connection or the disk failed at the moment of acceptance.
     #[error(
-        "the connection broke while the request was being accepted, so it may or may not have been; \
+        "the store failed while the request was being accepted, so it may or may not have been; \
          repeat it with the same idempotency key to find out"
     )]
     UnknownOutcome,
+    /// An erasure did its work, but could not clean up behind itself.
+    #[error(
+        "the message is erased, but copies of it may be left in the file: {reason}; erase it again"
+    )]
+    CopiesLeft {
+        /// What is known of the cause.
+        reason: String,
+    },
 }
 
 impl Error {
@@ -107,16 +123,18 @@ impl Error {
             Error::VersionConflict { .. } => "version_conflict",
             Error::ConversationNotFound { .. } => "conversation_not_found",
             Error::ConversationExists { .. } => "conversation_exists",
-            Error::KeyReused { .. } | Error::InvalidAddress { .. } | Error::NoSearch => {
-                "invalid_operation"
-            }
+            Error::KeyReused { .. }
+            | Error::InvalidAddress { .. }
+            | Error::InvalidText { .. }
+            | Error::NoSearch => "invalid_operation",
             Error::NotBuilt { .. }
+            | Error::NotAStore { .. }
             | Error::NewerFormat { .. }
             | Error::Damaged { .. }
             | Error::Failed { .. }
-            | Error::NotCleared { .. }
             | Error::ReadOnly
-            | Error::UnknownOutcome => "storage",
+            | Error::UnknownOutcome
+            | Error::CopiesLeft { .. } => "storage",
         }
     }
 

@@ -23,10 +23,13 @@ mod answer;
 mod error;
 mod link;
 mod memory;
+mod names;
 mod pack;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod rows;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod store;
 mod words;
 
@@ -35,6 +38,7 @@ pub use answer::Answer;
 pub use error::Error;
 pub use link::{Link, hash_of};
 pub use memory::MemoryStore;
+pub use names::MAX_NAME;
 pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_entries, pack_records};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStore};
@@ -42,5 +46,7 @@ pub use rows::{
     Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Head, Hit, IdempotencyKey,
     NewConversation, Page, PageKind, Rewrite, Seal, Tenant, WordsOf,
 };
+#[cfg(feature = "sqlite")]
+pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::Store;
 pub use words::{MAX_WORD, words_of};

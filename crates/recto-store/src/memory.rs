@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
+use crate::names;
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
     NewConversation, Page, PageKind, Rewrite, Store, Tenant, WordsOf,
@@ -68,6 +69,15 @@ impl Tables {
         let named = (tenant.clone(), name.clone());
         if self.names.contains_key(&named) {
             return Err(Error::ConversationExists { name });
+        }
+        if self.conversations.contains_key(&id) {
+            return Err(Error::ConversationExists { name: id.to_string() });
+        }
+        for ancestor in &lineage {
+            // Whoever was removed meanwhile, or is somebody else's, cannot be forked.
+            if self.rows(ancestor.id)?.tenant != tenant {
+                return Err(unknown(ancestor.id));
+            }
         }
         let row = ConversationRow { id, name, created, settings, lineage, head: first.head };
         let mut rows = Rows {
@@ -135,6 +145,13 @@ impl Tables {
         if current != at {
             return Err(Error::VersionConflict { expected: at, current });
         }
+        let commits_are_there =
+            rewrite.commits.iter().all(|row| rows.commits.contains_key(&row.head.version));
+        let pages_are_there =
+            rewrite.pages.iter().all(|page| rows.pages.contains_key(&(page.kind, page.first)));
+        if !commits_are_there || !pages_are_there {
+            return Err(nothing_to_replace());
+        }
         for commit in rewrite.commits {
             rows.commits.insert(commit.head.version, commit);
         }
@@ -152,6 +169,9 @@ impl Tables {
         within: Option<&[(ConversationId, u32)]>,
         limit: usize,
     ) -> Vec<Hit> {
+        if words.is_empty() {
+            return Vec::new();
+        }
         let ceiling = |id: &ConversationId| match within {
             Some(within) => within.iter().find(|(other, _)| other == id).map(|&(_, end)| end),
             None => Some(u32::MAX),
@@ -166,6 +186,10 @@ impl Tables {
             .take(limit)
             .collect()
     }
+}
+
+pub(crate) fn nothing_to_replace() -> Error {
+    Error::failed("replacing rows", "there is no such row to be replaced")
 }
 
 /// Tests that a row is the one after the newest.
@@ -189,17 +213,18 @@ impl MemoryStore {
         self.0.lock().expect("no method panics while it holds the tables")
     }
 
-    fn answer<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Tables) -> Result<T, Error>,
-    ) -> Answer<'_, T> {
-        Box::pin(std::future::ready(work(&mut self.tables())))
+    /// Works when it is awaited, not before: an answer that nobody waits for changes nothing.
+    fn answer<'a, T: Send + 'static>(
+        &'a self,
+        work: impl FnOnce(&mut Tables) -> Result<T, Error> + Send + 'a,
+    ) -> Answer<'a, T> {
+        Box::pin(async move { work(&mut self.tables()) })
     }
 }
 
 impl Store for MemoryStore {
     fn create(&self, new: NewConversation) -> Answer<'_, ()> {
-        self.answer(|tables| tables.create(new))
+        self.answer(move |tables| names::check_new(&new).and_then(|()| tables.create(new)))
     }
 
     fn find<'a>(
@@ -207,7 +232,7 @@ impl Store for MemoryStore {
         tenant: &'a Tenant,
         name: &'a str,
     ) -> Answer<'a, Option<ConversationRow>> {
-        self.answer(|tables| {
+        self.answer(move |tables| {
             Ok(tables.id(tenant, name).ok().map(|id| tables.conversations[&id].row()))
         })
     }
@@ -218,7 +243,7 @@ impl Store for MemoryStore {
         after: Option<&'a str>,
         limit: usize,
     ) -> Answer<'a, Vec<ConversationRow>> {
-        self.answer(|tables| {
+        self.answer(move |tables| {
             let from = (tenant.clone(), after.unwrap_or("").to_owned());
             let named = tables.names.range(from..).take_while(|((other, _), _)| other == tenant);
             let named = named.filter(|((_, name), _)| after != Some(name)).take(limit);
@@ -227,15 +252,17 @@ impl Store for MemoryStore {
     }
 
     fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()> {
-        self.answer(|tables| tables.rename(tenant, from, to))
+        self.answer(move |tables| {
+            names::check_name(to).and_then(|()| tables.rename(tenant, from, to))
+        })
     }
 
     fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()> {
-        self.answer(|tables| tables.remove(tenant, name))
+        self.answer(move |tables| tables.remove(tenant, name))
     }
 
     fn commits(&self, id: ConversationId, above: Option<u32>) -> Answer<'_, Vec<CommitRow>> {
-        self.answer(|tables| {
+        self.answer(move |tables| {
             let from = above.map_or(Some(0), |above| above.checked_add(1));
             let Some(from) = from else { return Ok(Vec::new()) };
             Ok(tables.rows(id)?.commits.range(from..).map(|(_, row)| row.clone()).collect())
@@ -249,10 +276,11 @@ impl Store for MemoryStore {
         numbers: Range<u32>,
         bodies: bool,
     ) -> Answer<'_, Vec<Page>> {
-        self.answer(|tables| {
+        self.answer(move |tables| {
             let pages = tables.rows(id)?.pages.values();
             let asked = pages.filter(|page| {
-                page.kind == kind && page.first < numbers.end && page.end() > numbers.start
+                let is_asked = page.first < numbers.end && page.end() > numbers.start;
+                page.kind == kind && !numbers.is_empty() && is_asked
             });
             let hand_out = |page: &Page| Page {
                 body: if bodies { page.body.clone() } else { Vec::new() },
@@ -264,15 +292,18 @@ impl Store for MemoryStore {
     }
 
     fn commit(&self, commit: Commit) -> Answer<'_, ()> {
-        self.answer(|tables| tables.commit(commit))
+        self.answer(move |tables| names::check_commit(&commit).and_then(|()| tables.commit(commit)))
     }
 
     fn remember(&self, id: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {
-        self.answer(|tables| keep_key(tables.rows_mut(id)?, key))
+        self.answer(move |tables| {
+            names::check_key(&key)?;
+            keep_key(tables.rows_mut(id)?, key)
+        })
     }
 
     fn key<'a>(&'a self, id: ConversationId, key: &'a str) -> Answer<'a, Option<IdempotencyKey>> {
-        self.answer(|tables| Ok(tables.rows(id)?.keys.get(key).cloned()))
+        self.answer(move |tables| Ok(tables.rows(id)?.keys.get(key).cloned()))
     }
 
     fn search<'a>(
@@ -282,15 +313,16 @@ impl Store for MemoryStore {
         within: Option<&'a [(ConversationId, u32)]>,
         limit: usize,
     ) -> Answer<'a, Vec<Hit>> {
-        self.answer(|tables| Ok(tables.search(tenant, words, within, limit)))
+        self.answer(move |tables| Ok(tables.search(tenant, words, within, limit)))
     }
 
     fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()> {
-        self.answer(|tables| tables.rewrite(id, at, rewrite))
+        self.answer(move |tables| tables.rewrite(id, at, rewrite))
     }
 
     fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
-        self.answer(|tables| {
+        self.answer(move |tables| {
+            tables.rows(id)?;
             let named = tables.names.values().map(|id| &tables.conversations[id]);
             let forks = named.filter(|rows| rows.row.lineage.iter().any(|from| from.id == id));
             Ok(forks.map(Rows::row).collect())

@@ -182,7 +182,7 @@ pub struct IdempotencyKey {
 pub struct WordsOf {
     /// The entry.
     pub entry: u32,
-    /// Its words.
+    /// Its words. Others than those that `words_of` makes may not be found.
     pub words: Vec<String>,
 }
 

@@ -12,18 +12,22 @@ use crate::{
 ///
 /// What always holds, whatever fails and whoever else writes:
 /// - an `Ok` means durable, and nothing is visible before;
-/// - a method does all of what it says or nothing;
+/// - a method does all of what it says or nothing, and nothing if its answer is dropped before it is
+///   awaited;
 /// - rows move from commits to pages, never back: who looks for a version or an entry in the
 ///   commits first and in the pages after that, finds it.
 pub trait Store: Debug + Send + Sync {
-    /// Creates a conversation. Refused if the tenant has one of that name.
+    /// Creates a conversation. Refused if the tenant has one of that name, if the id is taken, or if
+    /// an ancestor is gone or another tenant's.
+    ///
+    /// A name has 1 to [`MAX_NAME`](crate::MAX_NAME) bytes, and any characters but U+0000.
     fn create(&self, new: NewConversation) -> Answer<'_, ()>;
 
     /// Finds a conversation by its name.
     fn find<'a>(&'a self, tenant: &'a Tenant, name: &'a str)
     -> Answer<'a, Option<ConversationRow>>;
 
-    /// Conversations in the order of their names: those behind the name `after`, at most `limit`.
+    /// Conversations in the order of the bytes of their names: those behind the name `after`, at most `limit`.
     fn list<'a>(
         &'a self,
         tenant: &'a Tenant,
@@ -45,7 +49,7 @@ pub trait Store: Debug + Send + Sync {
         above: Option<u32>,
     ) -> Answer<'_, Vec<CommitRow>>;
 
-    /// The pages that hold some of these numbers, in order.
+    /// The pages that hold some of these numbers, in order. Pages of a kind do not overlap.
     fn pages(
         &self,
         conversation: ConversationId,
@@ -54,7 +58,8 @@ pub trait Store: Debug + Send + Sync {
         bodies: bool,
     ) -> Answer<'_, Vec<Page>>;
 
-    /// Accepts a request, if its version is the one after the newest.
+    /// Accepts a request, if its version is the one after the newest and its key is new. Its own row
+    /// cannot be among those that it packs.
     fn commit(&self, commit: Commit) -> Answer<'_, ()>;
 
     /// Keeps a key for a request that changed nothing.
@@ -67,8 +72,9 @@ pub trait Store: Debug + Send + Sync {
         key: &'a str,
     ) -> Answer<'a, Option<IdempotencyKey>>;
 
-    /// Log entries that have all these words, the newest first within a conversation, at most
-    /// `limit`. `within` gives the conversations to look in, and how much of each log.
+    /// Log entries that have all these words, those of a conversation together and its newest first,
+    /// at most `limit`. Which conversation comes first is up to the store. `within` gives the
+    /// conversations to look in, and how much of each log. No words find nothing.
     fn search<'a>(
         &'a self,
         tenant: &'a Tenant,
@@ -77,12 +83,13 @@ pub trait Store: Debug + Send + Sync {
         limit: usize,
     ) -> Answer<'a, Vec<Hit>>;
 
-    /// Puts rows in the place of others, provided that the newest version still is `at`. What was
+    /// Puts rows in the place of others, provided that the newest version still is `at` and that all
+    /// of the others are there. What was
     /// there before is gone for good when this returns: no copy is left in free space, in the
     /// journal or in the search index.
     fn rewrite(&self, conversation: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()>;
 
-    /// The forks that share rows of a conversation, directly or through others.
+    /// The forks that share rows of a conversation, directly or through others, by name.
     fn forks(&self, conversation: ConversationId) -> Answer<'_, Vec<ConversationRow>>;
 
     /// Looks for damage below the rows: what the database itself can check.

@@ -1,5 +1,6 @@
 //! The newest accepted requests, and how a request is accepted.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use deadpool_postgres::{Client, GenericClient};
@@ -12,7 +13,7 @@ use super::fault::{Fault, is_taken_in};
 use super::numbers::{head, number};
 use super::pages::PageColumns;
 use super::tenants::unknown;
-use crate::{Commit, CommitRow, ConversationId, Error, WordsOf};
+use crate::{Commit, CommitRow, ConversationId, Error, WordsOf, names};
 
 const DOING: &str = "accepting a request";
 
@@ -56,7 +57,8 @@ macro_rules! words {
             $entries,
             "::bigint[], $",
             $words,
-            "::text[]) AS of (entry, words))"
+            "::text[]) AS of (entry, words) \
+             ON CONFLICT (tenant, conversation, entry) DO UPDATE SET words = excluded.words)"
         )
     };
 }
@@ -123,6 +125,7 @@ impl PostgresStore {
 
     /// Accepts a request.
     pub(super) async fn accept(&self, commit: Commit) -> Result<(), Error> {
+        names::check_commit(&commit)?;
         let draft = CommitDraft::new(&commit, self.search);
         let mut attempts = Attempts::at(DOING);
         loop {
@@ -276,30 +279,10 @@ pub(super) struct WordColumns {
 
 impl WordColumns {
     pub(super) fn new(words: &[WordsOf]) -> WordColumns {
-        WordColumns {
-            entries: words.iter().map(|of| i64::from(of.entry)).collect(),
-            words: words.iter().map(|of| of.words.join("\n")).collect(),
-        }
-    }
-}
-
-/// The row of a new conversation or of a rewritten version, as columns.
-pub(super) struct CommitColumns<'a> {
-    pub(super) versions: Vec<i64>,
-    pub(super) entries: Vec<i64>,
-    pub(super) links: Vec<&'a [u8]>,
-    pub(super) committed: Vec<i64>,
-    pub(super) bodies: Vec<&'a [u8]>,
-}
-
-impl<'a> CommitColumns<'a> {
-    pub(super) fn new(rows: &'a [CommitRow]) -> CommitColumns<'a> {
-        CommitColumns {
-            versions: rows.iter().map(|row| i64::from(row.head.version)).collect(),
-            entries: rows.iter().map(|row| i64::from(row.head.entries)).collect(),
-            links: rows.iter().map(|row| row.head.link.0.as_slice()).collect(),
-            committed: rows.iter().map(|row| row.head.committed).collect(),
-            bodies: rows.iter().map(|row| row.body.as_slice()).collect(),
-        }
+        // Each entry once, or the server could not tell which of its words to keep.
+        let words: BTreeMap<_, _> =
+            words.iter().map(|of| (i64::from(of.entry), of.words.join("\n"))).collect();
+        let (entries, words) = words.into_iter().unzip();
+        WordColumns { entries, words }
     }
 }

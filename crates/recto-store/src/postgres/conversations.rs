@@ -11,7 +11,7 @@ use super::commits::WordColumns;
 use super::fault::{Fault, is_taken_in};
 use super::numbers::{self, head, text};
 use super::tenants::{self, unknown};
-use crate::{Ancestor, ConversationId, ConversationRow, Error, NewConversation, Tenant};
+use crate::{Ancestor, ConversationId, ConversationRow, Error, NewConversation, Tenant, names};
 
 /// Creates a conversation, if all it is forked from is there. The lock keeps those from being
 /// removed meanwhile.
@@ -65,17 +65,24 @@ const FORKS: &str = conversations!(
 
 const RENAME: &str = "UPDATE recto_conversations SET name = $3 WHERE tenant = $1 AND name = $2";
 
+/// Whether a tenant has a conversation of that name, and anybody one of that id.
+const TAKEN: &str = r"
+SELECT EXISTS (SELECT 1 FROM recto_conversations WHERE tenant = $1 AND name = $2) AS name,
+    EXISTS (SELECT 1 FROM recto_conversations WHERE id = $3) AS id";
+
 const IS_THERE: &str = "SELECT 1 FROM recto_conversations WHERE tenant = $1 AND id = $2";
 
 impl PostgresStore {
     /// Creates a conversation.
     pub(super) async fn create_conversation(&self, new: NewConversation) -> Result<(), Error> {
-        self.tenants.learn(new.id, tenants::bytes(&new.tenant));
+        names::check_new(&new)?;
         let mut attempts = Attempts::at("creating a conversation");
         loop {
             let attempt = self.try_to_create(&new, attempts.in_doubt()).await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                return answer;
+                answer?;
+                self.tenants.learn(new.id, tenants::bytes(&new.tenant));
+                return Ok(());
             }
         }
     }
@@ -83,6 +90,16 @@ impl PostgresStore {
     async fn try_to_create(&self, new: &NewConversation, in_doubt: bool) -> Result<(), Fault> {
         let client = self.connections.get().await?;
         let tenant = tenants::bytes(&new.tenant);
+        let taken = client.prepare_cached(TAKEN).await?;
+        let taken = client.query_one(&taken, &[&tenant, &new.name.as_bytes(), &new.id.0]).await?;
+        let (is_name_taken, is_id_taken) = (taken.try_get("name")?, taken.try_get("id")?);
+        match (is_name_taken, is_id_taken) {
+            // Ids are not used twice, so an earlier attempt created it.
+            (_, true) if in_doubt => return Ok(()),
+            (true, _) => return Err(exists(&new.name)),
+            (false, true) => return Err(exists(&new.id.to_string())),
+            (false, false) => {}
+        }
         let words = WordColumns::new(if self.search { &new.words } else { &[] });
         let ancestors: Vec<Uuid> = new.lineage.iter().map(|ancestor| ancestor.id.0).collect();
         let lineage = serde_json::to_string(&new.lineage).expect("a lineage is plain data");
@@ -112,13 +129,9 @@ impl PostgresStore {
         match created {
             Ok(1) => Ok(()),
             Ok(_) => Err(self.missing_ancestor(&client, new).await?),
+            // Taken since we looked: the next attempt will see by whom.
             Err(error) if is_taken_in(&error, "recto_conversations") => {
-                // Ids are never used twice: if ours is there, an earlier attempt created it.
-                let is_there = client.prepare_cached(IS_THERE).await?;
-                match client.query_opt(&is_there, &[&tenant, &new.id.0]).await? {
-                    Some(_) if in_doubt => Ok(()),
-                    _ => Err(Error::ConversationExists { name: new.name.clone() }.into()),
-                }
+                Err(Fault::Collided("another one of that name was created".to_owned()))
             }
             Err(error) => Err(error.into()),
         }
@@ -169,13 +182,15 @@ impl PostgresStore {
     ) -> Result<Vec<ConversationRow>, Error> {
         let mut attempts = Attempts::at_reading("looking for forks");
         let tenant = loop {
-            let attempt = async { self.tenant_of(&self.connections.get().await?, id).await };
-            match attempts.settle(attempt.await).await {
-                ControlFlow::Break(Ok(tenant)) => break tenant,
-                // Nobody can have forks of what never was.
-                ControlFlow::Break(Err(Error::ConversationNotFound { .. })) => return Ok(vec![]),
-                ControlFlow::Break(Err(error)) => return Err(error),
-                ControlFlow::Continue(()) => {}
+            let attempt = async {
+                let client = self.connections.get().await?;
+                let tenant = self.tenant_of(&client, id).await?;
+                let is_there = client.prepare_cached(IS_THERE).await?;
+                let found = client.query_opt(&is_there, &[&&*tenant, &id.0]).await?;
+                found.map(|_| tenant).ok_or_else(|| unknown(id))
+            };
+            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+                break answer?;
             }
         };
         self.read_conversations(FORKS, &tenant, &[&id.0]).await
@@ -212,6 +227,7 @@ impl PostgresStore {
         from: &str,
         to: &str,
     ) -> Result<(), Error> {
+        names::check_name(to)?;
         let mut attempts = Attempts::at("renaming a conversation");
         loop {
             let attempt = self.try_to_rename(tenant, from, to, attempts.in_doubt()).await;
@@ -236,12 +252,14 @@ impl PostgresStore {
             // An earlier attempt may have renamed it, or somebody else took it away.
             Ok(0) if in_doubt => Err(Error::UnknownOutcome.into()),
             Ok(0) => Err(Error::ConversationNotFound { name: from.to_owned() }.into()),
-            Err(error) if is_taken_in(&error, "recto_conversations") => {
-                Err(Error::ConversationExists { name: to.to_owned() }.into())
-            }
+            Err(error) if is_taken_in(&error, "recto_conversations") => Err(exists(to)),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+fn exists(name: &str) -> Fault {
+    Fault::Refused(Error::ConversationExists { name: name.to_owned() })
 }
 
 fn conversation(row: &Row) -> Result<ConversationRow, Fault> {

@@ -1,5 +1,6 @@
 //! Older versions and log entries, many in a row.
 
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
 use deadpool_postgres::GenericClient;
@@ -20,7 +21,7 @@ LEFT JOIN recto_pages p
     AND p.first >= coalesce(
         (SELECT max(first) FROM recto_pages
          WHERE tenant = $1 AND conversation = $2 AND kind = $3 AND first <= $4), 0)
-    AND p.first < $5 AND p.first + p.count > $4
+    AND $4 < $5 AND p.first < $5 AND p.first + p.count > $4
 WHERE c.tenant = $1 AND c.id = $2
 ORDER BY p.first";
 
@@ -30,6 +31,13 @@ SELECT $1, $2, page.* FROM
     unnest($3::smallint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[]) AS page
 ON CONFLICT (tenant, conversation, kind, first)
 DO UPDATE SET count = excluded.count, meta = excluded.meta, body = excluded.body";
+
+const REPLACE: &str = r"
+UPDATE recto_pages old SET count = page.count, meta = page.meta, body = page.body FROM
+    unnest($3::smallint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[])
+    AS page (kind, first, count, meta, body)
+WHERE old.tenant = $1 AND old.conversation = $2
+    AND old.kind = page.kind AND old.first = page.first";
 
 impl PostgresStore {
     /// The pages that hold some of these numbers.
@@ -92,13 +100,36 @@ pub(super) struct PageColumns<'a> {
 
 impl<'a> PageColumns<'a> {
     pub(super) fn new(pages: &'a [Page]) -> PageColumns<'a> {
+        // Each once, or the server could not tell which one to keep.
+        let pages: BTreeMap<_, _> =
+            pages.iter().map(|page| ((page.kind, page.first), page)).collect();
+        let pages = || pages.values();
         PageColumns {
-            kinds: pages.iter().map(|page| numbers::kind(page.kind)).collect(),
-            firsts: pages.iter().map(|page| i64::from(page.first)).collect(),
-            counts: pages.iter().map(|page| i64::from(page.count)).collect(),
-            metas: pages.iter().map(|page| page.meta.as_slice()).collect(),
-            bodies: pages.iter().map(|page| page.body.as_slice()).collect(),
+            kinds: pages().map(|page| numbers::kind(page.kind)).collect(),
+            firsts: pages().map(|page| i64::from(page.first)).collect(),
+            counts: pages().map(|page| i64::from(page.count)).collect(),
+            metas: pages().map(|page| page.meta.as_slice()).collect(),
+            bodies: pages().map(|page| page.body.as_slice()).collect(),
         }
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.firsts.len() as u64
+    }
+
+    /// Puts pages in the place of those that start at the same numbers; says how many there were.
+    pub(super) async fn replace(
+        &self,
+        client: &impl GenericClient,
+        tenant: &[u8],
+        id: ConversationId,
+    ) -> Result<u64, Fault> {
+        let replace = client.prepare_cached(REPLACE).await?;
+        let PageColumns { kinds, firsts, counts, metas, bodies } = self;
+        let replaced = client
+            .execute(&replace, &[&tenant, &id.0, kinds, firsts, counts, metas, bodies])
+            .await?;
+        Ok(replaced)
     }
 
     /// Inserts the pages, or puts them in the place of those that start at the same numbers.

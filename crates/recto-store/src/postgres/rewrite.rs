@@ -12,30 +12,27 @@
 //! again, archives of it, replicas until they have caught up, backups, and the blocks that a file
 //! system has freed and not yet overwritten.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use deadpool_postgres::Client;
-use uuid::Uuid;
+use deadpool_postgres::{Client, Transaction};
 
 use super::PostgresStore;
 use super::attempts::Attempts;
-use super::commits::CommitColumns;
 use super::fault::Fault;
 use super::pages::PageColumns;
 use super::remove::lock_newest;
 use super::tenants::unknown;
-use crate::{ConversationId, Error, Rewrite};
+use crate::memory::nothing_to_replace;
+use crate::{CommitRow, ConversationId, Error, Rewrite};
 
-const PUT_COMMITS: &str = r"
-INSERT INTO recto_commits
-    (tenant, conversation, version, entries, link, committed, attempt, body)
-SELECT $1, $2, version, entries, link, committed, $8, body FROM
+const REPLACE: &str = r"
+UPDATE recto_commits old SET entries = row.entries, link = row.link,
+    committed = row.committed, body = row.body FROM
     unnest($3::bigint[], $4::bigint[], $5::bytea[], $6::bigint[], $7::bytea[])
     AS row (version, entries, link, committed, body)
-ON CONFLICT (tenant, conversation, version)
-DO UPDATE SET entries = excluded.entries, link = excluded.link,
-    committed = excluded.committed, body = excluded.body";
+WHERE old.tenant = $1 AND old.conversation = $2 AND old.version = row.version";
 
 const FORGET: &str = r"
 DELETE FROM recto_words WHERE tenant = $1 AND conversation = $2 AND entry = ANY ($3::bigint[])";
@@ -86,7 +83,7 @@ impl PostgresStore {
         loop {
             let attempt = self.clear_away().await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                return answer.map_err(not_cleared);
+                return answer.map_err(copies_left);
             }
         }
     }
@@ -106,16 +103,13 @@ impl PostgresStore {
             let current = current.try_into().unwrap_or(u32::MAX);
             return Err(Error::VersionConflict { expected: at, current }.into());
         }
-        let put = transaction.prepare_cached(PUT_COMMITS).await?;
-        let CommitColumns { versions, entries, links, committed, bodies } =
-            &CommitColumns::new(&rewrite.commits);
-        transaction
-            .execute(
-                &put,
-                &[&&*tenant, &id.0, versions, entries, links, committed, bodies, &Uuid::now_v7()],
-            )
-            .await?;
-        PageColumns::new(&rewrite.pages).put(&transaction, &tenant, id).await?;
+        let commits = CommitColumns::new(&rewrite.commits);
+        let pages = PageColumns::new(&rewrite.pages);
+        if commits.replace(&transaction, &tenant, id).await? < commits.len()
+            || pages.replace(&transaction, &tenant, id).await? < pages.len()
+        {
+            return Err(nothing_to_replace().into());
+        }
         let forget = transaction.prepare_cached(FORGET).await?;
         let forgotten: Vec<i64> = rewrite.forget.iter().map(|&entry| i64::from(entry)).collect();
         transaction.execute(&forget, &[&&*tenant, &id.0, &forgotten]).await?;
@@ -149,9 +143,52 @@ async fn wait_for_older_transactions(client: &Client) -> Result<(), Fault> {
     }
 }
 
-fn not_cleared(error: Error) -> Error {
+fn copies_left(error: Error) -> Error {
     match error {
-        Error::Failed { reason, .. } => Error::NotCleared { reason },
+        Error::Failed { reason, .. } => Error::CopiesLeft { reason },
         error => error,
+    }
+}
+
+/// Commits as columns.
+struct CommitColumns<'a> {
+    versions: Vec<i64>,
+    entries: Vec<i64>,
+    links: Vec<&'a [u8]>,
+    committed: Vec<i64>,
+    bodies: Vec<&'a [u8]>,
+}
+
+impl<'a> CommitColumns<'a> {
+    fn new(rows: &'a [CommitRow]) -> CommitColumns<'a> {
+        // Each once, or the server could not tell which one to keep.
+        let rows: BTreeMap<u32, _> = rows.iter().map(|row| (row.head.version, row)).collect();
+        let rows = || rows.values();
+        CommitColumns {
+            versions: rows().map(|row| i64::from(row.head.version)).collect(),
+            entries: rows().map(|row| i64::from(row.head.entries)).collect(),
+            links: rows().map(|row| row.head.link.0.as_slice()).collect(),
+            committed: rows().map(|row| row.head.committed).collect(),
+            bodies: rows().map(|row| row.body.as_slice()).collect(),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        self.versions.len() as u64
+    }
+
+    /// Puts commits in the place of those of the same versions; says how many there were.
+    async fn replace(
+        &self,
+        transaction: &Transaction<'_>,
+        tenant: &[u8],
+        id: ConversationId,
+    ) -> Result<u64, Fault> {
+        let replace = transaction.prepare_cached(REPLACE).await?;
+        let CommitColumns { versions, entries, links, committed, bodies } = self;
+        let replaced = transaction
+            .execute(&replace, &[&tenant, &id.0, versions, entries, links, committed, bodies])
+            .await?;
+        Ok(replaced)
     }
 }

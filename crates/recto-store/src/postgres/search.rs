@@ -36,6 +36,9 @@ impl PostgresStore {
         if !self.search {
             return Err(Error::NoSearch);
         }
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut attempts = Attempts::at_reading("searching");
         loop {
             let attempt = self.try_to_find_words(tenant, words, within, limit).await;

@@ -24,7 +24,7 @@ impl Tenants {
         if known.len() >= MOST {
             known.clear();
         }
-        known.entry(id).or_insert_with(|| tenant.into());
+        known.insert(id, tenant.into());
     }
 
     fn known(&self, id: ConversationId) -> Option<Arc<[u8]>> {

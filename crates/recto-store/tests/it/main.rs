@@ -1,4 +1,10 @@
-//! The stores, from outside.
+//! Stores from the outside: one contract for all of them, then what a file and a server have to
+//! withstand.
 
+mod contract;
+mod places;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod random;
+mod sample;
+mod sqlite_file;

@@ -82,7 +82,7 @@ async fn old_copies_that_somebody_can_still_see_are_owned_up_to() {
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     let rewrite = || Rewrite { commits: vec![row(0, "gone")], ..Rewrite::default() };
     let outcome = store.rewrite(id, 0, rewrite()).await;
-    assert!(matches!(outcome, Err(Error::NotCleared { .. })), "{outcome:?}");
+    assert!(matches!(outcome, Err(Error::CopiesLeft { .. })), "{outcome:?}");
     assert_eq!(store.commits(id, None).await.unwrap()[0].body, b"gone");
     watcher.join().unwrap();
     store.rewrite(id, 0, rewrite()).await.unwrap();

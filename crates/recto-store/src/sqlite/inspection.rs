@@ -1,0 +1,125 @@
+//! Looking after a file as a whole: damage, size, copies.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, backup::Backup};
+
+use super::fault::Fault;
+use super::place::Number;
+use super::read;
+use crate::{Error, PageKind};
+
+/// What is wrong with the file: in SQLite's own structures, then in rows.
+pub(super) fn damage(db: &Connection) -> Result<Vec<String>, Fault> {
+    let mut found = Vec::new();
+    let mut check = db.prepare("PRAGMA integrity_check")?;
+    let mut rows = check.query([])?;
+    while let Some(row) = rows.next()? {
+        let text: String = row.get(0)?;
+        if text != "ok" {
+            found.push(text);
+        }
+    }
+    found.extend(damaged_rows(db)?);
+    Ok(found)
+}
+
+/// Rows that are not what was written.
+fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
+    let mut found = Vec::new();
+    let mut note = |problem: Result<(), Fault>| match problem {
+        Err(Fault::Refused(error)) => {
+            found.push(error.to_string());
+            Ok(())
+        }
+        other => other,
+    };
+    let select = format!("SELECT {} FROM conversations", read::Conversation::COLUMNS);
+    let mut select = db.prepare(&select)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let conversation = match read::Conversation::from_row(row) {
+            Ok(conversation) => conversation,
+            Err(fault) => {
+                note(Err(fault))?;
+                continue;
+            }
+        };
+        let (number, id) = (conversation.number, conversation.id);
+        note(conversation.ancestors().map(drop))?;
+        note(read::newest(db, number, id).map(drop))?;
+        note(read::commits(db, id, None).map(drop))?;
+        for kind in [PageKind::Records, PageKind::Entries] {
+            // One at a time: together they may be larger than memory.
+            for first in firsts(db, number, kind)? {
+                note(read::pages(db, id, kind, first..first.saturating_add(1), true).map(drop))?;
+            }
+        }
+        let mut keys = db.prepare_cached("SELECT key FROM keys WHERE conversation = ?1")?;
+        let keys = keys.query_map([number], |row| row.get::<_, String>(0))?;
+        for key in keys.collect::<Result<Vec<_>, _>>()? {
+            note(read::key(db, id, &key).map(drop))?;
+        }
+    }
+    Ok(found)
+}
+
+fn firsts(db: &Connection, number: Number, kind: PageKind) -> Result<Vec<u32>, Fault> {
+    let mut select = db.prepare_cached("SELECT place FROM pages WHERE place BETWEEN ?1 AND ?2")?;
+    let places = [number.page(kind, 0), number.page(kind, u32::MAX)];
+    let places = select.query_map(places, |row| row.get::<_, i64>(0))?;
+    Ok(places.map(|place| place.map(|place| place as u32)).collect::<Result<_, _>>()?)
+}
+
+/// The file and its log.
+pub(super) fn size(path: &Path) -> Result<u64, Error> {
+    let len = |path: &Path| match fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(Error::failed("measuring the file", error.kind())),
+    };
+    Ok(len(path)? + len(&beside(path, "-wal"))?)
+}
+
+/// Copies the file as it is now into a new one, while others go on writing. The copy needs no log,
+/// and it is under its name only when it is complete and durable.
+pub(super) fn copy(db: &Connection, to: &Path) -> Result<(), Fault> {
+    let failed = |error: std::io::Error| Error::failed(COPYING, error.kind());
+    if fs::exists(to).map_err(failed)? {
+        return Err(Error::failed(COPYING, "there is a file of that name already").into());
+    }
+    let partial = beside(to, ".partial");
+    let copied = copy_to(db, &partial).and_then(|()| {
+        fs::File::open(&partial).and_then(|file| file.sync_all()).map_err(failed)?;
+        // Unlike a renaming, a link never takes the place of a file that appeared meanwhile.
+        Ok(fs::hard_link(&partial, to).map_err(failed)?)
+    });
+    let removed = fs::remove_file(&partial).map_err(failed);
+    copied?;
+    removed?;
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = fs::File::open(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+    Ok(folder.sync_all().map_err(failed)?)
+}
+
+const COPYING: &str = "copying the file";
+
+fn copy_to(db: &Connection, partial: &Path) -> Result<(), Fault> {
+    match fs::remove_file(partial) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(Error::failed(COPYING, error.kind()).into());
+        }
+        _ => {}
+    }
+    let mut copy = Connection::open(partial)?;
+    // All pages at once: in several steps, every write in between would start it over.
+    Backup::new(db, &mut copy)?.step(-1)?;
+    copy.close().map_err(|(_, error)| error.into())
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}

@@ -1,0 +1,263 @@
+//! A store in one file, with SQLite built in.
+//!
+//! What always holds:
+//! - one thread writes, in the order of the requests, and groups them (`writer.rs`);
+//! - readers go on beside it and see only what is durable (`readers.rs`);
+//! - any number of processes may open the same file;
+//! - every row has a checksum, which is looked at whenever the row is read (`checksum.rs`);
+//! - after a disk failed to sync, nothing more is written until the store is opened again.
+//!
+//! Tables are in `schema.rs`, statements that write in `work.rs`, those that read in `read.rs`, the
+//! search in `search_index.rs`.
+
+mod checksum;
+mod connection;
+mod erasure;
+mod fault;
+mod inspection;
+mod place;
+mod read;
+mod readers;
+mod schema;
+mod search_index;
+mod work;
+mod writer;
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use rusqlite::{Connection, ErrorCode};
+use tokio::sync::{mpsc, oneshot};
+
+use self::fault::Fault;
+use self::readers::Readers;
+use self::work::Work;
+use self::writer::{Job, Writer};
+use crate::names;
+use crate::{
+    Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
+    NewConversation, Page, PageKind, Rewrite, Store, Tenant,
+};
+
+/// How many requests may wait for the writer before callers have to wait to ask.
+const QUEUE: usize = 1_024;
+
+/// How a file is opened.
+#[derive(Clone, Debug)]
+pub struct SqliteOptions {
+    /// Whether a new file gets a search index. A file keeps what it was created with: the store
+    /// knows words only at the moment when they are given to it.
+    pub search: bool,
+    /// How many reads may go on at a time.
+    pub readers: usize,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> SqliteOptions {
+        SqliteOptions { search: true, readers: 4 }
+    }
+}
+
+/// Conversations in a SQLite file.
+///
+/// ```
+/// # async fn example() -> Result<(), recto_store::Error> {
+/// use recto_store::{SqliteOptions, SqliteStore, Store, Tenant};
+///
+/// let store = SqliteStore::open("talks.db", SqliteOptions::default()).await?;
+/// let names = store.list(&Tenant::default(), None, 100).await?;
+/// store.backup("talks-today.db").await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct SqliteStore {
+    path: PathBuf,
+    has_index: bool,
+    readers: Arc<Readers>,
+    /// None only while it is being dropped.
+    queue: Option<mpsc::Sender<Job>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl SqliteStore {
+    /// Opens a file, or creates it.
+    pub async fn open(
+        path: impl Into<PathBuf>,
+        options: SqliteOptions,
+    ) -> Result<SqliteStore, Error> {
+        let path = path.into();
+        let opened = tokio::task::spawn_blocking(move || SqliteStore::open_now(&path, &options));
+        opened.await.unwrap_or_else(|_| Err(Error::failed(OPENING, "the program is shutting down")))
+    }
+
+    fn open_now(path: &Path, options: &SqliteOptions) -> Result<SqliteStore, Error> {
+        let failed = |fault: Fault| fault.during(OPENING);
+        // Relative paths would mean another file after a change of folder.
+        let path =
+            std::path::absolute(path).map_err(|error| Error::failed(OPENING, error.kind()))?;
+        let db = connection::open(&path, true).map_err(|error| {
+            match fault::is(&error, ErrorCode::NotADatabase) {
+                true => Error::NotAStore { path: path.display().to_string() },
+                false => failed(error.into()),
+            }
+        })?;
+        schema::prepare(&db, &path, options.search)?;
+        let has_index = search_index::is_in(&db).map_err(failed)?;
+        let writer = Writer::new(path.clone(), db, has_index).map_err(failed)?;
+        let (queue, jobs) = mpsc::channel(QUEUE);
+        let writer = thread::Builder::new()
+            .name("recto-writer".to_owned())
+            .spawn(move || writer.run(jobs))
+            .map_err(|error| Error::failed(OPENING, error.kind()))?;
+        let readers = Readers::new(path.clone(), options.readers);
+        Ok(SqliteStore { path, has_index, readers, queue: Some(queue), writer: Some(writer) })
+    }
+
+    /// Copies everything as it is now into a new file, while others go on reading and writing. The
+    /// copy is a store of its own. Refused if there is a file of that name.
+    pub async fn backup(&self, to: impl Into<PathBuf>) -> Result<(), Error> {
+        let to = to.into();
+        self.readers.read("copying the file", move |db| inspection::copy(db, &to)).await
+    }
+
+    /// Has the writer do something, and waits until it is durable.
+    fn write<'a>(&'a self, checked: Result<Work, Error>) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let work = checked?;
+            let doing = work.doing();
+            let (answer, answered) = oneshot::channel();
+            let queue = self.queue.as_ref().expect("nobody asks while it is being dropped");
+            let asked = queue.send(Job { work, answer }).await;
+            asked.map_err(|_| Error::failed(doing, "the writer has stopped"))?;
+            answered.await.unwrap_or(Err(Error::UnknownOutcome))
+        })
+    }
+
+    fn read<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Answer<'_, T> {
+        Box::pin(self.readers.read(doing, work))
+    }
+}
+
+const OPENING: &str = "opening the file";
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SqliteStore({})", self.path.display())
+    }
+}
+
+impl Drop for SqliteStore {
+    /// Waits for the writer, which is the last to close the file: then the log is gone too.
+    fn drop(&mut self) {
+        self.readers.close();
+        self.queue = None;
+        if let Some(writer) = self.writer.take() {
+            // It was told by its requests if it failed.
+            let _ = writer.join();
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    fn create(&self, new: NewConversation) -> Answer<'_, ()> {
+        self.write(names::check_new(&new).map(|()| Work::Create(Box::new(new))))
+    }
+
+    fn find<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+    ) -> Answer<'a, Option<ConversationRow>> {
+        let (tenant, name) = (tenant.clone(), name.to_owned());
+        self.read("looking for a conversation", move |db| read::find(db, &tenant, &name))
+    }
+
+    fn list<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> Answer<'a, Vec<ConversationRow>> {
+        let (tenant, after) = (tenant.clone(), after.map(str::to_owned));
+        self.read("listing conversations", move |db| {
+            read::list(db, &tenant, after.as_deref(), limit)
+        })
+    }
+
+    fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()> {
+        let work =
+            Work::Rename { tenant: tenant.clone(), from: from.to_owned(), to: to.to_owned() };
+        self.write(names::check_name(to).map(|()| work))
+    }
+
+    fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()> {
+        self.write(Ok(Work::Remove { tenant: tenant.clone(), name: name.to_owned() }))
+    }
+
+    fn commits(&self, id: ConversationId, above: Option<u32>) -> Answer<'_, Vec<CommitRow>> {
+        self.read("reading versions", move |db| read::commits(db, id, above))
+    }
+
+    fn pages(
+        &self,
+        id: ConversationId,
+        kind: PageKind,
+        numbers: Range<u32>,
+        bodies: bool,
+    ) -> Answer<'_, Vec<Page>> {
+        self.read("reading pages", move |db| read::pages(db, id, kind, numbers, bodies))
+    }
+
+    fn commit(&self, commit: Commit) -> Answer<'_, ()> {
+        self.write(names::check_commit(&commit).map(|()| Work::Commit(Box::new(commit))))
+    }
+
+    fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {
+        self.write(names::check_key(&key).map(|()| Work::Remember { conversation, key }))
+    }
+
+    fn key<'a>(&'a self, id: ConversationId, key: &'a str) -> Answer<'a, Option<IdempotencyKey>> {
+        let key = key.to_owned();
+        self.read("reading an idempotency key", move |db| read::key(db, id, &key))
+    }
+
+    fn search<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        words: &'a [String],
+        within: Option<&'a [(ConversationId, u32)]>,
+        limit: usize,
+    ) -> Answer<'a, Vec<Hit>> {
+        if !self.has_index {
+            return Box::pin(std::future::ready(Err(Error::NoSearch)));
+        }
+        let (tenant, words) = (tenant.clone(), words.to_vec());
+        let within = within.map(<[_]>::to_vec);
+        self.read("searching", move |db| {
+            search_index::find(db, &tenant, &words, within.as_deref(), limit)
+        })
+    }
+
+    fn rewrite(&self, conversation: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()> {
+        self.write(Ok(Work::Rewrite { conversation, at, rewrite }))
+    }
+
+    fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
+        self.read("looking for forks", move |db| read::forks(db, id))
+    }
+
+    fn check(&self) -> Answer<'_, Vec<String>> {
+        self.read("checking the file", inspection::damage)
+    }
+
+    fn size(&self) -> Answer<'_, Option<u64>> {
+        Box::pin(std::future::ready(inspection::size(&self.path).map(Some)))
+    }
+}

@@ -1,0 +1,305 @@
+//! What is read from the tables. Every row is checked against its checksum.
+
+use std::ops::Range;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use uuid::Uuid;
+
+use super::checksum::Checksum;
+use super::fault::Fault;
+use super::place::Number;
+use crate::{
+    Ancestor, CommitRow, ConversationId, ConversationRow, Error, Head, IdempotencyKey, Link, Page,
+    PageKind, Tenant,
+};
+
+/// A row of `conversations`.
+pub(super) struct Conversation {
+    pub(super) number: Number,
+    pub(super) id: ConversationId,
+    pub(super) tenant: String,
+    /// None: removed, but forks share its rows.
+    pub(super) name: Option<String>,
+    pub(super) created: i64,
+    pub(super) settings: String,
+    pub(super) lineage: String,
+}
+
+impl Conversation {
+    pub(super) const COLUMNS: &str =
+        "conversations.number, id, tenant, name, created, settings, lineage, checksum";
+
+    pub(super) fn checksum(&self) -> i64 {
+        Checksum::at(self.number.0)
+            .bytes(self.id.0.as_bytes())
+            .bytes(self.tenant.as_bytes())
+            .number(i64::from(self.name.is_some()))
+            .bytes(self.name.as_deref().unwrap_or("").as_bytes())
+            .number(self.created)
+            .bytes(self.settings.as_bytes())
+            .bytes(self.lineage.as_bytes())
+            .get()
+    }
+
+    pub(super) fn from_row(row: &Row<'_>) -> Result<Conversation, Fault> {
+        let read = Conversation {
+            number: Number(row.get(0)?),
+            id: id_from(row.get(1)?),
+            tenant: row.get(2)?,
+            name: row.get(3)?,
+            created: row.get(4)?,
+            settings: row.get(5)?,
+            lineage: row.get(6)?,
+        };
+        match read.checksum() == row.get::<_, i64>(7)? {
+            true => Ok(read),
+            false => Err(damaged(read.id, "its name or its settings are not what was written")),
+        }
+    }
+
+    pub(super) fn ancestors(&self) -> Result<Vec<Ancestor>, Fault> {
+        let read = serde_json::from_str(&self.lineage);
+        read.map_err(|_| damaged(self.id, "its lineage cannot be read"))
+    }
+
+    fn with_head(self, db: &Connection) -> Result<ConversationRow, Fault> {
+        Ok(ConversationRow {
+            id: self.id,
+            head: head(db, self.number, self.id)?,
+            lineage: self.ancestors()?,
+            name: self.name.unwrap_or_default(),
+            created: self.created,
+            settings: self.settings,
+        })
+    }
+}
+
+pub(super) fn id_from(bytes: [u8; 16]) -> ConversationId {
+    ConversationId(Uuid::from_bytes(bytes))
+}
+
+pub(super) fn damaged(conversation: ConversationId, reason: impl ToString) -> Fault {
+    Fault::Refused(Error::Damaged { conversation, reason: reason.to_string() })
+}
+
+/// The number of a conversation in this file.
+pub(super) fn number(db: &Connection, id: ConversationId) -> Result<Number, Fault> {
+    let mut select = db.prepare_cached("SELECT number FROM conversations WHERE id = ?1")?;
+    let found = select.query_row([id.0.as_bytes()], |row| row.get(0)).optional()?;
+    let unknown = || Error::ConversationNotFound { name: id.to_string() };
+    Ok(found.map(Number).ok_or_else(unknown)?)
+}
+
+/// The conversation of a tenant that has this name.
+pub(super) fn named(
+    db: &Connection,
+    tenant: &Tenant,
+    name: &str,
+) -> Result<Option<Conversation>, Fault> {
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {} FROM conversations WHERE tenant = ?1 AND name = ?2",
+        Conversation::COLUMNS
+    ))?;
+    let mut rows = select.query([&tenant.0, name])?;
+    rows.next()?.map(Conversation::from_row).transpose()
+}
+
+/// The newest version.
+pub(super) fn newest(db: &Connection, number: Number, id: ConversationId) -> Result<u32, Fault> {
+    let mut select =
+        db.prepare_cached("SELECT max(place) FROM commits WHERE place BETWEEN ?1 AND ?2")?;
+    let places = number.places();
+    let found: Option<i64> = select.query_row([places.start(), places.end()], |row| row.get(0))?;
+    let place = found.ok_or_else(|| damaged(id, "its newest version is missing"))?;
+    Ok(Number::and_number(place).1)
+}
+
+const COMMIT_COLUMNS: &str = "place, entries, link, committed, checksum, body";
+
+fn head(db: &Connection, number: Number, id: ConversationId) -> Result<Head, Fault> {
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {COMMIT_COLUMNS} FROM commits WHERE place BETWEEN ?1 AND ?2
+         ORDER BY place DESC LIMIT 1"
+    ))?;
+    let places = number.places();
+    let mut rows = select.query([places.start(), places.end()])?;
+    match rows.next()? {
+        Some(row) => Ok(commit(row, id)?.head),
+        None => Err(damaged(id, "its newest version is missing")),
+    }
+}
+
+pub(super) fn commit_checksum(place: i64, row: &CommitRow) -> i64 {
+    Checksum::at(place)
+        .number(i64::from(row.head.entries))
+        .bytes(&row.head.link.0)
+        .number(row.head.committed)
+        .bytes(&row.body)
+        .get()
+}
+
+fn commit(row: &Row<'_>, id: ConversationId) -> Result<CommitRow, Fault> {
+    let place = row.get(0)?;
+    let version = Number::and_number(place).1;
+    let head =
+        Head { version, entries: row.get(1)?, link: Link(row.get(2)?), committed: row.get(3)? };
+    let read = CommitRow { head, body: row.get(5)? };
+    match commit_checksum(place, &read) == row.get::<_, i64>(4)? {
+        true => Ok(read),
+        false => Err(damaged(id, format!("version {version} is not what was written"))),
+    }
+}
+
+pub(super) fn find(
+    db: &Connection,
+    tenant: &Tenant,
+    name: &str,
+) -> Result<Option<ConversationRow>, Fault> {
+    named(db, tenant, name)?.map(|found| found.with_head(db)).transpose()
+}
+
+pub(super) fn list(
+    db: &Connection,
+    tenant: &Tenant,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Vec<ConversationRow>, Fault> {
+    // No name is empty, so all of them are behind the empty one.
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {} FROM conversations WHERE tenant = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
+        Conversation::COLUMNS
+    ))?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = select.query(params![tenant.0, after.unwrap_or(""), limit])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Conversation::from_row(row)?.with_head(db)?);
+    }
+    Ok(found)
+}
+
+pub(super) fn forks(db: &Connection, id: ConversationId) -> Result<Vec<ConversationRow>, Fault> {
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {} FROM shares JOIN conversations ON conversations.number = fork
+         WHERE ancestor = ?1 AND name IS NOT NULL ORDER BY name",
+        Conversation::COLUMNS
+    ))?;
+    let mut rows = select.query([number(db, id)?])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Conversation::from_row(row)?.with_head(db)?);
+    }
+    Ok(found)
+}
+
+pub(super) fn commits(
+    db: &Connection,
+    id: ConversationId,
+    above: Option<u32>,
+) -> Result<Vec<CommitRow>, Fault> {
+    let number = number(db, id)?;
+    let from = above.map_or(number.place(0), |above| number.place(above) + 1);
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {COMMIT_COLUMNS} FROM commits WHERE place BETWEEN ?1 AND ?2 ORDER BY place"
+    ))?;
+    let mut rows = select.query([from, *number.places().end()])?;
+    let mut found: Vec<CommitRow> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let next = commit(row, id)?;
+        let before = found.last().map(|row| row.head.version);
+        if before.is_some_and(|before| before.checked_add(1) != Some(next.head.version)) {
+            return Err(damaged(id, format!("version {} is missing", next.head.version - 1)));
+        }
+        found.push(next);
+    }
+    Ok(found)
+}
+
+pub(super) fn page_checksum(place: i64, count: u32, meta: &[u8]) -> i64 {
+    Checksum::at(place).number(i64::from(count)).bytes(meta).get()
+}
+
+pub(super) fn body_checksum(place: i64, body: &[u8]) -> i64 {
+    Checksum::at(place).bytes(body).get()
+}
+
+pub(super) fn pages(
+    db: &Connection,
+    id: ConversationId,
+    kind: PageKind,
+    numbers: Range<u32>,
+    bodies: bool,
+) -> Result<Vec<Page>, Fault> {
+    let number = number(db, id)?;
+    if numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    // The page that holds the first number may begin before it. What is not selected is not read.
+    let body = if bodies { "body" } else { "NULL" };
+    let mut select = db.prepare_cached(&format!(
+        "SELECT place, count, checksum, body_checksum, meta, {body} FROM pages
+         WHERE place >= ifnull((SELECT max(place) FROM pages WHERE place BETWEEN ?1 AND ?2), ?2)
+           AND place < ?3 ORDER BY place"
+    ))?;
+    let [lowest, start, end] =
+        [0, numbers.start, numbers.end].map(|first| number.page(kind, first));
+    let mut rows = select.query([lowest, start, end])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let page = page(row, kind, id)?;
+        if page.end() > numbers.start {
+            found.push(page);
+        }
+    }
+    Ok(found)
+}
+
+fn page(row: &Row<'_>, kind: PageKind, id: ConversationId) -> Result<Page, Fault> {
+    let place: i64 = row.get(0)?;
+    let (first, count) = (place as u32, row.get(1)?);
+    let meta: Vec<u8> = row.get(4)?;
+    let body: Option<Vec<u8>> = row.get(5)?;
+    let is_whole = page_checksum(place, count, &meta) == row.get::<_, i64>(2)?
+        && match &body {
+            Some(body) => body_checksum(place, body) == row.get::<_, i64>(3)?,
+            None => true,
+        };
+    match is_whole {
+        true => Ok(Page { kind, first, count, meta, body: body.unwrap_or_default() }),
+        false => {
+            Err(damaged(id, format!("the page of {kind:?} at {first} is not what was written")))
+        }
+    }
+}
+
+pub(super) fn key_checksum(number: Number, key: &IdempotencyKey) -> i64 {
+    Checksum::at(number.0)
+        .bytes(key.key.as_bytes())
+        .bytes(&key.request)
+        .number(i64::from(key.version))
+        .number(i64::from(key.changed))
+        .get()
+}
+
+pub(super) fn key(
+    db: &Connection,
+    id: ConversationId,
+    key: &str,
+) -> Result<Option<IdempotencyKey>, Fault> {
+    let number = number(db, id)?;
+    let mut select = db.prepare_cached(
+        "SELECT request, version, changed, checksum FROM keys WHERE conversation = ?1 AND key = ?2",
+    )?;
+    let mut rows = select.query(params![number, key])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let read = IdempotencyKey {
+        key: key.to_owned(),
+        request: row.get(0)?,
+        version: row.get(1)?,
+        changed: row.get(2)?,
+    };
+    match key_checksum(number, &read) == row.get::<_, i64>(3)? {
+        true => Ok(Some(read)),
+        false => Err(damaged(id, "an idempotency key is not what was written")),
+    }
+}

@@ -1,0 +1,65 @@
+//! Connections that read beside the writer: each read sees the file as it was when it began.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+use tokio::sync::Semaphore;
+
+use super::connection;
+use super::fault::Fault;
+use crate::Error;
+
+/// A few connections, opened when they are needed and kept.
+#[derive(Debug)]
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+    /// As many reads at a time.
+    turns: Arc<Semaphore>,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf, count: usize) -> Arc<Readers> {
+        let turns = Arc::new(Semaphore::new(count.max(1)));
+        Arc::new(Readers { path, idle: Mutex::default(), turns })
+    }
+
+    /// Reads, on a thread that may wait for the disk.
+    pub(super) async fn read<T: Send + 'static>(
+        self: &Arc<Readers>,
+        doing: &'static str,
+        work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Error> {
+        let turn = self.turns.clone().acquire_owned().await.expect("turns are never closed");
+        let readers = self.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let answer = readers.read_now(work);
+            drop(turn);
+            answer.map_err(|fault| fault.during(doing))
+        });
+        read.await.unwrap_or_else(|_| Err(Error::failed(doing, "the program is shutting down")))
+    }
+
+    fn read_now<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+        let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let db = match kept {
+            Some(db) => db,
+            None => connection::open_reader(&self.path)?,
+        };
+        let answer = {
+            let _snapshot = db.unchecked_transaction()?;
+            work(&db)
+        };
+        // A connection that failed is closed: what it holds in memory may be wrong too.
+        if !matches!(answer, Err(Fault::Database(_))) {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
+        }
+        answer
+    }
+
+    /// Closes the connections that are idle.
+    pub(super) fn close(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

@@ -1,0 +1,148 @@
+//! The tables of a file, how a file is known as Recto's, and how older files become newer ones.
+//!
+//! The format is a number in the file's head (`user_version`). Each step of [`STEPS`] makes the
+//! next format out of the one before, all of it or nothing. A file of a newer format is refused
+//! before anything is written to it. `docs/format.md` draws the rows.
+
+use rusqlite::Connection;
+
+use super::fault::Fault;
+use super::{connection, search_index};
+use crate::Error;
+
+/// The number by which `file` and SQLite know a database of Recto: "Rcto".
+const APPLICATION_ID: i32 = 0x5263_746f;
+
+/// The format that this program reads and writes.
+pub(super) const FORMAT: u32 = STEPS.len() as u32;
+
+/// A `place` orders rows by conversation, then by version, entry or first number, in one integer:
+/// so a row is found along one path of one tree, and short rows share a page.
+const STEPS: &[&str] = &["
+    CREATE TABLE conversations (
+        number   INTEGER PRIMARY KEY,
+        id       BLOB NOT NULL UNIQUE,
+        tenant   TEXT NOT NULL,
+        name     TEXT,              -- none: removed, but forks share its rows
+        created  INTEGER NOT NULL,
+        settings TEXT NOT NULL,
+        lineage  TEXT NOT NULL,     -- JSON
+        checksum INTEGER NOT NULL,
+        UNIQUE (tenant, name)
+    );
+    CREATE TABLE shares (
+        ancestor INTEGER NOT NULL,  -- the number of a conversation whose rows are shared
+        fork     INTEGER NOT NULL,  -- by this one
+        PRIMARY KEY (ancestor, fork)
+    ) WITHOUT ROWID;
+    CREATE TABLE commits (
+        place     INTEGER PRIMARY KEY,
+        entries   INTEGER NOT NULL,
+        link      BLOB NOT NULL,
+        committed INTEGER NOT NULL,
+        checksum  INTEGER NOT NULL,
+        body      BLOB NOT NULL
+    );
+    CREATE TABLE pages (
+        place    INTEGER PRIMARY KEY,
+        count    INTEGER NOT NULL,
+        checksum INTEGER NOT NULL,  -- of all but the body
+        body_checksum INTEGER NOT NULL,
+        meta     BLOB NOT NULL,     -- before the body, which is on pages of its own
+        body     BLOB NOT NULL
+    );
+    CREATE TABLE keys (
+        conversation INTEGER NOT NULL,
+        key      TEXT NOT NULL,
+        request  BLOB NOT NULL,
+        version  INTEGER NOT NULL,
+        changed  INTEGER NOT NULL,
+        checksum INTEGER NOT NULL,
+        PRIMARY KEY (conversation, key)
+    ) WITHOUT ROWID;
+"];
+
+/// Makes a new file ours, or brings an older one up to date.
+pub(super) fn prepare(db: &Connection, path: &std::path::Path, search: bool) -> Result<(), Error> {
+    let found = Found::in_file(db).map_err(|error| Fault::from(error).during(OPENING))?;
+    match found {
+        Found::Other => return Err(Error::NotAStore { path: path.display().to_string() }),
+        Found::Format(found) => refuse_newer(found)?,
+        Found::Nothing => {}
+    }
+    connection::write_ahead(db).map_err(|error| Fault::from(error).during(OPENING))?;
+    if found != Found::Format(FORMAT) {
+        migrate(db, search).map_err(|fault| fault.during("bringing the file up to date"))?;
+    }
+    Ok(())
+}
+
+const OPENING: &str = "opening the file";
+
+fn refuse_newer(found: u32) -> Result<(), Error> {
+    match found > FORMAT {
+        true => Err(Error::NewerFormat { found, known: FORMAT }),
+        false => Ok(()),
+    }
+}
+
+/// Refuses to go on with a file that a newer program has changed meanwhile.
+pub(super) fn check_format(db: &Connection) -> Result<(), Fault> {
+    let found = db.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0))?;
+    Ok(refuse_newer(found)?)
+}
+
+fn migrate(db: &Connection, search: bool) -> Result<(), Fault> {
+    db.execute_batch("BEGIN IMMEDIATE")?;
+    let migrated = perform_steps(db, search);
+    match &migrated {
+        Ok(()) => db.execute_batch("COMMIT")?,
+        // The first fault is the one to tell.
+        Err(_) => drop(db.execute_batch("ROLLBACK")),
+    }
+    migrated
+}
+
+fn perform_steps(db: &Connection, search: bool) -> Result<(), Fault> {
+    // Somebody else may have been quicker.
+    let format = match Found::in_file(db)? {
+        Found::Format(format) => format,
+        _ => 0,
+    };
+    refuse_newer(format)?;
+    for step in &STEPS[format as usize..] {
+        db.execute_batch(step)?;
+    }
+    if format == 0 {
+        db.pragma_update(None, "application_id", APPLICATION_ID)?;
+        if search {
+            search_index::create(db)?;
+        }
+    }
+    Ok(db.pragma_update(None, "user_version", FORMAT)?)
+}
+
+/// What a file is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// A new one.
+    Nothing,
+    /// One of Recto's.
+    Format(u32),
+    /// Somebody else's.
+    Other,
+}
+
+impl Found {
+    fn in_file(db: &Connection) -> rusqlite::Result<Found> {
+        let number = |pragma: &str| db.query_row(pragma, [], |row| row.get::<_, i32>(0));
+        let id = number("PRAGMA application_id")?;
+        let format = number("PRAGMA user_version")?;
+        let tables = number("SELECT count(*) FROM sqlite_schema")?;
+        Ok(match (id, format, tables) {
+            (0, 0, 0) => Found::Nothing,
+            (APPLICATION_ID, 1.., _) => Found::Format(format as u32),
+            _ => Found::Other,
+        })
+    }
+}

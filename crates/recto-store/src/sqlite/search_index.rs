@@ -1,0 +1,173 @@
+//! Which log entries have which words: an FTS5 table that keeps no text and no positions.
+//!
+//! An index over all words is dear to change for a single entry. So the words of new entries wait
+//! in a small table first, in the same transaction as their entries, and go into the index many at
+//! a time. The search looks into both.
+//!
+//! SQLite's `ascii` tokenizer takes every letter beyond ASCII as it is: the words that
+//! [`words_of`](crate::words_of) makes are its tokens, in every script.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, params};
+
+use super::fault::Fault;
+use super::place::Number;
+use super::read::id_from;
+use crate::{ConversationId, Hit, Tenant, WordsOf};
+
+/// How many entries may wait, and how many bytes of words.
+const MAX_WAITING: Waiting = Waiting { entries: 256, bytes: 256 << 10 };
+
+/// What waits to go into the index.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waiting {
+    entries: u32,
+    bytes: u32,
+}
+
+impl Waiting {
+    /// What waits in a file.
+    pub(super) fn in_file(db: &Connection) -> Result<Waiting, Fault> {
+        let select = "SELECT count(*), ifnull(sum(length(words)), 0) FROM waiting";
+        Ok(db.query_row(select, [], |row| {
+            Ok(Waiting { entries: row.get(0)?, bytes: row.get(1)? })
+        })?)
+    }
+
+    pub(super) fn add(&mut self, words: &[WordsOf]) {
+        let bytes: usize = words.iter().flat_map(|of| &of.words).map(|word| word.len() + 1).sum();
+        self.entries = self.entries.saturating_add(words.len() as u32);
+        self.bytes = self.bytes.saturating_add(bytes as u32);
+    }
+
+    pub(super) fn is_much(&self) -> bool {
+        self.entries >= MAX_WAITING.entries || self.bytes >= MAX_WAITING.bytes
+    }
+}
+
+pub(super) fn create(db: &Connection) -> Result<(), Fault> {
+    Ok(db.execute_batch(
+        "CREATE TABLE waiting (place INTEGER PRIMARY KEY, words TEXT NOT NULL);
+         CREATE VIRTUAL TABLE words USING fts5(
+             word, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
+         );",
+    )?)
+}
+
+pub(super) fn is_in(db: &Connection) -> Result<bool, Fault> {
+    Ok(db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'waiting'")?.exists([])?)
+}
+
+pub(super) fn add(db: &Connection, number: Number, words: &[WordsOf]) -> Result<(), Fault> {
+    let mut insert = db.prepare_cached("INSERT OR REPLACE INTO waiting VALUES (?1, ?2)")?;
+    for of in words.iter().filter(|of| !of.words.is_empty()) {
+        insert.execute(params![number.place(of.entry), of.words.join(" ")])?;
+    }
+    Ok(())
+}
+
+/// Puts what waits into the index.
+pub(super) fn take_in(db: &Connection) -> Result<(), Fault> {
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO words (rowid, word) SELECT place, words FROM waiting",
+    )?
+    .execute([])?;
+    db.prepare_cached("DELETE FROM waiting")?.execute([])?;
+    Ok(())
+}
+
+/// Forgets entries for good: their words are not in the index any more, not even as deleted ones.
+pub(super) fn forget(db: &Connection, number: Number, entries: &[u32]) -> Result<(), Fault> {
+    for &entry in entries {
+        let place = number.place(entry);
+        db.prepare_cached("DELETE FROM waiting WHERE place = ?1")?.execute([place])?;
+        db.prepare_cached("DELETE FROM words WHERE rowid = ?1")?.execute([place])?;
+    }
+    if !entries.is_empty() {
+        db.execute_batch("INSERT INTO words (words) VALUES ('optimize')")?;
+    }
+    Ok(())
+}
+
+pub(super) fn forget_all(db: &Connection, number: Number) -> Result<(), Fault> {
+    let places = number.places();
+    for delete in [
+        "DELETE FROM waiting WHERE place BETWEEN ?1 AND ?2",
+        "DELETE FROM words WHERE rowid BETWEEN ?1 AND ?2",
+    ] {
+        db.prepare_cached(delete)?.execute([places.start(), places.end()])?;
+    }
+    Ok(())
+}
+
+/// Entries that have all these words, the newest first.
+pub(super) fn find(
+    db: &Connection,
+    tenant: &Tenant,
+    words: &[String],
+    within: Option<&[(ConversationId, u32)]>,
+    limit: usize,
+) -> Result<Vec<Hit>, Fault> {
+    if words.is_empty() || limit == 0 || !words.iter().all(|word| is_word(word)) {
+        return Ok(Vec::new());
+    }
+    let Some(within) = within else { return find_between(db, tenant, words, [0, i64::MAX], limit) };
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    for &(id, end) in within {
+        if !seen.insert(id) || end == 0 || found.len() >= limit {
+            continue;
+        }
+        let Ok(number) = super::read::number(db, id) else { continue };
+        let places = [number.place(0), number.place(end - 1)];
+        found.extend(find_between(db, tenant, words, places, limit - found.len())?);
+    }
+    Ok(found)
+}
+
+/// Entries at these places, those that wait among the others.
+fn find_between(
+    db: &Connection,
+    tenant: &Tenant,
+    words: &[String],
+    [first, last]: [i64; 2],
+    limit: usize,
+) -> Result<Vec<Hit>, Fault> {
+    let mut found = BTreeSet::new();
+    let mut hit = |place: i64, id: [u8; 16]| {
+        let hit = Hit { conversation: id_from(id), entry: Number::and_number(place).1 };
+        found.insert((place, hit));
+    };
+    let mut waiting = db.prepare_cached(
+        "SELECT place, id, words FROM waiting CROSS JOIN conversations
+         WHERE place BETWEEN ?1 AND ?2 AND number = place >> 32 AND tenant = ?3",
+    )?;
+    let mut rows = waiting.query(params![first, last, tenant.0])?;
+    while let Some(row) = rows.next()? {
+        let text = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
+        if words.iter().all(|word| text.split(' ').any(|has| has == word)) {
+            hit(row.get(0)?, row.get(1)?);
+        }
+    }
+    let mut indexed = db.prepare_cached(
+        "SELECT words.rowid, id FROM words CROSS JOIN conversations
+         WHERE words MATCH ?1 AND words.rowid BETWEEN ?2 AND ?3
+           AND number = words.rowid >> 32 AND tenant = ?4
+         ORDER BY words.rowid DESC LIMIT ?5",
+    )?;
+    let query: String = words.iter().map(|word| format!("\"{word}\" ")).collect();
+    let limit_number = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = indexed.query(params![query, first, last, tenant.0, limit_number])?;
+    while let Some(row) = rows.next()? {
+        hit(row.get(0)?, row.get(1)?);
+    }
+    Ok(found.into_iter().rev().map(|(_, hit)| hit).take(limit).collect())
+}
+
+/// Whether it is one token, as every word of [`words_of`](crate::words_of) is.
+fn is_word(word: &str) -> bool {
+    let is_token =
+        |letter: char| !letter.is_ascii() || letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    !word.is_empty() && word.chars().all(is_token)
+}

@@ -1,0 +1,321 @@
+//! What is written to the tables: a piece of work each, done whole inside of a savepoint.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::fault::Fault;
+use super::place::Number;
+use super::{read, search_index};
+use crate::memory::check_next;
+use crate::{
+    Ancestor, Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation,
+    Page, Rewrite, Tenant, WordsOf,
+};
+
+/// Something to be written.
+#[derive(Debug)]
+pub(super) enum Work {
+    Create(Box<NewConversation>),
+    Rename { tenant: Tenant, from: String, to: String },
+    Remove { tenant: Tenant, name: String },
+    Commit(Box<Commit>),
+    Remember { conversation: ConversationId, key: IdempotencyKey },
+    Rewrite { conversation: ConversationId, at: u32, rewrite: Rewrite },
+}
+
+impl Work {
+    /// Does it, provided that the tables allow it. Can be repeated after a rollback.
+    pub(super) fn perform(&self, db: &Connection, has_index: bool) -> Result<(), Fault> {
+        match self {
+            Work::Create(new) => create(db, new, has_index),
+            Work::Rename { tenant, from, to } => rename(db, tenant, from, to),
+            Work::Remove { tenant, name } => remove(db, tenant, name, has_index),
+            Work::Commit(new) => commit(db, new, has_index),
+            Work::Remember { conversation, key } => {
+                keep_key(db, read::number(db, *conversation)?, key)
+            }
+            Work::Rewrite { conversation, at, rewrite } => {
+                self::rewrite(db, *conversation, *at, rewrite, has_index)
+            }
+        }
+    }
+
+    /// Whether it was done. For when SQLite could not say whether it has stored it.
+    pub(super) fn is_done(&self, db: &Connection) -> Result<bool, Fault> {
+        match self {
+            Work::Create(new) => match read::number(db, new.id) {
+                Err(Fault::Refused(Error::ConversationNotFound { .. })) => Ok(false),
+                found => found.map(|_| true),
+            },
+            Work::Rename { tenant, from, to } => {
+                let old = from != to && read::named(db, tenant, from)?.is_some();
+                Ok(!old && read::named(db, tenant, to)?.is_some())
+            }
+            Work::Remove { tenant, name } => Ok(read::named(db, tenant, name)?.is_none()),
+            Work::Commit(new) => {
+                let above = new.row.head.version.checked_sub(1);
+                let rows = read::commits(db, new.conversation, above)?;
+                Ok(rows.first() == Some(&new.row))
+            }
+            Work::Remember { conversation, key } => {
+                Ok(read::key(db, *conversation, &key.key)?.as_ref() == Some(key))
+            }
+            Work::Rewrite { conversation, rewrite, .. } => {
+                let rows = read::commits(db, *conversation, None)?;
+                let mut commits = rewrite.commits.iter();
+                let are_there = commits.all(|commit| rows.contains(commit));
+                let mut pages = rewrite.pages.iter();
+                let are_there = are_there
+                    && pages.all(|page| {
+                        let numbers = page.first..page.end();
+                        read::pages(db, *conversation, page.kind, numbers, true)
+                            .is_ok_and(|found| found.contains(page))
+                    });
+                Ok(are_there)
+            }
+        }
+    }
+
+    /// Whether copies of what was there before must be cleaned away afterwards.
+    pub(super) fn leaves_copies(&self) -> bool {
+        matches!(self, Work::Rewrite { .. })
+    }
+
+    /// What it adds to the search.
+    pub(super) fn words(&self) -> &[WordsOf] {
+        match self {
+            Work::Create(new) => &new.words,
+            Work::Commit(new) => &new.words,
+            _ => &[],
+        }
+    }
+
+    pub(super) fn doing(&self) -> &'static str {
+        match self {
+            Work::Create(_) => "creating a conversation",
+            Work::Rename { .. } => "renaming a conversation",
+            Work::Remove { .. } => "removing a conversation",
+            Work::Commit(_) => "accepting a request",
+            Work::Remember { .. } => "keeping an idempotency key",
+            Work::Rewrite { .. } => "replacing rows",
+        }
+    }
+}
+
+fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(), Fault> {
+    if read::named(db, &new.tenant, &new.name)?.is_some() {
+        return Err(Error::ConversationExists { name: new.name.clone() }.into());
+    }
+    if read::number(db, new.id).is_ok() {
+        return Err(Error::ConversationExists { name: new.id.to_string() }.into());
+    }
+    let shared = ancestors(db, new)?;
+    let number = db
+        .prepare_cached("SELECT ifnull(max(number), 0) + 1 FROM conversations")?
+        .query_row([], |row| row.get(0))?;
+    if number > Number::MAX {
+        return Err(
+            Error::failed("creating a conversation", "the file has no room for more").into()
+        );
+    }
+    let row = read::Conversation {
+        number: Number(number),
+        id: new.id,
+        tenant: new.tenant.0.clone(),
+        name: Some(new.name.clone()),
+        created: new.created,
+        settings: new.settings.clone(),
+        lineage: serde_json::to_string(&new.lineage).expect("a lineage is ids and numbers"),
+    };
+    db.prepare_cached("INSERT INTO conversations VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
+        .execute(params![
+            row.number,
+            row.id.0.as_bytes(),
+            row.tenant,
+            row.name,
+            row.created,
+            row.settings,
+            row.lineage,
+            row.checksum()
+        ])?;
+    for ancestor in shared {
+        db.prepare_cached("INSERT OR IGNORE INTO shares VALUES (?1, ?2)")?
+            .execute(params![ancestor, row.number])?;
+    }
+    insert_commit(db, row.number, &new.first)?;
+    if has_index {
+        search_index::add(db, row.number, &new.words)?;
+    }
+    Ok(())
+}
+
+/// Whoever was removed meanwhile, or is somebody else's, cannot be forked.
+fn ancestors(db: &Connection, new: &NewConversation) -> Result<Vec<Number>, Fault> {
+    let mut select =
+        db.prepare_cached("SELECT number FROM conversations WHERE id = ?1 AND tenant = ?2")?;
+    let mut number = |ancestor: &Ancestor| {
+        let key = params![ancestor.id.0.as_bytes(), new.tenant.0];
+        let found = select.query_row(key, |row| row.get(0)).optional()?;
+        let unknown = || Error::ConversationNotFound { name: ancestor.id.to_string() };
+        Ok(Number(found.ok_or_else(unknown)?))
+    };
+    new.lineage.iter().map(&mut number).collect()
+}
+
+/// Gives a conversation another name, or none.
+fn set_name(
+    db: &Connection,
+    row: &mut read::Conversation,
+    name: Option<&str>,
+) -> Result<(), Fault> {
+    row.name = name.map(str::to_owned);
+    db.prepare_cached("UPDATE conversations SET name = ?2, checksum = ?3 WHERE number = ?1")?
+        .execute(params![row.number, row.name, row.checksum()])?;
+    Ok(())
+}
+
+fn named(db: &Connection, tenant: &Tenant, name: &str) -> Result<read::Conversation, Fault> {
+    let unknown = || Error::ConversationNotFound { name: name.to_owned() };
+    Ok(read::named(db, tenant, name)?.ok_or_else(unknown)?)
+}
+
+fn rename(db: &Connection, tenant: &Tenant, from: &str, to: &str) -> Result<(), Fault> {
+    let mut row = named(db, tenant, from)?;
+    if from != to && read::named(db, tenant, to)?.is_some() {
+        return Err(Error::ConversationExists { name: to.to_owned() }.into());
+    }
+    set_name(db, &mut row, Some(to))
+}
+
+fn remove(db: &Connection, tenant: &Tenant, name: &str, has_index: bool) -> Result<(), Fault> {
+    let mut row = named(db, tenant, name)?;
+    set_name(db, &mut row, None)?;
+    // Ancestors that lost their name before may have been kept for this one alone.
+    let mut kept = vec![row.number];
+    for ancestor in row.ancestors()? {
+        kept.push(read::number(db, ancestor.id)?);
+    }
+    for number in kept {
+        let is_used: bool = db
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM conversations WHERE number = ?1 AND name IS NOT NULL)
+                     OR EXISTS (SELECT 1 FROM shares JOIN conversations ON number = fork
+                                WHERE ancestor = ?1 AND name IS NOT NULL)",
+            )?
+            .query_row([number], |row| row.get(0))?;
+        if !is_used {
+            delete_rows(db, number, has_index)?;
+        }
+    }
+    Ok(())
+}
+
+fn delete_rows(db: &Connection, number: Number, has_index: bool) -> Result<(), Fault> {
+    let (commits, pages) = (number.places(), number.all_pages());
+    db.prepare_cached("DELETE FROM commits WHERE place BETWEEN ?1 AND ?2")?
+        .execute([commits.start(), commits.end()])?;
+    db.prepare_cached("DELETE FROM pages WHERE place BETWEEN ?1 AND ?2")?
+        .execute([pages.start(), pages.end()])?;
+    db.prepare_cached("DELETE FROM keys WHERE conversation = ?1")?.execute([number])?;
+    db.prepare_cached("DELETE FROM shares WHERE ancestor = ?1 OR fork = ?1")?.execute([number])?;
+    db.prepare_cached("DELETE FROM conversations WHERE number = ?1")?.execute([number])?;
+    if has_index {
+        search_index::forget_all(db, number)?;
+    }
+    Ok(())
+}
+
+fn commit(db: &Connection, commit: &Commit, has_index: bool) -> Result<(), Fault> {
+    let number = read::number(db, commit.conversation)?;
+    check_next(read::newest(db, number, commit.conversation)?, commit.row.head.version)?;
+    if let Some(key) = &commit.key {
+        keep_key(db, number, key)?;
+    }
+    insert_commit(db, number, &commit.row)?;
+    if has_index {
+        search_index::add(db, number, &commit.words)?;
+    }
+    if let Some(seal) = &commit.seal {
+        db.prepare_cached("DELETE FROM commits WHERE place >= ?1 AND place < ?2")?
+            .execute([number.place(0), number.place(seal.below)])?;
+        for page in &seal.pages {
+            put_page(db, number, page)?;
+        }
+    }
+    Ok(())
+}
+
+fn insert_commit(db: &Connection, number: Number, row: &CommitRow) -> Result<(), Fault> {
+    let place = number.place(row.head.version);
+    let checksum = read::commit_checksum(place, row);
+    let Head { entries, link, committed, .. } = row.head;
+    db.prepare_cached("INSERT OR REPLACE INTO commits VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+        .execute(params![place, entries, link.0, committed, checksum, row.body])?;
+    Ok(())
+}
+
+fn put_page(db: &Connection, number: Number, page: &Page) -> Result<(), Fault> {
+    let place = number.page(page.kind, page.first);
+    db.prepare_cached("INSERT OR REPLACE INTO pages VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?.execute(
+        params![
+            place,
+            page.count,
+            read::page_checksum(place, page.count, &page.meta),
+            read::body_checksum(place, &page.body),
+            page.meta,
+            page.body
+        ],
+    )?;
+    Ok(())
+}
+
+fn keep_key(db: &Connection, number: Number, key: &IdempotencyKey) -> Result<(), Fault> {
+    let kept = db
+        .prepare_cached("INSERT OR IGNORE INTO keys VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+        .execute(params![
+            number,
+            key.key,
+            key.request,
+            key.version,
+            key.changed,
+            read::key_checksum(number, key)
+        ])?;
+    match kept {
+        0 => Err(Error::KeyReused { key: key.key.clone() }.into()),
+        _ => Ok(()),
+    }
+}
+
+fn rewrite(
+    db: &Connection,
+    id: ConversationId,
+    at: u32,
+    rewrite: &Rewrite,
+    has_index: bool,
+) -> Result<(), Fault> {
+    let number = read::number(db, id)?;
+    let current = read::newest(db, number, id)?;
+    if current != at {
+        return Err(Error::VersionConflict { expected: at, current }.into());
+    }
+    for row in &rewrite.commits {
+        let place = number.place(row.head.version);
+        check_replaced(db, "SELECT 1 FROM commits WHERE place = ?1", place)?;
+        insert_commit(db, number, row)?;
+    }
+    for page in &rewrite.pages {
+        let place = number.page(page.kind, page.first);
+        check_replaced(db, "SELECT 1 FROM pages WHERE place = ?1", place)?;
+        put_page(db, number, page)?;
+    }
+    if has_index {
+        search_index::forget(db, number, &rewrite.forget)?;
+    }
+    Ok(())
+}
+
+fn check_replaced(db: &Connection, select: &str, place: i64) -> Result<(), Fault> {
+    match db.prepare_cached(select)?.exists([place])? {
+        true => Ok(()),
+        false => Err(crate::memory::nothing_to_replace().into()),
+    }
+}

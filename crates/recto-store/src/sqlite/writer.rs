@@ -1,0 +1,226 @@
+//! The one writer of a file in this process: it takes requests in the order in which they come, and
+//! makes as many durable at once as are waiting.
+//!
+//! ```text
+//!   BEGIN IMMEDIATE
+//!     savepoint · request · release      refused, or nobody waits for it: rolled back to there
+//!     savepoint · request · release
+//!     …
+//!   COMMIT                               synced; only now every one of them is answered
+//! ```
+//!
+//! What a request is told is what is stored. If SQLite cannot say whether a commit went through,
+//! the writer opens the file anew and looks.
+
+use std::path::PathBuf;
+
+use rusqlite::{Connection, ErrorCode};
+use tokio::sync::{mpsc, oneshot};
+
+use super::fault::{self, Fault};
+use super::search_index::{self, Waiting};
+use super::work::Work;
+use super::{connection, erasure, schema};
+use crate::Error;
+
+/// The most requests that become durable together.
+const GROUP: usize = 512;
+
+/// How often a group is done again because somebody stopped waiting for an answer.
+const LEAVERS: usize = 3;
+
+/// A request, and where its answer goes.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) work: Work,
+    pub(super) answer: oneshot::Sender<Result<(), Error>>,
+}
+
+/// The writer, on a thread of its own.
+pub(super) struct Writer {
+    path: PathBuf,
+    db: Connection,
+    has_index: bool,
+    waiting: Waiting,
+    /// The disk failed to make something durable, so nothing can be promised any more.
+    is_read_only: bool,
+}
+
+impl Writer {
+    pub(super) fn new(path: PathBuf, db: Connection, has_index: bool) -> Result<Writer, Fault> {
+        let waiting = if has_index { Waiting::in_file(&db)? } else { Waiting::default() };
+        Ok(Writer { path, db, has_index, waiting, is_read_only: false })
+    }
+
+    /// Works until nobody can ask any more.
+    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Job>) {
+        let mut kept = None;
+        while let Some(first) = kept.take().or_else(|| queue.blocking_recv()) {
+            let stands_alone = first.work.leaves_copies();
+            let mut jobs = vec![first];
+            while !stands_alone && jobs.len() < GROUP {
+                match queue.try_recv() {
+                    Ok(job) if job.work.leaves_copies() => {
+                        kept = Some(job);
+                        break;
+                    }
+                    Ok(job) => jobs.push(job),
+                    Err(_) => break,
+                }
+            }
+            self.take_turn(jobs);
+            connection::give_way();
+        }
+    }
+
+    fn take_turn(&mut self, mut jobs: Vec<Job>) {
+        for round in 0.. {
+            jobs.retain(|job| !job.answer.is_closed());
+            if jobs.is_empty() {
+                return;
+            }
+            let is_last = round == LEAVERS;
+            let is_erasure = jobs[0].work.leaves_copies();
+            if let Some(mut answers) = self.store(&jobs, is_last) {
+                if is_erasure && answers[0].is_ok() {
+                    answers[0] = erasure::clean(&self.db);
+                }
+                if is_erasure {
+                    // Overwriting all that is freed costs time, and no harm comes of it otherwise.
+                    let _ = self.db.pragma_update(None, "secure_delete", "fast");
+                }
+                for (job, answer) in jobs.into_iter().zip(answers) {
+                    // Who left after the commit cannot be told.
+                    let _ = job.answer.send(answer);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Stores what can be stored, in one transaction. None if somebody left before the commit, and
+    /// then nothing is stored.
+    fn store(&mut self, jobs: &[Job], is_last: bool) -> Option<Vec<Result<(), Error>>> {
+        let all = |error: Error| Some(jobs.iter().map(|_| Err(error.clone())).collect());
+        if self.is_read_only {
+            return all(Error::ReadOnly);
+        }
+        let is_erasure = jobs[0].work.leaves_copies();
+        let answers = match self.perform(jobs, is_erasure) {
+            Ok(answers) => answers,
+            Err(fault) => {
+                self.roll_back();
+                return all(fault.during("writing"));
+            }
+        };
+        let left = |(job, answer): (&Job, &Result<_, _>)| answer.is_ok() && job.answer.is_closed();
+        if !is_last && jobs.iter().zip(&answers).any(left) {
+            self.roll_back();
+            return None;
+        }
+        if answers.iter().all(Result::is_err) {
+            self.roll_back();
+            return Some(answers);
+        }
+        let waiting = match self.take_in_words(jobs, &answers) {
+            Ok(waiting) => waiting,
+            Err(fault) => {
+                self.roll_back();
+                return all(fault.during("writing"));
+            }
+        };
+        match self.db.execute_batch("COMMIT") {
+            Ok(()) => {
+                self.waiting = waiting;
+                Some(answers)
+            }
+            Err(error) => Some(self.find_out(jobs, answers, &error)),
+        }
+    }
+
+    /// Does the work of every job, each in a savepoint. A fault means that all of it is lost.
+    fn perform(&mut self, jobs: &[Job], is_erasure: bool) -> Result<Vec<Result<(), Error>>, Fault> {
+        if is_erasure {
+            self.db.pragma_update(None, "secure_delete", true)?;
+        }
+        self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        schema::check_format(&self.db)?;
+        let mut answers = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            self.db.prepare_cached("SAVEPOINT request")?.execute([])?;
+            let done = job.work.perform(&self.db, self.has_index);
+            if done.is_err() {
+                // SQLite may have given up the whole transaction; then there is no savepoint.
+                if self.db.is_autocommit() {
+                    return done.map(|()| answers);
+                }
+                self.db.prepare_cached("ROLLBACK TO request")?.execute([])?;
+            }
+            self.db.prepare_cached("RELEASE request")?.execute([])?;
+            answers.push(done.map_err(|fault| fault.during(job.work.doing())));
+        }
+        Ok(answers)
+    }
+
+    /// Counts the words that wait now, and puts them into the index if there are many.
+    fn take_in_words(&self, jobs: &[Job], answers: &[Result<(), Error>]) -> Result<Waiting, Fault> {
+        let mut waiting = self.waiting;
+        if !self.has_index {
+            return Ok(waiting);
+        }
+        for (job, _) in jobs.iter().zip(answers).filter(|(_, answer)| answer.is_ok()) {
+            waiting.add(job.work.words());
+        }
+        if waiting.is_much() {
+            search_index::take_in(&self.db)?;
+            waiting = Waiting::default();
+        }
+        Ok(waiting)
+    }
+
+    fn roll_back(&self) {
+        if !self.db.is_autocommit() {
+            // If even this fails, the connection still holds nothing that others could see.
+            let _ = self.db.execute_batch("ROLLBACK");
+        }
+    }
+
+    /// What is really stored after a commit that failed.
+    fn find_out(
+        &mut self,
+        jobs: &[Job],
+        answers: Vec<Result<(), Error>>,
+        error: &rusqlite::Error,
+    ) -> Vec<Result<(), Error>> {
+        self.roll_back();
+        // A full disk or a lock stops a commit before its last write; other faults may come after.
+        let is_harmless = [ErrorCode::DiskFull, ErrorCode::DatabaseBusy, ErrorCode::OutOfMemory]
+            .iter()
+            .any(|code| fault::is(error, *code));
+        self.is_read_only = !is_harmless;
+        let is_settled =
+            self.open_again().is_ok() && (is_harmless || erasure::checkpoint(&self.db).is_ok());
+        let find_out = |job: &Job, answer: Result<(), Error>| match job.work.is_done(&self.db) {
+            // It was refused because of others that may not be stored either: it may try again.
+            _ if answer.is_err() && is_settled => Err(self.not_stored(error)),
+            _ if !is_settled => Err(Error::UnknownOutcome),
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.not_stored(error)),
+            Err(_) => Err(Error::UnknownOutcome),
+        };
+        jobs.iter().zip(answers).map(|(job, answer)| find_out(job, answer)).collect()
+    }
+
+    fn not_stored(&self, error: &rusqlite::Error) -> Error {
+        Error::failed("making requests durable", fault::reason(error))
+    }
+
+    /// A new connection knows nothing that is not in the file.
+    fn open_again(&mut self) -> Result<(), Fault> {
+        self.db = connection::open(&self.path, false)?;
+        if self.has_index {
+            self.waiting = Waiting::in_file(&self.db)?;
+        }
+        Ok(())
+    }
+}

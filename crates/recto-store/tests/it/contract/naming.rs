@@ -1,0 +1,137 @@
+//! Names, lists, tenants.
+
+use recto_store::{ConversationRow, Error, MAX_NAME, NewConversation, Store, Tenant};
+
+use crate::sample::{commit, grown, id, new, row, tenant};
+
+pub(super) async fn what_is_created_is_found(store: &dyn Store) {
+    assert_eq!(store.find(&tenant(), "a").await, Ok(None));
+    store.create(new(id(1), "a")).await.unwrap();
+    let expected = ConversationRow {
+        id: id(1),
+        name: "a".into(),
+        created: -5,
+        settings: r#"{"a":1}"#.into(),
+        lineage: vec![],
+        head: row(0).head,
+    };
+    assert_eq!(store.find(&tenant(), "a").await, Ok(Some(expected.clone())));
+    store.commit(commit(id(1), 1)).await.unwrap();
+    let expected = ConversationRow { head: row(1).head, ..expected };
+    assert_eq!(store.find(&tenant(), "a").await, Ok(Some(expected.clone())));
+    assert_eq!(store.list(&tenant(), None, 10).await, Ok(vec![expected]));
+}
+
+pub(super) async fn a_name_or_an_id_that_is_taken_is_refused(store: &dyn Store) {
+    grown(store, 1, "a", 2).await;
+    let exists = |name: &str| Err(Error::ConversationExists { name: name.into() });
+    assert_eq!(store.create(new(id(2), "a")).await, exists("a"));
+    assert_eq!(store.create(new(id(1), "b")).await, exists(&id(1).to_string()));
+    assert_eq!(store.find(&tenant(), "b").await, Ok(None));
+    assert_eq!(store.find(&tenant(), "a").await.unwrap().unwrap().head.version, 2);
+}
+
+pub(super) async fn names_are_listed_in_order_page_by_page(store: &dyn Store) {
+    let longest = "n".repeat(MAX_NAME);
+    let mut names = vec![
+        " ",
+        "  a",
+        "\t",
+        "\n",
+        "'; DROP TABLE commits; --",
+        "%",
+        "A",
+        "B",
+        "a",
+        "a/b",
+        "a b",
+        "aa",
+        "ab",
+        "b",
+        "z",
+        "\u{1}",
+        "\u{7f}",
+        "\u{80}",
+        "é",
+        "e\u{301}",
+        "ß",
+        "ss",
+        "日本",
+        "😀",
+        "\u{10ffff}",
+        "\u{202e}x",
+        "\"",
+        "\\",
+        "_",
+        &longest,
+    ];
+    for (number, name) in (1..).zip(&names) {
+        store.create(new(id(number), name)).await.unwrap();
+    }
+    names.sort_unstable();
+    for limit in [1, 3, 7, 1_000, usize::MAX] {
+        let mut listed: Vec<String> = Vec::new();
+        loop {
+            let page = store.list(&tenant(), listed.last().map(|name| &**name), limit).await;
+            let page = page.unwrap();
+            assert!(page.len() <= limit);
+            if page.is_empty() {
+                break;
+            }
+            listed.extend(page.into_iter().map(|row| row.name));
+        }
+        assert_eq!(listed, names, "{limit} at a time");
+    }
+    assert_eq!(store.list(&tenant(), None, 0).await, Ok(vec![]));
+    let behind_a_name_that_is_not_there = store.list(&tenant(), Some("aaa"), 1).await.unwrap();
+    assert_eq!(behind_a_name_that_is_not_there[0].name, "ab");
+    for name in names {
+        assert_eq!(store.find(&tenant(), name).await.unwrap().unwrap().name, name);
+    }
+}
+
+pub(super) async fn names_that_no_store_could_keep_are_refused(store: &dyn Store) {
+    store.create(new(id(1), "a")).await.unwrap();
+    let too_long = "é".repeat(MAX_NAME / 2 + 1);
+    for name in ["", "a\0b", &too_long] {
+        let refused = store.create(new(id(2), name)).await;
+        assert!(matches!(refused, Err(Error::InvalidText { what: "name", .. })), "{refused:?}");
+        let refused = store.rename(&tenant(), "a", name).await;
+        assert!(matches!(refused, Err(Error::InvalidText { what: "name", .. })), "{refused:?}");
+        assert_eq!(store.find(&tenant(), name).await, Ok(None));
+    }
+    let new = NewConversation { tenant: Tenant("t\0".into()), ..new(id(2), "b") };
+    let refused = store.create(new).await;
+    assert!(matches!(refused, Err(Error::InvalidText { what: "tenant", .. })), "{refused:?}");
+    assert_eq!(store.list(&tenant(), None, 9).await.unwrap().len(), 1);
+}
+
+pub(super) async fn a_renamed_conversation_is_found_by_its_new_name_only(store: &dyn Store) {
+    grown(store, 1, "a", 1).await;
+    grown(store, 2, "b", 0).await;
+    let exists = Err(Error::ConversationExists { name: "b".into() });
+    assert_eq!(store.rename(&tenant(), "a", "b").await, exists);
+    let unknown = Err(Error::ConversationNotFound { name: "x".into() });
+    assert_eq!(store.rename(&tenant(), "x", "y").await, unknown);
+    store.rename(&tenant(), "a", "a").await.unwrap();
+    store.rename(&tenant(), "a", "c").await.unwrap();
+    assert_eq!(store.find(&tenant(), "a").await, Ok(None));
+    let found = store.find(&tenant(), "c").await.unwrap().unwrap();
+    assert_eq!((found.id, found.head.version), (id(1), 1));
+    store.create(new(id(3), "a")).await.unwrap();
+}
+
+pub(super) async fn tenants_do_not_see_each_other(store: &dyn Store) {
+    let other = Tenant("other".into());
+    store.create(new(id(1), "a")).await.unwrap();
+    let new = NewConversation { tenant: other.clone(), ..new(id(2), "a") };
+    store.create(new).await.unwrap();
+    assert_eq!(store.find(&tenant(), "a").await.unwrap().unwrap().id, id(1));
+    assert_eq!(store.find(&other, "a").await.unwrap().unwrap().id, id(2));
+    assert_eq!(store.list(&other, None, 9).await.unwrap().len(), 1);
+    store.rename(&other, "a", "b").await.unwrap();
+    let unknown = Err(Error::ConversationNotFound { name: "b".into() });
+    assert_eq!(store.remove(&tenant(), "b").await, unknown);
+    store.remove(&other, "b").await.unwrap();
+    assert_eq!(store.find(&tenant(), "a").await.unwrap().unwrap().id, id(1));
+}

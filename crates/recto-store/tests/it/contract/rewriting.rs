@@ -1,0 +1,72 @@
+//! Rows that take the place of others, and looking for damage.
+
+use recto_store::{Commit, Error, Page, PageKind, Rewrite, Seal, Store};
+
+use crate::sample::{commit, grown, id, page, row, row_saying, tenant, words};
+
+async fn packed(store: &dyn Store) {
+    grown(store, 1, "a", 4).await;
+    let pages = vec![page(PageKind::Records, 0, 3), page(PageKind::Entries, 0, 3)];
+    let seal = Some(Seal { below: 3, pages });
+    let words = vec![words(5, "secret open"), words(6, "secret")];
+    store.commit(Commit { seal, words, ..commit(id(1), 5) }).await.unwrap();
+}
+
+pub(super) async fn rows_are_replaced_and_words_forgotten(store: &dyn Store) {
+    packed(store).await;
+    let replaced = Page { body: b"empty".to_vec(), ..page(PageKind::Entries, 0, 3) };
+    let rewrite = Rewrite {
+        commits: vec![row_saying(4, "nothing")],
+        pages: vec![replaced.clone()],
+        forget: vec![5, 77],
+    };
+    store.rewrite(id(1), 5, rewrite.clone()).await.unwrap();
+    let rows = vec![row(3), row_saying(4, "nothing"), row(5)];
+    assert_eq!(store.commits(id(1), None).await, Ok(rows));
+    assert_eq!(store.pages(id(1), PageKind::Entries, 0..9, true).await, Ok(vec![replaced]));
+    let kept = vec![page(PageKind::Records, 0, 3)];
+    assert_eq!(store.pages(id(1), PageKind::Records, 0..9, true).await, Ok(kept));
+    let entries = |hits: Vec<recto_store::Hit>| hits.into_iter().map(|hit| hit.entry).collect();
+    let found = store.search(&tenant(), &["secret".into()], None, 9).await.map(entries);
+    assert_eq!(found, Ok(vec![6]));
+    assert_eq!(store.search(&tenant(), &["open".into()], None, 9).await, Ok(vec![]));
+    // It can be repeated, and the conversation goes on.
+    store.rewrite(id(1), 5, rewrite).await.unwrap();
+    store.commit(commit(id(1), 6)).await.unwrap();
+}
+
+pub(super) async fn a_rewrite_of_another_version_is_refused(store: &dyn Store) {
+    packed(store).await;
+    for at in [0, 4, 6] {
+        let rewrite = Rewrite { commits: vec![row_saying(4, "lost")], ..Rewrite::default() };
+        let conflict = Err(Error::VersionConflict { expected: at, current: 5 });
+        assert_eq!(store.rewrite(id(1), at, rewrite).await, conflict);
+    }
+    assert_eq!(store.commits(id(1), None).await, Ok(vec![row(3), row(4), row(5)]));
+}
+
+pub(super) async fn only_rows_that_are_there_can_be_replaced(store: &dyn Store) {
+    packed(store).await;
+    let good = Rewrite { commits: vec![row_saying(4, "lost")], ..Rewrite::default() };
+    let mut rewrites = Vec::new();
+    for version in [0, 2, 6] {
+        let mut rewrite = good.clone();
+        rewrite.commits.push(row(version));
+        rewrites.push(rewrite);
+    }
+    rewrites.push(Rewrite { pages: vec![page(PageKind::Entries, 1, 2)], ..good });
+    for rewrite in rewrites {
+        let refused = store.rewrite(id(1), 5, rewrite).await;
+        assert!(matches!(refused, Err(Error::Failed { .. })), "{refused:?}");
+    }
+    assert_eq!(store.commits(id(1), None).await, Ok(vec![row(3), row(4), row(5)]));
+    assert_eq!(store.pages(id(1), PageKind::Entries, 0..9, true).await.unwrap().len(), 1);
+}
+
+pub(super) async fn a_sound_store_has_no_damage(store: &dyn Store) {
+    packed(store).await;
+    assert_eq!(store.check().await, Ok(vec![]));
+    if let Some(size) = store.size().await.unwrap() {
+        assert!((10_000..1_000_000).contains(&size), "{size} bytes");
+    }
+}

@@ -1,0 +1,148 @@
+//! The search.
+
+use recto_store::{Commit, ConversationId, Hit, NewConversation, Store, Tenant, WordsOf, words_of};
+
+use crate::sample::{commit, id, new, tenant, words};
+
+async fn talk(store: &dyn Store, number: u128, texts: &[&str]) {
+    let said = (0..).zip(texts).map(|(entry, text)| words(entry, text)).collect();
+    let name = number.to_string();
+    store.create(NewConversation { words: said, ..new(id(number), &name) }).await.unwrap();
+}
+
+async fn found(
+    store: &dyn Store,
+    text: &str,
+    within: Option<&[(ConversationId, u32)]>,
+) -> Vec<u32> {
+    let hits = store.search(&tenant(), &words_of(text), within, 1_000).await.unwrap();
+    hits.into_iter().map(|hit| hit.entry).collect()
+}
+
+pub(super) async fn all_words_must_be_there(store: &dyn Store) {
+    talk(store, 1, &["red and blue", "Blue.", "red", ""]).await;
+    let words = vec![words(4, "red or blue")];
+    store.commit(Commit { words, ..commit(id(1), 1) }).await.unwrap();
+    assert_eq!(found(store, "red blue", None).await, [4, 0]);
+    assert_eq!(found(store, "RED", None).await, [4, 2, 0]);
+    assert_eq!(found(store, "red green", None).await, [0; 0]);
+    assert_eq!(found(store, "re", None).await, [0; 0]);
+    assert_eq!(found(store, "", None).await, [0; 0]);
+    // Only what can be a word finds something; nothing is an error.
+    for odd in [
+        "red blue",
+        "\"",
+        "red\"",
+        "*",
+        "re*",
+        "red OR green",
+        "NOT",
+        "^red",
+        "words:red",
+        "Red",
+        "",
+    ] {
+        let hits = store.search(&tenant(), &[odd.to_owned()], None, 9).await;
+        assert_eq!(hits, Ok(vec![]), "{odd:?}");
+    }
+    for key_word in ["or", "and", "not", "near"] {
+        let hits = store.search(&tenant(), &[key_word.to_owned()], None, 9).await.unwrap();
+        assert_eq!(hits.len(), usize::from(key_word == "or") + usize::from(key_word == "and"));
+    }
+}
+
+pub(super) async fn the_newest_entry_comes_first_and_the_limit_holds(store: &dyn Store) {
+    for number in 1..=3 {
+        talk(store, number, &["x 0", "x 1", "y 2", "x 3"]).await;
+    }
+    let all = store.search(&tenant(), &["x".into()], None, 100).await.unwrap();
+    assert_eq!(all.len(), 9);
+    for conversation in all.chunks(3) {
+        let expected = [3, 1, 0].map(|entry| Hit { entry, ..conversation[0] });
+        assert_eq!(conversation, expected);
+    }
+    for limit in 0..12 {
+        let some = store.search(&tenant(), &["x".into()], None, limit).await.unwrap();
+        assert_eq!(some, all[..limit.min(9)]);
+    }
+    assert_eq!(store.search(&tenant(), &["x".into()], None, usize::MAX).await, Ok(all));
+}
+
+pub(super) async fn within_gives_conversations_and_how_much_of_each(store: &dyn Store) {
+    talk(store, 1, &["x", "x", "x", "x"]).await;
+    talk(store, 2, &["x", "y"]).await;
+    assert_eq!(found(store, "x", Some(&[(id(1), 3)])).await, [2, 1, 0]);
+    assert_eq!(found(store, "x", Some(&[(id(1), 0)])).await, [0; 0]);
+    assert_eq!(found(store, "x", Some(&[(id(1), u32::MAX)])).await, [3, 2, 1, 0]);
+    assert_eq!(found(store, "x", Some(&[(id(2), 9), (id(1), 1)])).await, [0, 0]);
+    assert_eq!(found(store, "x", Some(&[])).await, [0; 0]);
+    // Unknown ones have nothing to find, and the first word on each counts.
+    assert_eq!(found(store, "x", Some(&[(id(9), 9), (id(1), 1), (id(1), 4)])).await, [0]);
+}
+
+pub(super) async fn another_tenants_words_are_not_found(store: &dyn Store) {
+    let other = Tenant("other".into());
+    talk(store, 1, &["x"]).await;
+    let said = vec![words(0, "x y")];
+    let new = NewConversation { tenant: other.clone(), words: said, ..new(id(2), "2") };
+    store.create(new).await.unwrap();
+    type Within = Vec<(ConversationId, u32)>;
+    let conversations = async |tenant: &Tenant, within: Option<Within>| {
+        let hits = store.search(tenant, &["x".into()], within.as_deref(), 9).await.unwrap();
+        hits.into_iter().map(|hit| hit.conversation).collect::<Vec<_>>()
+    };
+    assert_eq!(conversations(&tenant(), None).await, [id(1)]);
+    assert_eq!(conversations(&other, None).await, [id(2)]);
+    assert_eq!(conversations(&tenant(), Some(vec![(id(2), 9)])).await, []);
+    assert_eq!(conversations(&other, Some(vec![(id(1), 9), (id(2), 9)])).await, [id(2)]);
+}
+
+/// Letters and digits of every kind, alone and inside of words.
+pub(super) async fn every_script_has_words(store: &dyn Store) {
+    let letters =
+        (1..=0x10ffff).filter_map(char::from_u32).filter(|letter| letter.is_alphanumeric());
+    // All of the common planes would take long; every 61st meets each block.
+    let texts: Vec<String> =
+        letters.step_by(61).map(|letter| format!("{letter} a{letter}b")).collect();
+    let mut said: Vec<WordsOf> =
+        (0..).zip(&texts).map(|(entry, text)| words(entry, text)).collect();
+    let more =
+        ["İstanbul", "e\u{301}te\u{301}", "٣٤", "नमस्ते", "ⓐ", "x\u{200d}y", "ſ s", "K k", "ß ss"];
+    said.extend((said.len() as u32..).zip(more).map(|(entry, text)| words(entry, text)));
+    store.create(NewConversation { words: said.clone(), ..new(id(1), "a") }).await.unwrap();
+    // So many at once do not wait any more: both places of the index are met.
+    store.commit(Commit { words: said[..9].to_vec(), ..commit(id(1), 1) }).await.unwrap();
+    for of in &said {
+        for word in &of.words {
+            let hits = store.search(&tenant(), std::slice::from_ref(word), None, usize::MAX).await;
+            let hits: Vec<u32> = hits.unwrap().into_iter().map(|hit| hit.entry).collect();
+            let expected = said.iter().rev().filter(|other| other.words.contains(word));
+            assert_eq!(hits, expected.map(|other| other.entry).collect::<Vec<_>>(), "{word:?}");
+        }
+    }
+}
+
+pub(super) async fn many_entries_are_found_wherever_they_are_kept(store: &dyn Store) {
+    talk(store, 1, &["all n0"]).await;
+    for version in 1..=700 {
+        let words = vec![words(version, &format!("all n{version} k{}", version % 7))];
+        store.commit(Commit { words, ..commit(id(1), version) }).await.unwrap();
+    }
+    assert_eq!(found(store, "all", None).await, Vec::from_iter((0..=700).rev()));
+    assert_eq!(found(store, "all k3", Some(&[(id(1), 500)])).await.len(), 71);
+    for entry in [0, 1, 255, 256, 257, 511, 512, 700] {
+        assert_eq!(found(store, &format!("n{entry} all"), None).await, [entry]);
+    }
+}
+
+pub(super) async fn a_removed_conversation_is_not_found(store: &dyn Store) {
+    talk(store, 1, &["x"; 300]).await;
+    store.commit(Commit { words: vec![words(300, "x")], ..commit(id(1), 1) }).await.unwrap();
+    talk(store, 2, &["x"]).await;
+    store.remove(&tenant(), "1").await.unwrap();
+    let hits = store.search(&tenant(), &["x".into()], None, 999).await;
+    assert_eq!(hits, Ok(vec![Hit { conversation: id(2), entry: 0 }]));
+    talk(store, 3, &["y"]).await;
+    assert_eq!(found(store, "x", None).await, [0]);
+    assert_eq!(found(store, "y", None).await, [0]);
+}

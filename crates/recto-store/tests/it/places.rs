@@ -1,0 +1,27 @@
+//! New stores of every kind, each gone with its place.
+
+use recto_store::{MemoryStore, SqliteOptions, SqliteStore, Store};
+use tempfile::TempDir;
+
+/// A new store, and the folder that it may need.
+pub(crate) struct Place {
+    pub(crate) store: Box<dyn Store>,
+    _folder: Option<TempDir>,
+}
+
+pub(crate) async fn memory() -> Place {
+    Place { store: Box::new(MemoryStore::default()), _folder: None }
+}
+
+#[cfg(feature = "postgres")]
+pub(crate) async fn postgres() -> Place {
+    let address = testserver::PostgresServer::shared().database();
+    let store = recto_store::PostgresStore::open(&address, Default::default());
+    Place { store: Box::new(store.await.unwrap()), _folder: None }
+}
+
+pub(crate) async fn sqlite() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("it.db"), SqliteOptions::default());
+    Place { store: Box::new(store.await.unwrap()), _folder: Some(folder) }
+}
