@@ -3,6 +3,7 @@
 //! - [`PostgresServer`]: a real PostgreSQL on loopback, with a directory of its own. It ends with the
 //!   test process, however that ends.
 //! - [`Proxy`]: stands between a client and a server, and cuts the connection when it is told to.
+#![cfg(unix)]
 
 mod postgres;
 mod programs;

@@ -1,4 +1,5 @@
 //! The servers themselves.
+#![cfg(unix)]
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

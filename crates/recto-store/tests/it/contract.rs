@@ -13,7 +13,7 @@ macro_rules! on_every_store {
     ($($topic:ident: $($test:ident)*;)*) => {
         on_every_store!(@ memory $($($topic $test)*)*);
         on_every_store!(@ sqlite $($($topic $test)*)*);
-        #[cfg(feature = "postgres")]
+        #[cfg(all(unix, feature = "postgres"))]
         on_every_store!(@ postgres $($($topic $test)*)*);
     };
     (@ $place:ident $($topic:ident $test:ident)*) => {

@@ -3,7 +3,7 @@
 
 mod contract;
 mod places;
-#[cfg(feature = "postgres")]
+#[cfg(all(unix, feature = "postgres"))]
 mod postgres;
 mod random;
 mod sample;

@@ -13,7 +13,7 @@ pub(crate) async fn memory() -> Place {
     Place { store: Box::new(MemoryStore::default()), _folder: None }
 }
 
-#[cfg(feature = "postgres")]
+#[cfg(all(unix, feature = "postgres"))]
 pub(crate) async fn postgres() -> Place {
     let address = testserver::PostgresServer::shared().database();
     let store = recto_store::PostgresStore::open(&address, Default::default());
