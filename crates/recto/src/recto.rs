@@ -330,6 +330,13 @@ async fn open_database(address: &Address, options: &Options) -> Result<Arc<dyn S
         }
         #[cfg(not(feature = "sqlite"))]
         Address::Sqlite(_) => Err(recto_store::Error::NotBuilt { store: "sqlite" }.into()),
+        #[cfg(feature = "postgres")]
+        Address::Postgres(address) => {
+            let options =
+                recto_store::PostgresOptions { search: options.search, ..Default::default() };
+            Ok(Arc::new(recto_store::PostgresStore::open(address, options).await?))
+        }
+        #[cfg(not(feature = "postgres"))]
         Address::Postgres(_) => Err(recto_store::Error::NotBuilt { store: "postgres" }.into()),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -89,6 +90,16 @@ impl PostgresStore {
 
     async fn try_to_create(&self, new: &NewConversation, in_doubt: bool) -> Result<(), Fault> {
         let client = self.connections.get().await?;
+        self.create_with(&client, new, in_doubt).await
+    }
+
+    /// Creates a conversation, perhaps as part of a transaction.
+    pub(super) async fn create_with(
+        &self,
+        client: &impl GenericClient,
+        new: &NewConversation,
+        in_doubt: bool,
+    ) -> Result<(), Fault> {
         let tenant = tenants::bytes(&new.tenant);
         let taken = client.prepare_cached(TAKEN).await?;
         let taken = client.query_one(&taken, &[&tenant, &new.name.as_bytes(), &new.id.0]).await?;
@@ -128,7 +139,7 @@ impl PostgresStore {
             .await;
         match created {
             Ok(1) => Ok(()),
-            Ok(_) => Err(self.missing_ancestor(&client, new).await?),
+            Ok(_) => Err(self.missing_ancestor(client, new).await?),
             // Taken since we looked: the next attempt will see by whom.
             Err(error) if is_taken_in(&error, "recto_conversations") => {
                 Err(Fault::Collided("another one of that name was created".to_owned()))
@@ -139,7 +150,7 @@ impl PostgresStore {
 
     async fn missing_ancestor(
         &self,
-        client: &deadpool_postgres::Client,
+        client: &impl GenericClient,
         new: &NewConversation,
     ) -> Result<Fault, Fault> {
         let is_there = client.prepare_cached(IS_THERE).await?;

@@ -26,6 +26,7 @@ mod check;
 mod commits;
 mod connections;
 mod conversations;
+mod copies;
 mod fault;
 mod keys;
 mod numbers;
@@ -41,7 +42,7 @@ use std::time::Duration;
 
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, Tenant,
+    NewConversation, Page, PageKind, Rewrite, Store, StoredRows, Tenant,
 };
 use connections::Connections;
 use tenants::Tenants;
@@ -163,6 +164,18 @@ impl Store for PostgresStore {
 
     fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
         Box::pin(self.find_forks(id))
+    }
+
+    fn tenants(&self) -> Answer<'_, Vec<Tenant>> {
+        Box::pin(self.list_tenants())
+    }
+
+    fn rows(&self, id: ConversationId) -> Answer<'_, StoredRows> {
+        Box::pin(self.read_rows(id))
+    }
+
+    fn restore(&self, new: NewConversation, rows: StoredRows) -> Answer<'_, ()> {
+        Box::pin(self.restore_conversation(new, rows))
     }
 
     fn check(&self) -> Answer<'_, Vec<String>> {

@@ -2,4 +2,5 @@
 
 mod driver;
 mod model;
+mod places;
 mod stored;

@@ -2,12 +2,14 @@
 //! whoever writes and whenever a program starts anew.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use recto::{MemoryStore, Store};
+use recto::Store;
 use testkit::Model;
 use testkit::generate::{self, Choices};
 
 use crate::driver::Pair;
+use crate::places::{self, Place};
 
 /// Runs `count` random steps and says how many requests were accepted.
 async fn run(store: Arc<dyn Store>, seed: u64, count: u64) -> u64 {
@@ -27,24 +29,57 @@ async fn run(store: Arc<dyn Store>, seed: u64, count: u64) -> u64 {
     pair.model.version()
 }
 
-#[tokio::test]
-async fn the_store_in_a_file_answers_like_the_model() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let path = folder.path().join("talks.db");
-    let store = recto_store::SqliteStore::open(&path, Default::default()).await;
-    let store: Arc<dyn Store> = Arc::new(store.expect("it can be opened"));
+async fn answers_like_the_model(place: Place, seeds: std::ops::Range<u64>) {
     let mut accepted = 0;
-    for seed in 100..103 {
-        accepted += run(store.clone(), seed, 300).await;
+    let conversations = seeds.end - seeds.start;
+    for seed in seeds {
+        accepted += run(place.store.clone(), seed, 300).await;
     }
-    assert!(accepted > 3 * 100, "most requests are accepted, not {accepted}");
+    assert!(accepted > conversations * 100, "most requests are accepted, not {accepted}");
 }
 
 #[tokio::test]
 async fn the_store_in_memory_answers_like_the_model() {
-    let mut accepted = 0;
-    for seed in 0..12 {
-        accepted += run(Arc::new(MemoryStore::default()), seed, 300).await;
+    answers_like_the_model(places::memory().await, 0..12).await;
+}
+
+#[tokio::test]
+async fn the_store_in_a_file_answers_like_the_model() {
+    answers_like_the_model(places::sqlite().await, 100..103).await;
+}
+
+#[cfg(all(unix, feature = "postgres"))]
+#[tokio::test]
+async fn the_store_on_a_server_answers_like_the_model() {
+    answers_like_the_model(places::postgres().await, 200..203).await;
+}
+
+/// The long run of `cargo xtask sim`: as many conversations as fit into the time, on every store.
+#[tokio::test]
+#[ignore = "runs as long as RECTO_SIM_SECONDS says; use `cargo xtask sim`"]
+#[allow(clippy::print_stderr, reason = "the run reports what it compared")]
+async fn simulation() {
+    let setting = |name: &str, usual: u64| {
+        std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
+    };
+    let first = setting("RECTO_SIM_SEED", 1);
+    let end = Instant::now() + Duration::from_secs(setting("RECTO_SIM_SECONDS", 60));
+    let places = [
+        places::memory().await,
+        places::sqlite().await,
+        #[cfg(all(unix, feature = "postgres"))]
+        places::postgres().await,
+    ];
+    let (mut seed, mut steps, mut accepted) = (first, 0, 0);
+    while Instant::now() < end {
+        let length = [40, 150, 150, 600][seed as usize % 4];
+        eprintln!("seed {seed}");
+        for place in &places {
+            accepted += run(place.store.clone(), seed, length).await;
+            steps += length;
+        }
+        seed += 1;
     }
-    assert!(accepted > 12 * 100, "most requests are accepted, not {accepted}");
+    eprintln!("seeds {first} to {} on {} stores", seed - 1, places.len());
+    eprintln!("{steps} steps compared with the model, {accepted} requests accepted, no difference");
 }

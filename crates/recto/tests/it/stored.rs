@@ -1,46 +1,14 @@
 //! What a stored conversation promises beside the contract: forks, keys, conflicts, search, erasing,
 //! pruning, verifying. Every test runs on every store.
 
-use std::sync::Arc;
-
 use recto::{
-    Approx, Delete, Error, Keep, LogIndex, MemoryStore, Message, Options, Recto, Role, Rollback,
-    Settings, Store, StoredConversation, Tenant, Truncate, Undo, Version, Write,
+    Approx, Delete, Error, Keep, LogIndex, Message, Role, Rollback, Settings, StoredConversation,
+    Tenant, Truncate, Undo, Version, Write,
 };
 
-/// A store, and what must live as long as it.
-pub(crate) struct Place {
-    pub(crate) store: Arc<dyn Store>,
-    folder: Option<tempfile::TempDir>,
-}
-
-async fn memory() -> Place {
-    Place { store: Arc::new(MemoryStore::default()), folder: None }
-}
-
-async fn sqlite() -> Place {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let path = folder.path().join("talks.db");
-    let store = recto_store::SqliteStore::open(&path, Default::default()).await;
-    Place { store: Arc::new(store.expect("it can be opened")), folder: Some(folder) }
-}
-
-impl Place {
-    /// A program that has just started.
-    fn recto(&self) -> Recto {
-        Recto::over(self.store.clone(), Options::default())
-    }
-
-    /// Whether some bytes stand in a file of the store.
-    fn has(&self, bytes: &[u8]) -> bool {
-        let Some(folder) = &self.folder else { return false };
-        let files = std::fs::read_dir(folder.path()).expect("the folder can be read");
-        files.into_iter().any(|file| {
-            let content = std::fs::read(file.expect("it is there").path()).unwrap_or_default();
-            content.windows(bytes.len()).any(|window| window == bytes)
-        })
-    }
-}
+#[cfg(all(unix, feature = "postgres"))]
+use crate::places::postgres;
+use crate::places::{Place, memory, sqlite};
 
 fn settings() -> Settings {
     Settings::counting_with(Approx)
@@ -63,6 +31,10 @@ macro_rules! on_every_store {
         }
         mod in_sqlite {
             $(#[tokio::test] async fn $name() { super::$name(super::sqlite().await).await; })*
+        }
+        #[cfg(all(unix, feature = "postgres"))]
+        mod in_postgres {
+            $(#[tokio::test] async fn $name() { super::$name(super::postgres().await).await; })*
         }
     };
 }
@@ -294,7 +266,7 @@ async fn an_erased_message_is_gone_everywhere_and_the_chain_holds(place: Place) 
     let before = talk.verify().await.unwrap();
     assert_eq!(recto.search(&secret, 10).await.unwrap().len(), 2);
     let word = &secret.as_bytes()[..recto_store::MAX_WORD];
-    assert!(place.folder.is_none() || place.has(word), "the index has it");
+    assert!(!place.is_file() || place.has(word), "the index has it");
     for index in [20, 70] {
         let receipt = talk.erase(LogIndex(index)).await.unwrap();
         assert!(!receipt.was_gone && receipt.bytes > secret.len());

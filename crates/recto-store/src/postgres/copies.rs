@@ -1,0 +1,172 @@
+//! All rows of a conversation, to be copied from one store to another.
+
+use std::ops::ControlFlow;
+
+use deadpool_postgres::GenericClient;
+use tokio_postgres::IsolationLevel;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::attempts::Attempts;
+use super::fault::Fault;
+use super::numbers::{hash, head, number, text};
+use super::pages::PageColumns;
+use super::tenants::{self, unknown};
+use crate::{
+    CommitRow, ConversationId, Error, IdempotencyKey, NewConversation, Page, PageKind, StoredRows,
+    Tenant, names,
+};
+
+const TENANTS: &str =
+    "SELECT DISTINCT tenant FROM recto_conversations WHERE name IS NOT NULL ORDER BY tenant";
+
+const COMMITS: &str = r"
+SELECT version, entries, link, committed, body FROM recto_commits
+WHERE tenant = $1 AND conversation = $2 ORDER BY version";
+
+const PAGES: &str = r"
+SELECT kind, first, count, meta, body FROM recto_pages
+WHERE tenant = $1 AND conversation = $2 ORDER BY kind, first";
+
+const KEYS: &str = r"
+SELECT key, request, version, changed FROM recto_keys
+WHERE tenant = $1 AND conversation = $2 ORDER BY key";
+
+const PUT_COMMIT: &str = r"
+INSERT INTO recto_commits (tenant, conversation, version, entries, link, committed, attempt, body)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (tenant, conversation, version) DO NOTHING";
+
+const PUT_KEY: &str = r"
+INSERT INTO recto_keys (tenant, conversation, key, request, version, changed)
+VALUES ($1, $2, $3, $4, $5, $6)";
+
+impl PostgresStore {
+    /// Whose conversations there are.
+    pub(super) async fn list_tenants(&self) -> Result<Vec<Tenant>, Error> {
+        let mut attempts = Attempts::at_reading("listing tenants");
+        loop {
+            let attempt = async {
+                let client = self.connections.get().await?;
+                let rows = client.query(TENANTS, &[]).await?;
+                let tenants = rows.iter().map(|row| Ok(Tenant(text(row, "tenant")?)));
+                tenants.collect::<Result<Vec<_>, Fault>>()
+            };
+            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+                return answer;
+            }
+        }
+    }
+
+    /// All rows of a conversation, as they were at one moment.
+    pub(super) async fn read_rows(&self, id: ConversationId) -> Result<StoredRows, Error> {
+        let mut attempts = Attempts::at_reading("reading rows");
+        loop {
+            let attempt = self.try_to_read_rows(id).await;
+            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
+                return answer;
+            }
+        }
+    }
+
+    async fn try_to_read_rows(&self, id: ConversationId) -> Result<StoredRows, Fault> {
+        let mut client = self.connections.get().await?;
+        let tenant = self.tenant_of(&client, id).await?;
+        let moment = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+        let moment = moment.read_only(true).start().await?;
+        let mut rows = StoredRows::default();
+        for row in moment.query(COMMITS, &[&&*tenant, &id.0]).await? {
+            rows.commits.push(CommitRow { head: head(&row)?, body: row.try_get("body")? });
+        }
+        if rows.commits.is_empty() {
+            return Err(unknown(id));
+        }
+        for row in moment.query(PAGES, &[&&*tenant, &id.0]).await? {
+            let kind: i16 = row.try_get("kind")?;
+            rows.pages.push(Page {
+                kind: if kind == 0 { PageKind::Records } else { PageKind::Entries },
+                first: number(&row, "first")?,
+                count: number(&row, "count")?,
+                meta: row.try_get("meta")?,
+                body: row.try_get("body")?,
+            });
+        }
+        for row in moment.query(KEYS, &[&&*tenant, &id.0]).await? {
+            rows.keys.push(IdempotencyKey {
+                key: text(&row, "key")?,
+                request: hash(&row, "request")?,
+                version: number(&row, "version")?,
+                changed: row.try_get("changed")?,
+            });
+        }
+        moment.commit().await?;
+        Ok(rows)
+    }
+
+    /// Creates a conversation with rows that another store had.
+    pub(super) async fn restore_conversation(
+        &self,
+        new: NewConversation,
+        rows: StoredRows,
+    ) -> Result<(), Error> {
+        names::check_new(&new)?;
+        let mut attempts = Attempts::at("restoring a conversation");
+        loop {
+            let attempt = self.try_to_restore(&new, &rows, attempts.in_doubt()).await;
+            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
+                answer?;
+                self.tenants.learn(new.id, tenants::bytes(&new.tenant));
+                return Ok(());
+            }
+        }
+    }
+
+    async fn try_to_restore(
+        &self,
+        new: &NewConversation,
+        rows: &StoredRows,
+        in_doubt: bool,
+    ) -> Result<(), Fault> {
+        let mut client = self.connections.get().await?;
+        let tenant = tenants::bytes(&new.tenant);
+        let is_there = "SELECT 1 FROM recto_conversations WHERE tenant = $1 AND id = $2";
+        if in_doubt && client.query_opt(is_there, &[&tenant, &new.id.0]).await?.is_some() {
+            return Ok(()); // an earlier attempt has done all of it
+        }
+        let transaction = client.transaction().await?;
+        self.create_with(&transaction, new, false).await?;
+        let put = transaction.prepare_cached(PUT_COMMIT).await?;
+        for CommitRow { head, body } in &rows.commits {
+            let (version, entries) = (i64::from(head.version), i64::from(head.entries));
+            let (link, attempt) = (head.link.0.as_slice(), Uuid::now_v7());
+            transaction
+                .execute(
+                    &put,
+                    &[
+                        &tenant,
+                        &new.id.0,
+                        &version,
+                        &entries,
+                        &link,
+                        &head.committed,
+                        &attempt,
+                        body,
+                    ],
+                )
+                .await?;
+        }
+        // Not all at once: a statement has to fit into the server's memory.
+        for pages in rows.pages.chunks(64) {
+            PageColumns::new(pages).put(&transaction, tenant, new.id).await?;
+        }
+        let put = transaction.prepare_cached(PUT_KEY).await?;
+        for key in &rows.keys {
+            let (name, request) = (key.key.as_bytes(), key.request.as_slice());
+            let version = i64::from(key.version);
+            transaction
+                .execute(&put, &[&tenant, &new.id.0, &name, &request, &version, &key.changed])
+                .await?;
+        }
+        Ok(transaction.commit().await?)
+    }
+}

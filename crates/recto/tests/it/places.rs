@@ -1,0 +1,51 @@
+//! New stores of every kind, each gone with its place.
+
+use std::sync::Arc;
+
+use recto::{MemoryStore, Options, Recto, Store};
+
+/// A store, and what must live as long as it.
+pub(crate) struct Place {
+    pub(crate) store: Arc<dyn Store>,
+    folder: Option<tempfile::TempDir>,
+}
+
+pub(crate) async fn memory() -> Place {
+    Place { store: Arc::new(MemoryStore::default()), folder: None }
+}
+
+pub(crate) async fn sqlite() -> Place {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("talks.db");
+    let store = recto_store::SqliteStore::open(&path, Default::default()).await;
+    Place { store: Arc::new(store.expect("it can be opened")), folder: Some(folder) }
+}
+
+#[cfg(all(unix, feature = "postgres"))]
+pub(crate) async fn postgres() -> Place {
+    let address = testserver::PostgresServer::shared().database();
+    let store = recto_store::PostgresStore::open(&address, Default::default()).await;
+    Place { store: Arc::new(store.expect("it can be opened")), folder: None }
+}
+
+impl Place {
+    /// A program that has just started.
+    pub(crate) fn recto(&self) -> Recto {
+        Recto::over(self.store.clone(), Options::default())
+    }
+
+    /// Whether it is a file.
+    pub(crate) fn is_file(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// Whether some bytes stand in a file of the store.
+    pub(crate) fn has(&self, bytes: &[u8]) -> bool {
+        let Some(folder) = &self.folder else { return false };
+        let files = std::fs::read_dir(folder.path()).expect("the folder can be read");
+        files.into_iter().any(|file| {
+            let content = std::fs::read(file.expect("it is there").path()).unwrap_or_default();
+            content.windows(bytes.len()).any(|window| window == bytes)
+        })
+    }
+}
