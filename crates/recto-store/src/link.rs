@@ -1,7 +1,8 @@
 //! The chain that ties every version to all before it.
 //!
 //! ```text
-//!   link(v) = H( link(v − 1) · v · H(record of v) · H(entry) … )      entries that v adds
+//!   link(−1) = H( settings )
+//!   link(v)  = H( link(v − 1) · v · H(record of v) · H(entry) … )     entries that v adds
 //!   H(entry) = H( index · role · tokens · timestamp · H(body) )
 //! ```
 //!
@@ -20,8 +21,10 @@ use crate::EntryMeta;
 pub struct Link(pub [u8; 32]);
 
 impl Link {
-    /// What stands before version 0.
-    pub const START: Link = Link([0; 32]);
+    /// What stands before version 0: how the conversation is set up.
+    pub fn start(settings: &str) -> Link {
+        Link(hash_of(settings.as_bytes()))
+    }
 
     /// The link of the next version.
     pub fn next<'a>(

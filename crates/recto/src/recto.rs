@@ -157,6 +157,8 @@ impl Recto {
         let now = now();
         let conversation = Conversation::new(settings, now)?;
         let id = ConversationId(Uuid::now_v7());
+        let settings = conversation.saved_settings();
+        let settings = serde_json::to_string(&settings).expect("plain data can be written");
         let record = recto_core::Saver::default().newest(&conversation);
         let record = serde_json::to_string(&record).expect("plain data can be written");
         let entries = entries_of(&conversation, 0);
@@ -165,11 +167,9 @@ impl Recto {
         let head = Head {
             version: 0,
             entries: entries.len() as u32,
-            link: Link::START.next(0, record.as_bytes(), hashed),
+            link: Link::start(&settings).next(0, record.as_bytes(), hashed),
             committed: now,
         };
-        let settings = conversation.saved_settings();
-        let settings = serde_json::to_string(&settings).expect("plain data can be written");
         let new = NewConversation {
             id,
             tenant: self.tenant.clone(),

@@ -45,7 +45,7 @@ impl StoredConversation {
                 versions: head.version + 1,
                 entries: head.entries,
                 erased: 0,
-                link: Link::START,
+                link: Link::start(&self.setup.settings),
                 faults: Vec::new(),
             },
             entries: 0,

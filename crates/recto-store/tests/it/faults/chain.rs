@@ -41,7 +41,7 @@ impl<'a> Chain<'a> {
     pub(super) async fn open(store: &'a dyn Store, number: u128) -> Result<Chain<'a>, Error> {
         let rows = match store.commits(id(number), None).await {
             Err(Error::ConversationNotFound { .. }) => {
-                let first = row(Link::START, 0, "start");
+                let first = row(Link::start("{}"), 0, "start");
                 let new = NewConversation {
                     first: first.clone(),
                     ..crate::sample::new(id(number), &number.to_string())
@@ -130,7 +130,7 @@ pub(super) async fn check(store: &dyn Store, number: u128) -> Result<Vec<String>
         let body = CommitBody::unpack(&row.body).map_err(|error| error.to_string())?;
         said.push((body.record, body.entries.into_iter().next().ok_or("an entry is missing")?));
     }
-    let mut link = Link::START;
+    let mut link = Link::start("{}");
     for (version, (record, entry)) in (0..).zip(&said) {
         link = next(link, version, record, entry);
         let row = (version as usize).checked_sub(packed).map(|at| &rows[at]);

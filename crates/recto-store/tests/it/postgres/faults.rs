@@ -128,7 +128,8 @@ async fn a_cut_while_rows_are_packed_is_resolved() {
     let id = create(&store, "cut").await;
     for (at, cut) in (1..).zip([Cut::BeforeTheServer, Cut::BeforeTheClient]) {
         let mut commit = commit(id, at, "text");
-        let pages = vec![recto_store::pack_records(at - 1, &["packed".to_owned()])];
+        let pages =
+            vec![recto_store::pack_records(at - 1, [("packed", recto_store::Link([0; 32]))])];
         commit.seal = Some(recto_store::Seal { below: at, pages });
         proxy.cut_at(b"COMMIT", cut);
         store.commit(commit).await.unwrap();

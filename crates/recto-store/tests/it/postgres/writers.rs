@@ -90,7 +90,8 @@ async fn a_version_that_was_packed_is_not_written_again() {
                     let mut commit = commit(id, newest + 1, &format!("{writer}"));
                     if writer < 2 {
                         // Everything below the new row goes, whatever it was.
-                        let pages = vec![pack_records(newest, &["packed".to_owned()])];
+                        let pages =
+                            vec![pack_records(newest, [("packed", recto_store::Link([0; 32]))])];
                         commit.seal = Some(Seal { below: newest + 1, pages });
                     }
                     match store.commit(commit).await {
