@@ -1,9 +1,9 @@
 //! Finding any of many words at once, at the speed of memory.
 //!
 //! An automaton reads a text byte by byte, and each step waits for the one before. Here four to six
-//! bytes at a time (a *gram*) are looked up in a small set of bits, and nearly all places are ruled
+//! bytes at a time (a *gram*) are looked up in a small table, and nearly all places are ruled
 //! out without waiting for anything. Of longer words not every place has to be looked at: with a
-//! stride of four, four neighbouring grams of each word are in the set, and wherever the word
+//! stride of four, four neighbouring grams of each word are in the table, and wherever the word
 //! stands, one of them starts at a place that is a multiple of four.
 
 /// Words shorter than this are not for this search.
@@ -13,8 +13,8 @@ const SHORTEST: usize = 4;
 pub(crate) struct GramSearch {
     words: Vec<Box<[u8]>>,
     shape: Shape,
-    /// A bit for the hash of each gram that is in `grams`; as many as one of the sizes below says.
-    bits: Vec<u64>,
+    /// Not 0 at the hash of each gram that is in `grams`; of one of the sizes below.
+    table: Vec<u8>,
     /// Makes a hash of eight bytes of text, of which only the first `width` count.
     multiplier: u64,
     /// The grams, sorted by their hashes.
@@ -45,11 +45,12 @@ struct Shape {
 /// How many places are looked at before the search asks whether one of them may be a word's.
 const AT_ONCE: usize = 4;
 
-/// How many numbers the set of bits has: few enough for a near cache, enough that a hit by chance is
-/// rare. The compiler knows these sizes, so that a look needs no test of its bounds.
-const SMALL: usize = 1 << 9;
-const MEDIUM: usize = 1 << 12;
-const LARGE: usize = 1 << 16;
+/// The sizes of the table: small enough for a near cache, large enough that a hit by chance is rare.
+/// The compiler knows them, so that a look needs no test of its bounds. (A bit for each hash would
+/// take less room, but finding it takes twice the instructions.)
+const SMALL: usize = 1 << 15;
+const MEDIUM: usize = 1 << 18;
+const LARGE: usize = 1 << 20;
 
 impl GramSearch {
     /// A search for those words that are long enough, if there are any, and the others. All are
@@ -80,10 +81,9 @@ impl GramSearch {
             512..4096 => MEDIUM,
             _ => LARGE,
         };
-        let mut bits = vec![0; size];
+        let mut table = vec![0; size];
         for gram in &grams {
-            let (number, bit) = place_in(size, hash(gram));
-            bits[number] |= 1 << bit;
+            table[place_in(size, hash(gram))] = 1;
         }
         let size = grams.len().next_power_of_two().clamp(1 << 4, 1 << 20);
         let bucket_shift = 64 - size.trailing_zeros();
@@ -94,7 +94,7 @@ impl GramSearch {
         for bucket in 0..size {
             buckets[bucket + 1] += buckets[bucket];
         }
-        GramSearch { words, shape, bits, multiplier, grams, buckets, bucket_shift }
+        GramSearch { words, shape, table, multiplier, grams, buckets, bucket_shift }
     }
 
     /// Whether one of the words is in the text.
@@ -112,39 +112,36 @@ impl GramSearch {
     }
 
     fn scan<const STRIDE: usize>(&self, text: &[u8]) -> bool {
-        if let Ok(bits) = <&[u64; SMALL]>::try_from(&*self.bits) {
-            self.scan_with::<STRIDE, SMALL>(bits, text)
-        } else if let Ok(bits) = <&[u64; MEDIUM]>::try_from(&*self.bits) {
-            self.scan_with::<STRIDE, MEDIUM>(bits, text)
+        if let Ok(table) = <&[u8; SMALL]>::try_from(&*self.table) {
+            self.scan_with::<STRIDE, SMALL>(table, text)
+        } else if let Ok(table) = <&[u8; MEDIUM]>::try_from(&*self.table) {
+            self.scan_with::<STRIDE, MEDIUM>(table, text)
         } else {
-            let bits = <&[u64; LARGE]>::try_from(&*self.bits).expect("there is no other size");
-            self.scan_with::<STRIDE, LARGE>(bits, text)
+            let table = <&[u8; LARGE]>::try_from(&*self.table).expect("there is no other size");
+            self.scan_with::<STRIDE, LARGE>(table, text)
         }
     }
 
     fn scan_with<const STRIDE: usize, const SIZE: usize>(
         &self,
-        bits: &[u64; SIZE],
+        table: &[u8; SIZE],
         text: &[u8],
     ) -> bool {
         let multiplier = self.multiplier;
-        let may_hold = |bytes: u64| {
-            let (number, bit) = place_in(SIZE, bytes.wrapping_mul(multiplier));
-            bits[number] & (1 << bit) != 0
-        };
+        let may_hold = |bytes: u64| table[place_in(SIZE, bytes.wrapping_mul(multiplier))];
         let mut place = 0;
         // Several places in one go: none of them waits for another.
         while let Some(block) = text.get(place..place + (AT_ONCE - 1) * STRIDE + 8) {
             let bytes = |number: usize| bytes_at(block, number * STRIDE);
-            let hit = (0..AT_ONCE).fold(false, |hit, number| hit | may_hold(bytes(number)));
-            if hit && self.is_word_around_one(text, place, STRIDE) {
+            let hit = (0..AT_ONCE).fold(0, |hit, number| hit | may_hold(bytes(number)));
+            if hit != 0 && self.is_word_around_one(text, place, STRIDE) {
                 return true;
             }
             place += AT_ONCE * STRIDE;
         }
         // The last bytes do not fill a block.
         while place + self.shape.width <= text.len() {
-            if may_hold(bytes_at(text, place)) && self.is_word_around(text, place) {
+            if may_hold(bytes_at(text, place)) != 0 && self.is_word_around(text, place) {
                 return true;
             }
             place += STRIDE;
@@ -158,8 +155,7 @@ impl GramSearch {
     fn is_word_around_one(&self, text: &[u8], place: usize, stride: usize) -> bool {
         (0..AT_ONCE).map(|number| place + number * stride).any(|place| {
             let hash = bytes_at(text, place).wrapping_mul(self.multiplier);
-            let (number, bit) = place_in(self.bits.len(), hash);
-            self.bits[number] & (1 << bit) != 0 && self.is_word_around(text, place)
+            self.table[place_in(self.table.len(), hash)] != 0 && self.is_word_around(text, place)
         })
     }
 
@@ -179,10 +175,9 @@ impl GramSearch {
     }
 }
 
-/// Where the bit of a hash stands in a set of `size` numbers.
-fn place_in(size: usize, hash: u64) -> (usize, u32) {
-    let place = hash >> (64 - 6 - size.trailing_zeros());
-    (place as usize / 64, place as u32 % 64)
+/// Where a hash stands in a table of this size.
+fn place_in(size: usize, hash: u64) -> usize {
+    (hash >> (64 - size.trailing_zeros())) as usize
 }
 
 /// What takes eight bytes to a hash of the first `width`, whose upper bits are the good ones: the
@@ -206,12 +201,12 @@ struct Plan {
     shape: Shape,
     /// Where in each word its grams start.
     starts: Vec<usize>,
-    /// What looking at a byte of text is likely to cost; 1 is a look at the set of bits.
+    /// What looking at a byte of text is likely to cost; 1 is a look at the table.
     cost: f64,
 }
 
 impl Plan {
-    /// What it costs to find out that a gram that is in the set belongs to no word here.
+    /// What it costs to find out that a gram that is in the table belongs to no word here.
     const COST_OF_A_HIT: f64 = 16.0;
 
     /// The best plan for these words, all of which have at least [`SHORTEST`] bytes: wide grams are
