@@ -1,6 +1,7 @@
 //! Stores from the outside: one contract for all of them, then what a file has to withstand.
 
 mod contract;
+#[cfg(unix)]
 mod faults;
 mod places;
 mod random;
