@@ -109,6 +109,23 @@ pub(crate) fn python() -> Requirement {
     }
 }
 
+/// A PostgreSQL server, which tests start by themselves. Debian keeps its programs off the `PATH`.
+pub(crate) fn postgresql() -> Requirement {
+    Requirement {
+        name: "PostgreSQL",
+        check: vec![
+            "sh",
+            "-c",
+            "{ command -v initdb && command -v postgres; } || ls /usr/lib/postgresql/*/bin/postgres",
+        ],
+        prints: None,
+        install: Install::System(SystemPackage {
+            usual: "postgresql",
+            otherwise: &[("dnf", "postgresql-server"), ("zypper", "postgresql-server")],
+        }),
+    }
+}
+
 /// Installs what is missing; says nothing about what is there.
 pub(crate) fn ensure(
     requirements: &[Requirement],
@@ -268,5 +285,14 @@ mod tests {
         };
         assert_eq!(package.name_for("apt-get"), "python3-venv");
         assert_eq!(package.name_for("dnf"), "python3");
+    }
+
+    #[test]
+    fn the_server_comes_with_its_own_package_where_there_is_one() {
+        let Install::System(package) = postgresql().install else {
+            panic!("PostgreSQL comes from the operating system");
+        };
+        assert_eq!(package.name_for("apt-get"), "postgresql");
+        assert_eq!(package.name_for("dnf"), "postgresql-server");
     }
 }

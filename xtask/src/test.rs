@@ -26,7 +26,7 @@ pub(crate) fn run(
     workspace: &Workspace,
     console: &Console,
 ) -> anyhow::Result<()> {
-    let needed = [requirement::rustfmt(), requirement::clippy()];
+    let needed = [requirement::rustfmt(), requirement::clippy(), requirement::postgresql()];
     let ready = requirement::ensure(&needed, workspace, console);
 
     let mut finished = Vec::new();

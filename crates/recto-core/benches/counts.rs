@@ -116,19 +116,19 @@ fn fit() -> (Conversation, Request) {
 }
 
 #[library_benchmark]
-#[bench::append(setup = append, config = at_most(2_750))]
-#[bench::append_after_edit(setup = append_after_edit, config = at_most(7_500))]
-#[bench::insert(setup = insert, config = at_most(18_000))]
-#[bench::replace(setup = replace, config = at_most(16_000))]
+#[bench::append(setup = append, config = at_most(2_400))]
+#[bench::append_after_edit(setup = append_after_edit, config = at_most(6_400))]
+#[bench::insert(setup = insert, config = at_most(17_300))]
+#[bench::replace(setup = replace, config = at_most(15_600))]
 #[bench::delete(setup = delete, config = at_most(17_000))]
-#[bench::restore(setup = restore, config = at_most(22_000))]
-#[bench::truncate(setup = truncate, config = at_most(22_000))]
-#[bench::compress(setup = compress, config = at_most(43_000))]
-#[bench::batch_start(setup = batch_start, config = at_most(41_000))]
-#[bench::rollback_to_batch(setup = rollback_to_batch, config = at_most(2_800))]
-#[bench::rollback_to_version(setup = rollback_to_version, config = at_most(2_900))]
-#[bench::undo(setup = undo, config = at_most(1_800))]
-#[bench::fit(setup = fit, config = at_most(78_000))]
+#[bench::restore(setup = restore, config = at_most(21_500))]
+#[bench::truncate(setup = truncate, config = at_most(20_500))]
+#[bench::compress(setup = compress, config = at_most(42_000))]
+#[bench::batch_start(setup = batch_start, config = at_most(37_700))]
+#[bench::rollback_to_batch(setup = rollback_to_batch, config = at_most(1_350))]
+#[bench::rollback_to_version(setup = rollback_to_version, config = at_most(1_500))]
+#[bench::undo(setup = undo, config = at_most(1_200))]
+#[bench::fit(setup = fit, config = at_most(76_000))]
 fn apply((talk, request): (Conversation, Request)) -> (Conversation, Conversation, Outcome) {
     let (next, outcome) = black_box(&talk).apply(request, 0).expect("the request is right");
     // The old value stays alive: it is dropped off the count.
@@ -165,7 +165,7 @@ fn position(talk: Conversation) -> (Conversation, Option<Position>) {
 }
 
 #[library_benchmark]
-#[bench::one_edit(setup = conversation, config = at_most(86_000))]
+#[bench::one_edit(setup = conversation, config = at_most(80_500))]
 fn diff(talk: Conversation) -> (Conversation, Diff) {
     let now = talk.version();
     let diff = black_box(&talk).diff(Version(now.0 - 1), now).expect("both exist");

@@ -40,6 +40,7 @@ impl Conversation {
     /// hidden now.
     pub fn blame(&self, index: LogIndex) -> Result<Vec<Blame>, Error> {
         self.log.check_index(index)?;
+        self.history.check_whole()?;
         let mut blames = Vec::new();
         let mut was_visible = false;
         let mut was_logged = false;

@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 
 use crate::counter::Counter;
 use crate::draft::Draft;
-use crate::history::{History, Jump, Record, StepRecord, Story};
-use crate::live_path::{LivePath, Opening};
+use crate::history::{History, Homes, Jump, Record, StepRecord, Story};
+use crate::live_path::{KnownBatches, LivePath};
 use crate::message_log::Meter;
 use crate::operation::{Append, Operation, OperationKind, Request, Step};
 use crate::outcome::torn_exchanges;
@@ -75,10 +75,24 @@ impl Settings {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Conversation {
-    pub(crate) meter: Arc<Meter>,
-    pub(crate) heading: Arc<str>,
+    pub(crate) setup: Arc<Setup>,
     pub(crate) log: MessageLog,
     pub(crate) history: History,
+}
+
+/// What all versions share.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) meter: Meter,
+    /// The heading of the tool description.
+    pub(crate) heading: String,
+    pub(crate) known_batches: KnownBatches,
+}
+
+impl Setup {
+    pub(crate) fn new(meter: Meter, heading: String) -> Arc<Setup> {
+        Arc::new(Setup { meter, heading, known_batches: KnownBatches::default() })
+    }
 }
 
 impl Conversation {
@@ -100,10 +114,11 @@ impl Conversation {
             undo: Jump::NONE,
             redo: Jump::NONE,
             kind: OperationKind::Create,
-            story: Story::new("the conversation was created".into()),
+            story: Story::told("the conversation was created".into()),
+            homes: Homes::default(),
         };
         let history = History::new(record);
-        Ok(Conversation { meter: Arc::new(meter), heading: heading.into(), log, history })
+        Ok(Conversation { setup: Setup::new(meter, heading), log, history })
     }
 
     /// Performs a request and returns the conversation after it. This value stays as it is; if the
@@ -115,6 +130,7 @@ impl Conversation {
     ) -> Result<(Conversation, Outcome), Error> {
         let request = request.into();
         request.check()?;
+        self.log.check_measured()?;
         if let [step] = &*request.steps {
             match step.operation {
                 Operation::Undo(_) => return self.undo(step, now),
@@ -144,12 +160,8 @@ impl Conversation {
             return Ok((self.clone(), self.outcome_of(self, false)));
         }
         let (kind, story) = match &*request.steps {
-            // An APPEND without a reason is described when it is read: it costs no memory.
-            [Step { operation: Operation::Append(_), description: None }] => {
-                (OperationKind::Append, None)
-            }
-            [step] => (step.operation.kind(), Story::new(draft.description())),
-            _ => (OperationKind::List, Some(Arc::new(Story::of_list(records)))),
+            [step] => (step.operation.kind(), Story::of(step, || draft.description())),
+            _ => (OperationKind::List, Story::of_list(records)),
         };
         self.commit_draft(draft, kind, story)
     }
@@ -158,10 +170,12 @@ impl Conversation {
         &self,
         draft: Draft<'_>,
         kind: OperationKind,
-        story: Option<Arc<Story>>,
+        story: Story,
     ) -> Result<(Conversation, Outcome), Error> {
+        let homes = draft.homes();
         let Draft { log, state, now, .. } = draft;
         let record = Record {
+            homes,
             state,
             timestamp: now,
             log_len: log.len() as u32,
@@ -177,8 +191,7 @@ impl Conversation {
     fn commit(&self, log: MessageLog, record: Record) -> Result<(Conversation, Outcome), Error> {
         let mut history = self.history.clone();
         history.push(record)?;
-        let (meter, heading) = (self.meter.clone(), self.heading.clone());
-        let next = Conversation { meter, heading, log, history };
+        let next = Conversation { setup: self.setup.clone(), log, history };
         let outcome = next.outcome_of(self, true);
         Ok((next, outcome))
     }
@@ -193,6 +206,23 @@ impl Conversation {
             log_before: before.log.len(),
             log: self.log.as_view().clone(),
         }
+    }
+
+    /// The result that the request answered which made a version.
+    pub fn outcome(&self, version: Version) -> Result<Outcome, Error> {
+        self.log.check_measured()?;
+        let after = self.at(version)?;
+        let Some(before) = version.0.checked_sub(1) else {
+            return Ok(after.outcome_of(&after, false));
+        };
+        Ok(after.outcome_of(&self.at(Version(before))?, true))
+    }
+
+    /// The result of a request that found nothing to do at a version.
+    pub fn idle_outcome(&self, version: Version) -> Result<Outcome, Error> {
+        self.log.check_measured()?;
+        let at = self.at(version)?;
+        Ok(at.outcome_of(&at, false))
     }
 
     fn undo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
@@ -219,7 +249,7 @@ impl Conversation {
             log_len: self.log.len() as u32,
             redo,
             kind: step.operation.kind(),
-            story: Story::new(step.reason()),
+            story: Story::of(step, || step.reason()),
             ..to.clone()
         };
         self.commit(self.log.clone(), record)
@@ -232,14 +262,15 @@ impl Conversation {
         tools: Vec<Tool>,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
-        let tools = ToolSet::new(tools, &self.heading)?.map(Arc::new);
+        self.log.check_measured()?;
+        let tools = ToolSet::new(tools, &self.setup.heading)?.map(Arc::new);
         let mut draft = Draft::new(self, now);
         draft.state.tools = tools.clone();
         if let Some(tools) = tools
-            && !tools.is_shown_in(&draft.state.view, &draft.log)
+            && !tools.is_shown_in(&draft.state.view, &draft.log)?
         {
             let may_go = |index| !draft.state.marks.is_pinned(index);
-            let stale = tools.first_stale_in(&draft.state.view, &draft.log, may_go);
+            let stale = tools.first_stale_in(&draft.state.view, &draft.log, may_go)?;
             let entry = draft.add_one_to_log(tools.description())?;
             let mut view = draft.state.view.clone();
             match stale.and_then(|index| view.position_of(index)) {
@@ -250,7 +281,7 @@ impl Conversation {
                 None => draft.state.view.push(entry),
             }
         }
-        let story = Story::new(draft.description());
+        let story = Story::told(draft.description());
         self.commit_draft(draft, OperationKind::SetTools, story)
     }
 
@@ -289,8 +320,9 @@ impl Conversation {
     }
 
     /// Tool calls and results that the view has torn apart.
-    pub fn warnings(&self) -> Vec<Warning> {
-        torn_exchanges(self.view(), self.log.as_view())
+    pub fn warnings(&self) -> Result<Vec<Warning>, Error> {
+        self.log.check_measured()?;
+        Ok(torn_exchanges(self.view(), self.log.as_view()))
     }
 
     /// Every message ever added.
@@ -310,7 +342,7 @@ impl Conversation {
 
     /// What counts tokens.
     pub fn counter(&self) -> &Arc<dyn Counter> {
-        &self.meter.counter
+        &self.setup.meter.counter
     }
 
     /// The figures.
@@ -330,40 +362,38 @@ impl Conversation {
     pub fn at(&self, version: Version) -> Result<Conversation, Error> {
         let record = self.history.record(version, "version")?;
         Ok(Conversation {
-            meter: self.meter.clone(),
-            heading: self.heading.clone(),
+            setup: self.setup.clone(),
             log: self.log.prefix(record.log_len as usize),
             history: self.history.up_to(version),
         })
     }
 
     /// The view of a batch of the live path as it was when it was left; the current one: now.
-    pub fn batch_view(&self, batch: BatchIndex) -> Result<&View, Error> {
-        let path = &self.state().path;
-        let current = path.current_number();
-        if batch == current {
-            return Ok(self.view());
-        }
-        let left = path.left(batch).map(|left| &left.view);
-        left.ok_or(Error::BatchNotFound { batch, current, field: "batchIndex" })
+    pub fn batch_view(&self, batch: BatchIndex) -> Result<View, Error> {
+        Ok(self.snapshot(batch)?.view)
     }
 
     /// A batch of the live path: when and why it was opened, and what it holds.
     pub fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
-        let view = self.batch_view(batch)?.clone();
         let path = &self.state().path;
-        let opening: &Opening = path.left(batch).map_or(&path.current, |left| &left.opening);
+        let current = path.current_number();
+        let left =
+            if batch == current { None } else { path.left(batch, &self.setup.known_batches)? };
+        if left.is_none() && batch != current {
+            return Err(Error::BatchNotFound { batch, current, field: "batchIndex" });
+        }
+        let opening = &left.as_ref().map_or(&path.current, |left| &left.batch).opening;
         Ok(BatchSnapshot {
             batch,
             timestamp: opening.timestamp,
             description: opening.description.to_string(),
-            view,
+            view: left.as_ref().map_or(self.view(), |left| &left.view).clone(),
             log: self.log.clone(),
         })
     }
 
     /// The versions in order: which request made each, when, and why.
-    pub fn versions(&self) -> impl DoubleEndedIterator<Item = VersionInfo> + ExactSizeIterator {
+    pub fn versions(&self) -> impl DoubleEndedIterator<Item = VersionInfo> {
         self.history.iter().map(|(version, record)| self.describe_version(version, record))
     }
 

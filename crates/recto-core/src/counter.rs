@@ -47,6 +47,12 @@ pub trait Counter: Send + Sync + Debug {
         false
     }
 
+    /// Whether [`count`](Self::count) looks at the text. A counter that does not (because nobody
+    /// asks for tokens) is handed an empty one, and no message has to be decoded for it.
+    fn reads_text(&self) -> bool {
+        true
+    }
+
     /// The number of tokens in `text`. An empty text has none.
     fn count(&self, text: &str) -> u64;
 }

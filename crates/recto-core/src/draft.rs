@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 
-use crate::history::History;
-use crate::live_path::Opening;
+use crate::history::{History, Homes, Record};
+use crate::live_path::{BatchHome, KnownBatches, Leaving, LeftBatch, Opening};
 use crate::message_log::{MessageLog, Meter};
 use crate::operation::{Scope, Step};
 use crate::state::State;
 use crate::view::Placed;
-use crate::{Conversation, Error, LogIndex, Message, Position, Timestamp, View};
+use crate::{Conversation, Error, LogIndex, Message, Position, Timestamp, Version, View};
 
 pub(crate) struct Draft<'a> {
     pub(crate) meter: &'a Meter,
     pub(crate) history: &'a History,
+    pub(crate) known_batches: &'a KnownBatches,
     pub(crate) log: MessageLog,
     pub(crate) state: State,
     pub(crate) now: Timestamp,
@@ -25,13 +26,19 @@ pub(crate) struct Draft<'a> {
     description: Option<Arc<str>>,
     /// Whether the operation at work found nothing to do.
     pub(crate) is_idle: bool,
+    /// The version that the state came from: the newest, or one that was rolled back to.
+    pub(crate) origin: &'a Record,
+    /// The batch that was rolled back to last.
+    pub(crate) returned_to: Option<Arc<LeftBatch>>,
+    opened_batches: u32,
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(conversation: &'a Conversation, now: Timestamp) -> Draft<'a> {
         Draft {
-            meter: &conversation.meter,
+            meter: &conversation.setup.meter,
             history: &conversation.history,
+            known_batches: &conversation.setup.known_batches,
             log: conversation.log.clone(),
             state: conversation.state().clone(),
             now,
@@ -39,6 +46,9 @@ impl<'a> Draft<'a> {
             step: None,
             description: None,
             is_idle: false,
+            origin: conversation.history.current(),
+            returned_to: None,
+            opened_batches: 0,
         }
     }
 
@@ -77,8 +87,46 @@ impl<'a> Draft<'a> {
             description: self.description(),
             boundary: view.0.summary().least().unwrap_or(end),
         };
-        let left_with = std::mem::replace(&mut self.state.view, view);
-        self.state.path.open(left_with, self.log_len_before, opening);
+        let leaving = Leaving {
+            view_home: self.view_home().into(),
+            view: std::mem::replace(&mut self.state.view, view),
+            log_len: self.log_len_before,
+        };
+        let home = BatchHome { version: self.version(), ordinal: self.opened_batches };
+        self.opened_batches += 1;
+        self.state.path.open(leaving, opening, home);
+    }
+
+    /// The version that is being made.
+    fn version(&self) -> Version {
+        Version(self.history.current_version().0 + 1)
+    }
+
+    /// The version that made the view, if it was not made just now.
+    fn view_home(&self) -> Option<Version> {
+        let view = &self.state.view;
+        if view.is_same_as(&self.origin.state.view) {
+            return Some(self.origin.homes.view);
+        }
+        let left = self.returned_to.as_ref().filter(|left| view.is_same_as(&left.view))?;
+        left.view_home.target()
+    }
+
+    /// The versions that made what the state consists of.
+    pub(crate) fn homes(&self) -> Homes {
+        let this = self.version();
+        let before = self.history.current();
+        let has_same_marks = self.state.marks.address() == self.origin.state.marks.address();
+        let has_same_tools = match (&self.state.tools, &before.state.tools) {
+            (Some(tools), Some(others)) => Arc::ptr_eq(tools, others),
+            (None, None) => true,
+            _ => false,
+        };
+        Homes {
+            view: self.view_home().unwrap_or(this),
+            marks: if has_same_marks { self.origin.homes.marks } else { this },
+            tools: if has_same_tools { before.homes.tools } else { this },
+        }
     }
 
     /// What an operation chooses from.

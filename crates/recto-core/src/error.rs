@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{BatchIndex, LogIndex, Position, Version};
+use crate::{BatchIndex, LogIndex, Missing, Position, Version};
 
 /// Why a request or a query was refused. A refused request changes nothing.
 ///
@@ -192,6 +192,9 @@ pub enum Error {
         /// The format that can be read.
         reads: u32,
     },
+    /// Something that is still in a store.
+    #[error("this is not at hand yet: {0:?}; fetch it from the store and ask again")]
+    NotLoaded(Missing),
     /// A saved conversation that does not hold together.
     #[error("the saved conversation is damaged: {reason}")]
     Damaged {
@@ -307,7 +310,8 @@ impl Error {
             Error::BudgetTooSmall { .. } => Code::BudgetTooSmall,
             Error::TooLarge { .. } => Code::TooLarge,
             Error::InList { error, .. } => error.code(),
-            Error::Damaged { .. }
+            Error::NotLoaded(_)
+            | Error::Damaged { .. }
             | Error::UnknownCounter { .. }
             | Error::OtherCounter { .. }
             | Error::UnknownFormat { .. } => Code::Storage,

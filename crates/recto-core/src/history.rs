@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 use sum_tree::{Item, Length, SumTree};
 
-use crate::operation::{OperationKind, describe_append};
+use crate::operation::{Operation, OperationKind, Redo, Rollback, Step, Undo, describe_append};
 use crate::state::State;
-use crate::{Error, Timestamp, Version, View};
+use crate::{Error, Missing, Timestamp, Version, View};
 
 /// A version. Conversations keep many of them, so it is small.
 #[derive(Clone, Debug)]
@@ -29,8 +29,17 @@ pub(crate) struct Record {
     pub(crate) undo: Jump,
     pub(crate) redo: Jump,
     pub(crate) kind: OperationKind,
-    /// More about the request; nothing for an APPEND for which no reason was given.
-    pub(crate) story: Option<Arc<Story>>,
+    pub(crate) story: Story,
+    pub(crate) homes: Homes,
+}
+
+/// The versions that made what a version consists of: itself, or earlier ones whose view, marks or
+/// tools it shares. So a version can be saved as the change that it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Homes {
+    pub(crate) view: Version,
+    pub(crate) marks: Version,
+    pub(crate) tools: Version,
 }
 
 /// A version to go to, if there is one: an `Option` that takes no room of its own.
@@ -57,9 +66,22 @@ impl From<Option<Version>> for Jump {
     }
 }
 
-/// What a request was for.
+/// What a request was for. The most frequent requests are described when somebody reads it: that
+/// costs neither time nor memory before.
 #[derive(Clone, Debug)]
-pub(crate) struct Story {
+pub(crate) enum Story {
+    /// The rest of the record says it: an APPEND, UNDO or REDO, or a ROLLBACK to the batch that is
+    /// current since.
+    Plain,
+    /// A ROLLBACK to this version.
+    ToVersion(Version),
+    /// All else, and what the caller gave a reason for.
+    Told(Arc<Told>),
+}
+
+/// What a request was for, in words.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
     pub(crate) description: Arc<str>,
     /// The operations of a request that has several, in order.
     pub(crate) steps: Vec<StepRecord>,
@@ -75,27 +97,48 @@ pub(crate) struct StepRecord {
 }
 
 impl Story {
-    pub(crate) fn new(description: Arc<str>) -> Option<Arc<Story>> {
-        Some(Arc::new(Story { description, steps: Vec::new() }))
+    pub(crate) fn told(description: Arc<str>) -> Story {
+        Story::Told(Arc::new(Told { description, steps: Vec::new() }))
     }
-}
 
-impl Story {
+    /// What a single operation was for; `describe` says it in words where they have to be kept.
+    pub(crate) fn of(step: &Step, describe: impl FnOnce() -> Arc<str>) -> Story {
+        match (&step.description, &step.operation) {
+            (Some(_), _) => Story::told(describe()),
+            (None, Operation::Append(_) | Operation::Undo(_) | Operation::Redo(_)) => Story::Plain,
+            (None, Operation::Rollback(Rollback::ToBatch(_))) => Story::Plain,
+            (None, &Operation::Rollback(Rollback::ToVersion(to))) => Story::ToVersion(to),
+            (None, _) => Story::told(describe()),
+        }
+    }
+
     /// What several operations in one request were for.
     pub(crate) fn of_list(steps: Vec<StepRecord>) -> Story {
         let all: Vec<&str> = steps.iter().map(|step| &*step.description).collect();
-        Story { description: all.join("; ").into(), steps }
+        Story::Told(Arc::new(Told { description: all.join("; ").into(), steps }))
     }
 }
 
 impl Record {
+    /// Whether nothing was told about the request.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.story, Story::Plain)
+    }
+
     /// The operations of a request that has several, in order.
     pub(crate) fn steps(&self) -> &[StepRecord] {
-        self.story.as_ref().map_or(&[], |story| &story.steps)
+        match &self.story {
+            Story::Told(told) => &told.steps,
+            Story::Plain | Story::ToVersion(_) => &[],
+        }
     }
 }
 
-impl Item for Record {
+/// A place for a version. Of a conversation that a store opened, most are empty until somebody asks.
+#[derive(Clone, Debug)]
+struct Slot(Option<Record>);
+
+impl Item for Slot {
     type Summary = Length;
     const LEAF: usize = 16;
     const FAN: usize = 24;
@@ -108,13 +151,18 @@ impl Item for Record {
 /// All versions of a conversation, in order; there is always version 0. Cloning it costs O(1).
 #[derive(Clone, Debug)]
 pub(crate) struct History {
-    records: SumTree<Record>,
+    records: SumTree<Slot>,
 }
 
 impl History {
     pub(crate) fn new(first: Record) -> History {
-        let mut records = SumTree::new();
-        records.push(first);
+        Self::opened_at(Version(0), first)
+    }
+
+    /// A history of which only the newest version is at hand.
+    pub(crate) fn opened_at(version: Version, record: Record) -> History {
+        let mut records = SumTree::repeat(Slot(None), version.as_usize());
+        records.push(Slot(Some(record)));
         History { records }
     }
 
@@ -123,21 +171,42 @@ impl History {
     }
 
     pub(crate) fn current(&self) -> &Record {
-        let version = self.current_version().as_usize();
-        self.records.get(version).expect("version 0 always exists")
+        self.get(self.current_version()).expect("the newest version is always at hand")
+    }
+
+    /// A version, if it is at hand.
+    pub(crate) fn get(&self, version: Version) -> Option<&Record> {
+        self.records.get(version.as_usize())?.0.as_ref()
     }
 
     /// A version, which the field `field` asks for.
     pub(crate) fn record(&self, version: Version, field: &'static str) -> Result<&Record, Error> {
         let current = self.current_version();
-        let record = self.records.get(version.as_usize());
-        record.ok_or(Error::VersionNotFound { version, current, field })
+        match self.records.get(version.as_usize()) {
+            Some(Slot(Some(record))) => Ok(record),
+            Some(Slot(None)) => Err(Error::NotLoaded(Missing::Version(version))),
+            None => Err(Error::VersionNotFound { version, current, field }),
+        }
     }
 
-    pub(crate) fn iter(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = (Version, &Record)> + ExactSizeIterator {
-        self.records.iter().enumerate().map(|(number, record)| (Version(number as u32), record))
+    /// All versions in order; those that are not at hand are left out.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Version, &Record)> {
+        let numbered = self.records.iter().enumerate();
+        numbered.filter_map(|(number, slot)| Some((Version(number as u32), slot.0.as_ref()?)))
+    }
+
+    /// Tests that every version is at hand.
+    pub(crate) fn check_whole(&self) -> Result<(), Error> {
+        match self.records.iter().all(|slot| slot.0.is_some()) {
+            true => Ok(()),
+            false => Err(Error::NotLoaded(Missing::Versions)),
+        }
+    }
+
+    /// Puts a version, which exists, at hand.
+    pub(crate) fn fill(&mut self, version: Version, record: Record) {
+        let place = version.as_usize();
+        self.records.splice(place..=place, [Slot(Some(record))]);
     }
 
     pub(crate) fn push(&mut self, record: Record) -> Result<(), Error> {
@@ -146,7 +215,7 @@ impl History {
         if size > limit {
             return Err(Error::too_large("the number of versions", size, limit));
         }
-        self.records.push(record);
+        self.records.push(Slot(Some(record)));
         Ok(())
     }
 
@@ -157,10 +226,17 @@ impl History {
 
     /// Why a version was made.
     pub(crate) fn description(&self, version: Version, record: &Record) -> String {
-        match &record.story {
-            Some(story) => story.description.to_string(),
-            None => {
-                let before = version.0.checked_sub(1).and_then(|v| self.records.get(v as usize));
+        match (&record.story, record.kind) {
+            (Story::Told(told), _) => told.description.to_string(),
+            (&Story::ToVersion(to), _) => Operation::from(Rollback::ToVersion(to)).describe(),
+            (Story::Plain, OperationKind::Undo) => Operation::from(Undo).describe(),
+            (Story::Plain, OperationKind::Redo) => Operation::from(Redo).describe(),
+            (Story::Plain, OperationKind::Rollback) => {
+                let batch = record.state.path.current_number();
+                Operation::from(Rollback::ToBatch(batch)).describe()
+            }
+            (Story::Plain, _) => {
+                let before = version.0.checked_sub(1).and_then(|before| self.get(Version(before)));
                 let added = record.log_len - before.map_or(0, |before| before.log_len);
                 describe_append(added as usize)
             }

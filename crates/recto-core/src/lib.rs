@@ -65,6 +65,7 @@ mod matcher;
 mod message;
 mod message_log;
 mod number;
+mod opened;
 mod operation;
 mod outcome;
 mod query;
@@ -85,10 +86,12 @@ pub use counter::{Approx, Counter};
 pub use diff::{Diff, Entries, Portion};
 pub use error::{Code, Error};
 pub use limits::Limits;
+pub use live_path::StoredPath;
 pub use marks::{Marks, PINNED};
 pub use message::{Message, ToolCall};
 pub use message_log::{LogEntry, MessageLog};
 pub use number::{BatchIndex, LogIndex, Position, Timestamp, Version};
+pub use opened::{Measure, Missing};
 pub use operation::{
     Append, BatchEnd, BatchStart, Carry, Clear, Compress, Delete, Filter, Fit, Insert, Mark,
     Operation, OperationKind, Redo, Replace, ReplaceEntries, Request, Restore, Rollback, Scope,
@@ -97,7 +100,9 @@ pub use operation::{
 pub use outcome::{Outcome, SharedPrefix, Stats, Warning, WarningCode};
 pub use query::{Hit, Moment, Pick, Query};
 pub use role::{Role, RoleSet};
-pub use saved::{SAVED_FORMAT, SavedConversation};
+pub use saved::{
+    SAVED_FORMAT, SavedConversation, SavedSettings, SavedState, SavedVersion, SavedVersions, Saver,
+};
 pub use tools::{DEFAULT_HEADING, Tool, ToolSet};
 pub use verify::Inconsistency;
 pub use view::{MAX_MESSAGE_TOKENS, View};

@@ -138,6 +138,11 @@ impl Marks {
         changes.filter(|(_, set, unset)| !set.is_empty() || !unset.is_empty()).collect()
     }
 
+    /// How many labels stand on how many entries.
+    pub(crate) fn size(&self) -> usize {
+        self.marks().map(|mark| 1 + mark.entries.len()).sum()
+    }
+
     /// How long a log must be at least to hold every marked entry.
     pub(crate) fn needed_log_len(&self) -> usize {
         let last = self.marks().filter_map(|mark| mark.entries.iter().next_back()).max();

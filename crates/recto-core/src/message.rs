@@ -6,10 +6,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hasher;
+use std::sync::LazyLock;
 
 use serde::{Serialize, Serializer};
 use serde_json::json;
+use siphasher::sip::SipHasher13;
 use triomphe::{Arc, HeaderSlice};
 
 use crate::json::{self, Kind};
@@ -37,27 +39,32 @@ use crate::{Error, Limits, Role, Timestamp};
 pub struct Message(Arc<HeaderSlice<Header, str>>);
 
 struct Header {
-    /// Meaningless unless `has_timestamp`; an `Option` would take 8 bytes more in every message.
-    timestamp: Timestamp,
     content: Content,
     /// The calls and results that have no partner inside the message.
     edges: Edges,
-    media: u32,
+    /// Where the timestamp starts; 0, where no value can stand, if there is none.
+    timestamp_at: u32,
     role: Role,
-    has_timestamp: bool,
     /// Whether no character is written as an escape that need not be one.
     has_plain_escapes: bool,
 }
 
 enum Content {
     Text(Span),
+    /// One tool result and one text: what most tools answer. It needs no list.
+    Result {
+        id: Span,
+        text: Span,
+    },
     Parts(Box<[Part]>),
 }
 
-/// What the engine knows of a part. Parts without text, calls or results are not listed; the parts
-/// inside a tool result stand behind it.
+/// What the engine knows of a part. Parts that mean nothing to it are not listed; the parts inside a
+/// tool result stand behind it.
 enum Part {
     Text(Span),
+    /// An image, audio or file.
+    Media,
     ToolCall {
         id: Span,
         name: Span,
@@ -121,20 +128,19 @@ impl Message {
                 return Err(Error::message_field(name, format!("{name} must be a string")));
             }
         }
-        let timestamp = fields.get("timestamp").map(read_timestamp).transpose()?;
+        let timestamp = fields.get("timestamp");
+        timestamp.map(read_timestamp).transpose()?;
         let content = fields.get("content").ok_or_else(|| {
             Error::message_field("content", "content is missing; it is a string or a list of parts")
         })?;
-        let mut reader = Reader { whole: text, parts: Vec::new(), media: 0 };
+        let mut reader = Reader { whole: text, parts: Vec::new() };
         let content = reader.content(content, role)?;
         let edges = content.edges(text);
         let header = Header {
-            timestamp: timestamp.unwrap_or_default(),
             content,
             edges,
-            media: reader.media,
+            timestamp_at: timestamp.map_or(0, |value| Span::of(value, text).start),
             role,
-            has_timestamp: timestamp.is_some(),
             has_plain_escapes: json::has_plain_escapes(text),
         };
         Ok(Message(Arc::from_header_and_str(header, text)))
@@ -188,6 +194,55 @@ impl Message {
         Self::from_checked_json(&message.to_string(), &Limits::NONE)
     }
 
+    /// What takes the place of a message that is erased: it says who wrote it, which tools it called
+    /// and which calls it answered, so that it still fits between its neighbours, and nothing else.
+    ///
+    /// ```
+    /// let secret = recto_core::Message::user("my password is hunter2");
+    /// assert_eq!(secret.erased().json(), r#"{"role":"user","content":"[erased]"}"#);
+    /// ```
+    pub fn erased(&self) -> Message {
+        self.placeholder("[erased]")
+    }
+
+    /// What takes the place of a message that is pruned; see [`erased`](Self::erased).
+    pub fn pruned(&self) -> Message {
+        self.placeholder("[pruned]")
+    }
+
+    fn placeholder(&self, text: &str) -> Message {
+        let calls = self.tool_calls().map(
+            |call| json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": {} }),
+        );
+        let results = self
+            .tool_results()
+            .map(|id| json!({ "type": "tool_result", "tool_use_id": id, "content": text }));
+        let parts: Vec<serde_json::Value> = calls.chain(results).collect();
+        let content = if parts.is_empty() { json!(text) } else { json!(parts) };
+        Self::made_here(&json!({ "role": self.role(), "content": content }))
+            .expect("it is a message like the one before")
+    }
+
+    /// What stands in the place of a message that is still in a store.
+    pub(crate) fn absent() -> Message {
+        static ABSENT: LazyLock<Message> = LazyLock::new(|| {
+            let header = Header {
+                content: Content::Text(Span { start: 0, len: 0 }),
+                edges: Edges::default(),
+                timestamp_at: 0,
+                role: Role::System,
+                has_plain_escapes: true,
+            };
+            Message(Arc::from_header_and_str(header, ""))
+        });
+        ABSENT.clone()
+    }
+
+    /// Whether the message is still in a store.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.json().is_empty()
+    }
+
     fn header(&self) -> &Header {
         &self.0.header
     }
@@ -204,24 +259,27 @@ impl Message {
 
     /// The time that the message itself gives, if it gives one.
     pub fn timestamp(&self) -> Option<Timestamp> {
-        let header = self.header();
-        header.has_timestamp.then_some(header.timestamp)
+        let value = match self.header().timestamp_at {
+            0 => return None,
+            at => &self.json()[at as usize..],
+        };
+        let end = value.find(|c: char| !matches!(c, '0'..='9' | '-'));
+        read_timestamp(&value[..end.unwrap_or(value.len())]).ok()
     }
 
     /// How many image, audio and file parts it has, those inside tool results included.
     pub fn media(&self) -> usize {
-        self.header().media as usize
+        self.parts().iter().filter(|part| matches!(part, Part::Media)).count()
     }
 
     /// The text of the message: its string, or the texts of its parts joined by newlines. This is
     /// what content filters, searches and counters read.
     pub fn text(&self) -> Cow<'_, str> {
         match &self.header().content {
-            Content::Text(span) => json::unescape(span.read(self.json())),
-            Content::Parts(parts) => {
-                if let [Part::Text(span)] = &**parts {
-                    return json::unescape(span.read(self.json()));
-                }
+            Content::Text(text) | Content::Result { text, .. } => {
+                json::unescape(text.read(self.json()))
+            }
+            Content::Parts(_) => {
                 let mut text = String::new();
                 self.text_into(&mut text);
                 Cow::Owned(text)
@@ -246,8 +304,8 @@ impl Message {
     pub(crate) fn for_each_text<'a>(&'a self, mut each: impl FnMut(PartText<'a>) -> bool) {
         let whole = self.json();
         match &self.header().content {
-            Content::Text(span) => {
-                each(PartText::String(span.read(whole)));
+            Content::Text(text) | Content::Result { text, .. } => {
+                each(PartText::String(text.read(whole)));
             }
             Content::Parts(parts) => {
                 for part in parts {
@@ -256,7 +314,7 @@ impl Message {
                         Part::ToolCall { name, input, .. } | Part::QuotedCall { name, input } => {
                             PartText::Call { name: name.read(whole), input: input.read(whole) }
                         }
-                        Part::ToolResult { .. } => continue,
+                        Part::ToolResult { .. } | Part::Media => continue,
                     };
                     if !each(text) {
                         return;
@@ -281,10 +339,7 @@ impl Message {
 
     /// The ids of the tool calls that the results in it answer.
     pub fn tool_results(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.parts().iter().filter_map(|part| match part {
-            Part::ToolResult { id } => Some(json::unescape(id.read(self.json()))),
-            _ => None,
-        })
+        self.header().content.results().map(|id| json::unescape(id.read(self.json())))
     }
 
     fn parts(&self) -> &[Part] {
@@ -306,20 +361,36 @@ impl Message {
 impl Content {
     fn parts(&self) -> &[Part] {
         match self {
-            Content::Text(_) => &[],
+            Content::Text(_) | Content::Result { .. } => &[],
             Content::Parts(parts) => parts,
         }
     }
 
+    /// The ids of the tool calls in it.
+    fn calls(&self) -> impl Iterator<Item = Span> {
+        self.parts().iter().filter_map(|part| match *part {
+            Part::ToolCall { id, .. } => Some(id),
+            _ => None,
+        })
+    }
+
+    /// The ids of the tool calls that the results in it answer.
+    fn results(&self) -> impl Iterator<Item = Span> {
+        let only = match *self {
+            Content::Result { id, .. } => Some(id),
+            _ => None,
+        };
+        let listed = self.parts().iter().filter_map(|part| match *part {
+            Part::ToolResult { id } => Some(id),
+            _ => None,
+        });
+        only.into_iter().chain(listed)
+    }
+
     fn edges(&self, whole: &str) -> Edges {
-        let (mut calls, mut results) = (Vec::new(), Vec::new());
-        for part in self.parts() {
-            match part {
-                Part::ToolCall { id, .. } => calls.push(Edge::call(id_hash(id.read(whole)))),
-                Part::ToolResult { id } => results.push(Edge::result(id_hash(id.read(whole)))),
-                Part::Text(_) | Part::QuotedCall { .. } => {}
-            }
-        }
+        let hash = |id: Span| id_hash(id.read(whole));
+        let calls = self.calls().map(|id| Edge::call(hash(id))).collect();
+        let results = self.results().map(|id| Edge::result(hash(id))).collect();
         Edges::of_message(calls, results)
     }
 }
@@ -394,9 +465,10 @@ impl<'a> PartText<'a> {
 }
 
 /// The hash of an id as it stands between quotes; the same id with other escapes has the same.
+/// Stores keep it, so it must stay the same for ever.
 fn id_hash(escaped: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    json::unescape(escaped).hash(&mut hasher);
+    let mut hasher = SipHasher13::new();
+    hasher.write(json::unescape(escaped).as_bytes());
     hasher.finish()
 }
 
@@ -436,7 +508,6 @@ const MOST_NESTED_RESULTS: usize = 1_000;
 struct Reader<'a> {
     whole: &'a str,
     parts: Vec<Part>,
-    media: u32,
 }
 
 impl<'a> Reader<'a> {
@@ -456,7 +527,11 @@ impl<'a> Reader<'a> {
                     return Err(Error::EmptyContent { role, field: Some("content".into()) });
                 }
                 self.read_parts(parts)?;
-                Ok(Content::Parts(std::mem::take(&mut self.parts).into()))
+                Ok(match *self.parts {
+                    [Part::Text(text)] => Content::Text(text),
+                    [Part::ToolResult { id }, Part::Text(text)] => Content::Result { id, text },
+                    _ => Content::Parts(std::mem::take(&mut self.parts).into()),
+                })
             }
             other => Err(Error::message_field(
                 "content",
@@ -523,7 +598,7 @@ impl<'a> Reader<'a> {
                     return Err(Error::message_field("signature", "signature must be a string"));
                 }
             }
-            "image" | "audio" | "file" => self.media += 1,
+            "image" | "audio" | "file" => self.parts.push(Part::Media),
             "tool_use" => {
                 let id = string("id", "tool_use")?;
                 let name = string("name", "tool_use")?;

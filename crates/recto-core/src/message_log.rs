@@ -4,7 +4,7 @@ use sum_tree::{Item, Length, Run, SumTree};
 
 use crate::counter::Counter;
 use crate::view::{Placed, View};
-use crate::{Error, LogIndex, Message, Timestamp};
+use crate::{Error, LogIndex, Measure, Message, Missing, Timestamp};
 
 /// A message in the log.
 #[derive(Clone, Debug)]
@@ -37,7 +37,10 @@ const MESSAGE_OVERHEAD: u64 = 3;
 
 impl Meter {
     fn count(&self, message: &Message) -> u64 {
-        let text = self.counter.count(&message.text());
+        let text = match self.counter.reads_text() {
+            true => self.counter.count(&message.text()),
+            false => self.counter.count(""),
+        };
         let media = self.media_tokens.saturating_mul(message.media() as u64);
         text.saturating_add(media).saturating_add(MESSAGE_OVERHEAD)
     }
@@ -82,6 +85,49 @@ impl MessageLog {
         &self.all
     }
 
+    /// A log of which nothing but the length is known.
+    pub(crate) fn opened(len: usize) -> MessageLog {
+        let absent = LogEntry { message: Message::absent(), timestamp: 0 };
+        MessageLog { entries: SumTree::repeat(absent, len), all: View::default() }
+    }
+
+    /// Whether it is known what every entry measures.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.all.len() == self.len()
+    }
+
+    pub(crate) fn check_measured(&self) -> Result<(), Error> {
+        if self.is_measured() { Ok(()) } else { Err(Error::NotLoaded(Missing::Log)) }
+    }
+
+    /// Takes note of what every entry measures.
+    pub(crate) fn measure(&mut self, measures: impl Iterator<Item = Measure>) {
+        let (mut entries, mut all) = (Vec::new(), Vec::new());
+        for (entry, measure) in self.entries.iter().zip(measures) {
+            all.push(measure.placed(LogIndex(all.len() as u32)));
+            let message = entry.message.clone();
+            entries.push(LogEntry { message, timestamp: measure.timestamp });
+        }
+        self.entries = entries.into_iter().collect();
+        self.all = View(all.into_iter().collect());
+    }
+
+    /// Puts a message where it belongs.
+    pub(crate) fn fill(&mut self, index: LogIndex, message: Message) {
+        if let Some(entry) = self.get(index) {
+            let entry = LogEntry { message, timestamp: entry.timestamp };
+            self.entries.splice(index.as_usize()..=index.as_usize(), [entry]);
+        }
+    }
+
+    /// Takes note of an entry's time.
+    pub(crate) fn date(&mut self, index: LogIndex, timestamp: Timestamp) {
+        if let Some(entry) = self.get(index).filter(|entry| entry.timestamp != timestamp) {
+            let entry = LogEntry { message: entry.message.clone(), timestamp };
+            self.entries.splice(index.as_usize()..=index.as_usize(), [entry]);
+        }
+    }
+
     /// An entry that is known to exist, as it stands in a view.
     pub(crate) fn placed(&self, index: LogIndex) -> &Placed {
         self.all.0.get(index.as_usize()).expect("a view holds only entries of the log")
@@ -122,6 +168,14 @@ impl MessageLog {
         let placed = Placed::new(index, message.role(), tokens, message.edges().clone());
         self.entries.push(LogEntry { message, timestamp });
         self.all.push(placed);
+    }
+
+    /// Adds a message that was measured elsewhere, and that may still be there.
+    pub(crate) fn append_measured(&mut self, message: Option<Message>, measure: &Measure) {
+        let index = LogIndex(self.len() as u32);
+        let message = message.unwrap_or_else(Message::absent);
+        self.entries.push(LogEntry { message, timestamp: measure.timestamp });
+        self.all.push(measure.placed(index));
     }
 
     /// The log as it was when it had `len` entries.
@@ -178,4 +232,23 @@ impl<'a> LogReader<'a> {
             run.get(index - start).expect("the run is around the entry")
         })
     }
+}
+
+/// Whether a message can be read; if it is still in a store, it is added to `absent`.
+pub(crate) fn is_at_hand(entry: &LogEntry, index: LogIndex, absent: &mut Vec<LogIndex>) -> bool {
+    let is_absent = entry.message.is_absent();
+    if is_absent {
+        absent.push(index);
+    }
+    !is_absent
+}
+
+/// Tests that no message was found absent.
+pub(crate) fn check_at_hand(mut absent: Vec<LogIndex>) -> Result<(), Error> {
+    if absent.is_empty() {
+        return Ok(());
+    }
+    absent.sort_unstable();
+    absent.dedup();
+    Err(Error::NotLoaded(Missing::Messages(absent)))
 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::matcher::TextMatcher;
+use crate::message_log::{check_at_hand, is_at_hand};
 use crate::operation::Scope;
 use crate::view::{CountOf, Placed};
 use crate::{
@@ -130,15 +131,20 @@ impl Conversation {
     pub fn ask(&self, query: &Query) -> Result<Vec<Hit>, Error> {
         query.check()?;
         let state = self.state();
+        if query.scope == Scope::All {
+            self.log.check_measured()?;
+        }
         let asked = match query.moment {
-            Moment::Now => Asked { view: &state.view, marks: &state.marks, log: self.log.clone() },
+            Moment::Now => {
+                Asked { view: state.view.clone(), marks: &state.marks, log: self.log.clone() }
+            }
             Moment::Batch(batch) => {
                 Asked { view: self.batch_view(batch)?, marks: &state.marks, log: self.log.clone() }
             }
             Moment::Version(version) => {
                 let record = self.history.record(version, "version")?;
                 let log = self.log.prefix(record.log_len as usize);
-                Asked { view: &record.state.view, marks: &record.state.marks, log }
+                Asked { view: record.state.view.clone(), marks: &record.state.marks, log }
             }
         };
         asked.answer(query)
@@ -205,7 +211,7 @@ impl Conversation {
 
 /// The state that is asked.
 struct Asked<'a> {
-    view: &'a View,
+    view: View,
     marks: &'a Marks,
     log: MessageLog,
 }
@@ -213,7 +219,7 @@ struct Asked<'a> {
 impl Asked<'_> {
     fn answer(&self, query: &Query) -> Result<Vec<Hit>, Error> {
         let base = match query.scope {
-            Scope::Visible => self.view,
+            Scope::Visible => &self.view,
             Scope::All => self.log.as_view(),
         };
         let places = if query.looks_into_entries() {
@@ -238,13 +244,27 @@ impl Asked<'_> {
         let matcher = TextMatcher::new(query.contains.as_deref(), query.excludes.as_deref())?;
         let roles = query.roles.unwrap_or(RoleSet::ALL);
         let reader = RefCell::new(self.log.reader());
+        let absent = RefCell::new(Vec::new());
         let passes = |placed: &Placed| {
             roles.contains(placed.role()) && {
                 let entry = reader.borrow_mut().entry(placed.index());
                 query.is_in_time(entry.timestamp)
-                    && (matcher.passes_all() || matcher.passes(&entry.message))
+                    && (matcher.passes_all()
+                        || is_at_hand(entry, placed.index(), &mut absent.borrow_mut())
+                            && matcher.passes(&entry.message))
             }
         };
+        let places = self.passing_places(query, base, passes);
+        check_at_hand(absent.into_inner())?;
+        Ok(places)
+    }
+
+    fn passing_places(
+        &self,
+        query: &Query,
+        base: &View,
+        passes: impl Fn(&Placed) -> bool,
+    ) -> Vec<usize> {
         let mut locator = base.locator();
         let place = |index: LogIndex| match query.scope {
             Scope::All => (index.as_usize() < base.len()).then_some(index.as_usize()),
@@ -253,8 +273,8 @@ impl Asked<'_> {
         if let Some(mark) = &query.mark {
             let mut places: Vec<usize> = self.marks.with(mark).filter_map(place).collect();
             places.sort_unstable();
-            let matching = places.into_iter().filter(|&at| base.0.get(at).is_some_and(passes));
-            return Ok(pick(&query.pick, matching));
+            let matching = places.into_iter().filter(|&at| base.0.get(at).is_some_and(&passes));
+            return pick(&query.pick, matching);
         }
         let mut numbered = base.0.iter().enumerate();
         if let Pick::Last(count) = query.pick {
@@ -262,10 +282,10 @@ impl Asked<'_> {
             let matching = numbered.rev().filter(|(_, entry)| passes(entry));
             let mut places: Vec<usize> = matching.take(count).map(|(at, _)| at).collect();
             places.reverse();
-            return Ok(places);
+            return places;
         }
         let matching = numbered.by_ref().filter(|(_, entry)| passes(entry)).map(|(at, _)| at);
-        Ok(pick(&query.pick, matching))
+        pick(&query.pick, matching)
     }
 }
 

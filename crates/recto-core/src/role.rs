@@ -42,7 +42,8 @@ impl Role {
         self == Role::System
     }
 
-    pub(crate) fn number(self) -> usize {
+    /// Its place in [`Role::ALL`]; stores keep it, so it stays the same for ever.
+    pub fn number(self) -> usize {
         self as usize
     }
 

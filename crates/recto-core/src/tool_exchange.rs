@@ -70,6 +70,17 @@ impl Edges {
         Edges(Some(ThinArc::from_header_and_slice((), edges)))
     }
 
+    /// As numbers, to be stored.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        self.list().iter().map(|edge| edge.0).collect()
+    }
+
+    /// What a message was found to leave open.
+    pub(crate) fn from_numbers(numbers: &[u64]) -> Edges {
+        let edges: Vec<Edge> = numbers.iter().copied().map(Edge).collect();
+        Edges::listing(&edges)
+    }
+
     /// A list without entries says that there are too many.
     fn crowded() -> Edges {
         Edges(Some(ThinArc::from_header_and_iter((), std::iter::empty())))

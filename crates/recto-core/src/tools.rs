@@ -7,6 +7,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::json;
+use crate::message_log::{check_at_hand, is_at_hand};
 use crate::{Error, Limits, LogIndex, Message, MessageLog, Role, RoleSet, View};
 
 /// The heading of the tool description unless another is set.
@@ -136,13 +137,15 @@ impl ToolSet {
     }
 
     /// Whether the view shows the description of these tools.
-    pub(crate) fn is_shown_in(&self, view: &View, log: &MessageLog) -> bool {
-        system_messages(view).any(|index| self.is_present(log.message(index)))
+    pub(crate) fn is_shown_in(&self, view: &View, log: &MessageLog) -> Result<bool, Error> {
+        let found = first(system_messages(view), log, |_, message| self.is_present(message))?;
+        Ok(found.is_some())
     }
 
     /// The newest log entry that describes exactly these tools.
-    pub(crate) fn newest_in(&self, log: &MessageLog) -> Option<LogIndex> {
-        system_messages(log.as_view()).rev().find(|&index| self.is_present(log.message(index)))
+    pub(crate) fn newest_in(&self, log: &MessageLog) -> Result<Option<LogIndex>, Error> {
+        let newest_first = system_messages(log.as_view()).rev();
+        first(newest_first, log, |_, message| self.is_present(message))
     }
 
     /// The first entry of the view that describes other tools and passes the test.
@@ -151,9 +154,29 @@ impl ToolSet {
         view: &View,
         log: &MessageLog,
         may_go: impl Fn(LogIndex) -> bool,
-    ) -> Option<LogIndex> {
-        system_messages(view).find(|&index| may_go(index) && self.is_stale(log.message(index)))
+    ) -> Result<Option<LogIndex>, Error> {
+        first(system_messages(view), log, |index, message| may_go(index) && self.is_stale(message))
     }
+}
+
+/// The first entry that passes. What is still in a store is asked for all at once.
+fn first(
+    indices: impl Iterator<Item = LogIndex>,
+    log: &MessageLog,
+    passes: impl Fn(LogIndex, &Message) -> bool,
+) -> Result<Option<LogIndex>, Error> {
+    let mut absent = Vec::new();
+    for index in indices {
+        let entry = log.get(index).expect("a view holds only entries of the log");
+        if is_at_hand(entry, index, &mut absent)
+            && absent.is_empty()
+            && passes(index, &entry.message)
+        {
+            return Ok(Some(index));
+        }
+    }
+    check_at_hand(absent)?;
+    Ok(None)
 }
 
 fn system_messages(view: &View) -> impl DoubleEndedIterator<Item = LogIndex> {

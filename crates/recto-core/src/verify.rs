@@ -17,6 +17,10 @@ impl Conversation {
     /// Tests the log, every version, and everything that the one says of the other. It reads the
     /// whole conversation, so it takes a while for a long one.
     pub fn verify(&self) -> Result<(), Inconsistency> {
+        let is_whole = self.history.check_whole();
+        let is_whole = is_whole.and_then(|()| self.state().path.check_whole());
+        let is_whole = is_whole.and_then(|()| self.log.check_measured());
+        is_whole.map_err(|error| Inconsistency(error.to_string()))?;
         self.log.check().map_err(Inconsistency)?;
         self.history.check().map_err(Inconsistency)?;
         let mut seen = HashSet::new();

@@ -25,6 +25,8 @@ mod link;
 mod memory;
 mod names;
 mod pack;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod rows;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -38,9 +40,11 @@ pub use link::{Link, hash_of};
 pub use memory::MemoryStore;
 pub use names::MAX_NAME;
 pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_entries, pack_records};
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use rows::{
     Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Head, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Seal, Tenant, WordsOf,
+    NewConversation, Page, PageKind, Rewrite, Seal, StoredRows, Tenant, WordsOf,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};

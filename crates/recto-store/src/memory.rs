@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use crate::names;
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, Tenant, WordsOf,
+    NewConversation, Page, PageKind, Rewrite, Store, StoredRows, Tenant, WordsOf,
 };
 
 /// Conversations in memory.
@@ -91,6 +91,17 @@ impl Tables {
         rows.index(words);
         self.names.insert(named, id);
         self.conversations.insert(id, rows);
+        Ok(())
+    }
+
+    fn restore(&mut self, new: NewConversation, stored: StoredRows) -> Result<(), Error> {
+        let id = new.id;
+        self.create(new)?;
+        let rows = self.rows_mut(id)?;
+        let StoredRows { commits, pages, keys } = stored;
+        rows.commits.extend(commits.into_iter().map(|row| (row.head.version, row)));
+        rows.pages.extend(pages.into_iter().map(|page| ((page.kind, page.first), page)));
+        rows.keys.extend(keys.into_iter().map(|key| (key.key.clone(), key)));
         Ok(())
     }
 
@@ -326,6 +337,32 @@ impl Store for MemoryStore {
             let named = tables.names.values().map(|id| &tables.conversations[id]);
             let forks = named.filter(|rows| rows.row.lineage.iter().any(|from| from.id == id));
             Ok(forks.map(Rows::row).collect())
+        })
+    }
+
+    fn tenants(&self) -> Answer<'_, Vec<Tenant>> {
+        self.answer(move |tables| {
+            let mut tenants: Vec<Tenant> = tables.names.keys().map(|(t, _)| t.clone()).collect();
+            tenants.dedup();
+            Ok(tenants)
+        })
+    }
+
+    fn rows(&self, id: ConversationId) -> Answer<'_, StoredRows> {
+        self.answer(move |tables| {
+            let rows = tables.rows(id)?;
+            Ok(StoredRows {
+                commits: rows.commits.values().cloned().collect(),
+                pages: rows.pages.values().cloned().collect(),
+                keys: rows.keys.values().cloned().collect(),
+            })
+        })
+    }
+
+    fn restore(&self, new: NewConversation, rows: StoredRows) -> Answer<'_, ()> {
+        self.answer(|tables| {
+            names::check_new(&new)?;
+            tables.restore(new, rows)
         })
     }
 

@@ -3,7 +3,7 @@
 //! ```text
 //!   a packed value     format (1 byte) · length unpacked (4 bytes, little-endian) · a zstd frame
 //!   body of a commit   packed { record, log entries }
-//!   page of records    meta: nothing            body: packed [record]
+//!   page of records    meta: links              body: packed [record]
 //!   page of entries    meta: packed columns     body: packed messages, one behind the other
 //! ```
 //!
@@ -15,7 +15,7 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Page, PageKind, hash_of};
+use crate::{Link, Page, PageKind, hash_of};
 
 const FORMAT: u8 = 1;
 const LEVEL: i32 = 3;
@@ -81,13 +81,14 @@ impl CommitBody {
     }
 }
 
-/// Packs neighbouring records, the first of which has this version.
-pub fn pack_records(first: u32, records: &[String]) -> Page {
+/// Packs neighbouring records with their links, the first of which has this version.
+pub fn pack_records<'a>(first: u32, records: impl IntoIterator<Item = (&'a str, Link)>) -> Page {
+    let (records, links): (Vec<&str>, Vec<Link>) = records.into_iter().unzip();
     Page {
         kind: PageKind::Records,
         first,
         count: records.len() as u32,
-        meta: Vec::new(),
+        meta: links.iter().flat_map(|link| link.0).collect(),
         body: pack(&to_bytes(&records)),
     }
 }
@@ -105,11 +106,16 @@ pub fn pack_entries(first: u32, entries: &[Entry]) -> Page {
 }
 
 impl Page {
-    /// The records in it, in order.
-    pub fn records(&self) -> Result<Vec<String>, Unreadable> {
+    /// The records in it with their links, in order.
+    pub fn records(&self) -> Result<Vec<(String, Link)>, Unreadable> {
         let records: Vec<String> = from_bytes(&unpack(&self.body)?)?;
+        let (links, rest) = self.meta.as_chunks::<32>();
         self.check_count(records.len())?;
-        Ok(records)
+        self.check_count(links.len())?;
+        match rest {
+            [] => Ok(records.into_iter().zip(links.iter().copied().map(Link)).collect()),
+            _ => Err(unreadable("a link is cut")),
+        }
     }
 
     /// What can be known of the entries in it without their messages, in order.
@@ -294,8 +300,9 @@ mod tests {
         );
         let body = CommitBody { record: "{}".into(), entries };
         assert_eq!(CommitBody::unpack(&body.pack()).unwrap(), body);
-        let records = ["a".to_owned(), String::new()];
-        assert_eq!(pack_records(3, &records).records().unwrap(), records);
+        let records = [("a".to_owned(), Link([1; 32])), (String::new(), Link([2; 32]))];
+        let page = pack_records(3, records.iter().map(|(record, link)| (&**record, *link)));
+        assert_eq!(page.records().unwrap(), records);
     }
 
     #[test]

@@ -177,6 +177,17 @@ pub struct IdempotencyKey {
     pub changed: bool,
 }
 
+/// All rows of a conversation beside the conversation itself: to be copied into another store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredRows {
+    /// The commits that are not packed, in order.
+    pub commits: Vec<CommitRow>,
+    /// The pages.
+    pub pages: Vec<Page>,
+    /// The idempotency keys.
+    pub keys: Vec<IdempotencyKey>,
+}
+
 /// The words of one log entry; see [`words_of`](crate::words_of).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WordsOf {

@@ -2,10 +2,11 @@
 
 use std::fmt::Debug;
 use std::ops::Range;
+use std::path::Path;
 
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Tenant,
+    NewConversation, Page, PageKind, Rewrite, StoredRows, Tenant,
 };
 
 /// A place where conversations are kept. Rows go in and come out as they are.
@@ -91,6 +92,21 @@ pub trait Store: Debug + Send + Sync {
 
     /// The forks that share rows of a conversation, directly or through others, by name.
     fn forks(&self, conversation: ConversationId) -> Answer<'_, Vec<ConversationRow>>;
+
+    /// Whose conversations there are, in order.
+    fn tenants(&self) -> Answer<'_, Vec<Tenant>>;
+
+    /// All rows of a conversation, as they were at one moment.
+    fn rows(&self, conversation: ConversationId) -> Answer<'_, StoredRows>;
+
+    /// Creates a conversation with rows that another store had. Its ancestors must be there.
+    fn restore(&self, new: NewConversation, rows: StoredRows) -> Answer<'_, ()>;
+
+    /// Copies everything into a new file at once, if the store has a way of its own to do that;
+    /// `false` if it has none. Refused if there is a file of that name.
+    fn copy_to<'a>(&'a self, _path: &'a Path) -> Answer<'a, bool> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
 
     /// Looks for damage below the rows: what the database itself can check.
     fn check(&self) -> Answer<'_, Vec<String>>;

@@ -49,7 +49,7 @@ impl<T: Item> SumTree<T> {
             left.open(height);
             right.open(height);
         }
-        let shared = self.tail().shared_with(other.tail());
+        let shared = self.tail().shared_with(&other.tail());
         left.close(self, shared, other.body_len());
         right.close(other, shared, self.body_len());
         Difference { left: left.blocks, right: right.blocks }
@@ -109,7 +109,7 @@ impl<T: Item> SumTree<T> {
 /// The length of the longest stretch that both trees share and that starts at `at` in both.
 fn shared_at<T: Item>(a: &SumTree<T>, b: &SumTree<T>, at: usize) -> usize {
     if at == a.body_len() && at == b.body_len() {
-        return a.tail().shared_with(b.tail());
+        return a.tail().shared_with(&b.tail());
     }
     let theirs = b.nodes_at(at);
     let found = a.nodes_at(at).into_iter().find(|node| theirs.contains(node));

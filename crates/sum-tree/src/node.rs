@@ -72,8 +72,17 @@ impl<T: Item> Link<T> {
 }
 
 impl<T: Item> Entry<T> {
-    pub(crate) fn leaf(items: &[T]) -> Self {
-        Self::new(Link::Leaf(ThinArc::from_header_and_iter((), items.iter().cloned())))
+    pub(crate) fn leaf(items: impl ExactSizeIterator<Item = T>) -> Self {
+        Self::new(Link::Leaf(ThinArc::from_header_and_iter((), items)))
+    }
+
+    /// A leaf of clones of these items.
+    pub(crate) fn leaf_of(items: &[&T]) -> Self {
+        // First the sum: reading many items that are far apart is quick, as no read waits for
+        // another. Counting references, item after item, would wait for each.
+        let summary = T::sum(items.iter().copied());
+        let items = items.iter().map(|&item| item.clone());
+        Entry { summary, link: Link::Leaf(ThinArc::from_header_and_iter((), items)) }
     }
 
     pub(crate) fn inner(children: Vec<Entry<T>>) -> Self {
@@ -144,8 +153,7 @@ fn leaves<T: Item>(mut items: impl ExactSizeIterator<Item = T>) -> Vec<Entry<T>>
     (0..parts)
         .map(|part| {
             let size = count * (part + 1) / parts - count * part / parts;
-            let leaf: Vec<T> = items.by_ref().take(size).collect();
-            Entry::leaf(&leaf)
+            Entry::leaf(items.by_ref().take(size))
         })
         .collect()
 }
@@ -189,10 +197,11 @@ impl<T: Item> Joined<T> {
     /// A leaf of `items`, or two if they are too many for one.
     pub(crate) fn gather_items(items: Vec<T>) -> Self {
         if items.len() <= leaf_size::<T>() {
-            return Joined::One(Entry::leaf(&items));
+            return Joined::One(Entry::leaf(items.into_iter()));
         }
-        let (left, right) = items.split_at(items.len().div_ceil(2));
-        Joined::Two(Entry::leaf(left), Entry::leaf(right))
+        let half = items.len().div_ceil(2);
+        let mut items = items.into_iter();
+        Joined::Two(Entry::leaf(items.by_ref().take(half)), Entry::leaf(items))
     }
 }
 
@@ -244,7 +253,7 @@ fn slice<T: Item>(entry: &Entry<T>, height: u8, start: usize, end: usize) -> Sub
     }
     let children = match &entry.link {
         Link::Leaf(items) => {
-            return Subtree { entry: Entry::leaf(&items.slice[start..end]), height };
+            return Subtree { entry: Entry::leaf(items.slice[start..end].iter().cloned()), height };
         }
         Link::Inner(children) => &children.slice,
     };

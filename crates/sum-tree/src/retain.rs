@@ -1,7 +1,6 @@
 //! Keeping some of the items, in order, while sharing long stretches that are kept whole.
 
 use crate::node::{Entry, Link, Subtree, leaf_size};
-use crate::tail::Tail;
 use crate::{Item, SumTree};
 
 /// What a summary tells about the items below it.
@@ -40,18 +39,18 @@ impl<T: Item> SumTree<T> {
     }
 }
 
-struct Kept<T: Item> {
+struct Kept<'a, T: Item> {
     done: Option<Subtree<T>>,
     /// Full leaves behind `done`.
     leaves: Vec<Entry<T>>,
     /// Kept items behind those, too few for a leaf.
-    loose: Vec<T>,
+    loose: Vec<&'a T>,
 }
 
-impl<T: Item> Kept<T> {
+impl<'a, T: Item> Kept<'a, T> {
     fn take(
         &mut self,
-        link: &Link<T>,
+        link: &'a Link<T>,
         height: u8,
         at: usize,
         judge: &mut impl FnMut(usize, &T::Summary) -> Keep,
@@ -79,7 +78,7 @@ impl<T: Item> Kept<T> {
         }
     }
 
-    fn take_all(&mut self, entry: &Entry<T>, height: u8) {
+    fn take_all(&mut self, entry: &'a Entry<T>, height: u8) {
         // Joining costs more than copying a few leaves.
         if entry.count() >= 3 * leaf_size::<T>() {
             self.settle();
@@ -90,17 +89,17 @@ impl<T: Item> Kept<T> {
         }
     }
 
-    fn copy(&mut self, link: &Link<T>) {
+    fn copy(&mut self, link: &'a Link<T>) {
         match link {
             Link::Leaf(items) => items.slice.iter().for_each(|item| self.push(item)),
             Link::Inner(children) => children.slice.iter().for_each(|child| self.copy(&child.link)),
         }
     }
 
-    fn push(&mut self, item: &T) {
-        self.loose.push(item.clone());
+    fn push(&mut self, item: &'a T) {
+        self.loose.push(item);
         if self.loose.len() == leaf_size::<T>() {
-            self.leaves.push(Entry::leaf(&self.loose));
+            self.leaves.push(Entry::leaf_of(&self.loose));
             self.loose.clear();
         }
     }
@@ -110,7 +109,7 @@ impl<T: Item> Kept<T> {
         let leaves = Subtree::gather(std::mem::take(&mut self.leaves));
         self.done = Subtree::join_some(self.done.take(), leaves);
         if !self.loose.is_empty() {
-            let last = Subtree { entry: Entry::leaf(&self.loose), height: 0 };
+            let last = Subtree { entry: Entry::leaf_of(&self.loose), height: 0 };
             self.done = Subtree::join_some(self.done.take(), Some(last));
             self.loose.clear();
         }
@@ -118,6 +117,6 @@ impl<T: Item> Kept<T> {
 
     fn finish(mut self) -> SumTree<T> {
         self.settle();
-        SumTree::from_parts(self.done, Tail::default())
+        SumTree::from_body(self.done)
     }
 }

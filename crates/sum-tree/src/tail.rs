@@ -1,6 +1,6 @@
 //! The newest items of a tree, in a chunk of slots that clones share.
 //!
-//! A tail value reads only the slots below its own length, and a slot is written once: so a clone
+//! A tree reads only as many slots as it has items there, and a slot is written once: so a clone
 //! that pushes never disturbs another one. Whoever finds the next slot taken copies the chunk.
 
 use std::sync::OnceLock;
@@ -9,89 +9,51 @@ use triomphe::ThinArc;
 
 use crate::{Item, node};
 
-/// The detached tail: at most one leaf of items.
-#[derive(Clone)]
-pub(crate) struct Tail<T> {
-    slots: Option<ThinArc<(), OnceLock<T>>>,
-    len: u32,
+/// Room for a leaf of items.
+pub(crate) type Chunk<T> = ThinArc<(), OnceLock<T>>;
+
+/// A chunk of which the first slots hold `items`: at most one leaf's worth.
+pub(crate) fn chunk<T: Item>(mut items: impl Iterator<Item = T>) -> Chunk<T> {
+    let slot = |_| items.next().map_or_else(OnceLock::new, OnceLock::from);
+    ThinArc::from_header_and_iter((), (0..node::leaf_size::<T>()).map(slot))
 }
 
-impl<T> Default for Tail<T> {
-    fn default() -> Self {
-        Tail { slots: None, len: 0 }
+/// The detached tail of a tree, as it is read: less than a leaf of items.
+pub(crate) struct Tail<'a, T> {
+    /// The slots that the tree may read; all of them are filled.
+    slots: &'a [OnceLock<T>],
+}
+
+impl<'a, T> Tail<'a, T> {
+    pub(crate) fn new(chunk: Option<&'a Chunk<T>>, len: usize) -> Self {
+        Tail { slots: chunk.map_or(&[], |chunk| &chunk.slice[..len]) }
     }
-}
 
-impl<T: Item> Tail<T> {
     pub(crate) fn len(&self) -> usize {
-        self.len as usize
+        self.slots.len()
     }
 
-    pub(crate) fn is_full(&self) -> bool {
-        self.len() >= node::leaf_size::<T>()
+    pub(crate) fn slots(&self) -> &'a [OnceLock<T>] {
+        self.slots
     }
 
-    /// The slots that this value may read; all of them are filled.
-    pub(crate) fn slots(&self) -> &[OnceLock<T>] {
-        match &self.slots {
-            Some(slots) => &slots.slice[..self.len()],
-            None => &[],
-        }
+    pub(crate) fn items(&self) -> impl ExactSizeIterator<Item = &'a T> + Clone + use<'a, T> {
+        self.slots.iter().map(filled)
     }
 
-    pub(crate) fn items(&self) -> impl ExactSizeIterator<Item = &T> + Clone {
-        self.slots().iter().map(filled)
+    pub(crate) fn get(&self, at: usize) -> Option<&'a T> {
+        self.slots.get(at).map(filled)
     }
 
-    pub(crate) fn get(&self, at: usize) -> Option<&T> {
-        self.slots().get(at).map(filled)
-    }
-
-    /// Adds an item behind the others. The caller empties a full tail first.
-    pub(crate) fn push(&mut self, item: T) {
-        let at = self.len();
-        let taken = match &self.slots {
-            Some(slots) => match slots.slice.get(at) {
-                Some(slot) => slot.set(item),
-                None => Err(item),
-            },
-            None => Err(item),
-        };
-        if let Err(item) = taken {
-            let kept = self.items().cloned().chain([item]);
-            self.slots = Some(chunk(kept.collect()));
-        }
-        self.len += 1;
-    }
-
-    /// The first `len` items, in the same shared chunk.
-    pub(crate) fn prefix(&self, len: usize) -> Self {
-        debug_assert!(len <= self.len());
-        Tail { slots: if len == 0 { None } else { self.slots.clone() }, len: len as u32 }
-    }
-
-    pub(crate) fn from_items(items: Vec<T>) -> Self {
-        let len = items.len() as u32;
-        let slots = if items.is_empty() { None } else { Some(chunk(items)) };
-        Tail { slots, len }
-    }
-
-    /// Where the chunk is; 0 if there is none.
+    /// Where the chunk is; 0 if nothing of it is read.
     pub(crate) fn address(&self) -> usize {
-        self.slots.as_ref().map_or(0, |slots| slots.slice.as_ptr().addr())
+        if self.slots.is_empty() { 0 } else { self.slots.as_ptr().addr() }
     }
 
     /// How many items at the front both have in one shared chunk.
     pub(crate) fn shared_with(&self, other: &Self) -> usize {
         if self.address() == other.address() { self.len().min(other.len()) } else { 0 }
     }
-}
-
-/// A chunk with room for a leaf of items, the first of which are given.
-fn chunk<T: Item>(items: Vec<T>) -> ThinArc<(), OnceLock<T>> {
-    let mut slots: Vec<OnceLock<T>> = items.into_iter().map(OnceLock::from).collect();
-    slots.resize_with(node::leaf_size::<T>().max(slots.len()), OnceLock::new);
-    ThinArc::from_header_and_iter((), slots.into_iter())
 }
 
 pub(crate) fn filled<T>(slot: &OnceLock<T>) -> &T {

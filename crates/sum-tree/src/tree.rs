@@ -6,16 +6,24 @@ use std::ops::{Bound, Range, RangeBounds};
 use triomphe::Arc;
 
 use crate::node::{Entry, Joined, Link, Subtree, leaf_min, leaf_size};
-use crate::tail::Tail;
+use crate::tail::{Chunk, Tail, chunk};
 use crate::{Item, Summary};
 
 /// A persistent sequence of items; see the [crate's page](crate).
 ///
 /// Positions outside the sequence are cut to it, as `min(len)` would: no method panics on them.
 pub struct SumTree<T: Item> {
-    /// All items but those of the tail. Trees that differ only in their tails share it.
-    body: Option<Arc<Subtree<T>>>,
-    tail: Tail<T>,
+    /// What trees share that differ only in how much of the tail they have: so cloning one costs a
+    /// single reference count.
+    base: Option<Arc<Base<T>>>,
+    tail_len: u32,
+}
+
+struct Base<T: Item> {
+    /// All items but those of the tail.
+    body: Option<Subtree<T>>,
+    /// Where the tail is.
+    chunk: Option<Chunk<T>>,
 }
 
 /// Where the nodes of a tree are. Of trees that are alive at the same time, those with the same
@@ -29,13 +37,13 @@ pub struct Identity {
 
 impl<T: Item> Clone for SumTree<T> {
     fn clone(&self) -> Self {
-        SumTree { body: self.body.clone(), tail: self.tail.clone() }
+        SumTree { base: self.base.clone(), tail_len: self.tail_len }
     }
 }
 
 impl<T: Item> Default for SumTree<T> {
     fn default() -> Self {
-        SumTree { body: None, tail: Tail::default() }
+        SumTree { base: None, tail_len: 0 }
     }
 }
 
@@ -49,7 +57,7 @@ impl<T: Item> FromIterator<T> for SumTree<T> {
     /// Builds the whole tree at once, in O(n).
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let items: Vec<T> = items.into_iter().collect();
-        Self::from_parts(Subtree::build(items.into_iter()), Tail::default())
+        Self::from_body(Subtree::build(items.into_iter()))
     }
 }
 
@@ -71,13 +79,39 @@ impl<T: Item> SumTree<T> {
         Self::default()
     }
 
-    pub(crate) fn from_parts(body: Option<Subtree<T>>, tail: Tail<T>) -> Self {
-        SumTree { body: body.map(Arc::new), tail }
+    /// The same item again and again. It takes next to no memory: the nodes are shared.
+    pub fn repeat(item: T, count: usize) -> Self {
+        let leaf = leaf_size::<T>();
+        let mut block: Self = std::iter::repeat_n(item.clone(), leaf).collect();
+        let mut repeated = Self::new();
+        let mut blocks = count / leaf;
+        while blocks > 0 {
+            if blocks & 1 == 1 {
+                repeated.append(&block);
+            }
+            block.append(&block.clone());
+            blocks >>= 1;
+        }
+        (0..count % leaf).for_each(|_| repeated.push(item.clone()));
+        repeated
+    }
+
+    /// A tree without a tail.
+    pub(crate) fn from_body(body: Option<Subtree<T>>) -> Self {
+        Self::from_parts(body, None, 0)
+    }
+
+    /// A tree whose tail is the front of `chunk`.
+    fn from_parts(body: Option<Subtree<T>>, chunk: Option<Chunk<T>>, tail_len: usize) -> Self {
+        let chunk = chunk.filter(|_| tail_len > 0);
+        let is_empty = body.is_none() && chunk.is_none();
+        let base = (!is_empty).then(|| Arc::new(Base { body, chunk }));
+        SumTree { base, tail_len: tail_len as u32 }
     }
 
     /// How many items there are.
     pub fn len(&self) -> usize {
-        self.body_len() + self.tail.len()
+        self.body_len() + self.tail_len as usize
     }
 
     /// Whether there are no items.
@@ -88,59 +122,64 @@ impl<T: Item> SumTree<T> {
     /// The summary of all items. It is made from that of the body and the items of the tail: to get
     /// a single number out of it, [`measure`](Self::measure) is quicker.
     pub fn summary(&self) -> T::Summary {
-        let mut sum = match &self.body {
-            Some(body) => body.entry.summary.clone(),
-            None => T::Summary::default(),
-        };
-        if self.tail.len() > 0 {
-            sum.add(&T::sum(self.tail.items()));
+        let mut sum = self.body_summary().cloned().unwrap_or_default();
+        if self.tail_len > 0 {
+            sum.add(&T::sum(self.tail().items()));
         }
         sum
     }
 
+    fn body(&self) -> Option<&Subtree<T>> {
+        self.base.as_ref()?.body.as_ref()
+    }
+
+    fn chunk(&self) -> Option<&Chunk<T>> {
+        self.base.as_ref()?.chunk.as_ref()
+    }
+
     pub(crate) fn root(&self) -> Option<&Link<T>> {
-        self.body.as_ref().map(|body| &body.entry.link)
+        self.body().map(|body| &body.entry.link)
     }
 
     pub(crate) fn body_summary(&self) -> Option<&T::Summary> {
-        self.body.as_ref().map(|body| &body.entry.summary)
+        self.body().map(|body| &body.entry.summary)
     }
 
     /// How many levels of inner nodes there are.
     pub(crate) fn height(&self) -> u8 {
-        self.body.as_ref().map_or(0, |body| body.height)
+        self.body().map_or(0, |body| body.height)
     }
 
-    pub(crate) fn tail(&self) -> &Tail<T> {
-        &self.tail
+    pub(crate) fn tail(&self) -> Tail<'_, T> {
+        Tail::new(self.chunk(), self.tail_len as usize)
     }
 
     /// How many items stand before the tail.
     pub(crate) fn body_len(&self) -> usize {
-        self.body.as_ref().map_or(0, |body| body.entry.count())
+        self.body().map_or(0, |body| body.entry.count())
     }
 
     /// Everything, the tail included, as a tree without a tail.
     pub(crate) fn whole(&self) -> Option<Subtree<T>> {
-        let tail: Vec<T> = self.tail.items().cloned().collect();
-        match (&self.body, Subtree::build(tail.into_iter())) {
-            (Some(body), Some(tail)) => Some(body.join(&tail)),
-            (Some(body), None) => Some(Subtree::clone(body)),
-            (None, tail) => tail,
+        let tail = self.tail().items();
+        if tail.len() == 0 {
+            return self.body().cloned();
         }
+        let tail = Subtree { entry: Entry::leaf(tail.cloned()), height: 0 };
+        Some(self.body().map_or_else(|| tail.clone(), |body| body.join(&tail)))
     }
 
     /// Tells this tree apart from others without looking at its items.
     pub fn identity(&self) -> Identity {
         let root = self.root().map_or(0, Link::address);
-        Identity { root, tail: self.tail.address(), len: self.len() }
+        Identity { root, tail: self.tail().address(), len: self.len() }
     }
 
     /// The item at `position`.
     pub fn get(&self, position: usize) -> Option<&T> {
         let body = self.body_len();
         if position >= body {
-            return self.tail.get(position - body);
+            return self.tail().get(position - body);
         }
         let mut link = self.root()?;
         let mut at = position;
@@ -163,11 +202,19 @@ impl<T: Item> SumTree<T> {
 
     /// Adds an item at the end: O(1), and O(log n) once in a leaf's length.
     pub fn push(&mut self, item: T) {
-        self.tail.push(item);
-        if self.tail.is_full() {
+        let free = self.chunk().and_then(|chunk| chunk.slice.get(self.tail_len as usize));
+        let claimed = match free {
+            Some(slot) => slot.set(item),
+            None => Err(item),
+        };
+        if let Err(item) = claimed {
+            let chunk = chunk(self.tail().items().cloned().chain([item]));
+            self.base = Some(Arc::new(Base { body: self.body().cloned(), chunk: Some(chunk) }));
+        }
+        self.tail_len += 1;
+        if self.tail_len as usize >= leaf_size::<T>() {
             // A full tail becomes a leaf of the body.
-            let body = self.whole().expect("a tail that is full is not empty");
-            *self = Self::from_parts(Some(body), Tail::default());
+            *self = Self::from_body(self.whole());
         }
     }
 
@@ -179,16 +226,16 @@ impl<T: Item> SumTree<T> {
         }
         let body_len = self.body_len();
         if start > body_len {
-            let items = self.iter_range(start..end).cloned().collect();
-            return Self::from_parts(None, Tail::from_items(items));
+            let items = self.iter_range(start..end).cloned();
+            return Self::from_parts(None, Some(chunk(items)), end - start);
         }
-        let tail = self.tail.prefix(end.saturating_sub(body_len));
+        let tail_len = end.saturating_sub(body_len);
         if start == 0 && end >= body_len {
-            return SumTree { body: self.body.clone(), tail };
+            return SumTree { base: self.base.clone(), tail_len: tail_len as u32 };
         }
-        let inside = |body: &Arc<Subtree<T>>| body.slice(start, end.min(body_len));
-        let body = self.body.as_ref().filter(|_| start < body_len).map(inside);
-        Self::from_parts(body, tail)
+        let inside = |body: &Subtree<T>| body.slice(start, end.min(body_len));
+        let body = self.body().filter(|_| start < body_len).map(inside);
+        Self::from_parts(body, self.chunk().cloned(), tail_len)
     }
 
     /// Puts all items of `other` behind those of `self`, in O(log n).
@@ -200,15 +247,13 @@ impl<T: Item> SumTree<T> {
             *self = other.clone();
             return;
         }
-        let body = match &other.body {
-            Some(body) => self.whole().map(|whole| whole.join(body)),
-            None => {
-                // Nothing but a tail: pushing keeps this tree's own tail shared.
-                other.tail.items().for_each(|item| self.push(item.clone()));
-                return;
-            }
+        let Some(body) = other.body() else {
+            // Nothing but a tail: pushing keeps this tree's own tail shared.
+            other.tail().items().for_each(|item| self.push(item.clone()));
+            return;
         };
-        *self = Self::from_parts(body, other.tail.clone());
+        let joined = self.whole().map(|whole| whole.join(body));
+        *self = Self::from_parts(joined, other.chunk().cloned(), other.tail().len());
     }
 
     /// Takes `range` out and puts `items` in its place: O(log n) plus the number of new items.
@@ -223,35 +268,33 @@ impl<T: Item> SumTree<T> {
         *self = if start >= body_len {
             self.splice_tail(start - body_len, end - body_len, items)
         } else if end <= body_len {
-            Self::from_parts(self.splice_body(start, end, items), self.tail.clone())
+            let body = self.splice_body(start, end, items);
+            Self::from_parts(body, self.chunk().cloned(), self.tail().len())
         } else {
-            let body = self.body.as_ref().expect("the range starts in the body");
-            let rest: Vec<T> = self.tail.items().skip(end - body_len).cloned().collect();
+            let body = self.body().expect("the range starts in the body");
+            let rest = self.tail().items().skip(end - body_len).cloned();
             let kept = (start > 0).then(|| body.slice(0, start));
             let added =
                 Subtree::build(items.into_iter().chain(rest).collect::<Vec<_>>().into_iter());
-            Self::from_parts(Subtree::join_some(kept, added), Tail::default())
+            Self::from_body(Subtree::join_some(kept, added))
         };
     }
 
     /// A splice inside the tail; what outgrows the tail moves into the body.
     fn splice_tail(&self, start: usize, end: usize, items: Vec<T>) -> Self {
-        let before = self.tail.items().take(start).cloned();
-        let behind = self.tail.items().skip(end).cloned();
+        let before = self.tail().items().take(start).cloned();
+        let behind = self.tail().items().skip(end).cloned();
         let all: Vec<T> = before.chain(items).chain(behind).collect();
         if all.len() < leaf_size::<T>() {
-            return SumTree { body: self.body.clone(), tail: Tail::from_items(all) };
+            let len = all.len();
+            return Self::from_parts(self.body().cloned(), Some(chunk(all.into_iter())), len);
         }
         let all = Subtree::build(all.into_iter());
-        let body = match &self.body {
-            Some(body) => all.map(|all| body.join(&all)),
-            None => all,
-        };
-        Self::from_parts(body, Tail::default())
+        Self::from_body(Subtree::join_some(self.body().cloned(), all))
     }
 
     fn splice_body(&self, start: usize, end: usize, items: Vec<T>) -> Option<Subtree<T>> {
-        let body = self.body.as_ref()?;
+        let body = self.body()?;
         if let Some(joined) = edit(&body.entry, start, end, &items, true) {
             return Some(match joined {
                 Joined::One(entry) => Subtree { entry, height: body.height },

@@ -110,7 +110,7 @@ impl Counter for Uncounted {
         "uncounted"
     }
 
-    fn is_exact(&self) -> bool {
+    fn reads_text(&self) -> bool {
         false
     }
 

@@ -17,13 +17,15 @@ impl Append {
     }
 
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
+        let Draft { log, state, .. } = draft;
         // As long as nothing was ever shaped, the view is the log, and shares its memory.
-        if draft.state.view.is_same_as(draft.log.as_view()) {
-            draft.log.append(&self.messages, draft.now, draft.meter)?;
-            draft.state.view = draft.log.as_view().clone();
+        let is_whole_log = state.view.is_same_as(log.as_view());
+        let start = log.len();
+        log.append(&self.messages, draft.now, draft.meter)?;
+        if is_whole_log {
+            state.view = log.as_view().clone();
         } else {
-            let added = draft.add_to_log(&self.messages)?;
-            draft.state.view.0.extend(added);
+            state.view.0.extend(log.as_view().0.iter_range(start..).cloned());
         }
         Ok(())
     }

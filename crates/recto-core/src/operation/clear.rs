@@ -5,6 +5,7 @@ use sum_tree::Keep;
 use super::Scope;
 use super::truncate::judge_by_role;
 use crate::draft::Draft;
+use crate::message_log::{check_at_hand, is_at_hand};
 use crate::{Error, Role, RoleSet};
 
 /// Empties the view, in a new batch. Afterwards the description of the present tools is visible.
@@ -28,7 +29,13 @@ impl Clear {
             if self.keep_system_message { RoleSet::from(Role::System) } else { RoleSet::NONE };
         let log = &draft.log;
         let tools = draft.state.tools.as_ref();
-        let is_stale = |index| tools.is_some_and(|tools| tools.is_stale(log.message(index)));
+        let mut absent = Vec::new();
+        let mut is_stale = |index| {
+            tools.is_some_and(|tools| {
+                let entry = log.get(index).expect("a view holds only entries of the log");
+                is_at_hand(entry, index, &mut absent) && tools.is_stale(&entry.message)
+            })
+        };
         let mut view = draft.base(self.scope).retain(
             &draft.pinned(self.scope),
             |_, sums| match judge_by_role(sums, roles) {
@@ -37,10 +44,11 @@ impl Clear {
             },
             |_, entry| roles.contains(entry.role()) && !is_stale(entry.index()),
         );
+        check_at_hand(absent)?;
         if let Some(tools) = draft.state.tools.clone()
-            && !tools.is_shown_in(&view, &draft.log)
+            && !tools.is_shown_in(&view, &draft.log)?
         {
-            let entry = match tools.newest_in(&draft.log) {
+            let entry = match tools.newest_in(&draft.log)? {
                 Some(index) => draft.log.placed(index).clone(),
                 None => draft.add_one_to_log(tools.description())?,
             };

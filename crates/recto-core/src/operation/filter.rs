@@ -7,6 +7,7 @@ use super::truncate::judge_by_role;
 use crate::draft::Draft;
 use crate::matcher::TextMatcher;
 use crate::message::shorten;
+use crate::message_log::{check_at_hand, is_at_hand};
 use crate::{Error, RoleSet};
 
 /// Keeps the entries that pass every criterion, in a new batch. At least one must be given.
@@ -53,17 +54,23 @@ impl Filter {
         let excludes = self.content_excludes.as_deref();
         let matcher = TextMatcher::new(contains, excludes)?;
         let mut log = draft.log.reader();
+        let mut absent = Vec::new();
         let view = draft.base(self.scope).retain(
             &draft.pinned(self.scope),
             |_, sums| match judge_by_role(sums, roles) {
                 Keep::All if !matcher.passes_all() => Keep::Some,
                 judgement => judgement,
             },
-            |_, entry| {
-                roles.contains(entry.role())
-                    && (matcher.passes_all() || matcher.passes(&log.entry(entry.index()).message))
+            |_, placed| {
+                roles.contains(placed.role())
+                    && (matcher.passes_all() || {
+                        let entry = log.entry(placed.index());
+                        is_at_hand(entry, placed.index(), &mut absent)
+                            && matcher.passes(&entry.message)
+                    })
             },
         );
+        check_at_hand(absent)?;
         draft.open_batch(view);
         Ok(())
     }

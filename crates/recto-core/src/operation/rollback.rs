@@ -18,10 +18,11 @@ impl Rollback {
         match *self {
             Rollback::ToBatch(batch) => roll_back_to_batch(draft, batch).map(drop),
             Rollback::ToVersion(version) => {
-                let state = &draft.history.record(version, "targetVersion")?.state;
+                let target = draft.history.record(version, "targetVersion")?;
                 // The tools are a setting of the conversation, not part of what the model reads.
                 let tools = draft.state.tools.take();
-                draft.state = crate::state::State { tools, ..state.clone() };
+                draft.state = crate::state::State { tools, ..target.state.clone() };
+                draft.origin = target;
                 Ok(())
             }
         }
@@ -38,10 +39,12 @@ pub(super) fn roll_back_to_batch(
     if batch == current {
         return Ok(None);
     }
-    let Some(left) = draft.state.path.left(batch).cloned() else {
+    let Some(left) = draft.state.path.left(batch, draft.known_batches)? else {
         return Err(Error::BatchNotFound { batch, current, field: "targetBatchIndex" });
     };
     draft.state.view = left.view.clone();
     draft.state.path.step_down_to(&left);
-    Ok(Some(LogIndex(left.log_len as u32)))
+    let left_at = LogIndex(left.log_len as u32);
+    draft.returned_to = Some(left);
+    Ok(Some(left_at))
 }

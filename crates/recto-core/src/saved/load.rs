@@ -1,32 +1,52 @@
 //! From plain data to a conversation. Nothing in it is trusted: what does not hold together is
 //! refused, so that a damaged value never becomes a conversation that behaves oddly.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::{
-    Part, SAVED_FORMAT, SavedBatch, SavedConversation, SavedMarks, SavedVersion, SavedView,
+    Part, SAVED_FORMAT, SavedBatch, SavedConversation, SavedMark, SavedMarks, SavedSettings,
+    SavedTools, SavedVersion, SavedView,
 };
+use crate::conversation::Setup;
 use crate::counter::Counter;
-use crate::history::{History, Record, StepRecord, Story};
-use crate::live_path::{LeftBatch, LivePath, Opening};
+use crate::history::{History, Homes, Jump, Record, StepRecord, Story, Told};
+use crate::live_path::{BatchHome, Leaving, LeftBatch, LivePath, OpenBatch, Opening};
 use crate::message_log::Meter;
+use crate::operation::describe_append;
 use crate::state::State;
 use crate::{
-    Conversation, Error, Limits, LogIndex, Marks, Message, MessageLog, ToolSet, Version, View,
+    Conversation, Error, Limits, LogIndex, Marks, Measure, Message, MessageLog, Missing, ToolSet,
+    Version, View,
 };
 
-fn damaged(reason: impl Into<String>) -> Error {
+pub(super) fn damaged(reason: impl Into<String>) -> Error {
     Error::Damaged { reason: reason.into() }
+}
+
+impl SavedSettings {
+    /// The built-in counter of that name.
+    pub fn counter(&self) -> Result<Arc<dyn Counter>, Error> {
+        let unknown = || Error::UnknownCounter { name: self.counter.clone() };
+        <dyn Counter>::named(&self.counter).ok_or_else(unknown)
+    }
+
+    pub(crate) fn setup(&self, counter: Arc<dyn Counter>) -> Result<Arc<Setup>, Error> {
+        if counter.name() != self.counter {
+            let (saved, given) = (self.counter.clone(), counter.name().to_owned());
+            return Err(Error::OtherCounter { saved, given });
+        }
+        let meter = Meter { counter, media_tokens: self.media_tokens };
+        Ok(Setup::new(meter, self.heading.clone()))
+    }
 }
 
 impl Conversation {
     /// The conversation that was saved. Its counter must be one of the built-in ones; for another
     /// use [`load_with`](Self::load_with).
     pub fn load(saved: &SavedConversation) -> Result<Conversation, Error> {
-        let counter = <dyn Counter>::named(&saved.counter)
-            .ok_or_else(|| Error::UnknownCounter { name: saved.counter.clone() })?;
-        Self::load_with(saved, counter)
+        Self::load_with(saved, saved.settings.counter()?)
     }
 
     /// The conversation that was saved, going on with this counter: the one that counted it, by its
@@ -38,52 +58,6 @@ impl Conversation {
         if saved.format != SAVED_FORMAT {
             return Err(Error::UnknownFormat { found: saved.format, reads: SAVED_FORMAT });
         }
-        if counter.name() != saved.counter {
-            let (saved, given) = (saved.counter.clone(), counter.name().to_owned());
-            return Err(Error::OtherCounter { saved, given });
-        }
-        let mut loading = Loading::new(saved)?;
-        let mut history: Option<History> = None;
-        for (number, saved) in saved.versions.iter().enumerate() {
-            let version = Version(number as u32);
-            let record =
-                loading.version(saved, version).map_err(|error| in_version(error, version))?;
-            match &mut history {
-                Some(history) => history.push(record)?,
-                None => history = Some(History::new(record)),
-            }
-        }
-        let history = history.ok_or_else(|| damaged("it has no version 0"))?;
-        if loading.log_len != loading.log.len() {
-            return Err(damaged("its log has entries that no version knows"));
-        }
-        let meter = Arc::new(Meter { counter, media_tokens: saved.media_tokens });
-        Ok(Conversation { meter, heading: (*saved.heading).into(), log: loading.log, history })
-    }
-}
-
-fn in_version(error: Error, version: Version) -> Error {
-    match error {
-        Error::Damaged { reason } => damaged(format!("version {version}: {reason}")),
-        other => other,
-    }
-}
-
-/// What has been read so far.
-struct Loading {
-    log: MessageLog,
-    tools: Vec<Arc<ToolSet>>,
-    views: Vec<View>,
-    /// Marks, and the length that a log must have at least for them.
-    marks: Vec<(Marks, usize)>,
-    openings: Vec<Arc<Opening>>,
-    batches: Vec<(Arc<LeftBatch>, usize)>,
-    /// How long the log was at the version before.
-    log_len: usize,
-}
-
-impl Loading {
-    fn new(saved: &SavedConversation) -> Result<Loading, Error> {
         let mut log = MessageLog::default();
         for (number, entry) in saved.log.iter().enumerate() {
             let message = Message::from_json_within(entry.message.get(), &Limits::NONE)
@@ -93,185 +67,329 @@ impl Loading {
             }
             log.append_counted(message, entry.timestamp, entry.tokens);
         }
-        let tools = saved.tools.iter().map(|tools| {
-            let set = ToolSet::new(tools.clone(), &saved.heading)?;
-            set.map(Arc::new).ok_or_else(|| damaged("a list of tools is empty"))
-        });
-        let openings = saved.openings.iter().map(|opening| {
-            Arc::new(Opening {
-                timestamp: opening.timestamp,
-                description: (*opening.description).into(),
-                boundary: opening.boundary,
-            })
-        });
-        let mut loading = Loading {
-            tools: tools.collect::<Result<_, Error>>()?,
-            openings: openings.collect(),
-            log,
-            views: Vec::with_capacity(saved.views.len()),
-            marks: Vec::with_capacity(saved.marks.len()),
-            batches: Vec::with_capacity(saved.batches.len()),
-            log_len: 0,
-        };
-        for (number, view) in saved.views.iter().enumerate() {
-            let view = loading.view(view).map_err(|error| match error {
-                Error::Damaged { reason } => damaged(format!("view {number}: {reason}")),
-                other => other,
-            })?;
-            loading.views.push(view);
+        let setup = saved.settings.setup(counter)?;
+        let mut loading =
+            Loading { log, heading: &setup.heading, history: None, batches: HashMap::new() };
+        for saved in &saved.versions {
+            loading.push(saved)?;
         }
-        for marks in &saved.marks {
-            let marks = loading.read_marks(marks)?;
-            let needed = marks.needed_log_len();
-            loading.marks.push((marks, needed));
+        let history = loading.history.ok_or_else(|| damaged("it has no version 0"))?;
+        if history.current().log_len as usize != loading.log.len() {
+            return Err(damaged("its log has entries that no version knows"));
         }
-        for batch in &saved.batches {
-            let batch = loading.batch(batch)?;
-            loading.batches.push(batch);
-        }
-        Ok(loading)
+        Ok(Conversation { log: loading.log, history, setup })
     }
 
-    fn view(&self, saved: &SavedView) -> Result<View, Error> {
-        let none = View::default();
-        let base = match saved.base {
-            Some(base) => known(&self.views, base, "view")?,
-            None => &none,
-        };
-        check_parts(&saved.parts, base, self.log.len())?;
-        let mut view = View::default();
-        for part in &saved.parts {
-            match *part {
-                // A short stretch is cheaper to copy than to cut out and join, and keeps the tail
-                // shared with the view before.
-                Part::Add(first, len) if len < 64 => {
-                    view.0.extend(self.log.as_view().0.iter_range(entries(first, len)).cloned());
-                }
-                Part::Keep(start, len) if len < 64 => {
-                    view.0.extend(base.0.iter_range(start..start + len).cloned());
-                }
-                Part::Keep(start, len) => view.0.append(&base.0.slice(start..start + len)),
-                Part::Add(first, len) => {
-                    view.0.append(&self.log.as_view().0.slice(entries(first, len)));
-                }
-            }
+    /// A conversation of which version 0 was saved, with what its log entries measure, and their
+    /// messages if they are at hand; more versions may [follow](Self::followed_by).
+    pub fn first(
+        settings: &SavedSettings,
+        saved: &SavedVersion,
+        messages: impl IntoIterator<Item = (Option<Message>, Measure)>,
+    ) -> Result<Conversation, Error> {
+        let setup = settings.setup(settings.counter()?)?;
+        let mut log = MessageLog::default();
+        for (message, measure) in messages {
+            log.append_measured(message, &measure);
         }
-        Ok(view)
+        let mut loading =
+            Loading { log, heading: &setup.heading, history: None, batches: HashMap::new() };
+        loading.push(saved)?;
+        let history = loading.history.expect("the version was pushed");
+        Ok(Conversation { log: loading.log, history, setup })
     }
 
-    fn read_marks(&self, saved: &SavedMarks) -> Result<Marks, Error> {
-        let mut marks = match saved.base {
-            Some(base) => known(&self.marks, base, "marks")?.0.clone(),
-            None => Marks::default(),
-        };
-        for change in &saved.changes {
-            let is_listed = |indices: &[LogIndex]| indices.is_sorted_by(|a, b| a < b);
-            let is_logged = |index: &LogIndex| index.as_usize() < self.log.len();
-            let is_right = !change.label.is_empty()
-                && is_listed(&change.set)
-                && is_listed(&change.unset)
-                && change.set.iter().all(is_logged);
-            if !is_right {
-                return Err(damaged(format!("the mark {:?} is not well-formed", change.label)));
-            }
-            if !change.set.is_empty() {
-                marks.set(&change.set, &change.label);
-            }
-            marks.unset(&change.unset, &change.label);
+    /// The conversation after one more version, which was made and saved elsewhere, with what its new
+    /// log entries measure, and their messages if they are at hand.
+    ///
+    /// If it is made of versions that are not at hand, [`Error::NotLoaded`] names one.
+    pub fn followed_by(
+        &self,
+        saved: &SavedVersion,
+        messages: impl IntoIterator<Item = (Option<Message>, Measure)>,
+    ) -> Result<Conversation, Error> {
+        self.log.check_measured()?;
+        let mut log = self.log.clone();
+        for (message, measure) in messages {
+            log.append_measured(message, &measure);
         }
-        Ok(marks)
+        if log.len() != saved.log_len as usize {
+            return Err(damaged("its messages are not those that the version added"));
+        }
+        let history = Some(self.history.clone());
+        let heading = &self.setup.heading;
+        let mut loading = Loading { log, heading, history, batches: HashMap::new() };
+        loading.push(saved)?;
+        let history = loading.history.expect("the version was pushed");
+        Ok(Conversation { log: loading.log, history, setup: self.setup.clone() })
     }
+}
 
-    /// A batch, and its number.
-    fn batch(&self, saved: &SavedBatch) -> Result<(Arc<LeftBatch>, usize), Error> {
-        let below = match saved.below {
-            Some(below) => Some(known(&self.batches, below, "batch")?),
-            None => None,
-        };
-        let opening = known(&self.openings, saved.opening, "opening")?.clone();
-        let view = known(&self.views, saved.view, "view")?.clone();
-        if !view.is_within(saved.log_len) || saved.log_len > self.log.len() {
-            return Err(damaged("a batch shows entries that came after it was left"));
+/// What has been read so far.
+struct Loading<'a> {
+    log: MessageLog,
+    heading: &'a str,
+    history: Option<History>,
+    batches: HashMap<BatchHome, Arc<OpenBatch>>,
+}
+
+impl Loading<'_> {
+    fn push(&mut self, saved: &SavedVersion) -> Result<(), Error> {
+        let number = self.history.as_ref().map_or(0, |history| history.current_version().0 + 1);
+        let version = Version(number);
+        let record = self.version(saved, version).map_err(|error| in_version(error, version))?;
+        match &mut self.history {
+            Some(history) => history.push(record)?,
+            None => self.history = Some(History::new(record)),
         }
-        if below.is_some_and(|(left, _)| left.log_len > saved.log_len) {
-            return Err(damaged("a batch was left before the one below it"));
-        }
-        let number = below.map_or(0, |(_, number)| number + 1);
-        let below = below.map(|(left, _)| left.clone());
-        Ok((LeftBatch::new(opening, view, saved.log_len, below), number))
+        Ok(())
     }
 
     fn version(&mut self, saved: &SavedVersion, version: Version) -> Result<Record, Error> {
         let log_len = saved.log_len as usize;
-        if log_len < self.log_len || log_len > self.log.len() {
+        let before = self.history.as_ref().map_or(0, |history| history.current().log_len);
+        if before.checked_add(saved.added) != Some(saved.log_len) || log_len > self.log.len() {
             return Err(damaged("the log's length does not fit"));
         }
-        self.log_len = log_len;
-        if [saved.undo, saved.redo].into_iter().flatten().any(|other| other >= version) {
-            return Err(damaged("it points to a version that came later"));
+        check_jumps(saved, version)?;
+        let mut opened = Vec::new();
+        for batch in &saved.batches {
+            opened.push(self.batch(batch, version, log_len)?);
         }
-        let within = |view: &View| match view.is_within(log_len) {
-            true => Ok(view.clone()),
-            false => Err(damaged("it shows entries that came later")),
-        };
-        let below = match saved.below {
-            Some(below) => Some(known(&self.batches, below, "batch")?.0.clone()),
-            None => None,
-        };
-        if below.as_ref().is_some_and(|left| left.log_len > log_len) {
+        let path = LivePath { current: self.batch_of(saved.batch.into())? };
+        let is_newer = |left: &Arc<LeftBatch>| left.log_len > log_len;
+        if path.current.below().is_some_and(is_newer) {
             return Err(damaged("its live path comes from a later version"));
         }
-        let current = known(&self.openings, saved.opening, "opening")?.clone();
-        let marks = match saved.marks {
-            Some(marks) => match known(&self.marks, marks, "marks")? {
-                (_, needed) if *needed > log_len => {
-                    return Err(damaged("it marks entries that came later"));
-                }
-                (marks, _) => marks.clone(),
+        let (marks, marks_home) = match &saved.marks {
+            None => (Marks::default(), version),
+            Some(SavedMarks { of: Some(home), changes }) if changes.is_empty() => {
+                (self.record(*home)?.state.marks.clone(), *home)
+            }
+            Some(marks) => (self.marks(marks)?, version),
+        };
+        if marks.needed_log_len() > log_len {
+            return Err(damaged("it marks entries that came later"));
+        }
+        let (tools, tools_home) = match &saved.tools {
+            None => (None, version),
+            Some(SavedTools::Of(home)) => (self.record(*home)?.state.tools.clone(), *home),
+            Some(SavedTools::List(tools)) => {
+                let set = ToolSet::new(tools.clone(), self.heading)?;
+                let set = set.ok_or_else(|| damaged("a list of tools is empty"))?;
+                (Some(Arc::new(set)), version)
+            }
+        };
+        let step = |step: &super::SavedStep| {
+            let view = self.view(&step.view, log_len)?;
+            let description = (*step.description).into();
+            Ok(StepRecord { kind: step.operation, description, view })
+        };
+        let steps: Vec<StepRecord> = saved.steps.iter().map(step).collect::<Result<_, Error>>()?;
+        let state = State { view: self.view(&saved.view, log_len)?, path, marks, tools };
+        saved.check_figures(&state)?;
+        Ok(Record {
+            homes: Homes {
+                view: saved.view.home().unwrap_or(version),
+                marks: marks_home,
+                tools: tools_home,
             },
+            ..saved.record(state, steps)
+        })
+    }
+
+    /// An earlier version that something is made of.
+    fn record(&self, version: Version) -> Result<&Record, Error> {
+        let history = self.history.as_ref().filter(|history| version <= history.current_version());
+        let history = history.ok_or_else(|| damaged("it is made of a version that came later"))?;
+        history.get(version).ok_or(Error::NotLoaded(Missing::Version(version)))
+    }
+
+    fn view(&self, saved: &SavedView, log_len: usize) -> Result<View, Error> {
+        let base = match saved.of {
+            Some(of) => self.record(of)?.state.view.clone(),
+            None => View::default(),
+        };
+        let view = match saved.home() {
+            Some(_) => base,
+            None => make_view(saved, &base, &self.log)?,
+        };
+        match view.is_within(log_len) {
+            true => Ok(view),
+            false => Err(damaged("it shows entries that came later")),
+        }
+    }
+
+    fn marks(&self, saved: &SavedMarks) -> Result<Marks, Error> {
+        let mut marks = match saved.of {
+            Some(of) => self.record(of)?.state.marks.clone(),
             None => Marks::default(),
         };
-        let tools = match saved.tools {
-            Some(tools) => Some(known(&self.tools, tools, "tools")?.clone()),
+        change_marks(&mut marks, &saved.changes)?;
+        Ok(marks)
+    }
+
+    /// A batch that the version opened.
+    fn batch(&mut self, saved: &SavedBatch, version: Version, end: usize) -> Result<(), Error> {
+        let below = match &saved.left {
             None => None,
+            Some(left) => {
+                let log_len = left.log_len as usize;
+                let view = self.view(&left.view, log_len)?;
+                let batch = self.batch_of(left.batch.into())?;
+                if log_len > end || batch.below().is_some_and(|left| left.log_len > log_len) {
+                    return Err(damaged("a batch was left before the one below it"));
+                }
+                let view_home: Jump = left.view.home().into();
+                Some(LeftBatch::new(batch, Leaving { view, view_home, log_len }))
+            }
         };
-        let steps: Result<Vec<StepRecord>, Error> = saved
-            .steps
-            .iter()
-            .map(|step| {
-                Ok(StepRecord {
-                    kind: step.operation,
-                    description: (*step.description).into(),
-                    view: within(known(&self.views, step.view, "view")?)?,
-                })
-            })
-            .collect();
-        let steps = steps?;
-        Ok(Record {
-            state: State {
-                view: within(known(&self.views, saved.view, "view")?)?,
-                path: LivePath::from_parts(current, below),
-                marks,
-                tools,
-            },
-            timestamp: saved.timestamp,
-            log_len: saved.log_len,
-            undo: saved.undo.into(),
-            redo: saved.redo.into(),
-            kind: saved.operation,
-            story: saved
-                .description
-                .as_deref()
-                .map(|description| Arc::new(Story { description: description.into(), steps })),
-        })
+        let home = BatchHome { version, ordinal: saved.ordinal };
+        let batch = OpenBatch::new(saved.opening(), home, below);
+        match self.batches.insert(home, batch) {
+            None => Ok(()),
+            Some(_) => Err(damaged("a batch comes twice")),
+        }
+    }
+
+    /// A batch by its home: one that was read, or one that is on a path at hand.
+    fn batch_of(&self, home: BatchHome) -> Result<Arc<OpenBatch>, Error> {
+        if let Some(batch) = self.batches.get(&home) {
+            return Ok(batch.clone());
+        }
+        let unknown = || damaged("it is in a batch that nobody opened");
+        let history = self.history.as_ref().ok_or_else(unknown)?;
+        if home.version > history.current_version() {
+            return Err(unknown());
+        }
+        let on_path = |record: &Record| {
+            let path = &record.state.path;
+            let batches = path.left_batches().map(|left| &left.batch);
+            let mut batches = std::iter::once(&path.current).chain(batches);
+            batches.find(|batch| batch.home == home).cloned()
+        };
+        if let Some(batch) = on_path(history.current()) {
+            return Ok(batch);
+        }
+        let opened = history.get(home.version);
+        let opened = opened.ok_or(Error::NotLoaded(Missing::Version(home.version)))?;
+        on_path(opened).ok_or_else(unknown)
     }
 }
 
-fn known<'a, T>(list: &'a [T], place: usize, what: &str) -> Result<&'a T, Error> {
-    list.get(place).ok_or_else(|| damaged(format!("{what} {place} does not come before its use")))
+impl SavedView {
+    /// The version whose view it is, if it is not made of parts.
+    pub(super) fn home(&self) -> Option<Version> {
+        if self.parts.is_none() { self.of } else { None }
+    }
 }
 
-fn entries(first: u32, len: u32) -> Range<usize> {
+impl SavedBatch {
+    pub(super) fn opening(&self) -> Opening {
+        Opening {
+            timestamp: self.timestamp,
+            description: (*self.description).into(),
+            boundary: self.boundary,
+        }
+    }
+}
+
+impl SavedVersion {
+    /// The version in memory, but for where its parts come from.
+    pub(crate) fn record(&self, state: State, steps: Vec<StepRecord>) -> Record {
+        Record {
+            state,
+            timestamp: self.timestamp,
+            log_len: self.log_len,
+            undo: self.undo.into(),
+            redo: self.redo.into(),
+            kind: self.operation,
+            story: self.description.as_deref().map_or(Story::Plain, |description| {
+                Story::Told(Arc::new(Told { description: description.into(), steps }))
+            }),
+            homes: Homes::default(),
+        }
+    }
+
+    /// Why it was made.
+    pub fn description(&self) -> String {
+        let plain = || describe_append(self.added as usize);
+        self.description.clone().unwrap_or_else(plain)
+    }
+
+    /// What each operation of a list was, and why.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = (crate::OperationKind, &str)> {
+        self.steps.iter().map(|step| (step.operation, &*step.description))
+    }
+
+    /// Tests that the figures are those of the state.
+    pub(crate) fn check_figures(&self, state: &State) -> Result<(), Error> {
+        let figures = (state.view.len() as u32, state.view.tokens());
+        match figures == self.figures && state.path.current_number().0 == self.batch_number as usize
+        {
+            true => Ok(()),
+            false => Err(damaged("its figures are not those of its view")),
+        }
+    }
+}
+
+pub(super) fn check_jumps(saved: &SavedVersion, version: Version) -> Result<(), Error> {
+    match [saved.undo, saved.redo].into_iter().flatten().any(|other| other >= version) {
+        true => Err(damaged("it points to a version that came later")),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn in_version(error: Error, version: Version) -> Error {
+    match error {
+        Error::Damaged { reason } => damaged(format!("version {version}: {reason}")),
+        other => other,
+    }
+}
+
+/// Sets and unsets labels.
+pub(super) fn change_marks(marks: &mut Marks, changes: &[SavedMark]) -> Result<(), Error> {
+    for change in changes {
+        let is_listed = |indices: &[LogIndex]| indices.is_sorted_by(|a, b| a < b);
+        let is_right = !change.label.is_empty()
+            && is_listed(&change.set)
+            && is_listed(&change.unset)
+            && change.set.last().is_none_or(|last| last.0 < u32::MAX);
+        if !is_right {
+            return Err(damaged(format!("the mark {:?} is not well-formed", change.label)));
+        }
+        if !change.set.is_empty() {
+            marks.set(&change.set, &change.label);
+        }
+        marks.unset(&change.unset, &change.label);
+    }
+    Ok(())
+}
+
+fn make_view(saved: &SavedView, base: &View, log: &MessageLog) -> Result<View, Error> {
+    let parts = saved.parts().ok_or_else(|| damaged("its view is not made of pairs"))?;
+    check_parts(&parts, base, log.len())?;
+    let mut view = View::default();
+    for part in &parts {
+        match *part {
+            // A short stretch is cheaper to copy than to cut out and join, and keeps the tail
+            // shared with the view before.
+            Part::Add(first, len) if len < 64 => {
+                view.0.extend(log.as_view().0.iter_range(entries(first, len)).cloned());
+            }
+            Part::Keep(start, len) if len < 64 => {
+                view.0.extend(base.0.iter_range(start..start + len).cloned());
+            }
+            Part::Keep(start, len) => view.0.append(&base.0.slice(start..start + len)),
+            Part::Add(first, len) => {
+                view.0.append(&log.as_view().0.slice(entries(first, len)));
+            }
+        }
+    }
+    Ok(view)
+}
+
+pub(super) fn entries(first: u32, len: u32) -> Range<usize> {
     first as usize..first as usize + len as usize
 }
 

@@ -1,56 +1,68 @@
-//! A whole conversation as one value: every message, every version, in plain data.
+//! A conversation as plain data: every message, every version.
 //!
-//! Views are written as what changed: which stretches of an earlier view they keep, and which log
-//! entries come in between. So the value grows with what was done, not with versions × length.
+//! A version is written as the change that it is: which stretches of an earlier view it keeps, and
+//! which log entries come in between. What it shares with an earlier version it names by that
+//! version's number. So what is written grows with what was done, not with versions × length.
 //!
 //! ```text
-//!   log       0 1 2 3 4 5 6 …            each message once, as its own bytes
-//!   views     #0 [add 0..6]
-//!             #1 base #0: keep 4..6      after TRUNCATE keepLast 2
-//!             #2 base #1: keep 0..2, add 6
-//!   batches   #0 opened by …, left with view #0, below: –
-//!   versions  view, batches below, marks, tools, who, when, why, undo, redo
+//!   log       0 1 2 3 4 5 6 …                   each message once, as its own bytes
+//!   versions  1  view: entries 0..6             APPEND
+//!             2  view: of 1, places 4..6        TRUNCATE keepLast 2; opens batch 1 on batch 0
+//!             3  view: of 2, places 0..2, entry 6
+//!             4  view: that of 1                ROLLBACK to version 1
 //! ```
 //!
-//! A number that starts with `#` above is a place in the list of that name. Everything points
-//! backwards, so that one pass reads it.
+//! Everything points backwards, so that one pass reads it. A version can also be read alone: a few
+//! earlier ones say the rest ([`SavedVersions`] puts them together), since now and then a view is
+//! written as a full list. That is how a store opens a long conversation.
 
 mod load;
+mod runs;
 mod save;
+mod state;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+pub(crate) use self::runs::Runs;
+pub use self::save::Saver;
+pub use self::state::{SavedState, SavedVersions};
+use crate::live_path::BatchHome;
 use crate::operation::OperationKind;
-use crate::{LogIndex, Timestamp, Tool, Version};
+use crate::{Conversation, LogIndex, Timestamp, Tool, Version};
 
 /// The format that this build writes. It reads no other one yet.
 pub const SAVED_FORMAT: u32 = 1;
 
-/// A whole conversation; see [`Conversation::save`](crate::Conversation::save).
+/// A whole conversation; see [`Conversation::save`].
 ///
 /// It can be written and read with serde, as JSON or anything else that keeps JSON values raw.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedConversation {
     format: u32,
-    counter: String,
-    media_tokens: u64,
-    heading: String,
+    settings: SavedSettings,
     log: Vec<SavedEntry>,
-    tools: Vec<Vec<Tool>>,
-    views: Vec<SavedView>,
-    marks: Vec<SavedMarks>,
-    openings: Vec<SavedOpening>,
-    batches: Vec<SavedBatch>,
     versions: Vec<SavedVersion>,
 }
 
 impl SavedConversation {
     /// The name of the counter that counted the messages.
     pub fn counter_name(&self) -> &str {
-        &self.counter
+        &self.settings.counter
     }
+}
+
+/// How a conversation is set up: what stays as it was when it was created.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedSettings {
+    /// The name of the counter.
+    pub counter: String,
+    /// What an image, audio or file part counts for.
+    pub media_tokens: u64,
+    /// The heading of the tool description.
+    pub heading: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -61,87 +73,181 @@ struct SavedEntry {
     tokens: u64,
 }
 
-/// A view: stretches of the view `base`, and log entries.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// A version, as the change that it is. Stores keep one for each request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct SavedView {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    base: Option<usize>,
-    parts: Vec<Part>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum Part {
-    /// The first place in the base view, and how many.
-    Keep(usize, usize),
-    /// The first log entry, and how many.
-    Add(u32, u32),
-}
-
-/// Marks: what changed against the marks `base`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct SavedMarks {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    base: Option<usize>,
-    changes: Vec<SavedMark>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct SavedMark {
-    label: String,
-    set: Vec<LogIndex>,
-    unset: Vec<LogIndex>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct SavedOpening {
-    timestamp: Timestamp,
-    description: String,
-    boundary: LogIndex,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct SavedBatch {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    below: Option<usize>,
-    opening: usize,
-    view: usize,
-    log_len: usize,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct SavedVersion {
+pub struct SavedVersion {
     operation: OperationKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     timestamp: Timestamp,
     log_len: u32,
-    view: usize,
-    opening: usize,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    below: Option<usize>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    marks: Option<usize>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    tools: Option<usize>,
+    /// How many log entries are new.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    added: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undo: Option<Version>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     redo: Option<Version>,
+    view: SavedView,
+    /// How many messages and tokens the view has: so that versions can be listed without it.
+    figures: (u32, u64),
+    /// The current batch, and its number.
+    batch: SavedBatchHome,
+    batch_number: u32,
+    /// The batches that this request opened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    batches: Vec<SavedBatch>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    marks: Option<SavedMarks>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tools: Option<SavedTools>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     steps: Vec<SavedStep>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// A view: that of another version, or stretches of it and log entries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SavedView {
+    /// The version whose view this is, or is made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of: Option<Version>,
+    /// How it is made; absent if it is that of the other version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parts: Option<Vec<i64>>,
+}
+
+/// A stretch of a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// The first place in the other view, and how many.
+    Keep(usize, usize),
+    /// The first log entry, and how many.
+    Add(u32, u32),
+}
+
+impl Part {
+    /// Two numbers: the first place or, below zero, the complement of the first entry; then how
+    /// many.
+    fn numbers(self) -> [i64; 2] {
+        match self {
+            Part::Keep(start, len) => [start as i64, len as i64],
+            Part::Add(first, len) => [!i64::from(first), i64::from(len)],
+        }
+    }
+
+    fn from_numbers(numbers: &[i64]) -> Option<Part> {
+        let &[start, len] = numbers else { return None };
+        if start < 0 {
+            return Some(Part::Add((!start).try_into().ok()?, len.try_into().ok()?));
+        }
+        Some(Part::Keep(start.try_into().ok()?, len.try_into().ok()?))
+    }
+}
+
+impl SavedView {
+    fn same_as(version: Version) -> SavedView {
+        SavedView { of: Some(version), parts: None }
+    }
+
+    fn made_of(of: Option<Version>, parts: &[Part]) -> SavedView {
+        SavedView { of, parts: Some(parts.iter().flat_map(|part| part.numbers()).collect()) }
+    }
+
+    fn parts(&self) -> Option<Vec<Part>> {
+        let numbers = self.parts.as_deref().unwrap_or_default();
+        numbers.chunks(2).map(Part::from_numbers).collect()
+    }
+}
+
+/// Which batch: the version that opened it, and how many that had opened before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct SavedBatchHome(Version, u32);
+
+impl From<BatchHome> for SavedBatchHome {
+    fn from(home: BatchHome) -> Self {
+        SavedBatchHome(home.version, home.ordinal)
+    }
+}
+
+impl From<SavedBatchHome> for BatchHome {
+    fn from(SavedBatchHome(version, ordinal): SavedBatchHome) -> Self {
+        BatchHome { version, ordinal }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SavedBatch {
+    /// How many batches the request had opened before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    ordinal: u32,
+    timestamp: Timestamp,
+    description: String,
+    boundary: LogIndex,
+    /// The batch that was left; none for batch 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left: Option<SavedLeft>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SavedLeft {
+    batch: SavedBatchHome,
+    view: SavedView,
+    log_len: u32,
+}
+
+/// Marks: those of another version, and what changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SavedMarks {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of: Option<Version>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<SavedMark>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SavedMark {
+    label: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    set: Vec<LogIndex>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unset: Vec<LogIndex>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+enum SavedTools {
+    /// Those of another version.
+    Of(Version),
+    /// These.
+    List(Vec<Tool>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SavedStep {
     operation: OperationKind,
     description: String,
-    view: usize,
+    view: SavedView,
+}
+
+impl Conversation {
+    /// How the conversation is set up.
+    pub fn saved_settings(&self) -> SavedSettings {
+        SavedSettings {
+            counter: self.setup.meter.counter.name().to_owned(),
+            media_tokens: self.setup.meter.media_tokens,
+            heading: self.setup.heading.clone(),
+        }
+    }
 }

@@ -1,19 +1,18 @@
-//! From a conversation to plain data. Values that versions share are written once.
+//! From a conversation to plain data.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use sum_tree::Identity;
 
 use super::{
-    Part, SAVED_FORMAT, SavedBatch, SavedConversation, SavedEntry, SavedMarks, SavedOpening,
-    SavedStep, SavedVersion, SavedView,
+    Part, Runs, SAVED_FORMAT, SavedBatch, SavedConversation, SavedEntry, SavedLeft, SavedMark,
+    SavedMarks, SavedStep, SavedTools, SavedVersion, SavedView,
 };
-use crate::history::Record;
-use crate::live_path::{LeftBatch, LivePath, Opening};
+use crate::history::{History, Record};
+use crate::live_path::{LivePath, OpenBatch};
+use crate::operation::OperationKind;
 use crate::view::Placed;
-use crate::{Conversation, LogIndex, Marks, MessageLog, ToolSet, View};
+use crate::{Conversation, LogIndex, Marks, MessageLog, Version, View};
 
 impl Conversation {
     /// The whole conversation as one value: every message, every version.
@@ -31,20 +30,15 @@ impl Conversation {
     /// # Ok::<(), recto_core::Error>(())
     /// ```
     pub fn save(&self) -> SavedConversation {
-        let mut saving = Saving::default();
-        let versions = self.history.iter().map(|(_, record)| saving.version(record)).collect();
+        let mut saver = Saver::default();
+        let versions = self.history.iter();
         SavedConversation {
             format: SAVED_FORMAT,
-            counter: self.meter.counter.name().to_owned(),
-            media_tokens: self.meter.media_tokens,
-            heading: self.heading.to_string(),
+            settings: self.saved_settings(),
+            versions: versions
+                .map(|(version, record)| saver.write(&self.history, version, record))
+                .collect(),
             log: save_log(&self.log),
-            tools: saving.tools.iter().map(|tools| tools.tools().to_vec()).collect(),
-            views: saving.views,
-            marks: saving.marks,
-            openings: saving.openings,
-            batches: saving.batches,
-            versions,
         }
     }
 }
@@ -61,132 +55,213 @@ fn save_log(log: &MessageLog) -> Vec<SavedEntry> {
         .collect()
 }
 
-/// What has been written so far, and where it is.
-#[derive(Default)]
-struct Saving {
-    views: Vec<SavedView>,
-    view_places: HashMap<Identity, usize>,
-    /// The view that the next one is most like: the one written or met last.
-    last_view: Option<(usize, View)>,
-    marks: Vec<SavedMarks>,
-    mark_places: HashMap<usize, usize>,
-    last_marks: Option<(usize, Marks)>,
-    openings: Vec<SavedOpening>,
-    opening_places: HashMap<*const Opening, usize>,
-    batches: Vec<SavedBatch>,
-    batch_places: HashMap<*const LeftBatch, usize>,
-    tools: Vec<Arc<ToolSet>>,
+/// Writes versions one after the other, each as a change of earlier ones. It remembers how many
+/// changes it takes to read a version, and writes a full list before they become too many.
+///
+/// It is right to begin a new one at any time: what it does not know, it writes in full.
+#[derive(Clone, Debug, Default)]
+pub struct Saver {
+    views: HashMap<Version, ViewWeight>,
+    marks: HashMap<Version, Weight>,
 }
 
-impl Saving {
-    fn version(&mut self, record: &Record) -> SavedVersion {
+/// What it takes to read a value that is written as a change of others.
+#[derive(Clone, Copy, Debug, Default)]
+struct Weight {
+    /// How many changes.
+    depth: usize,
+    /// How much is in them.
+    cost: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+struct ViewWeight {
+    weight: Weight,
+    /// The view itself, as long as it is short.
+    runs: Option<Runs>,
+    /// How long it may be at most.
+    most_runs: usize,
+}
+
+/// A view of at most so many runs is written in full: a change would hardly be shorter.
+const FEW_RUNS: usize = 8;
+/// Of views with at most so many runs a copy is at hand.
+const KNOWN_RUNS: usize = 64;
+/// Of so many versions it is known what they take.
+const KNOWN_VERSIONS: usize = 1_024;
+/// So many changes may have to be read for a version.
+const MOST_CHANGES: usize = 256;
+
+impl Saver {
+    /// The newest version of a conversation as plain data.
+    pub fn newest(&mut self, conversation: &Conversation) -> SavedVersion {
+        let history = &conversation.history;
+        self.write(history, history.current_version(), history.current())
+    }
+
+    /// Takes note of how a version was read, so that the next one can be written as its change.
+    pub(super) fn note_view(&mut self, version: Version, depth: usize, cost: usize, runs: &Runs) {
+        let weight = Weight { depth, cost };
+        let most_runs = runs.count();
+        let runs = (most_runs <= KNOWN_RUNS).then(|| runs.clone());
+        self.views.insert(version, ViewWeight { weight, runs, most_runs });
+    }
+
+    pub(super) fn note_marks(&mut self, version: Version, depth: usize, cost: usize) {
+        self.marks.insert(version, Weight { depth, cost });
+    }
+
+    fn write(&mut self, history: &History, version: Version, record: &Record) -> SavedVersion {
+        let before = version.0.checked_sub(1).and_then(|before| history.get(Version(before)));
         let state = &record.state;
-        let steps = record
-            .steps()
-            .iter()
-            .map(|step| SavedStep {
-                operation: step.kind,
-                description: step.description.to_string(),
-                view: self.view(&step.view),
-            })
-            .collect();
+        // An APPEND without a reason needs no words.
+        let is_plain = record.kind == OperationKind::Append && record.is_plain();
+        let batches = new_batches(&state.path, version).into_iter().map(|batch| SavedBatch {
+            ordinal: batch.home.ordinal,
+            timestamp: batch.opening.timestamp,
+            description: batch.opening.description.to_string(),
+            boundary: batch.opening.boundary,
+            left: batch.below().map(|left| SavedLeft {
+                batch: left.batch.home.into(),
+                view: self.view(before, &left.view, left.view_home.target()).0,
+                log_len: left.log_len as u32,
+            }),
+        });
+        let batches = batches.collect();
+        let steps = record.steps().iter().map(|step| SavedStep {
+            operation: step.kind,
+            description: step.description.to_string(),
+            view: self.view(before, &step.view, None).0,
+        });
+        let steps = steps.collect();
+        let home = (record.homes.view != version).then_some(record.homes.view);
+        let (view, weight) = self.view(before, &state.view, home);
+        if home.is_none() {
+            self.views.insert(version, weight);
+            self.forget_old(version);
+        }
         SavedVersion {
             operation: record.kind,
-            description: record.story.as_ref().map(|story| story.description.to_string()),
+            description: (!is_plain).then(|| history.description(version, record)),
             timestamp: record.timestamp,
             log_len: record.log_len,
-            below: self.batches_below(&state.path),
-            opening: self.opening(&state.path.current),
-            view: self.view(&state.view),
-            marks: self.marks(&state.marks),
-            tools: state.tools.as_ref().map(|tools| self.tools(tools)),
+            added: record.log_len - before.map_or(0, |before| before.log_len),
             undo: record.undo.target(),
             redo: record.redo.target(),
+            view,
+            figures: (state.view.len() as u32, state.view.tokens()),
+            batch: state.path.current.home.into(),
+            batch_number: state.path.current_number().0 as u32,
+            batches,
+            marks: self.marks(before, record, version),
+            tools: state.tools.as_ref().map(|tools| match record.homes.tools {
+                home if home == version => SavedTools::List(tools.tools().to_vec()),
+                home => SavedTools::Of(home),
+            }),
             steps,
         }
     }
 
-    fn view(&mut self, view: &View) -> usize {
-        let identity = view.0.identity();
-        let place = match self.view_places.get(&identity) {
-            Some(&place) => place,
-            None => {
-                let saved = match &self.last_view {
-                    Some((base, last)) => {
-                        SavedView { base: Some(*base), parts: changes(last, view) }
-                    }
-                    None => SavedView { base: None, parts: changes(&View::default(), view) },
-                };
-                self.views.push(saved);
-                self.view_places.insert(identity, self.views.len() - 1);
-                self.views.len() - 1
-            }
-        };
-        self.last_view = Some((place, view.clone()));
-        place
-    }
-
-    fn batches_below(&mut self, path: &LivePath) -> Option<usize> {
-        let is_new = |left: &&Arc<LeftBatch>| !self.batch_places.contains_key(&Arc::as_ptr(left));
-        let new: Vec<Arc<LeftBatch>> = path.left_batches().take_while(is_new).cloned().collect();
-        for left in new.iter().rev() {
-            let batch = SavedBatch {
-                below: left.below().map(|below| self.batch_places[&Arc::as_ptr(below)]),
-                opening: self.opening(&left.opening),
-                view: self.view(&left.view),
-                log_len: left.log_len,
-            };
-            self.batches.push(batch);
-            self.batch_places.insert(Arc::as_ptr(left), self.batches.len() - 1);
+    /// What is far back is not worth its memory: a change of it is written in full.
+    fn forget_old(&mut self, newest: Version) {
+        if self.views.len() > 2 * KNOWN_VERSIONS {
+            let oldest = Version(newest.0.saturating_sub(KNOWN_VERSIONS as u32));
+            self.views.retain(|version, _| *version >= oldest);
         }
-        path.left_batches().next().map(|left| self.batch_places[&Arc::as_ptr(left)])
     }
 
-    fn opening(&mut self, opening: &Arc<Opening>) -> usize {
-        *self.opening_places.entry(Arc::as_ptr(opening)).or_insert_with(|| {
-            self.openings.push(SavedOpening {
-                timestamp: opening.timestamp,
-                description: opening.description.to_string(),
-                boundary: opening.boundary,
-            });
-            self.openings.len() - 1
-        })
+    /// A view as that of `home`, or as a change of the view before.
+    fn view(
+        &self,
+        before: Option<&Record>,
+        view: &View,
+        home: Option<Version>,
+    ) -> (SavedView, ViewWeight) {
+        if let Some(home) = home {
+            return (SavedView::same_as(home), ViewWeight::default());
+        }
+        let known = before.and_then(|before| Some((before, self.views.get(&before.homes.view)?)));
+        let Some((before, known)) = known else { return in_full(view) };
+        let base = before.homes.view;
+        let parts = changes(&before.state.view, view);
+        let change = SavedView::made_of(Some(base), &parts);
+        let runs = known.runs.as_ref().and_then(|runs| runs.changed_by(&change));
+        let most_runs = runs.as_ref().map_or(known.most_runs + parts.len(), Runs::count);
+        let weight =
+            Weight { depth: known.weight.depth + 1, cost: known.weight.cost + parts.len() };
+        if let Some(runs) = &runs
+            && (runs.count() <= FEW_RUNS.max(parts.len()) || weight.cost > runs.count())
+        {
+            return written_in_full(runs.clone());
+        }
+        if weight.depth >= MOST_CHANGES || weight.cost > most_runs {
+            return in_full(view);
+        }
+        let runs = runs.filter(|runs| runs.count() <= KNOWN_RUNS);
+        (change, ViewWeight { weight, runs, most_runs })
     }
 
-    fn marks(&mut self, marks: &Marks) -> Option<usize> {
+    fn marks(
+        &mut self,
+        before: Option<&Record>,
+        record: &Record,
+        version: Version,
+    ) -> Option<SavedMarks> {
+        let marks = &record.state.marks;
         if marks.is_empty() {
             return None;
         }
-        let place = match self.mark_places.get(&marks.address()) {
-            Some(&place) => place,
-            None => {
-                let (base, last) = match &self.last_marks {
-                    Some((place, last)) => (Some(*place), last.clone()),
-                    None => (None, Marks::default()),
-                };
-                let changes = marks.changes_since(&last);
-                self.marks.push(SavedMarks {
-                    base,
-                    changes: changes
-                        .into_iter()
-                        .map(|(label, set, unset)| super::SavedMark { label, set, unset })
-                        .collect(),
-                });
-                self.mark_places.insert(marks.address(), self.marks.len() - 1);
-                self.marks.len() - 1
+        if record.homes.marks != version {
+            return Some(SavedMarks { of: Some(record.homes.marks), changes: Vec::new() });
+        }
+        let base = before.filter(|before| !before.state.marks.is_empty());
+        let known = base.and_then(|base| Some((base, *self.marks.get(&base.homes.marks)?)));
+        if let Some((base, known)) = known {
+            let changes = mark_changes(marks, &base.state.marks);
+            let size: usize = changes.iter().map(|change| change.size()).sum();
+            let weight = Weight { depth: known.depth + 1, cost: known.cost + size };
+            if weight.depth < MOST_CHANGES && weight.cost <= marks.size() {
+                self.marks.insert(version, weight);
+                return Some(SavedMarks { of: Some(base.homes.marks), changes });
             }
-        };
-        self.last_marks = Some((place, marks.clone()));
-        Some(place)
+        }
+        self.marks.insert(version, Weight::default());
+        Some(SavedMarks { of: None, changes: mark_changes(marks, &Marks::default()) })
     }
+}
 
-    fn tools(&mut self, tools: &Arc<ToolSet>) -> usize {
-        let known = self.tools.iter().rposition(|other| Arc::ptr_eq(other, tools));
-        known.unwrap_or_else(|| {
-            self.tools.push(tools.clone());
-            self.tools.len() - 1
-        })
+impl SavedMark {
+    pub(super) fn size(&self) -> usize {
+        1 + self.set.len() + self.unset.len()
     }
+}
+
+fn mark_changes(marks: &Marks, earlier: &Marks) -> Vec<SavedMark> {
+    let changes = marks.changes_since(earlier).into_iter();
+    changes.map(|(label, set, unset)| SavedMark { label, set, unset }).collect()
+}
+
+fn in_full(view: &View) -> (SavedView, ViewWeight) {
+    written_in_full(Runs::of(view.iter()))
+}
+
+fn written_in_full(runs: Runs) -> (SavedView, ViewWeight) {
+    let saved = SavedView::made_of(None, &runs.as_parts());
+    let most_runs = runs.count();
+    let runs = (most_runs <= KNOWN_RUNS).then_some(runs);
+    (saved, ViewWeight { weight: Weight::default(), runs, most_runs })
+}
+
+/// The batches that a version's request opened and that are on its path, the lowest first.
+fn new_batches(path: &LivePath, version: Version) -> Vec<&OpenBatch> {
+    let mut batches = Vec::new();
+    let mut next = Some(&*path.current);
+    while let Some(batch) = next.filter(|batch| batch.home.version == version) {
+        batches.push(batch);
+        next = batch.below().map(|left| &*left.batch);
+    }
+    batches.reverse();
+    batches
 }
 
 /// How `view` is made of stretches of `base` and of log entries.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{BatchIndex, Conversation, LogIndex, Role};
+use crate::{BatchIndex, Conversation, Error, LogIndex, Role};
 
 /// View, log entries by role, and batches, in the shape that older tools know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,7 +32,8 @@ pub struct TypeIndices {
 
 impl Conversation {
     /// The mark map.
-    pub fn mark_map(&self) -> MarkMap {
+    pub fn mark_map(&self) -> Result<MarkMap, Error> {
+        self.log.check_measured()?;
         let mut by_role = TypeIndices::default();
         for entry in self.log.as_view().0.iter() {
             let list = match entry.role() {
@@ -44,12 +45,13 @@ impl Conversation {
             list.push(entry.index());
         }
         let path = &self.state().path;
-        MarkMap {
+        let openings = path.openings(&self.setup.known_batches)?;
+        Ok(MarkMap {
             original_indices: self.view().iter().collect(),
             type_indices: by_role,
-            batch_boundaries: path.openings().iter().map(|opening| opening.boundary).collect(),
+            batch_boundaries: openings.iter().map(|opening| opening.boundary).collect(),
             boundary_to_batch: (0..path.len()).map(BatchIndex).collect(),
             current_batch: path.current_number(),
-        }
+        })
     }
 }

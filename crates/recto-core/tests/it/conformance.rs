@@ -37,7 +37,8 @@ fn perform(conversation: &mut Conversation, kind: &Kind) -> Expect {
             .and_then(|query| conversation.ask(&query))
             .map(|hits| Expect::Indices(numbers(hits.into_iter().map(|hit| hit.index)))),
         Kind::MarkMap => {
-            let map = serde_json::to_value(conversation.mark_map()).expect("it can be written");
+            let map =
+                serde_json::to_value(conversation.mark_map().unwrap()).expect("it can be written");
             Ok(Expect::MarkMap(map))
         }
     };

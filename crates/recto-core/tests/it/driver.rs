@@ -40,7 +40,7 @@ pub(crate) fn fingerprint(conversation: &Conversation) -> String {
         .collect();
     let tools = conversation.tools().map(|tools| tools.tools().to_vec());
     let stats = conversation.stats();
-    let map = serde_json::to_string(&conversation.mark_map()).expect("it can be written");
+    let map = serde_json::to_string(&conversation.mark_map().unwrap()).expect("it can be written");
     format!("{stats:?}{versions:?}{views:?}{marks:?}{log:?}{batches:?}{tools:?}{map}")
 }
 
@@ -86,7 +86,8 @@ impl Pair {
             }
             Step::Ask(query) => self.ask(query),
             Step::MarkMap => {
-                let ours = serde_json::to_value(self.engine.mark_map()).expect("it can be written");
+                let ours = serde_json::to_value(self.engine.mark_map().unwrap())
+                    .expect("it can be written");
                 assert_eq!(ours, self.model.mark_map());
             }
             Step::Snapshot(batch) => self.snapshot(*batch),

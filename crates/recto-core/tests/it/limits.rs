@@ -576,7 +576,7 @@ mod nothing {
         assert_eq!(talk.diff(Version(0), Version(0)), Ok(recto_core::Diff::default()));
         assert!(talk.blame(LogIndex(0)).is_err());
         assert_eq!(talk.snapshot(BatchIndex(0)).map(|batch| batch.view.len()), Ok(0));
-        assert_eq!(talk.mark_map().batch_boundaries, [LogIndex(0)]);
+        assert_eq!(talk.mark_map().unwrap().batch_boundaries, [LogIndex(0)]);
         assert!(talk.set_tools(tools(&[]), 1).is_ok());
         let at = talk.at(Version(0)).expect("it always exists");
         assert_eq!(fingerprint(&at), fingerprint(&talk));
@@ -816,7 +816,7 @@ mod histories {
                 assert_eq!(back.stats().current_batch_index, BatchIndex(batch));
                 assert_eq!(talk.snapshot(BatchIndex(batch)).map(|found| found.batch.0), Ok(batch));
             }
-            assert_eq!(talk.mark_map().boundary_to_batch.len(), LONG + 1);
+            assert_eq!(talk.mark_map().unwrap().boundary_to_batch.len(), LONG + 1);
             let early = talk.at(Version(10)).expect("it exists");
             drop(talk);
             assert_eq!(early.stats().total_batches, 11);

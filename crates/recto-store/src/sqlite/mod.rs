@@ -39,7 +39,7 @@ use self::writer::{Job, Writer};
 use crate::names;
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, Tenant,
+    NewConversation, Page, PageKind, Rewrite, Store, StoredRows, Tenant,
 };
 
 /// How many requests may wait for the writer before callers have to wait to ask.
@@ -259,6 +259,22 @@ impl Store for SqliteStore {
 
     fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
         self.read("looking for forks", move |db| read::forks(db, id))
+    }
+
+    fn tenants(&self) -> Answer<'_, Vec<Tenant>> {
+        self.read("listing tenants", read::tenants)
+    }
+
+    fn rows(&self, id: ConversationId) -> Answer<'_, StoredRows> {
+        self.read("reading rows", move |db| read::rows(db, id))
+    }
+
+    fn restore(&self, new: NewConversation, rows: StoredRows) -> Answer<'_, ()> {
+        self.write(names::check_new(&new).map(|()| Work::Restore(Box::new((new, rows)))))
+    }
+
+    fn copy_to<'a>(&'a self, path: &'a Path) -> Answer<'a, bool> {
+        Box::pin(async move { self.backup(path).await.map(|()| true) })
     }
 
     fn check(&self) -> Answer<'_, Vec<String>> {

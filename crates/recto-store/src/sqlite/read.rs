@@ -10,7 +10,7 @@ use super::fault::Fault;
 use super::place::Number;
 use crate::{
     Ancestor, CommitRow, ConversationId, ConversationRow, Error, Head, IdempotencyKey, Link, Page,
-    PageKind, Tenant,
+    PageKind, StoredRows, Tenant,
 };
 
 /// A row of `conversations`.
@@ -282,6 +282,33 @@ fn page(row: &Row<'_>, kind: PageKind, id: ConversationId) -> Result<Page, Fault
             Err(damaged(id, format!("the page of {kind:?} at {first} is not what was written")))
         }
     }
+}
+
+pub(super) fn tenants(db: &Connection) -> Result<Vec<Tenant>, Fault> {
+    let mut select = db.prepare_cached(
+        "SELECT DISTINCT tenant FROM conversations WHERE name IS NOT NULL ORDER BY tenant",
+    )?;
+    let mut rows = select.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Tenant(row.get(0)?));
+    }
+    Ok(found)
+}
+
+/// All rows of a conversation.
+pub(super) fn rows(db: &Connection, id: ConversationId) -> Result<StoredRows, Fault> {
+    let mut pages = pages(db, id, PageKind::Records, 0..u32::MAX, true)?;
+    pages.extend(self::pages(db, id, PageKind::Entries, 0..u32::MAX, true)?);
+    let mut select =
+        db.prepare_cached("SELECT key FROM keys WHERE conversation = ?1 ORDER BY key")?;
+    let mut names = select.query([number(db, id)?])?;
+    let mut keys = Vec::new();
+    while let Some(row) = names.next()? {
+        let name: String = row.get(0)?;
+        keys.extend(key(db, id, &name)?);
+    }
+    Ok(StoredRows { commits: commits(db, id, None)?, pages, keys })
 }
 
 pub(super) fn key_checksum(number: Number, key: &IdempotencyKey) -> i64 {

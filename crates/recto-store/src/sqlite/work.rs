@@ -8,13 +8,14 @@ use super::{read, search_index};
 use crate::memory::check_next;
 use crate::{
     Ancestor, Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation,
-    Page, Rewrite, Tenant, WordsOf,
+    Page, Rewrite, StoredRows, Tenant, WordsOf,
 };
 
 /// Something to be written.
 #[derive(Debug)]
 pub(super) enum Work {
     Create(Box<NewConversation>),
+    Restore(Box<(NewConversation, StoredRows)>),
     Rename { tenant: Tenant, from: String, to: String },
     Remove { tenant: Tenant, name: String },
     Commit(Box<Commit>),
@@ -27,6 +28,7 @@ impl Work {
     pub(super) fn perform(&self, db: &Connection, has_index: bool) -> Result<(), Fault> {
         match self {
             Work::Create(new) => create(db, new, has_index),
+            Work::Restore(restored) => restore(db, &restored.0, &restored.1, has_index),
             Work::Rename { tenant, from, to } => rename(db, tenant, from, to),
             Work::Remove { tenant, name } => remove(db, tenant, name, has_index),
             Work::Commit(new) => commit(db, new, has_index),
@@ -42,10 +44,8 @@ impl Work {
     /// Whether it was done. For when SQLite could not say whether it has stored it.
     pub(super) fn is_done(&self, db: &Connection) -> Result<bool, Fault> {
         match self {
-            Work::Create(new) => match read::number(db, new.id) {
-                Err(Fault::Refused(Error::ConversationNotFound { .. })) => Ok(false),
-                found => found.map(|_| true),
-            },
+            Work::Create(new) => is_there(db, new.id),
+            Work::Restore(restored) => is_there(db, restored.0.id),
             Work::Rename { tenant, from, to } => {
                 let old = from != to && read::named(db, tenant, from)?.is_some();
                 Ok(!old && read::named(db, tenant, to)?.is_some())
@@ -84,6 +84,7 @@ impl Work {
     pub(super) fn words(&self) -> &[WordsOf] {
         match self {
             Work::Create(new) => &new.words,
+            Work::Restore(restored) => &restored.0.words,
             Work::Commit(new) => &new.words,
             _ => &[],
         }
@@ -92,6 +93,7 @@ impl Work {
     pub(super) fn doing(&self) -> &'static str {
         match self {
             Work::Create(_) => "creating a conversation",
+            Work::Restore(_) => "restoring a conversation",
             Work::Rename { .. } => "renaming a conversation",
             Work::Remove { .. } => "removing a conversation",
             Work::Commit(_) => "accepting a request",
@@ -144,6 +146,33 @@ fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(),
     insert_commit(db, row.number, &new.first)?;
     if has_index {
         search_index::add(db, row.number, &new.words)?;
+    }
+    Ok(())
+}
+
+fn is_there(db: &Connection, id: ConversationId) -> Result<bool, Fault> {
+    match read::number(db, id) {
+        Err(Fault::Refused(Error::ConversationNotFound { .. })) => Ok(false),
+        found => found.map(|_| true),
+    }
+}
+
+fn restore(
+    db: &Connection,
+    new: &NewConversation,
+    rows: &StoredRows,
+    has_index: bool,
+) -> Result<(), Fault> {
+    create(db, new, has_index)?;
+    let number = read::number(db, new.id)?;
+    for row in &rows.commits {
+        insert_commit(db, number, row)?;
+    }
+    for page in &rows.pages {
+        put_page(db, number, page)?;
+    }
+    for key in &rows.keys {
+        keep_key(db, number, key)?;
     }
     Ok(())
 }

@@ -13,6 +13,8 @@ macro_rules! on_every_store {
     ($($topic:ident: $($test:ident)*;)*) => {
         on_every_store!(@ memory $($($topic $test)*)*);
         on_every_store!(@ sqlite $($($topic $test)*)*);
+        #[cfg(all(unix, feature = "postgres"))]
+        on_every_store!(@ postgres $($($topic $test)*)*);
     };
     (@ $place:ident $($topic:ident $test:ident)*) => {
         mod $place {

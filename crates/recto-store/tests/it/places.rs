@@ -13,6 +13,13 @@ pub(crate) async fn memory() -> Place {
     Place { store: Box::new(MemoryStore::default()), _folder: None }
 }
 
+#[cfg(all(unix, feature = "postgres"))]
+pub(crate) async fn postgres() -> Place {
+    let address = testserver::PostgresServer::shared().database();
+    let store = recto_store::PostgresStore::open(&address, Default::default());
+    Place { store: Box::new(store.await.unwrap()), _folder: None }
+}
+
 pub(crate) async fn sqlite() -> Place {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("it.db"), SqliteOptions::default());

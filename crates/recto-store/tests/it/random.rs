@@ -1,4 +1,4 @@
-//! Random sequences of requests to a store in memory and to a file: all answers must be the same.
+//! Random sequences of requests to a store in memory and to another one: all answers must be the same.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use recto_store::{
     Store, Tenant, WordsOf,
 };
 
-use crate::places;
+use crate::places::{self, Place};
 use crate::sample::{commit, id, key, new, page, row, row_saying};
 
 const NAMES: [&str; 6] = ["a", "b", "B", "é", "z z", "a\u{1}"];
@@ -41,16 +41,16 @@ fn words_of(number: u8) -> Vec<String> {
 /// Two stores that are asked the same.
 struct Pair<'a> {
     memory: &'a dyn Store,
-    file: &'a dyn Store,
+    other: &'a dyn Store,
 }
 
 impl Pair<'_> {
     async fn step(&self, (kind, n): &Step) {
-        let (memory, file) = (self.memory, self.file);
+        let (memory, other) = (self.memory, self.other);
         macro_rules! both {
             ($method:ident($($argument:expr),*)) => {{
                 let expected = memory.$method($($argument),*).await;
-                assert_eq!(file.$method($($argument),*).await, expected);
+                assert_eq!(other.$method($($argument),*).await, expected);
                 expected
             }};
         }
@@ -152,7 +152,7 @@ impl Pair<'_> {
         let within = n[4].is_multiple_of(2).then_some(&*within);
         let limit = if n[5].is_multiple_of(4) { usize::from(n[5] / 4 % 8) } else { 1_000 };
         let expected = self.memory.search(&tenant, &words, within, limit).await.unwrap();
-        let found = self.file.search(&tenant, &words, within, limit).await.unwrap();
+        let found = self.other.search(&tenant, &words, within, limit).await.unwrap();
         assert_eq!(found.len(), expected.len());
         let is_newest_first = |pair: &[Hit]| {
             pair[0].conversation != pair[1].conversation || pair[0].entry > pair[1].entry
@@ -166,27 +166,27 @@ impl Pair<'_> {
     async fn compare_all(&self) {
         for tenant in ["", "other"].map(|name| Tenant(name.to_owned())) {
             let expected = self.memory.list(&tenant, None, 100).await;
-            assert_eq!(self.file.list(&tenant, None, 100).await, expected);
+            assert_eq!(self.other.list(&tenant, None, 100).await, expected);
         }
         for id in (0..6).map(id) {
-            assert_eq!(self.file.commits(id, None).await, self.memory.commits(id, None).await);
-            assert_eq!(self.file.forks(id).await, self.memory.forks(id).await);
+            assert_eq!(self.other.commits(id, None).await, self.memory.commits(id, None).await);
+            assert_eq!(self.other.forks(id).await, self.memory.forks(id).await);
             for kind in [PageKind::Records, PageKind::Entries] {
                 let expected = self.memory.pages(id, kind, 0..u32::MAX, true).await;
-                assert_eq!(self.file.pages(id, kind, 0..u32::MAX, true).await, expected);
+                assert_eq!(self.other.pages(id, kind, 0..u32::MAX, true).await, expected);
             }
             for name in NAMES {
-                assert_eq!(self.file.key(id, name).await, self.memory.key(id, name).await);
+                assert_eq!(self.other.key(id, name).await, self.memory.key(id, name).await);
             }
         }
-        assert_eq!(self.file.check().await, Ok(vec![]));
+        assert_eq!(self.other.check().await, Ok(vec![]));
     }
 }
 
 /// Applies the steps to both, and compares everything at the end.
-pub(crate) async fn compare(steps: &[Step]) -> Result<(), Error> {
-    let (memory, file) = (places::memory().await, places::sqlite().await);
-    let pair = Pair { memory: &*memory.store, file: &*file.store };
+pub(crate) async fn compare(steps: &[Step], other: Place) -> Result<(), Error> {
+    let memory = places::memory().await;
+    let pair = Pair { memory: &*memory.store, other: &*other.store };
     for step in steps {
         pair.step(step).await;
     }
@@ -200,6 +200,17 @@ proptest! {
     #[test]
     fn a_file_answers_like_memory(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(compare(&steps)).unwrap();
+        runtime.block_on(async { compare(&steps, places::sqlite().await).await }).unwrap();
+    }
+}
+
+#[cfg(all(unix, feature = "postgres"))]
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_server_answers_like_memory(steps in steps()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { compare(&steps, places::postgres().await).await }).unwrap();
     }
 }

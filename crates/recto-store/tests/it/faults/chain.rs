@@ -89,9 +89,11 @@ impl<'a> Chain<'a> {
         let first = self.rows[0].head.version;
         let bodies: Vec<CommitBody> =
             self.rows.iter().map(|row| CommitBody::unpack(&row.body).unwrap()).collect();
-        let records: Vec<String> = bodies.iter().map(|body| body.record.clone()).collect();
+        let links = self.rows.iter().map(|row| row.head.link);
+        let records = bodies.iter().map(|body| &*body.record).zip(links);
+        let records = pack_records(first, records);
         let entries: Vec<Entry> = bodies.into_iter().flat_map(|body| body.entries).collect();
-        let pages = vec![pack_records(first, &records), pack_entries(first, &entries)];
+        let pages = vec![records, pack_entries(first, &entries)];
         Seal { below: self.version() + 1, pages }
     }
 }
@@ -114,7 +116,8 @@ pub(super) async fn check(store: &dyn Store, number: u128) -> Result<Vec<String>
             return Err(format!("pages begin at {} behind {}", records.first, said.len()));
         }
         let records = records.records().map_err(|error| error.to_string())?;
-        said.extend(records.into_iter().zip(entries.entries().map_err(|error| error.to_string())?));
+        let records = records.into_iter().map(|(record, _)| record);
+        said.extend(records.zip(entries.entries().map_err(|error| error.to_string())?));
     }
     if records.len() != entries.len() {
         return Err("there are half pages".into());

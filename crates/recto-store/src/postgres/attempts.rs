@@ -1,0 +1,122 @@
+//! What is tried again, how often, and what is said in the end.
+//!
+//! | what happened | then |
+//! |---|---|
+//! | others were at the same rows (40001, 40P01) | again, up to 12 times within seconds |
+//! | the connection was lost, or 40003 | again too: every attempt can tell what an earlier one did. If none can be made, the outcome is unknown |
+//! | the server cannot be reached | again, 3 times; 12 if an earlier outcome is in doubt |
+//! | anything else | that is the answer |
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::fault::Fault;
+use crate::Error;
+
+const TRIES: u32 = 12;
+const TRIES_TO_CONNECT: u32 = 3;
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The attempts at one request.
+#[derive(Debug)]
+pub(super) struct Attempts {
+    doing: &'static str,
+    made: u32,
+    in_doubt: bool,
+    reads: bool,
+}
+
+impl Attempts {
+    /// To change something.
+    pub(super) fn at(doing: &'static str) -> Attempts {
+        Attempts { doing, made: 0, in_doubt: false, reads: false }
+    }
+
+    /// To read, which can be repeated without any doubt.
+    pub(super) fn at_reading(doing: &'static str) -> Attempts {
+        Attempts { reads: true, ..Attempts::at(doing) }
+    }
+
+    /// Whether an earlier attempt may have done the work.
+    pub(super) fn in_doubt(&self) -> bool {
+        self.in_doubt
+    }
+
+    /// Takes how an attempt went: breaks with the answer, or goes on after a pause.
+    pub(super) async fn settle<T>(
+        &mut self,
+        attempt: Result<T, Fault>,
+    ) -> ControlFlow<Result<T, Error>> {
+        self.made += 1;
+        let (reason, tries) = match attempt {
+            Ok(done) => return ControlFlow::Break(Ok(done)),
+            Err(Fault::Refused(error)) => return ControlFlow::Break(Err(error)),
+            Err(Fault::Failed(reason)) => (reason, 0),
+            Err(Fault::Collided(reason)) => (reason, TRIES),
+            Err(Fault::Lost(reason)) => {
+                self.in_doubt |= !self.reads;
+                (reason, TRIES)
+            }
+            Err(Fault::Unreachable(reason)) => {
+                (reason, if self.in_doubt { TRIES } else { TRIES_TO_CONNECT })
+            }
+        };
+        if self.made >= tries {
+            return ControlFlow::Break(Err(match self.in_doubt {
+                true => Error::UnknownOutcome,
+                false => Error::failed(self.doing, reason),
+            }));
+        }
+        tokio::time::sleep(self.pause()).await;
+        ControlFlow::Continue(())
+    }
+
+    /// Twice as long each time, give or take a half, so that those who collided part.
+    fn pause(&self) -> Duration {
+        let longest = FIRST_PAUSE * 2_u32.pow(self.made.min(10) - 1);
+        let chance = (Uuid::now_v7().as_u128() % 1024) as u32;
+        longest.min(LONGEST_PAUSE) * (512 + chance) / 1024
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn attempts_are_bounded_and_end_in_the_right_answer() {
+        let lost = || Err::<(), _>(Fault::Lost("gone".into()));
+        let collided = || Err::<(), _>(Fault::Collided("40001".into()));
+        let unreachable = || Err::<(), _>(Fault::Unreachable("down".into()));
+        for (fault, made, answer) in [
+            (&lost as &dyn Fn() -> Result<(), Fault>, TRIES, Error::UnknownOutcome),
+            (&collided, TRIES, Error::failed("testing", "40001")),
+            (&unreachable, TRIES_TO_CONNECT, Error::failed("testing", "down")),
+        ] {
+            let mut attempts = Attempts::at("testing");
+            loop {
+                if let ControlFlow::Break(end) = attempts.settle(fault()).await {
+                    assert_eq!(end, Err(answer));
+                    break;
+                }
+            }
+            assert_eq!(attempts.made, made);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_vanishes_after_a_doubt_leaves_the_outcome_unknown() {
+        let mut attempts = Attempts::at("testing");
+        let _ = attempts.settle(Err::<(), _>(Fault::Lost("gone".into()))).await;
+        loop {
+            let down = Err::<(), _>(Fault::Unreachable("down".into()));
+            if let ControlFlow::Break(end) = attempts.settle(down).await {
+                assert_eq!(end, Err(Error::UnknownOutcome));
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What the server itself can say about its tables: whether they can be read, and how large they are.
+
+use std::ops::ControlFlow;
+
+use super::PostgresStore;
+use super::attempts::Attempts;
+use super::fault::Fault;
+use crate::Error;
+
+/// Reads every byte, so that the server tests the checksums of its pages, if it has any; and rows
+/// whose conversation is not there.
+const LOOKS: [(&str, &str); 5] = [
+    (
+        "recto_commits",
+        "SELECT count(md5(m.body)) * 0 + count(*) FILTER (WHERE c.id IS NULL) FROM recto_commits m LEFT JOIN recto_conversations c ON c.tenant = m.tenant AND c.id = m.conversation",
+    ),
+    (
+        "recto_pages",
+        "SELECT count(md5(p.meta || p.body)) * 0 + count(*) FILTER (WHERE c.id IS NULL) FROM recto_pages p LEFT JOIN recto_conversations c ON c.tenant = p.tenant AND c.id = p.conversation",
+    ),
+    (
+        "recto_keys",
+        "SELECT count(md5(k.request)) * 0 + count(*) FILTER (WHERE c.id IS NULL) FROM recto_keys k LEFT JOIN recto_conversations c ON c.tenant = k.tenant AND c.id = k.conversation",
+    ),
+    (
+        "recto_words",
+        "SELECT count(cardinality(w.words)) * 0 + count(*) FILTER (WHERE c.id IS NULL) FROM recto_words w LEFT JOIN recto_conversations c ON c.tenant = w.tenant AND c.id = w.conversation",
+    ),
+    (
+        "recto_conversations",
+        "SELECT count(md5(c.settings || c.lineage)) * 0 + count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM recto_commits m WHERE m.tenant = c.tenant AND m.conversation = c.id)) FROM recto_conversations c",
+    ),
+];
+
+const SIZE: &str = r"
+SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(ARRAY[
+    'recto_conversations', 'recto_forks', 'recto_commits', 'recto_pages', 'recto_keys',
+    'recto_words']) AS name";
+
+impl PostgresStore {
+    /// Looks for damage below the rows.
+    pub(super) async fn look_for_damage(&self) -> Result<Vec<String>, Error> {
+        let mut attempts = Attempts::at_reading("checking the tables");
+        loop {
+            if let ControlFlow::Break(answer) = attempts.settle(self.try_to_look().await).await {
+                return answer;
+            }
+        }
+    }
+
+    async fn try_to_look(&self) -> Result<Vec<String>, Fault> {
+        let client = self.connections.get().await?;
+        let mut found = Vec::new();
+        for (table, look) in LOOKS {
+            match client.query_one(look, &[]).await.map_err(Fault::from) {
+                Ok(row) => {
+                    let alone: i64 = row.try_get(0)?;
+                    if alone > 0 {
+                        found.push(format!("{table} has {alone} rows without their counterpart"));
+                    }
+                }
+                Err(Fault::Failed(reason)) => {
+                    found.push(format!("{table} cannot be read: {reason}"));
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(found)
+    }
+
+    /// How many bytes the tables and their indexes take.
+    pub(super) async fn measure(&self) -> Result<Option<u64>, Error> {
+        let mut attempts = Attempts::at_reading("measuring the tables");
+        loop {
+            let attempt = async {
+                let row = self.connections.get().await?.query_one(SIZE, &[]).await?;
+                let size: i64 = row.try_get(0)?;
+                Ok(u64::try_from(size).ok())
+            };
+            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+                return answer;
+            }
+        }
+    }
+}

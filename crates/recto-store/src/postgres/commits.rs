@@ -1,0 +1,288 @@
+//! The newest accepted requests, and how a request is accepted.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use deadpool_postgres::{Client, GenericClient};
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::attempts::Attempts;
+use super::fault::{Fault, is_taken_in};
+use super::numbers::{head, number};
+use super::pages::PageColumns;
+use super::tenants::unknown;
+use crate::{Commit, CommitRow, ConversationId, Error, WordsOf, names};
+
+const DOING: &str = "accepting a request";
+
+/// Inserts the row of a request if the version before is there and the next one is not. The lock on
+/// the version before keeps it from being packed or removed meanwhile: without, a row that was
+/// inserted and packed since the statement began could be inserted a second time.
+macro_rules! insert {
+    () => {
+        r"INSERT INTO recto_commits
+            (tenant, conversation, version, entries, link, committed, attempt, body)
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM recto_commits
+        WHERE tenant = $1 AND conversation = $2 AND version = $3::bigint - 1
+        FOR UPDATE
+        ON CONFLICT (tenant, conversation, version) DO NOTHING
+        RETURNING version"
+    };
+}
+
+/// The same, with what else is to be kept in the same statement: each part costs the server about a
+/// tenth of a bare insertion, so only what is needed is in it.
+macro_rules! insert_with {
+    ($($part:expr),+) => {
+        concat!("WITH accepted AS (", insert!(), ")", $(", ", $part),+, " SELECT version FROM accepted")
+    };
+}
+
+macro_rules! key {
+    () => {
+        r"kept AS (
+            INSERT INTO recto_keys (tenant, conversation, key, request, version, changed)
+            SELECT $1, $2, $9, $10, $11, $12 FROM accepted)"
+    };
+}
+
+macro_rules! words {
+    ($entries:literal, $words:literal) => {
+        concat!(
+            "indexed AS (INSERT INTO recto_words (tenant, conversation, entry, words) \
+             SELECT $1, $2, entry, string_to_array(words, E'\\n') FROM accepted, \
+             unnest($",
+            $entries,
+            "::bigint[], $",
+            $words,
+            "::text[]) AS of (entry, words) \
+             ON CONFLICT (tenant, conversation, entry) DO UPDATE SET words = excluded.words)"
+        )
+    };
+}
+
+const ACCEPT: &str = insert!();
+const ACCEPT_KEY: &str = insert_with!(key!());
+const ACCEPT_WORDS: &str = insert_with!(words!("9", "10"));
+const ACCEPT_BOTH: &str = insert_with!(key!(), words!("13", "14"));
+
+/// What became of a row: the newest version, whose the row of the version is, and what the key says.
+const LOOK: &str = r"
+SELECT
+    (SELECT max(version) FROM recto_commits WHERE tenant = $1 AND conversation = $2) AS current,
+    (SELECT attempt FROM recto_commits
+     WHERE tenant = $1 AND conversation = $2 AND version = $3) AS attempt,
+    EXISTS (SELECT 1 FROM recto_keys
+     WHERE tenant = $1 AND conversation = $2 AND key = $4::bytea
+       AND request = $5 AND version = $3 AND changed) AS kept";
+
+const COMMITS: &str = r"
+SELECT m.version, m.entries, m.link, m.committed, m.body
+FROM recto_conversations c
+LEFT JOIN recto_commits m
+    ON m.tenant = c.tenant AND m.conversation = c.id AND m.version > $3
+WHERE c.tenant = $1 AND c.id = $2
+ORDER BY m.version";
+
+const PACK_AWAY: &str =
+    "DELETE FROM recto_commits WHERE tenant = $1 AND conversation = $2 AND version < $3";
+
+impl PostgresStore {
+    /// The commits above a version.
+    pub(super) async fn read_commits(
+        &self,
+        id: ConversationId,
+        above: Option<u32>,
+    ) -> Result<Vec<CommitRow>, Error> {
+        let mut attempts = Attempts::at_reading("reading commits");
+        loop {
+            let attempt = self.try_to_read_commits(id, above).await;
+            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
+                return answer;
+            }
+        }
+    }
+
+    async fn try_to_read_commits(
+        &self,
+        id: ConversationId,
+        above: Option<u32>,
+    ) -> Result<Vec<CommitRow>, Fault> {
+        let client = self.connections.get().await?;
+        let tenant = self.tenant_of(&client, id).await?;
+        let read = client.prepare_cached(COMMITS).await?;
+        let above = above.map_or(-1, i64::from);
+        let rows = client.query(&read, &[&&*tenant, &id.0, &above]).await?;
+        if rows.is_empty() {
+            return Err(unknown(id));
+        }
+        // A row without a version stands for the conversation that has nothing newer.
+        let rows = rows.iter().filter(|row| row.get::<_, Option<i64>>("version").is_some());
+        rows.map(|row| Ok(CommitRow { head: head(row)?, body: row.try_get("body")? })).collect()
+    }
+
+    /// Accepts a request.
+    pub(super) async fn accept(&self, commit: Commit) -> Result<(), Error> {
+        names::check_commit(&commit)?;
+        let draft = CommitDraft::new(&commit, self.search);
+        let mut attempts = Attempts::at(DOING);
+        loop {
+            let attempt = self.try_to_accept(&draft, attempts.in_doubt()).await;
+            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
+                return answer;
+            }
+        }
+    }
+
+    async fn try_to_accept(&self, draft: &CommitDraft<'_>, in_doubt: bool) -> Result<(), Fault> {
+        let mut client = self.connections.get().await?;
+        let tenant = self.tenant_of(&client, draft.commit.conversation).await?;
+        let is_accepted = match draft.pages {
+            None => draft.insert(&client, &tenant).await?,
+            Some(_) => draft.insert_and_seal(&mut client, &tenant).await?,
+        };
+        match is_accepted {
+            true => Ok(()),
+            false => draft.look(&client, &tenant, in_doubt).await,
+        }
+    }
+}
+
+/// A request as the parameters of its statement.
+struct CommitDraft<'a> {
+    commit: &'a Commit,
+    /// By which the row is known as ours, whatever happens to the connection.
+    attempt: Uuid,
+    words: WordColumns,
+    pages: Option<PageColumns<'a>>,
+}
+
+impl<'a> CommitDraft<'a> {
+    fn new(commit: &'a Commit, search: bool) -> CommitDraft<'a> {
+        CommitDraft {
+            commit,
+            attempt: Uuid::now_v7(),
+            words: WordColumns::new(if search { &commit.words } else { &[] }),
+            pages: commit.seal.as_ref().map(|seal| PageColumns::new(&seal.pages)),
+        }
+    }
+
+    /// Inserts the row and all that comes with it; says whether it was the next one.
+    async fn insert(&self, client: &impl GenericClient, tenant: &[u8]) -> Result<bool, Fault> {
+        let CommitRow { head, body } = &self.commit.row;
+        let (version, entries) = (i64::from(head.version), i64::from(head.entries));
+        let link = head.link.0.as_slice();
+        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![
+            &tenant,
+            &self.commit.conversation.0,
+            &version,
+            &entries,
+            &link,
+            &head.committed,
+            &self.attempt,
+            body,
+        ];
+        let key = self.commit.key.as_ref();
+        let columns = key.map(|key| (key.key.as_bytes(), &key.request[..], i64::from(key.version)));
+        if let (Some(key), Some((name, request, version))) = (key, &columns) {
+            parameters.extend::<[&(dyn ToSql + Sync); 4]>([name, request, version, &key.changed]);
+        }
+        let has_words = !self.words.entries.is_empty();
+        if has_words {
+            parameters.extend::<[&(dyn ToSql + Sync); 2]>([&self.words.entries, &self.words.words]);
+        }
+        let accept = match (key.is_some(), has_words) {
+            (false, false) => ACCEPT,
+            (true, false) => ACCEPT_KEY,
+            (false, true) => ACCEPT_WORDS,
+            (true, true) => ACCEPT_BOTH,
+        };
+        let accept = client.prepare_cached(accept).await?;
+        match (client.query_opt(&accept, &parameters).await, key) {
+            (Err(error), Some(key)) if is_taken_in(&error, "recto_keys") => {
+                Err(Error::KeyReused { key: key.key.clone() }.into())
+            }
+            (accepted, _) => Ok(accepted?.is_some()),
+        }
+    }
+
+    /// The same, and packs older rows away.
+    async fn insert_and_seal(&self, client: &mut Client, tenant: &[u8]) -> Result<bool, Fault> {
+        let (Some(seal), Some(pages)) = (&self.commit.seal, &self.pages) else {
+            return self.insert(client, tenant).await;
+        };
+        let transaction = client.transaction().await?;
+        if !self.insert(&transaction, tenant).await? {
+            transaction.rollback().await?;
+            return Ok(false);
+        }
+        let id = self.commit.conversation.0;
+        let pack_away = transaction.prepare_cached(PACK_AWAY).await?;
+        let below = i64::from(seal.below);
+        // Both are sent before the first is answered.
+        let parameters: [&(dyn ToSql + Sync); 3] = [&tenant, &id, &below];
+        let packed = transaction.execute(&pack_away, &parameters);
+        let (packed, put) =
+            tokio::join!(packed, pages.put(&transaction, tenant, self.commit.conversation));
+        packed?;
+        put?;
+        transaction.commit().await?;
+        Ok(true)
+    }
+
+    /// Why the row was not inserted; or that an earlier attempt had done it.
+    async fn look(&self, client: &Client, tenant: &[u8], in_doubt: bool) -> Result<(), Fault> {
+        let version = self.commit.row.head.version;
+        let key = self.commit.key.as_ref();
+        let look = client.prepare_cached(LOOK).await?;
+        let row = client
+            .query_one(
+                &look,
+                &[
+                    &tenant,
+                    &self.commit.conversation.0,
+                    &i64::from(version),
+                    &key.map(|key| key.key.as_bytes()),
+                    &key.map(|key| key.request.as_slice()),
+                ],
+            )
+            .await?;
+        if row.try_get::<_, Option<i64>>("current")?.is_none() {
+            return Err(unknown(self.commit.conversation));
+        }
+        let current = number(&row, "current")?;
+        let found: Option<Uuid> = row.try_get("attempt")?;
+        let kept: bool = row.try_get("kept")?;
+        if in_doubt {
+            if found == Some(self.attempt) || kept {
+                return Ok(());
+            }
+            // Packed by now, and nothing else tells whose it was.
+            if found.is_none() && current > version && key.is_none() {
+                return Err(Error::UnknownOutcome.into());
+            }
+        }
+        if version.checked_sub(1) == Some(current) {
+            return Err(Fault::Collided("the newest version is not settled".to_owned()));
+        }
+        Err(Error::VersionConflict { expected: version.saturating_sub(1), current }.into())
+    }
+}
+
+/// The words of entries as columns. A word is a run of letters and digits, so a line break parts them.
+pub(super) struct WordColumns {
+    pub(super) entries: Vec<i64>,
+    pub(super) words: Vec<String>,
+}
+
+impl WordColumns {
+    pub(super) fn new(words: &[WordsOf]) -> WordColumns {
+        // Each entry once, or the server could not tell which of its words to keep.
+        let words: BTreeMap<_, _> =
+            words.iter().map(|of| (i64::from(of.entry), of.words.join("\n"))).collect();
+        let (entries, words) = words.into_iter().unzip();
+        WordColumns { entries, words }
+    }
+}

@@ -1,0 +1,76 @@
+//! The connections to the server.
+
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::{Config, NoTls};
+
+use super::PostgresOptions;
+use super::fault::Fault;
+use crate::Error;
+
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+
+/// A pool of connections, made when they are first needed.
+pub(super) struct Connections(Pool);
+
+impl Connections {
+    pub(super) fn new(address: &str, options: &PostgresOptions) -> Result<Connections, Error> {
+        // What the driver says of an address can quote the password in it.
+        let invalid = |_| Error::InvalidAddress { given: "postgres://…".to_owned() };
+        let mut config: Config = address.parse().map_err(invalid)?;
+        check_privacy(&config)?;
+        if config.get_application_name().is_none() {
+            config.application_name("recto");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_WITHIN);
+        }
+        config.keepalives_idle(Duration::from_secs(30));
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let pool = Pool::builder(Manager::from_config(config, NoTls, recycling))
+            .max_size(options.connections.max(1))
+            .wait_timeout(Some(options.wait))
+            .create_timeout(Some(CONNECT_WITHIN * 2))
+            .runtime(Runtime::Tokio1)
+            .build();
+        let pool = pool.map_err(|_| Error::failed("opening the store", "there is no pool"))?;
+        Ok(Connections(pool))
+    }
+
+    /// A connection, as soon as one is free.
+    pub(super) async fn get(&self) -> Result<deadpool_postgres::Client, Fault> {
+        Ok(self.0.get().await?)
+    }
+}
+
+impl std::fmt::Debug for Connections {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let status = self.0.status();
+        f.debug_struct("Connections")
+            .field("most", &status.max_size)
+            .field("open", &status.size)
+            .finish_non_exhaustive()
+    }
+}
+
+/// There is no encryption yet, so only an address that says so may lead over a network.
+fn check_privacy(config: &Config) -> Result<(), Error> {
+    let names = config.get_hosts().iter().all(|host| match host {
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        }
+        #[cfg(unix)]
+        Host::Unix(_) => true,
+    });
+    let is_local = names && config.get_hostaddrs().iter().all(|ip| ip.is_loopback());
+    match is_local || config.get_ssl_mode() == SslMode::Disable {
+        true => Ok(()),
+        false => Err(Error::failed(
+            "opening the store",
+            "the connection would not be encrypted; if the network is trusted, \
+             add sslmode=disable to the address",
+        )),
+    }
+}

@@ -1,0 +1,283 @@
+//! Conversations: their names, and who was forked from whom.
+
+use std::ops::ControlFlow;
+
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::attempts::Attempts;
+use super::commits::WordColumns;
+use super::fault::{Fault, is_taken_in};
+use super::numbers::{self, head, text};
+use super::tenants::{self, unknown};
+use crate::{Ancestor, ConversationId, ConversationRow, Error, NewConversation, Tenant, names};
+
+/// Creates a conversation, if all it is forked from is there. The lock keeps those from being
+/// removed meanwhile.
+const CREATE: &str = r"
+WITH ancestors AS (
+    SELECT id FROM recto_conversations WHERE tenant = $1 AND id = ANY ($7::uuid[]) FOR SHARE
+), created AS (
+    INSERT INTO recto_conversations (tenant, id, name, created, settings, lineage)
+    SELECT $1, $2, $3, $4, $5, $6
+    WHERE (SELECT count(*) FROM ancestors) = cardinality($7)
+    RETURNING id
+), forked AS (
+    INSERT INTO recto_forks (tenant, ancestor, fork)
+    SELECT $1, ancestors.id, created.id FROM created, ancestors
+), indexed AS (
+    INSERT INTO recto_words (tenant, conversation, entry, words)
+    SELECT $1, $2, entry, string_to_array(words, E'\n')
+    FROM created, unnest($14::bigint[], $15::text[]) AS of (entry, words)
+)
+INSERT INTO recto_commits
+    (tenant, conversation, version, entries, link, committed, attempt, body)
+SELECT $1, $2, $8, $9, $10, $11, $12, $13 FROM created";
+
+/// A conversation with its newest version; what `WHERE` says follows.
+macro_rules! conversations {
+    ($where:literal) => {
+        concat!(
+            "SELECT c.id, c.name, c.created, c.settings, c.lineage, \
+                 h.version, h.entries, h.link, h.committed \
+             FROM recto_conversations c CROSS JOIN LATERAL ( \
+                 SELECT version, entries, link, committed FROM recto_commits m \
+                 WHERE m.tenant = c.tenant AND m.conversation = c.id \
+                 ORDER BY version DESC LIMIT 1) h \
+             WHERE ",
+            $where
+        )
+    };
+}
+
+const FIND: &str = conversations!("c.tenant = $1 AND c.name = $2");
+
+const LIST: &str = conversations!(
+    "c.tenant = $1 AND c.name IS NOT NULL AND ($2::bytea IS NULL OR c.name > $2) \
+     ORDER BY c.name LIMIT $3"
+);
+
+const FORKS: &str = conversations!(
+    "c.tenant = $1 AND c.name IS NOT NULL AND c.id IN \
+     (SELECT fork FROM recto_forks WHERE tenant = $1 AND ancestor = $2) ORDER BY c.name"
+);
+
+const RENAME: &str = "UPDATE recto_conversations SET name = $3 WHERE tenant = $1 AND name = $2";
+
+/// Whether a tenant has a conversation of that name, and anybody one of that id.
+const TAKEN: &str = r"
+SELECT EXISTS (SELECT 1 FROM recto_conversations WHERE tenant = $1 AND name = $2) AS name,
+    EXISTS (SELECT 1 FROM recto_conversations WHERE id = $3) AS id";
+
+const IS_THERE: &str = "SELECT 1 FROM recto_conversations WHERE tenant = $1 AND id = $2";
+
+impl PostgresStore {
+    /// Creates a conversation.
+    pub(super) async fn create_conversation(&self, new: NewConversation) -> Result<(), Error> {
+        names::check_new(&new)?;
+        let mut attempts = Attempts::at("creating a conversation");
+        loop {
+            let attempt = self.try_to_create(&new, attempts.in_doubt()).await;
+            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
+                answer?;
+                self.tenants.learn(new.id, tenants::bytes(&new.tenant));
+                return Ok(());
+            }
+        }
+    }
+
+    async fn try_to_create(&self, new: &NewConversation, in_doubt: bool) -> Result<(), Fault> {
+        let client = self.connections.get().await?;
+        let tenant = tenants::bytes(&new.tenant);
+        let taken = client.prepare_cached(TAKEN).await?;
+        let taken = client.query_one(&taken, &[&tenant, &new.name.as_bytes(), &new.id.0]).await?;
+        let (is_name_taken, is_id_taken) = (taken.try_get("name")?, taken.try_get("id")?);
+        match (is_name_taken, is_id_taken) {
+            // Ids are not used twice, so an earlier attempt created it.
+            (_, true) if in_doubt => return Ok(()),
+            (true, _) => return Err(exists(&new.name)),
+            (false, true) => return Err(exists(&new.id.to_string())),
+            (false, false) => {}
+        }
+        let words = WordColumns::new(if self.search { &new.words } else { &[] });
+        let ancestors: Vec<Uuid> = new.lineage.iter().map(|ancestor| ancestor.id.0).collect();
+        let lineage = serde_json::to_string(&new.lineage).expect("a lineage is plain data");
+        let create = client.prepare_cached(CREATE).await?;
+        let created = client
+            .execute(
+                &create,
+                &[
+                    &tenant,
+                    &new.id.0,
+                    &new.name.as_bytes(),
+                    &new.created,
+                    &new.settings,
+                    &lineage,
+                    &ancestors,
+                    &i64::from(new.first.head.version),
+                    &i64::from(new.first.head.entries),
+                    &new.first.head.link.0.as_slice(),
+                    &new.first.head.committed,
+                    &Uuid::now_v7(),
+                    &new.first.body,
+                    &words.entries,
+                    &words.words,
+                ],
+            )
+            .await;
+        match created {
+            Ok(1) => Ok(()),
+            Ok(_) => Err(self.missing_ancestor(&client, new).await?),
+            // Taken since we looked: the next attempt will see by whom.
+            Err(error) if is_taken_in(&error, "recto_conversations") => {
+                Err(Fault::Collided("another one of that name was created".to_owned()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn missing_ancestor(
+        &self,
+        client: &deadpool_postgres::Client,
+        new: &NewConversation,
+    ) -> Result<Fault, Fault> {
+        let is_there = client.prepare_cached(IS_THERE).await?;
+        for ancestor in &new.lineage {
+            let tenant = tenants::bytes(&new.tenant);
+            let found = client.query_opt(&is_there, &[&tenant, &ancestor.id.0]).await?;
+            if found.is_none() {
+                return Ok(unknown(ancestor.id));
+            }
+        }
+        Ok(Fault::Collided("the conversations it is forked from are not settled".to_owned()))
+    }
+
+    /// Finds a conversation by its name.
+    pub(super) async fn find_conversation(
+        &self,
+        tenant: &Tenant,
+        name: &str,
+    ) -> Result<Option<ConversationRow>, Error> {
+        let name = name.as_bytes();
+        let found = self.read_conversations(FIND, tenants::bytes(tenant), &[&name]).await?;
+        Ok(found.into_iter().next())
+    }
+
+    /// Conversations in the order of their names.
+    pub(super) async fn list_conversations(
+        &self,
+        tenant: &Tenant,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ConversationRow>, Error> {
+        let (after, limit) = (after.map(str::as_bytes), numbers::limit(limit));
+        self.read_conversations(LIST, tenants::bytes(tenant), &[&after, &limit]).await
+    }
+
+    /// The forks that share rows of a conversation.
+    pub(super) async fn find_forks(
+        &self,
+        id: ConversationId,
+    ) -> Result<Vec<ConversationRow>, Error> {
+        let mut attempts = Attempts::at_reading("looking for forks");
+        let tenant = loop {
+            let attempt = async {
+                let client = self.connections.get().await?;
+                let tenant = self.tenant_of(&client, id).await?;
+                let is_there = client.prepare_cached(IS_THERE).await?;
+                let found = client.query_opt(&is_there, &[&&*tenant, &id.0]).await?;
+                found.map(|_| tenant).ok_or_else(|| unknown(id))
+            };
+            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+                break answer?;
+            }
+        };
+        self.read_conversations(FORKS, &tenant, &[&id.0]).await
+    }
+
+    async fn read_conversations(
+        &self,
+        sql: &'static str,
+        tenant: &[u8],
+        others: &[&(dyn tokio_postgres::types::ToSql + Sync)],
+    ) -> Result<Vec<ConversationRow>, Error> {
+        let mut parameters: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![&tenant];
+        parameters.extend(others);
+        let mut attempts = Attempts::at_reading("looking for conversations");
+        loop {
+            let attempt = async {
+                let client = self.connections.get().await?;
+                let read = client.prepare_cached(sql).await?;
+                let rows = client.query(&read, &parameters).await?;
+                rows.iter().map(conversation).collect::<Result<Vec<_>, Fault>>()
+            };
+            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+                let found = answer?;
+                found.iter().for_each(|row| self.tenants.learn(row.id, tenant));
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Gives a conversation another name.
+    pub(super) async fn rename_conversation(
+        &self,
+        tenant: &Tenant,
+        from: &str,
+        to: &str,
+    ) -> Result<(), Error> {
+        names::check_name(to)?;
+        let mut attempts = Attempts::at("renaming a conversation");
+        loop {
+            let attempt = self.try_to_rename(tenant, from, to, attempts.in_doubt()).await;
+            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
+                return answer;
+            }
+        }
+    }
+
+    async fn try_to_rename(
+        &self,
+        tenant: &Tenant,
+        from: &str,
+        to: &str,
+        in_doubt: bool,
+    ) -> Result<(), Fault> {
+        let client = self.connections.get().await?;
+        let rename = client.prepare_cached(RENAME).await?;
+        let (old, new) = (from.as_bytes(), to.as_bytes());
+        match client.execute(&rename, &[&tenants::bytes(tenant), &old, &new]).await {
+            Ok(1..) => Ok(()),
+            // An earlier attempt may have renamed it, or somebody else took it away.
+            Ok(0) if in_doubt => Err(Error::UnknownOutcome.into()),
+            Ok(0) => Err(Error::ConversationNotFound { name: from.to_owned() }.into()),
+            Err(error) if is_taken_in(&error, "recto_conversations") => Err(exists(to)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn exists(name: &str) -> Fault {
+    Fault::Refused(Error::ConversationExists { name: name.to_owned() })
+}
+
+fn conversation(row: &Row) -> Result<ConversationRow, Fault> {
+    let id = ConversationId(row.try_get("id")?);
+    Ok(ConversationRow {
+        id,
+        name: text(row, "name")?,
+        created: row.try_get("created")?,
+        settings: row.try_get("settings")?,
+        lineage: lineage(row.try_get("lineage")?, id)?,
+        head: head(row)?,
+    })
+}
+
+/// The lineage of a conversation, from its text.
+pub(super) fn lineage(text: &str, id: ConversationId) -> Result<Vec<Ancestor>, Fault> {
+    serde_json::from_str(text).map_err(|_| {
+        let reason = "its lineage cannot be read".to_owned();
+        Fault::Refused(Error::Damaged { conversation: id, reason })
+    })
+}

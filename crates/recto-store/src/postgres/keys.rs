@@ -1,0 +1,109 @@
+//! Which request an idempotency key stood for.
+
+use std::ops::ControlFlow;
+
+use tokio_postgres::Row;
+
+use super::PostgresStore;
+use super::attempts::Attempts;
+use super::fault::Fault;
+use super::numbers::{hash, number};
+use super::tenants::unknown;
+use crate::{ConversationId, Error, IdempotencyKey, names};
+
+const FIND: &str = r"
+SELECT k.request, k.version, k.changed
+FROM recto_conversations c
+LEFT JOIN recto_keys k
+    ON k.tenant = c.tenant AND k.conversation = c.id AND k.key = $3
+WHERE c.tenant = $1 AND c.id = $2";
+
+/// The lock keeps the conversation from being removed meanwhile.
+const KEEP: &str = r"
+INSERT INTO recto_keys (tenant, conversation, key, request, version, changed)
+SELECT $1, $2, $3, $4, $5, $6 FROM recto_conversations
+WHERE tenant = $1 AND id = $2
+FOR SHARE
+ON CONFLICT (tenant, conversation, key) DO NOTHING";
+
+impl PostgresStore {
+    /// What a key stood for.
+    pub(super) async fn find_key(
+        &self,
+        id: ConversationId,
+        key: &str,
+    ) -> Result<Option<IdempotencyKey>, Error> {
+        let mut attempts = Attempts::at_reading("looking for an idempotency key");
+        loop {
+            let attempt = self.try_to_find_key(id, key).await;
+            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
+                return answer;
+            }
+        }
+    }
+
+    async fn try_to_find_key(
+        &self,
+        id: ConversationId,
+        key: &str,
+    ) -> Result<Option<IdempotencyKey>, Fault> {
+        let client = self.connections.get().await?;
+        let tenant = self.tenant_of(&client, id).await?;
+        let find = client.prepare_cached(FIND).await?;
+        let row = client.query_opt(&find, &[&&*tenant, &id.0, &key.as_bytes()]).await?;
+        read(&row.ok_or_else(|| unknown(id))?, key)
+    }
+
+    /// Keeps a key for a request that changed nothing.
+    pub(super) async fn keep_key(
+        &self,
+        id: ConversationId,
+        key: IdempotencyKey,
+    ) -> Result<(), Error> {
+        names::check_key(&key)?;
+        let mut attempts = Attempts::at("keeping an idempotency key");
+        loop {
+            let attempt = self.try_to_keep_key(id, &key, attempts.in_doubt()).await;
+            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
+                return answer;
+            }
+        }
+    }
+
+    async fn try_to_keep_key(
+        &self,
+        id: ConversationId,
+        key: &IdempotencyKey,
+        in_doubt: bool,
+    ) -> Result<(), Fault> {
+        let client = self.connections.get().await?;
+        let tenant = self.tenant_of(&client, id).await?;
+        let keep = client.prepare_cached(KEEP).await?;
+        let name = key.key.as_bytes();
+        let (request, version) = (key.request.as_slice(), i64::from(key.version));
+        let kept = client
+            .execute(&keep, &[&&*tenant, &id.0, &name, &request, &version, &key.changed])
+            .await?;
+        if kept == 1 {
+            return Ok(());
+        }
+        let find = client.prepare_cached(FIND).await?;
+        let row = client.query_opt(&find, &[&&*tenant, &id.0, &name]).await?;
+        match read(&row.ok_or_else(|| unknown(id))?, &key.key)? {
+            Some(found) if in_doubt && found == *key => Ok(()),
+            Some(_) => Err(Error::KeyReused { key: key.key.clone() }.into()),
+            None => Err(Fault::Collided("the key is not settled".to_owned())),
+        }
+    }
+}
+
+/// What a row says of a key; columns without values stand for a key that is not there.
+fn read(row: &Row, key: &str) -> Result<Option<IdempotencyKey>, Fault> {
+    let Some(changed) = row.try_get("changed")? else { return Ok(None) };
+    Ok(Some(IdempotencyKey {
+        key: key.to_owned(),
+        request: hash(row, "request")?,
+        version: number(row, "version")?,
+        changed,
+    }))
+}

@@ -1,0 +1,175 @@
+//! Conversations in PostgreSQL, shared by any number of processes on any number of machines.
+//!
+//! ```text
+//!   recto_format          the number of the stored form, and whether words are kept for the search
+//!   recto_conversations   a row each; without a name it is only kept for its forks
+//!   recto_forks           which conversations share rows of which: what `lineage` says, to be found
+//!   recto_commits         recto_pages   recto_keys   recto_words      as in every store
+//! ```
+//!
+//! What always holds:
+//! - A request is accepted by the insertion of its row, which takes the row of the version before
+//!   and locks it. Whoever packs, removes or rewrites a conversation locks its newest row too. So of
+//!   two writers who saw the same version one wins, and nobody writes behind somebody's back.
+//! - The usual append is one statement: one round trip, one flush of the server's log.
+//! - The tenant is in every key and every condition, and nothing but rows is locked. So the tables
+//!   can be spread over machines by tenant.
+//! - A row says which attempt wrote it. If the connection breaks, the attempt is repeated on another
+//!   one: either it wins now, or the row that is there says whose it was.
+//! - Names and keys are bytes, so that every store takes and orders the same ones.
+//!
+//! What an error tells comes from this crate and a SQLSTATE, never from the server's own text: that
+//! can quote rows. Start with `commits.rs`; `attempts.rs` says what is tried again.
+
+mod attempts;
+mod check;
+mod commits;
+mod connections;
+mod conversations;
+mod fault;
+mod keys;
+mod numbers;
+mod pages;
+mod remove;
+mod rewrite;
+mod schema;
+mod search;
+mod tenants;
+
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::{
+    Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
+    NewConversation, Page, PageKind, Rewrite, Store, Tenant,
+};
+use connections::Connections;
+use tenants::Tenants;
+
+/// Conversations in PostgreSQL.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), recto_store::Error> {
+/// use recto_store::{PostgresOptions, PostgresStore};
+///
+/// let store = PostgresStore::open("postgres://localhost/talks", PostgresOptions::default()).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct PostgresStore {
+    connections: Connections,
+    tenants: Tenants,
+    /// Whether words are kept for the search.
+    search: bool,
+}
+
+/// How to open a store in PostgreSQL.
+#[derive(Clone, Debug)]
+pub struct PostgresOptions {
+    /// How many connections at most; 8 unless told.
+    pub connections: usize,
+    /// How long a request waits for a free connection before it fails; 5 seconds unless told.
+    pub wait: Duration,
+    /// Whether a new store keeps words for the search; yes unless told. A store that is there stays
+    /// as it was made.
+    pub search: bool,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> PostgresOptions {
+        PostgresOptions { connections: 8, wait: Duration::from_secs(5), search: true }
+    }
+}
+
+impl PostgresStore {
+    /// Opens the store in a database, and makes or updates its tables if need be.
+    pub async fn open(address: &str, options: PostgresOptions) -> Result<PostgresStore, Error> {
+        let connections = Connections::new(address, &options)?;
+        let search = schema::prepare(&connections, options.search).await?;
+        Ok(PostgresStore { connections, tenants: Tenants::default(), search })
+    }
+}
+
+impl Store for PostgresStore {
+    fn create(&self, new: NewConversation) -> Answer<'_, ()> {
+        Box::pin(self.create_conversation(new))
+    }
+
+    fn find<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+    ) -> Answer<'a, Option<ConversationRow>> {
+        Box::pin(self.find_conversation(tenant, name))
+    }
+
+    fn list<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> Answer<'a, Vec<ConversationRow>> {
+        Box::pin(self.list_conversations(tenant, after, limit))
+    }
+
+    fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()> {
+        Box::pin(self.rename_conversation(tenant, from, to))
+    }
+
+    fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()> {
+        Box::pin(self.remove_conversation(tenant, name))
+    }
+
+    fn commits(&self, id: ConversationId, above: Option<u32>) -> Answer<'_, Vec<CommitRow>> {
+        Box::pin(self.read_commits(id, above))
+    }
+
+    fn pages(
+        &self,
+        id: ConversationId,
+        kind: PageKind,
+        numbers: Range<u32>,
+        bodies: bool,
+    ) -> Answer<'_, Vec<Page>> {
+        Box::pin(self.read_pages(id, kind, numbers, bodies))
+    }
+
+    fn commit(&self, commit: Commit) -> Answer<'_, ()> {
+        Box::pin(self.accept(commit))
+    }
+
+    fn remember(&self, id: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {
+        Box::pin(self.keep_key(id, key))
+    }
+
+    fn key<'a>(&'a self, id: ConversationId, key: &'a str) -> Answer<'a, Option<IdempotencyKey>> {
+        Box::pin(self.find_key(id, key))
+    }
+
+    fn search<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        words: &'a [String],
+        within: Option<&'a [(ConversationId, u32)]>,
+        limit: usize,
+    ) -> Answer<'a, Vec<Hit>> {
+        Box::pin(self.find_words(tenant, words, within, limit))
+    }
+
+    fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()> {
+        Box::pin(self.replace_rows(id, at, rewrite))
+    }
+
+    fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
+        Box::pin(self.find_forks(id))
+    }
+
+    fn check(&self) -> Answer<'_, Vec<String>> {
+        Box::pin(self.look_for_damage())
+    }
+
+    fn size(&self) -> Answer<'_, Option<u64>> {
+        Box::pin(self.measure())
+    }
+}

@@ -1,0 +1,147 @@
+//! Older versions and log entries, many in a row.
+
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+
+use deadpool_postgres::GenericClient;
+
+use super::PostgresStore;
+use super::attempts::Attempts;
+use super::fault::Fault;
+use super::numbers::{self, number};
+use super::tenants::unknown;
+use crate::{ConversationId, Error, Page, PageKind};
+
+/// Pages do not overlap, so the first that can hold the first number is the last to start there.
+const PAGES: &str = r"
+SELECT p.first, p.count, p.meta, CASE WHEN $6 THEN p.body END AS body
+FROM recto_conversations c
+LEFT JOIN recto_pages p
+    ON p.tenant = c.tenant AND p.conversation = c.id AND p.kind = $3
+    AND p.first >= coalesce(
+        (SELECT max(first) FROM recto_pages
+         WHERE tenant = $1 AND conversation = $2 AND kind = $3 AND first <= $4), 0)
+    AND $4 < $5 AND p.first < $5 AND p.first + p.count > $4
+WHERE c.tenant = $1 AND c.id = $2
+ORDER BY p.first";
+
+const PUT: &str = r"
+INSERT INTO recto_pages (tenant, conversation, kind, first, count, meta, body)
+SELECT $1, $2, page.* FROM
+    unnest($3::smallint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[]) AS page
+ON CONFLICT (tenant, conversation, kind, first)
+DO UPDATE SET count = excluded.count, meta = excluded.meta, body = excluded.body";
+
+const REPLACE: &str = r"
+UPDATE recto_pages old SET count = page.count, meta = page.meta, body = page.body FROM
+    unnest($3::smallint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[])
+    AS page (kind, first, count, meta, body)
+WHERE old.tenant = $1 AND old.conversation = $2
+    AND old.kind = page.kind AND old.first = page.first";
+
+impl PostgresStore {
+    /// The pages that hold some of these numbers.
+    pub(super) async fn read_pages(
+        &self,
+        id: ConversationId,
+        kind: PageKind,
+        numbers: Range<u32>,
+        bodies: bool,
+    ) -> Result<Vec<Page>, Error> {
+        let mut attempts = Attempts::at_reading("reading pages");
+        loop {
+            let attempt = self.try_to_read_pages(id, kind, &numbers, bodies).await;
+            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
+                return answer;
+            }
+        }
+    }
+
+    async fn try_to_read_pages(
+        &self,
+        id: ConversationId,
+        kind: PageKind,
+        numbers: &Range<u32>,
+        bodies: bool,
+    ) -> Result<Vec<Page>, Fault> {
+        let client = self.connections.get().await?;
+        let tenant = self.tenant_of(&client, id).await?;
+        let read = client.prepare_cached(PAGES).await?;
+        let (start, end) = (i64::from(numbers.start), i64::from(numbers.end));
+        let rows = client
+            .query(&read, &[&&*tenant, &id.0, &numbers::kind(kind), &start, &end, &bodies])
+            .await?;
+        if rows.is_empty() {
+            return Err(unknown(id));
+        }
+        // A row without a number stands for the conversation that has no such page.
+        let rows = rows.iter().filter(|row| row.get::<_, Option<i64>>("first").is_some());
+        rows.map(|row| {
+            Ok(Page {
+                kind,
+                first: number(row, "first")?,
+                count: number(row, "count")?,
+                meta: row.try_get("meta")?,
+                body: row.try_get::<_, Option<Vec<u8>>>("body")?.unwrap_or_default(),
+            })
+        })
+        .collect()
+    }
+}
+
+/// Pages as columns.
+pub(super) struct PageColumns<'a> {
+    kinds: Vec<i16>,
+    firsts: Vec<i64>,
+    counts: Vec<i64>,
+    metas: Vec<&'a [u8]>,
+    bodies: Vec<&'a [u8]>,
+}
+
+impl<'a> PageColumns<'a> {
+    pub(super) fn new(pages: &'a [Page]) -> PageColumns<'a> {
+        // Each once, or the server could not tell which one to keep.
+        let pages: BTreeMap<_, _> =
+            pages.iter().map(|page| ((page.kind, page.first), page)).collect();
+        let pages = || pages.values();
+        PageColumns {
+            kinds: pages().map(|page| numbers::kind(page.kind)).collect(),
+            firsts: pages().map(|page| i64::from(page.first)).collect(),
+            counts: pages().map(|page| i64::from(page.count)).collect(),
+            metas: pages().map(|page| page.meta.as_slice()).collect(),
+            bodies: pages().map(|page| page.body.as_slice()).collect(),
+        }
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.firsts.len() as u64
+    }
+
+    /// Puts pages in the place of those that start at the same numbers; says how many there were.
+    pub(super) async fn replace(
+        &self,
+        client: &impl GenericClient,
+        tenant: &[u8],
+        id: ConversationId,
+    ) -> Result<u64, Fault> {
+        let replace = client.prepare_cached(REPLACE).await?;
+        let PageColumns { kinds, firsts, counts, metas, bodies } = self;
+        let replaced = client
+            .execute(&replace, &[&tenant, &id.0, kinds, firsts, counts, metas, bodies])
+            .await?;
+        Ok(replaced)
+    }
+
+    /// Inserts the pages, or puts them in the place of those that start at the same numbers.
+    pub(super) async fn put(
+        &self,
+        client: &impl GenericClient,
+        tenant: &[u8],
+        id: ConversationId,
+    ) -> Result<(), Fault> {
+        let put = client.prepare_cached(PUT).await?;
+        let PageColumns { kinds, firsts, counts, metas, bodies } = self;
+        client.execute(&put, &[&tenant, &id.0, kinds, firsts, counts, metas, bodies]).await?;
+        Ok(())
+    }
+}

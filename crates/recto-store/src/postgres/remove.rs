@@ -1,0 +1,127 @@
+//! Taking conversations away.
+//!
+//! A conversation loses its name at once. Its rows go when no conversation with a name shares them
+//! any more: its own, and those of the conversations it came from, if they had only been kept for
+//! it. All of that is one transaction.
+
+use std::ops::ControlFlow;
+
+use deadpool_postgres::Transaction;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::attempts::Attempts;
+use super::conversations::lineage;
+use super::fault::Fault;
+use super::tenants;
+use crate::{ConversationId, Error, Tenant};
+
+const UNNAME: &str = r"
+UPDATE recto_conversations SET name = NULL WHERE tenant = $1 AND name = $2
+RETURNING id, lineage";
+
+/// Taken before looking for forks: who forks at the same time comes before or after this.
+const LOCK: &str = r"
+SELECT id FROM recto_conversations
+WHERE tenant = $1 AND id = ANY ($2::uuid[]) AND name IS NULL
+ORDER BY id
+FOR UPDATE";
+
+const UNUSED: &str = r"
+SELECT c.id FROM recto_conversations c
+WHERE c.tenant = $1 AND c.id = ANY ($2::uuid[]) AND c.name IS NULL AND NOT EXISTS (
+    SELECT 1 FROM recto_forks f
+    JOIN recto_conversations n ON n.tenant = f.tenant AND n.id = f.fork
+    WHERE f.tenant = $1 AND f.ancestor = c.id AND n.name IS NOT NULL)";
+
+/// Who holds the newest row keeps everybody from writing behind it.
+const LOCK_NEWEST: &str = r"
+SELECT version FROM recto_commits WHERE tenant = $1 AND conversation = $2
+ORDER BY version DESC LIMIT 1
+FOR UPDATE";
+
+const NEWEST: &str =
+    "SELECT max(version) FROM recto_commits WHERE tenant = $1 AND conversation = $2";
+
+const DELETE: [&str; 6] = [
+    "DELETE FROM recto_commits WHERE tenant = $1 AND conversation = $2",
+    "DELETE FROM recto_pages WHERE tenant = $1 AND conversation = $2",
+    "DELETE FROM recto_keys WHERE tenant = $1 AND conversation = $2",
+    "DELETE FROM recto_words WHERE tenant = $1 AND conversation = $2",
+    "DELETE FROM recto_forks WHERE tenant = $1 AND fork = $2",
+    "DELETE FROM recto_conversations WHERE tenant = $1 AND id = $2",
+];
+
+impl PostgresStore {
+    /// Takes a conversation away.
+    pub(super) async fn remove_conversation(
+        &self,
+        tenant: &Tenant,
+        name: &str,
+    ) -> Result<(), Error> {
+        let mut attempts = Attempts::at("removing a conversation");
+        loop {
+            let attempt = self.try_to_remove(tenant, name).await;
+            let attempt = match attempt {
+                // The name is gone, which is what an earlier attempt was for.
+                Err(Fault::Refused(Error::ConversationNotFound { .. })) if attempts.in_doubt() => {
+                    Ok(())
+                }
+                attempt => attempt,
+            };
+            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
+                return answer;
+            }
+        }
+    }
+
+    async fn try_to_remove(&self, tenant: &Tenant, name: &str) -> Result<(), Fault> {
+        let mut client = self.connections.get().await?;
+        let tenant = tenants::bytes(tenant);
+        let transaction = client.transaction().await?;
+        let unname = transaction.prepare_cached(UNNAME).await?;
+        let row = transaction.query_opt(&unname, &[&tenant, &name.as_bytes()]).await?;
+        let row = row.ok_or_else(|| Error::ConversationNotFound { name: name.to_owned() })?;
+        let id: Uuid = row.try_get("id")?;
+        let lineage = lineage(row.try_get("lineage")?, ConversationId(id))?;
+        let candidates: Vec<Uuid> =
+            lineage.iter().map(|ancestor| ancestor.id.0).chain([id]).collect();
+
+        let lock = transaction.prepare_cached(LOCK).await?;
+        transaction.query(&lock, &[&tenant, &candidates]).await?;
+        let unused = transaction.prepare_cached(UNUSED).await?;
+        for row in transaction.query(&unused, &[&tenant, &candidates]).await? {
+            delete(&transaction, tenant, row.try_get("id")?).await?;
+        }
+        Ok(transaction.commit().await?)
+    }
+}
+
+async fn delete(transaction: &Transaction<'_>, tenant: &[u8], id: Uuid) -> Result<(), Fault> {
+    lock_newest(transaction, tenant, id).await?;
+    for delete in DELETE {
+        let delete = transaction.prepare_cached(delete).await?;
+        transaction.execute(&delete, &[&tenant, &id]).await?;
+    }
+    Ok(())
+}
+
+/// Locks the newest row of a conversation, and returns its version.
+pub(super) async fn lock_newest(
+    transaction: &Transaction<'_>,
+    tenant: &[u8],
+    id: Uuid,
+) -> Result<Option<i64>, Fault> {
+    let lock = transaction.prepare_cached(LOCK_NEWEST).await?;
+    let newest = transaction.prepare_cached(NEWEST).await?;
+    // While waiting for the lock, somebody may have added or packed rows; the next round sees them.
+    for _ in 0..100 {
+        let row = transaction.query_opt(&lock, &[&tenant, &id]).await?;
+        let locked: Option<i64> = row.map(|row| row.try_get("version")).transpose()?;
+        let found = transaction.query_one(&newest, &[&tenant, &id]).await?.try_get(0)?;
+        if locked == found {
+            return Ok(found);
+        }
+    }
+    Err(Fault::Collided("the conversation changes all the time".to_owned()))
+}

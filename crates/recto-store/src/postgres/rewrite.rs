@@ -1,0 +1,194 @@
+//! Putting rows in the place of others, when something is erased or pruned.
+//!
+//! PostgreSQL never writes over a row: the old one stays in the table's file as a dead row, and even
+//! a plain VACUUM only frees its place without clearing the bytes; an index keeps the words of rows
+//! that are gone. So the tables are written anew (VACUUM FULL), with their indexes, and the old files
+//! are dropped. That locks each table while it lasts and takes room for a second copy: erasing is
+//! rare, and what it promises is that the data is gone.
+//!
+//! A dead row that an older transaction can still see would be copied, so those are waited for.
+//!
+//! What remains is out of a client's reach: the server's log (`pg_wal`) until its segments are used
+//! again, archives of it, replicas until they have caught up, backups, and the blocks that a file
+//! system has freed and not yet overwritten.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::{Client, Transaction};
+
+use super::PostgresStore;
+use super::attempts::Attempts;
+use super::fault::Fault;
+use super::pages::PageColumns;
+use super::remove::lock_newest;
+use super::tenants::unknown;
+use crate::memory::nothing_to_replace;
+use crate::{CommitRow, ConversationId, Error, Rewrite};
+
+const REPLACE: &str = r"
+UPDATE recto_commits old SET entries = row.entries, link = row.link,
+    committed = row.committed, body = row.body FROM
+    unnest($3::bigint[], $4::bigint[], $5::bytea[], $6::bigint[], $7::bytea[])
+    AS row (version, entries, link, committed, body)
+WHERE old.tenant = $1 AND old.conversation = $2 AND old.version = row.version";
+
+const FORGET: &str = r"
+DELETE FROM recto_words WHERE tenant = $1 AND conversation = $2 AND entry = ANY ($3::bigint[])";
+
+/// One past everything that has been going on until now.
+const HORIZON: &str = "SELECT pg_snapshot_xmax(pg_current_snapshot())::xid::text";
+
+/// Who may still see rows that were dead before the horizon.
+const WATCHERS: &str = r"
+SELECT count(*) FROM (
+    SELECT backend_xmin AS seen FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+        AND backend_type <> 'autovacuum worker'
+    UNION ALL
+    SELECT backend_xid FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+    UNION ALL
+    SELECT transaction FROM pg_prepared_xacts WHERE database = current_database()
+    UNION ALL
+    SELECT xmin FROM pg_replication_slots
+) AS others
+WHERE age(seen) > age($1::text::xid)";
+
+const WRITE_ANEW: [&str; 3] =
+    ["VACUUM FULL recto_commits", "VACUUM FULL recto_pages", "VACUUM FULL recto_words"];
+
+/// How long older transactions are waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl PostgresStore {
+    /// Puts rows in the place of others, and makes the old ones go.
+    pub(super) async fn replace_rows(
+        &self,
+        id: ConversationId,
+        at: u32,
+        rewrite: Rewrite,
+    ) -> Result<(), Error> {
+        // Doing it twice comes to the same, so an attempt in doubt is simply repeated.
+        let mut attempts = Attempts::at("replacing rows");
+        loop {
+            let attempt = self.try_to_replace(id, at, &rewrite).await;
+            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
+                answer?;
+                break;
+            }
+        }
+        let mut attempts = Attempts::at_reading("clearing away old rows");
+        loop {
+            let attempt = self.clear_away().await;
+            if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
+                return answer.map_err(copies_left);
+            }
+        }
+    }
+
+    async fn try_to_replace(
+        &self,
+        id: ConversationId,
+        at: u32,
+        rewrite: &Rewrite,
+    ) -> Result<(), Fault> {
+        let mut client = self.connections.get().await?;
+        let tenant = self.tenant_of(&client, id).await?;
+        let transaction = client.transaction().await?;
+        let newest = lock_newest(&transaction, &tenant, id.0).await?;
+        let current = newest.ok_or_else(|| unknown(id))?;
+        if current != i64::from(at) {
+            let current = current.try_into().unwrap_or(u32::MAX);
+            return Err(Error::VersionConflict { expected: at, current }.into());
+        }
+        let commits = CommitColumns::new(&rewrite.commits);
+        let pages = PageColumns::new(&rewrite.pages);
+        if commits.replace(&transaction, &tenant, id).await? < commits.len()
+            || pages.replace(&transaction, &tenant, id).await? < pages.len()
+        {
+            return Err(nothing_to_replace().into());
+        }
+        let forget = transaction.prepare_cached(FORGET).await?;
+        let forgotten: Vec<i64> = rewrite.forget.iter().map(|&entry| i64::from(entry)).collect();
+        transaction.execute(&forget, &[&&*tenant, &id.0, &forgotten]).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    async fn clear_away(&self) -> Result<(), Fault> {
+        let client = self.connections.get().await?;
+        wait_for_older_transactions(&client).await?;
+        for table in WRITE_ANEW {
+            client.batch_execute(table).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn wait_for_older_transactions(client: &Client) -> Result<(), Fault> {
+    let horizon: String = client.query_one(HORIZON, &[]).await?.try_get(0)?;
+    let watchers = client.prepare_cached(WATCHERS).await?;
+    let start = Instant::now();
+    loop {
+        let count: i64 = client.query_one(&watchers, &[&horizon]).await?.try_get(0)?;
+        if count == 0 {
+            return Ok(());
+        }
+        if start.elapsed() > PATIENCE {
+            let reason = "older transactions can still see the old rows; end them";
+            return Err(Fault::Failed(reason.to_owned()));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn copies_left(error: Error) -> Error {
+    match error {
+        Error::Failed { reason, .. } => Error::CopiesLeft { reason },
+        error => error,
+    }
+}
+
+/// Commits as columns.
+struct CommitColumns<'a> {
+    versions: Vec<i64>,
+    entries: Vec<i64>,
+    links: Vec<&'a [u8]>,
+    committed: Vec<i64>,
+    bodies: Vec<&'a [u8]>,
+}
+
+impl<'a> CommitColumns<'a> {
+    fn new(rows: &'a [CommitRow]) -> CommitColumns<'a> {
+        // Each once, or the server could not tell which one to keep.
+        let rows: BTreeMap<u32, _> = rows.iter().map(|row| (row.head.version, row)).collect();
+        let rows = || rows.values();
+        CommitColumns {
+            versions: rows().map(|row| i64::from(row.head.version)).collect(),
+            entries: rows().map(|row| i64::from(row.head.entries)).collect(),
+            links: rows().map(|row| row.head.link.0.as_slice()).collect(),
+            committed: rows().map(|row| row.head.committed).collect(),
+            bodies: rows().map(|row| row.body.as_slice()).collect(),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        self.versions.len() as u64
+    }
+
+    /// Puts commits in the place of those of the same versions; says how many there were.
+    async fn replace(
+        &self,
+        transaction: &Transaction<'_>,
+        tenant: &[u8],
+        id: ConversationId,
+    ) -> Result<u64, Fault> {
+        let replace = transaction.prepare_cached(REPLACE).await?;
+        let CommitColumns { versions, entries, links, committed, bodies } = self;
+        let replaced = transaction
+            .execute(&replace, &[&tenant, &id.0, versions, entries, links, committed, bodies])
+            .await?;
+        Ok(replaced)
+    }
+}

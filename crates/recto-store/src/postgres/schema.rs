@@ -1,0 +1,204 @@
+//! The tables, and how they come to be.
+//!
+//! `recto_format` holds one number. Each migration leads from one number to the next in one
+//! transaction, which holds the row of that number; so programs that start at the same time take
+//! turns, and one that is killed leaves the number before. To add a migration, put it behind the
+//! last one of [`MIGRATIONS`]; it must leave tables that programs of the number before can use.
+
+use tokio_postgres::error::SqlState;
+
+use super::attempts::Attempts;
+use super::connections::Connections;
+use super::fault::Fault;
+use crate::Error;
+
+const DOING: &str = "opening the store";
+
+/// Migration `n` leads from format `n` to `n + 1`.
+const MIGRATIONS: &[Migration] = &[Migration { tables: FORMAT_1, tuning: TUNING_1 }];
+
+struct Migration {
+    tables: &'static str,
+    /// Statements that a server may not know; then it does without.
+    tuning: &'static [&'static str],
+}
+
+const FORMAT_1: &str = r"
+CREATE TABLE recto_format (
+    format bigint NOT NULL PRIMARY KEY,
+    search boolean NOT NULL
+);
+CREATE TABLE recto_conversations (
+    tenant bytea NOT NULL,
+    id uuid NOT NULL,
+    name bytea,
+    created bigint NOT NULL,
+    settings text NOT NULL,
+    lineage text NOT NULL,
+    PRIMARY KEY (tenant, id),
+    CONSTRAINT recto_conversations_name UNIQUE (tenant, name)
+);
+CREATE INDEX recto_conversations_id ON recto_conversations (id);
+CREATE TABLE recto_forks (
+    tenant bytea NOT NULL,
+    ancestor uuid NOT NULL,
+    fork uuid NOT NULL,
+    PRIMARY KEY (tenant, ancestor, fork)
+);
+CREATE TABLE recto_commits (
+    tenant bytea NOT NULL,
+    conversation uuid NOT NULL,
+    version bigint NOT NULL,
+    entries bigint NOT NULL,
+    link bytea NOT NULL,
+    committed bigint NOT NULL,
+    attempt uuid NOT NULL,
+    body bytea NOT NULL,
+    PRIMARY KEY (tenant, conversation, version)
+);
+CREATE TABLE recto_pages (
+    tenant bytea NOT NULL,
+    conversation uuid NOT NULL,
+    kind smallint NOT NULL,
+    first bigint NOT NULL,
+    count bigint NOT NULL,
+    meta bytea NOT NULL,
+    body bytea NOT NULL,
+    PRIMARY KEY (tenant, conversation, kind, first)
+);
+CREATE TABLE recto_keys (
+    tenant bytea NOT NULL,
+    conversation uuid NOT NULL,
+    key bytea NOT NULL,
+    request bytea NOT NULL,
+    version bigint NOT NULL,
+    changed boolean NOT NULL,
+    PRIMARY KEY (tenant, conversation, key)
+);
+CREATE TABLE recto_words (
+    tenant bytea NOT NULL,
+    conversation uuid NOT NULL,
+    entry bigint NOT NULL,
+    words text[] NOT NULL,
+    PRIMARY KEY (tenant, conversation, entry)
+);
+CREATE INDEX recto_words_words ON recto_words USING gin (words);
+INSERT INTO recto_format (format, search) VALUES (0, true);
+";
+
+/// What is packed already is not packed again; and the statistics of the planner hold samples of a
+/// column's values, where an erased message must not live on.
+const TUNING_1: &[&str] = &[
+    "ALTER TABLE recto_commits ALTER COLUMN body SET STORAGE EXTERNAL",
+    "ALTER TABLE recto_pages ALTER COLUMN body SET STORAGE EXTERNAL",
+    "ALTER TABLE recto_pages ALTER COLUMN meta SET STORAGE EXTERNAL",
+    "ALTER TABLE recto_commits ALTER COLUMN body SET STATISTICS 0",
+    "ALTER TABLE recto_pages ALTER COLUMN body SET STATISTICS 0",
+    "ALTER TABLE recto_pages ALTER COLUMN meta SET STATISTICS 0",
+    "ALTER TABLE recto_words ALTER COLUMN words SET STATISTICS 0",
+];
+
+/// Makes or updates the tables; says whether they hold words for the search.
+pub(super) async fn prepare(connections: &Connections, search: bool) -> Result<bool, Error> {
+    // Repeating is harmless: every attempt looks first how far the tables are.
+    let mut attempts = Attempts::at_reading(DOING);
+    loop {
+        let attempt = bring_up_to_date(connections, search).await;
+        if let std::ops::ControlFlow::Break(answer) = attempts.settle(attempt).await {
+            return answer;
+        }
+    }
+}
+
+async fn bring_up_to_date(connections: &Connections, search: bool) -> Result<bool, Fault> {
+    let mut client = connections.get().await?;
+    let encoding: String = client.query_one("SHOW server_encoding", &[]).await?.try_get(0)?;
+    if !encoding.eq_ignore_ascii_case("UTF8") && !encoding.eq_ignore_ascii_case("UTF-8") {
+        let reason = format!("the database's encoding is {encoding}; create it with UTF8");
+        return Err(Error::failed(DOING, reason).into());
+    }
+    loop {
+        let (format, kept) = match format(&client).await? {
+            Some(found) => found,
+            None => (0, search),
+        };
+        check_known(format)?;
+        let Some(migration) = MIGRATIONS.get(format as usize) else { return Ok(kept) };
+        migrate(&mut client, migration, format, search).await?;
+    }
+}
+
+fn check_known(format: u32) -> Result<(), Error> {
+    let known = MIGRATIONS.len() as u32;
+    match format > known {
+        true => Err(Error::NewerFormat { found: format, known }),
+        false => Ok(()),
+    }
+}
+
+/// The format of the tables and whether they hold words, if there are any.
+async fn format(client: &deadpool_postgres::Client) -> Result<Option<(u32, bool)>, Fault> {
+    let found = client.query_one("SELECT format, search FROM recto_format", &[]).await;
+    match found {
+        Ok(row) => Ok(Some((super::numbers::number(&row, "format")?, row.try_get("search")?))),
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn migrate(
+    client: &mut deadpool_postgres::Client,
+    migration: &Migration,
+    format: u32,
+    search: bool,
+) -> Result<(), Fault> {
+    let mut transaction = client.transaction().await?;
+    if format > 0 {
+        let lock = "SELECT format FROM recto_format WHERE format = $1 FOR UPDATE";
+        if transaction.query_opt(lock, &[&i64::from(format)]).await?.is_none() {
+            return Ok(()); // somebody else has just done it
+        }
+    }
+    transaction.batch_execute(migration.tables).await.map_err(at_the_same_time)?;
+    for tuning in migration.tuning {
+        let savepoint = transaction.transaction().await?;
+        match savepoint.batch_execute(tuning).await {
+            Ok(()) => savepoint.commit().await?,
+            Err(error) if is_not_known(&error) => savepoint.rollback().await?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let next = i64::from(format) + 1;
+    match format {
+        0 => {
+            let set = "UPDATE recto_format SET format = $1, search = $2";
+            transaction.execute(set, &[&next, &search]).await?;
+        }
+        _ => {
+            transaction.execute("UPDATE recto_format SET format = $1", &[&next]).await?;
+        }
+    }
+    Ok(transaction.commit().await?)
+}
+
+/// Two programs that make the tables at the same time: one of them has to look again.
+fn at_the_same_time(error: tokio_postgres::Error) -> Fault {
+    match error.code() {
+        Some(state)
+            if [
+                SqlState::UNIQUE_VIOLATION,
+                SqlState::DUPLICATE_TABLE,
+                SqlState::DUPLICATE_OBJECT,
+            ]
+            .contains(state) =>
+        {
+            Fault::Collided("another program is making the tables".to_owned())
+        }
+        _ => error.into(),
+    }
+}
+
+fn is_not_known(error: &tokio_postgres::Error) -> bool {
+    let state = error.code().map_or("", SqlState::code);
+    matches!(state, "0A000" | "42601" | "42704")
+}

@@ -1,0 +1,61 @@
+//! Whose a conversation is.
+//!
+//! The methods of a store know conversations by id, and every key of a table starts with the tenant.
+//! An id belongs to the same tenant for ever, so what was learnt once stays right, even if the
+//! conversation is removed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use super::PostgresStore;
+use super::fault::Fault;
+use crate::{ConversationId, Error, Tenant};
+
+/// The most that are remembered; then it starts afresh.
+const MOST: usize = 100_000;
+
+/// What was learnt.
+#[derive(Debug, Default)]
+pub(super) struct Tenants(Mutex<HashMap<ConversationId, Arc<[u8]>>>);
+
+impl Tenants {
+    pub(super) fn learn(&self, id: ConversationId, tenant: &[u8]) {
+        let mut known = self.0.lock().expect("no holder panics");
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(id, tenant.into());
+    }
+
+    fn known(&self, id: ConversationId) -> Option<Arc<[u8]>> {
+        self.0.lock().expect("no holder panics").get(&id).cloned()
+    }
+}
+
+impl PostgresStore {
+    /// Whose a conversation is, as the tables have it.
+    pub(super) async fn tenant_of(
+        &self,
+        client: &deadpool_postgres::Client,
+        id: ConversationId,
+    ) -> Result<Arc<[u8]>, Fault> {
+        if let Some(tenant) = self.tenants.known(id) {
+            return Ok(tenant);
+        }
+        let find = "SELECT tenant FROM recto_conversations WHERE id = $1";
+        let find = client.prepare_cached(find).await?;
+        let row = client.query_opt(&find, &[&id.0]).await?.ok_or_else(|| unknown(id))?;
+        let tenant: &[u8] = row.try_get("tenant")?;
+        self.tenants.learn(id, tenant);
+        Ok(tenant.into())
+    }
+}
+
+/// How a tenant is stored.
+pub(super) fn bytes(tenant: &Tenant) -> &[u8] {
+    tenant.0.as_bytes()
+}
+
+pub(super) fn unknown(id: ConversationId) -> Fault {
+    Fault::Refused(Error::ConversationNotFound { name: id.to_string() })
+}

@@ -1,0 +1,89 @@
+//! Erasing: nothing of it is left in the files of the database.
+
+use std::path::Path;
+
+use recto_store::{Error, Rewrite, Store};
+use testserver::PostgresServer;
+
+use super::{commit, create, open, row, tenant};
+
+/// How many files under a folder hold these bytes.
+fn files_with(folder: &Path, bytes: &str) -> usize {
+    let mut found = 0;
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found += files_with(&path, bytes);
+        } else if let Ok(content) = std::fs::read(&path) {
+            let needle = bytes.as_bytes();
+            found += usize::from(content.windows(needle.len()).any(|window| window == needle));
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_erased_is_in_no_file_of_the_database() {
+    let server = PostgresServer::start();
+    let address = server.database();
+    let store = open(&address).await;
+    let id = create(&store, "secrets").await;
+    // A short one stays in the table itself; a long one goes to the table for long values.
+    let long = format!("{} longsecret", "filler ".repeat(3_000));
+    store.commit(commit(id, 1, "a shortsecret")).await.unwrap();
+    store.commit(commit(id, 2, &long)).await.unwrap();
+    store.commit(commit(id, 3, "public")).await.unwrap();
+    let database = address.rsplit('/').next().unwrap();
+    // The planner's statistics and a plain VACUUM come in between, as they do by themselves.
+    server.sql(database, "ANALYZE");
+    server.sql(database, "VACUUM");
+    server.sql(database, "CHECKPOINT");
+    let base = server.data().join("base");
+    assert!(files_with(&base, "shortsecret") > 0 && files_with(&base, "longsecret") > 0);
+
+    let rewrite = Rewrite {
+        commits: vec![row(1, "gone"), row(2, "gone")],
+        pages: vec![],
+        forget: vec![1, 2],
+    };
+    store.rewrite(id, 3, rewrite).await.unwrap();
+    server.sql(database, "CHECKPOINT");
+    assert_eq!(files_with(&base, "shortsecret"), 0);
+    assert_eq!(files_with(&base, "longsecret"), 0);
+    assert!(files_with(&base, "public") > 0);
+    let found = store.search(&tenant(), &["shortsecret".to_owned()], None, 9).await.unwrap();
+    assert_eq!(found, []);
+    assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
+    store.commit(commit(id, 4, "goes on")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_rewrite_of_what_has_moved_on_is_refused() {
+    let store = super::store().await;
+    let id = create(&store, "moved").await;
+    store.commit(commit(id, 1, "text")).await.unwrap();
+    let refused = store.rewrite(id, 0, Rewrite::default()).await;
+    assert_eq!(refused, Err(Error::VersionConflict { expected: 0, current: 1 }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn old_copies_that_somebody_can_still_see_are_owned_up_to() {
+    let server = PostgresServer::shared();
+    let address = server.database();
+    let store = open(&address).await;
+    let id = create(&store, "watched").await;
+    let database = address.rsplit('/').next().unwrap().to_owned();
+    let watcher = std::thread::spawn(move || {
+        server.sql(
+            &database,
+            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT pg_sleep(13); COMMIT",
+        );
+    });
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    let rewrite = || Rewrite { commits: vec![row(0, "gone")], ..Rewrite::default() };
+    let outcome = store.rewrite(id, 0, rewrite()).await;
+    assert!(matches!(outcome, Err(Error::CopiesLeft { .. })), "{outcome:?}");
+    assert_eq!(store.commits(id, None).await.unwrap()[0].body, b"gone");
+    watcher.join().unwrap();
+    store.rewrite(id, 0, rewrite()).await.unwrap();
+}

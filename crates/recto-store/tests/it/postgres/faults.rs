@@ -1,0 +1,222 @@
+//! A server that dies and connections that break: nothing is lost, nothing is doubled.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use recto_store::{ConversationId, Error, PostgresStore, Store};
+use testserver::{Cut, PostgresServer, Proxy};
+
+use super::{commit, create, keyed, open, texts, version};
+
+/// Applies a request once, as a client with a key would: whatever fails, it asks for the key first.
+async fn apply(store: &PostgresStore, id: ConversationId, text: &str, unknown: &AtomicU32) {
+    let mut newest = None;
+    loop {
+        let at = match newest {
+            Some(at) => at,
+            None => match store.key(id, text).await {
+                Ok(Some(_)) => return,
+                Ok(None) => match store.commits(id, None).await {
+                    Ok(rows) => rows.last().unwrap().head.version,
+                    Err(_) => continue,
+                },
+                Err(_) => continue,
+            },
+        };
+        newest = None;
+        match store.commit(keyed(id, at + 1, text)).await {
+            Ok(()) => return,
+            Err(Error::VersionConflict { current, .. }) => newest = Some(current),
+            Err(Error::UnknownOutcome) => {
+                unknown.fetch_add(1, Ordering::SeqCst);
+            }
+            Err(Error::Failed { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_killed_under_load_loses_and_doubles_nothing() {
+    const WRITERS: usize = 8;
+    let server = Arc::new(PostgresServer::start());
+    let address = server.database();
+    let machines = [Arc::new(open(&address).await), Arc::new(open(&address).await)];
+    let id = create(&*machines[0], "shared").await;
+    let (over, unknown) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+    let tasks: Vec<_> = (0..WRITERS)
+        .map(|writer| {
+            let store = Arc::clone(&machines[writer % 2]);
+            let (over, unknown) = (Arc::clone(&over), Arc::clone(&unknown));
+            tokio::spawn(async move {
+                let mut acknowledged = Vec::new();
+                while !over.load(Ordering::SeqCst) {
+                    let text = format!("writer {writer} request {}", acknowledged.len());
+                    apply(&store, id, &text, &unknown).await;
+                    acknowledged.push(text);
+                }
+                acknowledged
+            })
+        })
+        .collect();
+    let kills = Arc::clone(&server);
+    tokio::task::spawn_blocking(move || {
+        for _ in 0..6 {
+            std::thread::sleep(Duration::from_millis(400));
+            kills.kill();
+            kills.restart();
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    })
+    .await
+    .unwrap();
+    over.store(true, Ordering::SeqCst);
+    let mut acknowledged = Vec::new();
+    for task in tasks {
+        acknowledged.extend(task.await.unwrap());
+    }
+    let stored = texts(&*machines[1], id).await;
+    let once: BTreeSet<&String> = stored.iter().collect();
+    assert_eq!(once.len(), stored.len(), "nothing is doubled");
+    assert_eq!(once, acknowledged.iter().collect(), "nothing is lost, nothing is made up");
+    assert!(stored.len() > 6 * WRITERS, "they got on between the kills: {}", stored.len());
+    for text in &stored {
+        assert!(machines[0].key(id, text).await.unwrap().is_some());
+    }
+}
+
+/// A server, a proxy in front of it, and a store behind the proxy.
+async fn behind_a_proxy() -> (Proxy, PostgresStore, String) {
+    let server = PostgresServer::shared();
+    let address = server.database();
+    let proxy = Proxy::to(server.port());
+    let through = address.replace(&server.port().to_string(), &proxy.port().to_string());
+    let store = open(&through).await;
+    (proxy, store, address)
+}
+
+#[tokio::test]
+async fn a_connection_cut_at_acceptance_is_resolved_without_a_key() {
+    let (proxy, store, _) = behind_a_proxy().await;
+    let id = create(&store, "cut").await;
+    for (at, cut) in (1..).zip([Cut::BeforeTheServer, Cut::BeforeTheClient]) {
+        let text = format!("sign {at}");
+        proxy.cut_at(text.as_bytes(), cut);
+        store.commit(commit(id, at, &text)).await.unwrap();
+        assert_eq!(proxy.cuts(), at);
+        assert_eq!(texts(&store, id).await.len(), at as usize);
+    }
+}
+
+#[tokio::test]
+async fn a_cut_at_the_creation_of_a_conversation_is_resolved() {
+    let (proxy, store, _) = behind_a_proxy().await;
+    for (number, cut) in (1..).zip([Cut::BeforeTheServer, Cut::BeforeTheClient]) {
+        let name = format!("conversation {number}");
+        proxy.cut_at(name.as_bytes(), cut);
+        let id = create(&store, &name).await;
+        assert_eq!(store.find(&super::tenant(), &name).await.unwrap().unwrap().id, id);
+        assert_eq!(proxy.cuts(), number);
+    }
+}
+
+#[tokio::test]
+async fn a_cut_while_rows_are_packed_is_resolved() {
+    let (proxy, store, _) = behind_a_proxy().await;
+    let id = create(&store, "cut").await;
+    for (at, cut) in (1..).zip([Cut::BeforeTheServer, Cut::BeforeTheClient]) {
+        let mut commit = commit(id, at, "text");
+        let pages = vec![recto_store::pack_records(at - 1, &["packed".to_owned()])];
+        commit.seal = Some(recto_store::Seal { below: at, pages });
+        proxy.cut_at(b"COMMIT", cut);
+        store.commit(commit).await.unwrap();
+        assert_eq!(proxy.cuts(), at);
+        assert_eq!(version(&store, id).await, at);
+        let pages = store.pages(id, recto_store::PageKind::Records, 0..9, true).await.unwrap();
+        assert_eq!(pages.len(), at as usize);
+    }
+}
+
+#[tokio::test]
+async fn somebody_else_who_wins_after_the_cut_is_not_taken_for_us() {
+    let (proxy, store, address) = behind_a_proxy().await;
+    let other = open(&address).await;
+    let id = create(&store, "cut").await;
+    // The very same request, so that even the link is the same.
+    proxy.cut_at(b"the same", Cut::BeforeTheServer);
+    proxy.refuse(true);
+    let (ours, theirs) = tokio::join!(store.commit(commit(id, 1, "the same")), async {
+        while proxy.cuts() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let theirs = other.commit(commit(id, 1, "the same")).await;
+        proxy.refuse(false);
+        theirs
+    });
+    theirs.unwrap();
+    assert_eq!(ours, Err(Error::VersionConflict { expected: 0, current: 1 }));
+}
+
+#[tokio::test]
+async fn an_outcome_that_nobody_can_tell_is_unknown_and_a_key_tells_it_later() {
+    let (proxy, store, address) = behind_a_proxy().await;
+    let id = create(&store, "cut").await;
+    proxy.cut_at(b"unheard", Cut::BeforeTheClient);
+    proxy.refuse(true);
+    let outcome = store.commit(keyed(id, 1, "unheard")).await;
+    assert_eq!(outcome, Err(Error::UnknownOutcome));
+    let other = open(&address).await;
+    assert_eq!(other.key(id, "unheard").await.unwrap().unwrap().version, 1);
+    proxy.refuse(false);
+    assert_eq!(store.key(id, "unheard").await.unwrap().unwrap().version, 1);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_an_error_that_says_so() {
+    let opened = PostgresStore::open("postgres://127.0.0.1:1/none", Default::default()).await;
+    let error = opened.unwrap_err();
+    assert_eq!(error.code(), "storage");
+    let expected = "the store failed while opening the store: \
+                    the server cannot be reached; nothing was changed";
+    assert_eq!(error.to_string(), expected);
+}
+
+/// A trigger plays the part of a busy cluster.
+#[tokio::test]
+async fn collisions_are_tried_again() {
+    let server = PostgresServer::shared();
+    let address = server.database();
+    let store = open(&address).await;
+    let id = create(&store, "busy").await;
+    let database = address.rsplit('/').next().unwrap();
+    server.sql(
+        database,
+        "CREATE SEQUENCE tries;
+         CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS $$
+         DECLARE tried bigint := nextval('tries');
+         BEGIN
+             IF tried % 3 = 1 THEN RAISE 'busy' USING ERRCODE = '40001'; END IF;
+             IF tried % 3 = 2 THEN RAISE 'busy' USING ERRCODE = '40P01'; END IF;
+             RETURN NEW;
+         END $$;
+         CREATE TRIGGER collide BEFORE INSERT ON recto_commits
+         FOR EACH ROW EXECUTE FUNCTION collide()",
+    );
+    for at in 1..=3 {
+        store.commit(commit(id, at, "text")).await.unwrap();
+    }
+    assert_eq!(server.sql(database, "SELECT last_value FROM tries"), "9");
+
+    server.sql(
+        database,
+        "CREATE OR REPLACE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN RAISE 'a secret: %', NEW.body USING ERRCODE = '53100', DETAIL = 'secret'; END $$",
+    );
+    let failed = store.commit(commit(id, 4, "text")).await.unwrap_err();
+    let expected = "the store failed while accepting a request: \
+                    the server's disk is full (SQLSTATE 53100); nothing was changed";
+    assert_eq!(failed.to_string(), expected);
+    assert!(!format!("{failed:?}").contains("secret"));
+}

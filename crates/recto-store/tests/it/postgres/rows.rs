@@ -1,0 +1,93 @@
+//! Rows go in and come out as they are; what other stores take, this one takes too.
+
+use std::sync::Arc;
+
+use recto_store::{Ancestor, Error, NewConversation, Store, Tenant};
+
+use super::{commit, create, keyed, new, store, tenant, version};
+
+#[tokio::test]
+async fn names_and_keys_may_hold_almost_anything() {
+    let store = store().await;
+    let odd = "quote ', \u{1}, \u{202e} and 🦀";
+    let id = create(&store, odd).await;
+    assert_eq!(store.find(&tenant(), odd).await.unwrap().unwrap().name, odd);
+    store.commit(keyed(id, 1, odd)).await.unwrap();
+    assert_eq!(store.key(id, odd).await.unwrap().unwrap().key, odd);
+    let again = store.commit(keyed(id, 2, odd)).await;
+    assert_eq!(again, Err(Error::KeyReused { key: odd.to_owned() }));
+    assert_eq!(version(&store, id).await, 1, "the row went with the key");
+}
+
+#[tokio::test]
+async fn a_message_of_very_many_words_can_be_searched() {
+    let store = store().await;
+    let id = create(&store, "words").await;
+    // More than a megabyte of different words, which a tsvector could not hold.
+    let text: String = (0..150_000).map(|n| format!("word{n} ")).collect();
+    store.commit(commit(id, 1, &text)).await.unwrap();
+    let words = ["word7".to_owned(), "word149999".to_owned()];
+    let found = store.search(&tenant(), &words, None, 9).await.unwrap();
+    assert_eq!(found.len(), 1);
+    let nobody = Tenant("other".to_owned());
+    assert_eq!(store.search(&nobody, &words, None, 9).await.unwrap(), []);
+}
+
+fn fork(name: &str, of: &[recto_store::ConversationId]) -> NewConversation {
+    let lineage = of.iter().map(|&id| Ancestor { id, versions: 1, entries: 1 }).collect();
+    NewConversation { lineage, ..new(name) }
+}
+
+#[tokio::test]
+async fn rows_stay_until_the_last_fork_is_gone() {
+    let store = store().await;
+    let first = create(&store, "first").await;
+    let (second, third) = (fork("second", &[first]), fork("third", &[first]));
+    let ids = [second.id, third.id];
+    store.create(second).await.unwrap();
+    store.create(third).await.unwrap();
+    assert_eq!(store.forks(first).await.unwrap().len(), 2);
+    store.remove(&tenant(), "first").await.unwrap();
+    store.remove(&tenant(), "second").await.unwrap();
+    assert_eq!(store.commits(first, None).await.unwrap().len(), 1);
+    assert!(store.commits(ids[0], None).await.is_err());
+    store.remove(&tenant(), "third").await.unwrap();
+    assert!(store.commits(first, None).await.is_err());
+    let late = store.create(fork("late", &[first])).await;
+    assert_eq!(late, Err(Error::ConversationNotFound { name: first.to_string() }));
+    assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
+}
+
+/// Removing, writing, forking and keeping keys at the same time leaves no row behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_left_of_what_is_removed_while_others_write() {
+    let store = Arc::new(store().await);
+    for round in 0..30 {
+        let name = format!("round {round}");
+        let id = create(&*store, &name).await;
+        let writer = tokio::spawn({
+            let store = Arc::clone(&store);
+            async move {
+                for at in 1.. {
+                    match store.commit(keyed(id, at, &format!("text {at}"))).await {
+                        Ok(()) => {}
+                        Err(Error::ConversationNotFound { .. }) => break,
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            }
+        });
+        let forker = tokio::spawn({
+            let (store, name) = (Arc::clone(&store), format!("fork {round}"));
+            async move { store.create(fork(&name, &[id])).await.is_ok() }
+        });
+        store.remove(&tenant(), &name).await.unwrap();
+        if forker.await.unwrap() {
+            assert!(store.commits(id, None).await.is_ok(), "the fork needs the rows");
+            store.remove(&tenant(), &format!("fork {round}")).await.unwrap();
+        }
+        writer.await.unwrap();
+    }
+    assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
+    assert_eq!(store.list(&tenant(), None, 99).await.unwrap(), []);
+}

@@ -1,0 +1,118 @@
+//! Many writers on one conversation, from two machines.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use recto_store::{Error, PostgresStore, Seal, Store, pack_records};
+use testserver::PostgresServer;
+
+use super::{commit, create, open, texts, version};
+
+/// Writes until `each` requests are accepted; returns how often somebody else was quicker in a row.
+async fn write(
+    store: Arc<PostgresStore>,
+    id: recto_store::ConversationId,
+    writer: usize,
+    each: u32,
+) -> u32 {
+    let (mut lost, mut most) = (0, 0);
+    let mut newest = version(&*store, id).await;
+    let mut done = 0;
+    while done < each {
+        let text = format!("writer {writer} request {done}");
+        match store.commit(commit(id, newest + 1, &text)).await {
+            Ok(()) => {
+                (done, lost) = (done + 1, 0);
+                newest += 1;
+            }
+            Err(Error::VersionConflict { expected, current }) => {
+                assert_eq!(expected, newest);
+                assert!(current > expected, "{current} {expected}");
+                newest = current;
+                lost += 1;
+                most = most.max(lost);
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    most
+}
+
+async fn race(writers: usize, each: u32) {
+    let address = PostgresServer::shared().database();
+    let machines = [Arc::new(open(&address).await), Arc::new(open(&address).await)];
+    let id = create(&*machines[0], "shared").await;
+    let tasks: Vec<_> = (0..writers)
+        .map(|writer| tokio::spawn(write(Arc::clone(&machines[writer % 2]), id, writer, each)))
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let texts = texts(&*machines[0], id).await;
+    assert_eq!(texts.len(), writers * each as usize);
+    assert_eq!(texts.iter().collect::<BTreeSet<_>>().len(), texts.len(), "each once");
+    for writer in 0..writers {
+        let prefix = format!("writer {writer} ");
+        let mine: Vec<&String> = texts.iter().filter(|text| text.starts_with(&prefix)).collect();
+        let expected: Vec<String> = (0..each).map(|n| format!("{prefix}request {n}")).collect();
+        assert!(mine.into_iter().eq(&expected), "in the order they were made");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn eight_writers_make_dense_versions_and_all_get_on() {
+    race(8, 25).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thirty_two_writers_make_dense_versions_and_all_get_on() {
+    race(32, 6).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixty_four_writers_make_dense_versions_and_all_get_on() {
+    race(64, 3).await;
+}
+
+/// One writer packs all the time what the others have written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_was_packed_is_not_written_again() {
+    let address = PostgresServer::shared().database();
+    let machines = [Arc::new(open(&address).await), Arc::new(open(&address).await)];
+    let id = create(&*machines[0], "packed").await;
+    let tasks: Vec<_> = (0..8)
+        .map(|writer| {
+            let store = Arc::clone(&machines[writer % 2]);
+            tokio::spawn(async move {
+                let mut accepted = Vec::new();
+                let mut newest = version(&*store, id).await;
+                while accepted.len() < 25 {
+                    let mut commit = commit(id, newest + 1, &format!("{writer}"));
+                    if writer < 2 {
+                        // Everything below the new row goes, whatever it was.
+                        let pages = vec![pack_records(newest, &["packed".to_owned()])];
+                        commit.seal = Some(Seal { below: newest + 1, pages });
+                    }
+                    match store.commit(commit).await {
+                        Ok(()) => {
+                            accepted.push(newest + 1);
+                            newest += 1;
+                        }
+                        Err(Error::VersionConflict { current, .. }) => newest = current,
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+                accepted
+            })
+        })
+        .collect();
+    let mut accepted = Vec::new();
+    for task in tasks {
+        accepted.extend(task.await.unwrap());
+    }
+    accepted.sort_unstable();
+    assert_eq!(accepted, (1..=200).collect::<Vec<u32>>(), "each version has one winner");
+    let rows = machines[0].commits(id, None).await.unwrap();
+    assert!(rows.windows(2).all(|pair| pair[0].head.version + 1 == pair[1].head.version));
+    assert_eq!(rows.last().unwrap().head.version, 200);
+}

@@ -1,0 +1,190 @@
+//! How a request is accepted: the engine makes the next version, the store keeps it, and only then
+//! is it visible.
+
+use recto_core::{Conversation, Outcome, Request, Tool, Version};
+use recto_store::{IdempotencyKey, hash_of};
+
+use crate::opened::Opened;
+use crate::recto::{Slot, now};
+use crate::{Error, StoredConversation};
+
+/// What a writer may ask for beside the request itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Write {
+    /// The version that the writer has seen: refused with `version_conflict` if it is not the
+    /// newest any more. Without it, the request is applied to whatever is newest.
+    pub expected_version: Option<Version>,
+    /// A key of the writer's own. A request that is repeated with the same key is not applied again;
+    /// it answers what the first one answered. A good key is random and long.
+    pub key: Option<String>,
+}
+
+/// A request that is tried again for as long as others keep winning.
+const MOST_ATTEMPTS: u32 = 10_000;
+
+impl StoredConversation {
+    /// Performs a request on the newest version. `Ok` means that it is durable.
+    pub async fn apply(&self, request: impl Into<Request>) -> Result<Outcome, Error> {
+        self.apply_with(request, Write::default()).await
+    }
+
+    /// [`apply`](Self::apply), with an expected version or an idempotency key.
+    pub async fn apply_with(
+        &self,
+        request: impl Into<Request>,
+        write: Write,
+    ) -> Result<Outcome, Error> {
+        let request = request.into();
+        let hash = || hash_of(format!("{request:?}").as_bytes());
+        let perform = |conversation: &Conversation| conversation.apply(request.clone(), now());
+        self.perform(perform, hash, write).await
+    }
+
+    /// Sets other tools: a request of its own.
+    pub async fn set_tools(&self, tools: Vec<Tool>, write: Write) -> Result<Outcome, Error> {
+        let hash = || hash_of(format!("SET_TOOLS {tools:?}").as_bytes());
+        let perform = |conversation: &Conversation| conversation.set_tools(tools.clone(), now());
+        self.perform(perform, hash, write).await
+    }
+
+    async fn perform(
+        &self,
+        perform: impl Fn(&Conversation) -> Result<(Conversation, Outcome), recto_core::Error>,
+        hash: impl Fn() -> [u8; 32],
+        write: Write,
+    ) -> Result<Outcome, Error> {
+        let slot: Slot = self.recto.shared.slot(self.id);
+        let mut slot = slot.lock().await;
+        for attempt in 0..MOST_ATTEMPTS {
+            let opened = self.opened_for(&mut slot, write.expected_version).await?;
+            if let Some(key) = &write.key
+                && let Some(answer) = self.repeated(opened, key, hash()).await?
+            {
+                return Ok(answer);
+            }
+            check_expected(opened, &write)?;
+            let done = opened.with(&perform).await;
+            if !matches!(&done, Ok((_, outcome)) if outcome.changed) {
+                // A refusal stands only if it is about the newest version.
+                let seen = opened.conversation.version();
+                let opened = self.newest(&mut slot).await?;
+                if opened.conversation.version() != seen {
+                    continue;
+                }
+            }
+            let (next, outcome) = done?;
+            let opened = slot.as_mut().expect("it is open");
+            let key = write.key.as_ref().map(|key| IdempotencyKey {
+                key: key.clone(),
+                request: hash(),
+                version: next.version().0,
+                changed: outcome.changed,
+            });
+            let stored = self.keep(opened, next, &outcome, key).await;
+            match stored {
+                Ok(()) => return Ok(outcome),
+                Err(Error::Store(
+                    recto_store::Error::VersionConflict { .. }
+                    | recto_store::Error::KeyReused { .. },
+                )) => {
+                    // Others were quicker. Look at what they did, and try again.
+                    let is_close = opened.catch_up().await?;
+                    if !is_close {
+                        *slot = None;
+                    }
+                    pause(attempt).await;
+                }
+                Err(error) => {
+                    // What is stored now is known to the store alone.
+                    *slot = None;
+                    return Err(error);
+                }
+            }
+        }
+        let current = self.recto.shared.store.commits(self.id, None).await?;
+        let current = current.last().map_or(0, |row| row.head.version);
+        Err(recto_store::Error::VersionConflict { expected: current, current }.into())
+    }
+
+    /// Stores what the engine made, and goes on from it.
+    async fn keep(
+        &self,
+        opened: &mut Opened,
+        next: Conversation,
+        outcome: &Outcome,
+        key: Option<IdempotencyKey>,
+    ) -> Result<(), Error> {
+        let store = &self.recto.shared.store;
+        if !outcome.changed {
+            if let Some(key) = key {
+                store.remember(self.id, key).await?;
+            }
+            return Ok(());
+        }
+        let prepared = opened.prepare(&next, key, self.recto.shared.is_searched);
+        let is_sealed = prepared.commit.seal.is_some();
+        store.commit(prepared.commit).await?;
+        opened.advance(prepared.open, next, is_sealed);
+        Ok(())
+    }
+
+    /// The answer of an earlier request with this key.
+    async fn repeated(
+        &self,
+        opened: &mut Opened,
+        key: &str,
+        request: [u8; 32],
+    ) -> Result<Option<Outcome>, Error> {
+        let Some(known) = self.recto.shared.store.key(self.id, key).await? else {
+            return Ok(None);
+        };
+        if known.request != request {
+            return Err(recto_store::Error::KeyReused { key: key.to_owned() }.into());
+        }
+        let version = Version(known.version);
+        if version > opened.conversation.version() {
+            opened.catch_up().await?;
+        }
+        let answer = opened.with(|conversation| match known.changed {
+            true => conversation.outcome(version),
+            false => conversation.idle_outcome(version),
+        });
+        answer.await.map(Some)
+    }
+
+    /// The open conversation for a writer. It follows others only if the writer has seen something
+    /// else than is open here: the store notices it anyway.
+    async fn opened_for<'a>(
+        &self,
+        slot: &'a mut Option<Opened>,
+        seen: Option<Version>,
+    ) -> Result<&'a mut Opened, Error> {
+        let open = slot.as_ref().map(|opened| opened.conversation.version());
+        match seen {
+            Some(_) if seen != open => self.newest(slot).await,
+            _ if open.is_none() => self.newest(slot).await,
+            _ => Ok(slot.as_mut().expect("it is open")),
+        }
+    }
+}
+
+fn check_expected(opened: &Opened, write: &Write) -> Result<(), Error> {
+    let current = opened.conversation.version();
+    match write.expected_version {
+        Some(expected) if expected != current => {
+            let (expected, current) = (expected.0, current.0);
+            Err(recto_store::Error::VersionConflict { expected, current }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Waits a little longer each time, so that many writers do not keep running into each other.
+async fn pause(attempt: u32) {
+    if attempt > 2 {
+        // What differs between writers is when they get here; the clock's fraction is random enough.
+        let jitter = u64::from(now().unsigned_abs() as u32 % 4);
+        let longest = u64::from(attempt.min(20));
+        tokio::time::sleep(std::time::Duration::from_millis(jitter * longest / 4)).await;
+    }
+}

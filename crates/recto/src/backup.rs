@@ -1,0 +1,176 @@
+//! Copies of a whole store, and the way back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use recto_core::{Limits, LogIndex, Message};
+use recto_store::{
+    CommitBody, ConversationId, ConversationRow, Entry, NewConversation, PageKind, Store,
+    StoredRows, Tenant, WordsOf, words_of,
+};
+
+use crate::recto::Options;
+use crate::shelf::damaged;
+use crate::{Error, Recto};
+
+/// What was copied back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// How many conversations.
+    pub conversations: usize,
+    /// How many log entries they have.
+    pub entries: u64,
+}
+
+impl Recto {
+    /// Copies everything, of all tenants, into a new SQLite file, while others go on reading and
+    /// writing. The file is a store of its own: `sqlite:PATH` opens it. Refused if there is a file
+    /// of that name.
+    #[cfg(feature = "sqlite")]
+    pub async fn backup(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let path = path.as_ref();
+        if self.shared.store.copy_to(path).await? {
+            return Ok(());
+        }
+        if path.exists() {
+            let reason = "there is a file of that name";
+            let doing = "making a backup";
+            return Err(recto_store::Error::Failed { doing, reason: reason.into() }.into());
+        }
+        let options =
+            recto_store::SqliteOptions { search: self.shared.is_searched, ..Default::default() };
+        let copy: Arc<dyn Store> = Arc::new(recto_store::SqliteStore::open(path, options).await?);
+        copy_all(&self.shared.store, &copy, self.shared.is_searched).await.map(drop)
+    }
+
+    /// Copies the conversations of a backup into this store, under their names and for their
+    /// tenants. Everything in the backup is verified first; nothing is copied if anything in it
+    /// does not hold, or if a name or conversation of it is here already.
+    #[cfg(feature = "sqlite")]
+    pub async fn restore(&self, path: impl AsRef<Path>) -> Result<Restored, Error> {
+        let path = path.as_ref();
+        if !path.exists() {
+            let reason = "there is no such file";
+            let doing = "reading a backup";
+            return Err(recto_store::Error::Failed { doing, reason: reason.into() }.into());
+        }
+        let options = recto_store::SqliteOptions::default();
+        let backup: Arc<dyn Store> = Arc::new(recto_store::SqliteStore::open(path, options).await?);
+        let opened = Recto::over(backup.clone(), Options::default());
+        for tenant in backup.tenants().await? {
+            let theirs = opened.for_tenant(tenant.clone());
+            for row in backup.list(&tenant, None, usize::MAX).await? {
+                let report = theirs.conversation(&row.name).await?.verify().await?;
+                if let Some(fault) = report.faults.first() {
+                    return Err(damaged(row.id, fault));
+                }
+                if self.shared.store.find(&tenant, &row.name).await?.is_some() {
+                    return Err(recto_store::Error::ConversationExists { name: row.name }.into());
+                }
+            }
+        }
+        copy_all(&backup, &self.shared.store, self.shared.is_searched).await
+    }
+}
+
+/// Copies every conversation, ancestors before their forks.
+async fn copy_all(
+    from: &Arc<dyn Store>,
+    to: &Arc<dyn Store>,
+    is_searched: bool,
+) -> Result<Restored, Error> {
+    let mut restored = Restored::default();
+    for tenant in from.tenants().await? {
+        let rows = from.list(&tenant, None, usize::MAX).await?;
+        let by_id: BTreeMap<ConversationId, &ConversationRow> =
+            rows.iter().map(|row| (row.id, row)).collect();
+        let mut done = BTreeSet::new();
+        // Ancestors that have no name of their own any more are kept for their forks: they get a
+        // name while they are copied, and lose it again.
+        let mut nameless = Vec::new();
+        for row in &rows {
+            for place in 0..=row.lineage.len() {
+                let ancestor = row.lineage.get(place);
+                let id = ancestor.map_or(row.id, |ancestor| ancestor.id);
+                if !done.insert(id) {
+                    continue;
+                }
+                let known = by_id.get(&id).copied();
+                let name =
+                    known.map_or_else(|| format!("\u{1}removed {id}"), |row| row.name.clone());
+                if known.is_none() {
+                    nameless.push(name.clone());
+                }
+                let lineage = known.map_or(&row.lineage[..place], |row| &row.lineage);
+                let about = known.unwrap_or(row);
+                let copied = Copied { tenant: &tenant, id, name, lineage, about };
+                restored.entries += copied.copy(from, to, is_searched).await?;
+                restored.conversations += usize::from(known.is_some());
+            }
+        }
+        for name in nameless {
+            to.remove(&tenant, &name).await?;
+        }
+    }
+    Ok(restored)
+}
+
+/// A conversation that is copied.
+struct Copied<'a> {
+    tenant: &'a Tenant,
+    id: ConversationId,
+    name: String,
+    lineage: &'a [recto_store::Ancestor],
+    about: &'a ConversationRow,
+}
+
+impl Copied<'_> {
+    /// Copies it, and says how many log entries of its own it has.
+    async fn copy(
+        self,
+        from: &Arc<dyn Store>,
+        to: &Arc<dyn Store>,
+        is_searched: bool,
+    ) -> Result<u64, Error> {
+        let rows = from.rows(self.id).await?;
+        let first = rows.commits.first().ok_or_else(|| damaged(self.id, "it has no version"))?;
+        let entries = entries(self.id, &rows)?;
+        let new = NewConversation {
+            id: self.id,
+            tenant: self.tenant.clone(),
+            name: self.name,
+            created: self.about.created,
+            settings: self.about.settings.clone(),
+            lineage: self.lineage.to_vec(),
+            first: first.clone(),
+            words: if is_searched { words(&entries) } else { Vec::new() },
+        };
+        to.restore(new, rows).await?;
+        Ok(entries.len() as u64)
+    }
+}
+
+/// All entries that are in the rows of a conversation.
+fn entries(id: ConversationId, rows: &StoredRows) -> Result<BTreeMap<u32, Entry>, Error> {
+    let mut entries = BTreeMap::new();
+    for page in rows.pages.iter().filter(|page| page.kind == PageKind::Entries) {
+        let found = page.entries().map_err(|error| damaged(id, error))?;
+        entries.extend((page.first..).zip(found));
+    }
+    for row in &rows.commits {
+        let body = CommitBody::unpack(&row.body).map_err(|error| damaged(id, error))?;
+        let first = row.head.entries.saturating_sub(body.entries.len() as u32);
+        entries.extend((first..).zip(body.entries));
+    }
+    Ok(entries)
+}
+
+fn words(entries: &BTreeMap<u32, Entry>) -> Vec<WordsOf> {
+    let present = entries.iter().filter(|(_, entry)| entry.meta.gone.is_none());
+    let words = present.filter_map(|(&number, entry)| {
+        let message = Message::from_json_within(&entry.body, &Limits::NONE).ok()?;
+        Some(WordsOf { entry: LogIndex(number).0, words: words_of(&message.text()) })
+    });
+    words.collect()
+}

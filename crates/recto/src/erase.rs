@@ -1,0 +1,92 @@
+//! Erasing a message for good.
+
+use recto_core::{LogIndex, Message};
+use recto_store::{CommitBody, CommitRow, Entry, PageKind, Rewrite, pack_entries};
+
+use crate::opened::read_message;
+use crate::shelf::damaged;
+use crate::{Error, StoredConversation};
+
+/// What was erased.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The entry.
+    pub index: LogIndex,
+    /// The SHA-256 of what it was. It stays in the chain, so the chain still holds, and whoever has
+    /// the message elsewhere can show that this is what stood here.
+    pub hash: [u8; 32],
+    /// How many bytes were overwritten.
+    pub bytes: usize,
+    /// Whether it had been erased before.
+    pub was_gone: bool,
+}
+
+impl StoredConversation {
+    /// Overwrites the body of a message for good, here and in all forks that share it: in the
+    /// store's file, its journal and its search index. The entry keeps its number, its role, its
+    /// count of tokens and the names of its tool calls; everything else is gone.
+    ///
+    /// Backups that were made before still have it, and so have other processes that have it open.
+    pub async fn erase(&self, index: LogIndex) -> Result<Receipt, Error> {
+        let slot = self.recto.shared.slot(self.id);
+        let mut slot = slot.lock().await;
+        let receipt = loop {
+            let opened = self.newest(&mut slot).await?;
+            let len = opened.conversation.log().len();
+            if index.as_usize() >= len {
+                return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
+            }
+            let shelf = &opened.shelf;
+            let owner = shelf.owner(index.0);
+            let commits = shelf.store.commits(owner, None).await?;
+            let at = commits.last().map_or(0, |newest| newest.head.version);
+            let mut rewrite = Rewrite { forget: vec![index.0], ..Rewrite::default() };
+            let mut receipt = None;
+            for row in commits {
+                let mut body = CommitBody::unpack(&row.body).map_err(|e| damaged(owner, e))?;
+                let first = row.head.entries - body.entries.len() as u32;
+                let place = index.0.checked_sub(first).map(|place| place as usize);
+                if let Some(entry) = place.and_then(|place| body.entries.get_mut(place)) {
+                    let message = read_message(shelf, &entry.body)?;
+                    receipt = Some(overwrite(index, entry, &message.erased()));
+                    rewrite.commits.push(CommitRow { head: row.head, body: body.pack() });
+                }
+            }
+            let numbers = index.0..index.0 + 1;
+            for page in shelf.store.pages(owner, PageKind::Entries, numbers, true).await? {
+                let mut entries = page.entries().map_err(|error| damaged(owner, error))?;
+                let entry = &mut entries[(index.0 - page.first) as usize];
+                let message = read_message(shelf, &entry.body)?;
+                receipt = Some(overwrite(index, entry, &message.erased()));
+                rewrite.pages.push(pack_entries(page.first, &entries));
+            }
+            let receipt =
+                receipt.ok_or_else(|| damaged(owner, format!("log entry {index} is missing")))?;
+            if receipt.was_gone {
+                break receipt;
+            }
+            match shelf.store.rewrite(owner, at, rewrite).await {
+                // Somebody wrote meanwhile, and may have packed the row.
+                Err(recto_store::Error::VersionConflict { .. }) => continue,
+                done => done?,
+            }
+            break receipt;
+        };
+        *slot = None;
+        drop(slot);
+        self.recto.shared.close_all().await;
+        Ok(receipt)
+    }
+}
+
+/// Puts a placeholder in the place of a message, unless one is there already.
+pub(crate) fn overwrite(index: LogIndex, entry: &mut Entry, placeholder: &Message) -> Receipt {
+    let was_gone = entry.meta.gone.is_some();
+    let hash = entry.body_hash();
+    let bytes = if was_gone { 0 } else { entry.body.len() };
+    if !was_gone {
+        entry.meta.gone = Some(hash);
+        entry.body = placeholder.json().to_owned();
+    }
+    Receipt { index, hash, bytes, was_gone }
+}

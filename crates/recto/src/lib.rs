@@ -1,0 +1,57 @@
+//! The front door of Recto: conversations of LLM agents that survive.
+//!
+//! Recto keeps every message of a conversation in an append-only log and decides which of them the
+//! model reads. This crate ties the engine (`recto-core`, re-exported here) to a store: memory, a
+//! SQLite file, or PostgreSQL.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use recto::{Fit, Message, Recto, Settings, Version};
+//!
+//! let recto = Recto::open("memory:").await?; // or "sqlite:talks.db", or "postgres://…"
+//! let talk = recto.create("support", Settings::default()).await?;
+//! talk.append([Message::system("You are on call."), Message::user("Checkout fails!")]).await?;
+//!
+//! // What was acknowledged is durable, and every version can be read again.
+//! talk.apply(Fit::into_tokens(12)).await?;
+//! assert_eq!(talk.messages().await?.len(), 1);
+//! assert_eq!(talk.messages_at(Version(1)).await?.len(), 2);
+//!
+//! let fork = talk.fork("what if", Version(1)).await?; // copies no messages
+//! fork.append([Message::assistant("Since when?")]).await?;
+//! # Ok::<(), recto::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! | to find | look at |
+//! |---|---|
+//! | opening, creating, listing, searching | `recto.rs` |
+//! | what can be done with one conversation | `stored.rs` |
+//! | how a request is accepted | `apply.rs`, `commit.rs` |
+//! | how only what is asked for is read | `opened.rs`, `shelf.rs` |
+
+mod apply;
+mod backup;
+pub mod blocking;
+mod commit;
+mod erase;
+mod error;
+mod fork;
+mod opened;
+mod prune;
+mod recto;
+mod shelf;
+mod stored;
+mod verify;
+
+pub use recto_core::*;
+pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant};
+
+pub use self::apply::Write;
+pub use self::backup::Restored;
+pub use self::erase::Receipt;
+pub use self::error::Error;
+pub use self::prune::{Keep, Pruned};
+pub use self::recto::{ConversationInfo, FoundMessage, Options, Recto};
+pub use self::stored::{Entry, StoredConversation};
+pub use self::verify::Report;

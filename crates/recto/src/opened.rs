@@ -1,0 +1,329 @@
+//! A conversation that is open: the engine's value, and what it takes to fetch the rest of it and
+//! to write the next version.
+//!
+//! The engine's value has holes where nothing was asked for yet. [`Opened::with`] asks the engine,
+//! fetches what it misses, and asks again, until it answers.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use recto_core::{
+    BatchIndex, Conversation, LogIndex, Measure, Message, Missing, Role, SavedSettings, SavedState,
+    SavedVersion, SavedVersions, Saver, Version,
+};
+use recto_store::{ConversationId, EntryMeta, Head, Store};
+
+use crate::Error;
+use crate::shelf::{OpenCommit, Shelf, damaged};
+use crate::stored::Setup;
+
+/// An open conversation at its newest version, as far as this process knows.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) shelf: Shelf,
+    pub(crate) conversation: Conversation,
+    pub(crate) saver: Saver,
+    /// Saved versions that were read, to put others together.
+    versions: SavedVersions,
+}
+
+/// More saved versions than these are not kept.
+const MOST_VERSIONS: u32 = 4_096;
+
+impl Opened {
+    /// Opens a conversation: reads its newest version, and nothing of its history beyond that.
+    pub(crate) async fn open(
+        store: Arc<dyn Store>,
+        id: ConversationId,
+        setup: &Setup,
+    ) -> Result<Opened, Error> {
+        let lineage = setup.lineage.clone();
+        let mut shelf = Shelf { store, id, lineage, tail: Vec::new() };
+        shelf.tail = shelf.commits(None).await?;
+        let newest = shelf.tail.last().ok_or_else(|| damaged(id, "it has no version"))?;
+        let version = Version(newest.head.version);
+        let settings: SavedSettings = serde_json::from_str(&setup.settings)
+            .map_err(|_| damaged(id, "its settings cannot be read"))?;
+        let counter = settings.counter()?;
+        let mut versions = SavedVersions::default();
+        let state = state_of(&shelf, &mut versions, version).await?;
+        let measures = measures_of(&shelf, &state.entries()).await?;
+        let measure = |index| measures.get(&index).cloned();
+        let conversation = Conversation::open(&settings, counter, &state, measure)?;
+        let mut saver = Saver::default();
+        state.tell(&mut saver);
+        Ok(Opened { shelf, conversation, saver, versions })
+    }
+
+    /// The newest version, as it is stored.
+    pub(crate) fn head(&self) -> Head {
+        self.shelf.tail.last().expect("the newest commit is always there").head
+    }
+
+    /// Asks the engine, fetching what it misses until it answers.
+    pub(crate) async fn with<T>(
+        &mut self,
+        mut ask: impl FnMut(&Conversation) -> Result<T, recto_core::Error>,
+    ) -> Result<T, Error> {
+        loop {
+            match ask(&self.conversation) {
+                Err(error) => match error.root() {
+                    recto_core::Error::NotLoaded(missing) => self.fetch(missing.clone()).await?,
+                    _ => return Err(error.into()),
+                },
+                Ok(answer) => return Ok(answer),
+            }
+        }
+    }
+
+    async fn fetch(&mut self, missing: Missing) -> Result<(), Error> {
+        match missing {
+            Missing::Version(version) => self.fetch_version(version).await,
+            Missing::Versions => self.replay().await,
+            Missing::Batch(path, batch) => {
+                let entries = loop {
+                    match self.versions.batch_entries(path, batch) {
+                        Err(error) => self.fetch_record(error).await?,
+                        Ok(entries) => break entries,
+                    }
+                };
+                let measures = self.measures_of(|| entries).await?;
+                let measure = |index| measures.get(&index).cloned();
+                Ok(self.conversation.add_batch(path, batch, &self.versions, measure)?)
+            }
+            Missing::Batches(path) => loop {
+                match self.conversation.add_openings(path, &self.versions) {
+                    Err(error) => self.fetch_record(error).await?,
+                    Ok(()) => return Ok(()),
+                }
+            },
+            Missing::Log => {
+                let len = self.conversation.log().len() as u32;
+                let metas = self.shelf.metas(0..len).await?;
+                let measures = metas.range(..len).map(|(_, meta)| measure(&self.shelf, meta));
+                let measures: Vec<Measure> = measures.collect::<Result<_, Error>>()?;
+                Ok(self.conversation.add_measures(measures.into_iter())?)
+            }
+            Missing::Messages(indices) => self.fetch_messages(&indices).await,
+            other => Err(damaged(self.shelf.id, format!("{other:?} cannot be fetched"))),
+        }
+    }
+
+    async fn fetch_version(&mut self, version: Version) -> Result<(), Error> {
+        let state = state_of(&self.shelf, &mut self.versions, version).await?;
+        let measures = self.measures_of(|| state.entries()).await?;
+        let measure = |index| measures.get(&index).cloned();
+        Ok(self.conversation.add_version(&state, measure)?)
+    }
+
+    /// Puts every version at hand, one after the other, so that they share what they have in common.
+    async fn replay(&mut self) -> Result<(), Error> {
+        let newest = self.conversation.version();
+        let metas = self.shelf.metas(0..self.conversation.log().len() as u32).await?;
+        let settings = self.conversation.saved_settings();
+        let mut replayed: Option<Conversation> = None;
+        for version in (0..=newest.0).map(Version) {
+            let saved = self.saved_version(version).await?;
+            let added = saved.log_len().saturating_sub(saved.added())..saved.log_len();
+            let added = metas.range(added).map(|(_, meta)| Ok((None, measure(&self.shelf, meta)?)));
+            let added: Vec<_> = added.collect::<Result<_, Error>>()?;
+            replayed = Some(match &replayed {
+                None => Conversation::first(&settings, &saved, added)?,
+                Some(before) => before.followed_by(&saved, added)?,
+            });
+            if version.0 % MOST_VERSIONS == MOST_VERSIONS - 1 {
+                self.versions = SavedVersions::default();
+            }
+        }
+        self.conversation = replayed.ok_or_else(|| damaged(self.shelf.id, "it has no version"))?;
+        Ok(())
+    }
+
+    /// What these entries, which are in order, measure; nothing if the engine knows it already.
+    async fn measures_of(
+        &self,
+        entries: impl FnOnce() -> Vec<LogIndex>,
+    ) -> Result<HashMap<LogIndex, Measure>, Error> {
+        match self.conversation.is_log_at_hand() {
+            true => Ok(HashMap::new()),
+            false => measures_of(&self.shelf, &entries()).await,
+        }
+    }
+
+    async fn fetch_record(&mut self, error: recto_core::Error) -> Result<(), Error> {
+        fetch_record(&self.shelf, &mut self.versions, error).await
+    }
+
+    /// Puts messages at hand, with their neighbours in the same rows as far as they are asked for.
+    pub(crate) async fn fetch_messages(&mut self, indices: &[LogIndex]) -> Result<(), Error> {
+        let mut missing = self.conversation.missing_messages(indices.iter().copied());
+        missing.sort_unstable();
+        for range in near(missing.iter().copied()) {
+            let mut entries = self.shelf.entries(range.clone()).await?;
+            let wanted = missing.iter().filter(|index| range.contains(&index.0));
+            let mut messages = Vec::new();
+            for index in wanted {
+                let entry = entries.remove(&index.0);
+                let entry = entry.ok_or_else(|| damaged(self.shelf.id, "a message is missing"))?;
+                messages.push((*index, read_message(&self.shelf, &entry.body)?));
+            }
+            self.conversation.add_messages(messages);
+        }
+        Ok(())
+    }
+
+    /// A version as it is saved.
+    pub(crate) async fn saved_version(&mut self, version: Version) -> Result<SavedVersion, Error> {
+        loop {
+            if let Some(saved) = self.versions.get(version) {
+                return Ok(saved.clone());
+            }
+            let missing = recto_core::Error::NotLoaded(Missing::Version(version));
+            self.fetch_record(missing).await?;
+        }
+    }
+
+    /// The entries that a version shows or marks.
+    pub(crate) async fn shown_at(&mut self, version: Version) -> Result<Vec<LogIndex>, Error> {
+        let state = state_of(&self.shelf, &mut self.versions, version).await?;
+        Ok(state.shown().collect())
+    }
+
+    /// The version that opened a batch of a version's live path.
+    pub(crate) async fn opened_by(
+        &mut self,
+        version: Version,
+        batch: BatchIndex,
+    ) -> Result<Version, Error> {
+        loop {
+            match self.versions.opened_by(version, batch) {
+                Err(error) => self.fetch_record(error).await?,
+                Ok(opened_by) => return Ok(opened_by),
+            }
+        }
+    }
+
+    /// Goes on with a version that this process made.
+    pub(crate) fn advance(&mut self, commit: OpenCommit, next: Conversation, is_sealed: bool) {
+        if is_sealed {
+            self.shelf.tail.clear();
+        }
+        self.shelf.tail.push(commit);
+        self.conversation = next;
+    }
+
+    /// Follows the versions that others have made meanwhile. `false` if they are too many: then the
+    /// conversation has to be opened anew.
+    pub(crate) async fn catch_up(&mut self) -> Result<bool, Error> {
+        let commits = self.shelf.commits(Some(self.head().version)).await?;
+        if !commits.is_empty() && !self.conversation.is_log_at_hand() {
+            return Ok(false);
+        }
+        for commit in commits {
+            if commit.head.version != self.head().version + 1
+                || commit.entries.len() as u32 != commit.head.entries - self.head().entries
+            {
+                return Ok(false);
+            }
+            let saved = read_record(&self.shelf, &commit.record)?;
+            let mut messages = Vec::new();
+            for entry in &commit.entries {
+                let message = read_message(&self.shelf, &entry.body)?;
+                messages.push((Some(message), measure(&self.shelf, &entry.meta)?));
+            }
+            let next = self.with(|conversation| conversation.followed_by(&saved, messages.clone()));
+            let next = match next.await {
+                // It is made of something that cannot be put at hand alone.
+                Err(Error::Engine(_)) => return Ok(false),
+                next => next?,
+            };
+            // What was read tells nothing about how the new version is written: the next one is
+            // written in full.
+            self.saver = Saver::default();
+            self.advance(commit, next, false);
+        }
+        Ok(true)
+    }
+}
+
+/// What a version consists of, with as many records as it takes.
+async fn state_of(
+    shelf: &Shelf,
+    versions: &mut SavedVersions,
+    version: Version,
+) -> Result<SavedState, Error> {
+    loop {
+        match versions.state(version) {
+            Err(error) => fetch_record(shelf, versions, error).await?,
+            Ok(state) => return Ok(state),
+        }
+    }
+}
+
+/// Fetches the record that an error asks for, and those in one row with it.
+async fn fetch_record(
+    shelf: &Shelf,
+    versions: &mut SavedVersions,
+    error: recto_core::Error,
+) -> Result<(), Error> {
+    let &recto_core::Error::NotLoaded(Missing::Version(version)) = error.root() else {
+        return Err(error.into());
+    };
+    for (number, record) in shelf.records(version.0).await? {
+        if versions.get(Version(number)).is_none() {
+            versions.insert(Version(number), read_record(shelf, &record.json)?);
+        }
+    }
+    match versions.get(version) {
+        Some(_) => Ok(()),
+        None => Err(damaged(shelf.id, format!("version {version} is missing"))),
+    }
+}
+
+/// What these entries, which are in order, measure.
+async fn measures_of(
+    shelf: &Shelf,
+    entries: &[LogIndex],
+) -> Result<HashMap<LogIndex, Measure>, Error> {
+    let mut measures = HashMap::new();
+    for range in near(entries.iter().copied()) {
+        let metas = shelf.metas(range).await?;
+        for (number, meta) in &metas {
+            measures.insert(LogIndex(*number), measure(shelf, meta)?);
+        }
+    }
+    Ok(measures)
+}
+
+/// Sorted entries as ranges; those that are less than a page apart are fetched together.
+fn near(sorted: impl Iterator<Item = LogIndex>) -> Vec<Range<u32>> {
+    const NEAR: u32 = 64;
+    let mut ranges: Vec<Range<u32>> = Vec::new();
+    for LogIndex(index) in sorted {
+        match ranges.last_mut() {
+            Some(range) if index < range.end + NEAR => range.end = range.end.max(index + 1),
+            _ => ranges.push(index..index + 1),
+        }
+    }
+    ranges
+}
+
+pub(crate) fn measure(shelf: &Shelf, meta: &EntryMeta) -> Result<Measure, Error> {
+    let role = Role::ALL.get(meta.role as usize).copied();
+    Ok(Measure {
+        role: role.ok_or_else(|| damaged(shelf.id, "a role is unknown"))?,
+        tokens: u64::from(meta.tokens),
+        timestamp: meta.timestamp,
+        edges: meta.edges.clone(),
+    })
+}
+
+pub(crate) fn read_record(shelf: &Shelf, json: &str) -> Result<SavedVersion, Error> {
+    serde_json::from_str(json).map_err(|_| damaged(shelf.id, "a version cannot be read"))
+}
+
+pub(crate) fn read_message(shelf: &Shelf, json: &str) -> Result<Message, Error> {
+    let message = Message::from_json_within(json, &recto_core::Limits::NONE);
+    message.map_err(|_| damaged(shelf.id, "a message cannot be read"))
+}

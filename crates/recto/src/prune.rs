@@ -1,0 +1,162 @@
+//! Dropping what no kept version shows.
+
+use std::collections::BTreeSet;
+
+use recto_core::{BatchIndex, LogIndex, Timestamp, Version};
+use recto_store::{CommitBody, CommitRow, PageKind, Rewrite, pack_entries};
+
+use crate::erase::overwrite;
+use crate::opened::{Opened, read_message};
+use crate::shelf::damaged;
+use crate::{Error, StoredConversation};
+
+/// What a prune keeps, beside the newest version. A version is kept if any of these keeps it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// The versions since the last so many batches of the live path were opened.
+    pub last_batches: Option<usize>,
+    /// The versions that were made at this time or later.
+    pub since: Option<Timestamp>,
+    /// These versions.
+    pub versions: Vec<Version>,
+}
+
+/// What was pruned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pruned {
+    /// The entries whose messages were dropped.
+    pub entries: Vec<LogIndex>,
+    /// How many bytes of messages that was.
+    pub bytes: usize,
+    /// How many versions were kept: they show what they showed.
+    pub kept_versions: u32,
+}
+
+impl StoredConversation {
+    /// Drops the messages that no kept version shows, for good. Entries keep their numbers, and
+    /// versions that were not kept can still be listed, compared and explained; where they show a
+    /// message that was dropped, a placeholder stands in its place.
+    ///
+    /// What the conversation shares with the one it was forked from belongs to that one and is left
+    /// alone; and so is everything that a fork of this one can show, at any version.
+    pub async fn prune(&self, keep: &Keep) -> Result<Pruned, Error> {
+        if *keep == Keep::default() {
+            let reason = "a prune must say what to keep: batches, a time or versions";
+            let field = Some("keep".to_owned());
+            return Err(recto_core::Error::InvalidOperation { reason: reason.into(), field }.into());
+        }
+        let slot = self.recto.shared.slot(self.id);
+        let mut slot = slot.lock().await;
+        let pruned = loop {
+            let opened = self.newest(&mut slot).await?;
+            let kept = kept_versions(opened, keep).await?;
+            let mut shown = BTreeSet::new();
+            show(opened, kept.iter().copied(), &mut shown).await?;
+            for fork in self.recto.shared.store.forks(self.id).await? {
+                let fork = self.recto.handle(fork.id, fork.settings, fork.lineage);
+                let mut fork = fork.open().await?;
+                let versions = (0..=fork.conversation.version().0).map(Version);
+                show(&mut fork, versions, &mut shown).await?;
+            }
+            match drop_hidden(opened, &shown).await {
+                // Somebody wrote meanwhile.
+                Err(Error::Store(recto_store::Error::VersionConflict { .. })) => continue,
+                done => {
+                    let (entries, bytes) = done?;
+                    break Pruned { entries, bytes, kept_versions: kept.len() as u32 };
+                }
+            }
+        };
+        *slot = None;
+        drop(slot);
+        self.recto.shared.close_all().await;
+        Ok(pruned)
+    }
+}
+
+async fn kept_versions(opened: &mut Opened, keep: &Keep) -> Result<BTreeSet<Version>, Error> {
+    let current = opened.conversation.version();
+    let mut kept = BTreeSet::from([current]);
+    if let Some(&version) = keep.versions.iter().find(|version| **version > current) {
+        let field = "versions";
+        return Err(recto_core::Error::VersionNotFound { version, current, field }.into());
+    }
+    kept.extend(&keep.versions);
+    if let Some(batches) = keep.last_batches {
+        let batch = opened.conversation.stats().current_batch_index.0;
+        let lowest = BatchIndex((batch + 1).saturating_sub(batches.max(1)));
+        let first = opened.opened_by(current, lowest).await?;
+        kept.extend((first.0..=current.0).map(Version));
+    }
+    if let Some(since) = keep.since {
+        for version in (0..=current.0).map(Version) {
+            if opened.saved_version(version).await?.timestamp() >= since {
+                kept.insert(version);
+            }
+        }
+    }
+    Ok(kept)
+}
+
+/// Adds the entries that these versions show, or that are pinned in them.
+async fn show(
+    opened: &mut Opened,
+    versions: impl Iterator<Item = Version>,
+    shown: &mut BTreeSet<LogIndex>,
+) -> Result<(), Error> {
+    for version in versions {
+        shown.extend(opened.shown_at(version).await?);
+    }
+    Ok(())
+}
+
+/// Overwrites the messages of all entries that are not shown and belong to this conversation.
+async fn drop_hidden(
+    opened: &Opened,
+    shown: &BTreeSet<LogIndex>,
+) -> Result<(Vec<LogIndex>, usize), Error> {
+    let shelf = &opened.shelf;
+    let (id, head) = (shelf.id, opened.head());
+    let first = shelf.lineage.last().map_or(0, |from| from.entries);
+    let goes = |index: u32| index >= first && !shown.contains(&LogIndex(index));
+    let (mut entries, mut bytes) = (Vec::new(), 0);
+    let mut rewrite = Rewrite::default();
+    let rows = shelf.store.commits(id, None).await?;
+    for row in rows {
+        let mut body = CommitBody::unpack(&row.body).map_err(|error| damaged(id, error))?;
+        let start = row.head.entries - body.entries.len() as u32;
+        let mut is_changed = false;
+        for (index, entry) in (start..).zip(&mut body.entries) {
+            if goes(index) && entry.meta.gone.is_none() {
+                let message = read_message(shelf, &entry.body)?;
+                bytes += overwrite(LogIndex(index), entry, &message.pruned()).bytes;
+                entries.push(LogIndex(index));
+                is_changed = true;
+            }
+        }
+        if is_changed {
+            rewrite.commits.push(CommitRow { head: row.head, body: body.pack() });
+        }
+    }
+    for page in shelf.store.pages(id, PageKind::Entries, 0..head.entries, true).await? {
+        let mut packed = page.entries().map_err(|error| damaged(id, error))?;
+        let mut is_changed = false;
+        for (index, entry) in (page.first..).zip(&mut packed) {
+            if goes(index) && entry.meta.gone.is_none() {
+                let message = read_message(shelf, &entry.body)?;
+                bytes += overwrite(LogIndex(index), entry, &message.pruned()).bytes;
+                entries.push(LogIndex(index));
+                is_changed = true;
+            }
+        }
+        if is_changed {
+            rewrite.pages.push(pack_entries(page.first, &packed));
+        }
+    }
+    entries.sort_unstable();
+    rewrite.forget = entries.iter().map(|index| index.0).collect();
+    if !entries.is_empty() {
+        shelf.store.rewrite(id, head.version, rewrite).await?;
+    }
+    Ok((entries, bytes))
+}

@@ -1,0 +1,340 @@
+//! An open store: conversations by name.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use recto_core::{Conversation, LogIndex, Message, Settings, Timestamp, Version};
+use recto_store::{
+    Address, Ancestor, CommitBody, CommitRow, ConversationId, ConversationRow, Head, Link,
+    MemoryStore, NewConversation, Store, Tenant, words_of,
+};
+use uuid::Uuid;
+
+use crate::commit::{entries_of, words};
+use crate::opened::Opened;
+use crate::stored::Setup;
+use crate::{Error, StoredConversation};
+
+/// How a store is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whose conversations are read and written.
+    pub tenant: Tenant,
+    /// Whether new messages can be found by [`Recto::search`]. The index takes about as much room
+    /// as the messages themselves.
+    pub search: bool,
+    /// So many open conversations are kept in memory.
+    pub open_conversations: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { tenant: Tenant::default(), search: true, open_conversations: 256 }
+    }
+}
+
+/// An open store. Cloning one costs O(1); all clones share what they have opened.
+#[derive(Clone, Debug)]
+pub struct Recto {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) tenant: Tenant,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) is_searched: bool,
+    open: Mutex<OpenConversations>,
+    most_open: usize,
+}
+
+/// A conversation that may be open, behind a lock that gives writers their turns in order.
+pub(crate) type Slot = Arc<tokio::sync::Mutex<Option<Opened>>>;
+
+#[derive(Debug, Default)]
+struct OpenConversations {
+    /// Also slots that were dropped here and are still used somewhere.
+    slots: HashMap<ConversationId, Weak<tokio::sync::Mutex<Option<Opened>>>>,
+    /// The ones to be kept, the one used last at the end.
+    kept: Vec<(ConversationId, Slot)>,
+}
+
+/// A conversation in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConversationInfo {
+    /// Its name.
+    pub name: String,
+    /// What it is known by, for ever.
+    pub id: ConversationId,
+    /// When it was created or forked.
+    pub created: Timestamp,
+    /// When its newest version was made.
+    pub updated: Timestamp,
+    /// Its newest version.
+    pub version: Version,
+    /// How long its log is.
+    pub messages: u32,
+    /// What its chain has come to: whoever notes it down can tell later whether anything was changed.
+    pub link: Link,
+    /// The conversation and version that it was forked from.
+    pub forked_from: Option<(ConversationId, Version)>,
+}
+
+impl From<ConversationRow> for ConversationInfo {
+    fn from(row: ConversationRow) -> Self {
+        ConversationInfo {
+            name: row.name,
+            id: row.id,
+            created: row.created,
+            updated: row.head.committed,
+            version: Version(row.head.version),
+            messages: row.head.entries,
+            link: row.head.link,
+            forked_from: row
+                .lineage
+                .last()
+                .map(|from| (from.id, Version(from.versions.saturating_sub(1)))),
+        }
+    }
+}
+
+/// A message that a search found.
+#[derive(Clone, Debug)]
+pub struct FoundMessage {
+    /// The conversation that it was added to.
+    pub conversation: String,
+    /// Its number in the log.
+    pub index: LogIndex,
+    /// The message.
+    pub message: Message,
+}
+
+impl Recto {
+    /// Opens a store by its address: `memory:`, `sqlite:PATH` (the file is created if there is
+    /// none) or `postgres://…`.
+    pub async fn open(address: &str) -> Result<Recto, Error> {
+        Self::open_with(address, Options::default()).await
+    }
+
+    /// [`open`](Self::open) with options of your own.
+    pub async fn open_with(address: &str, options: Options) -> Result<Recto, Error> {
+        let address: Address = address.parse()?;
+        let store: Arc<dyn Store> = match address {
+            Address::Memory => Arc::new(MemoryStore::default()),
+            other => open_database(&other, &options).await?,
+        };
+        Ok(Self::over(store, options))
+    }
+
+    /// Over a store of your own.
+    pub fn over(store: Arc<dyn Store>, options: Options) -> Recto {
+        let shared = Shared {
+            store,
+            is_searched: options.search,
+            open: Mutex::default(),
+            most_open: options.open_conversations,
+        };
+        Recto { shared: Arc::new(shared), tenant: options.tenant }
+    }
+
+    /// The same store for another tenant.
+    pub fn for_tenant(&self, tenant: Tenant) -> Recto {
+        Recto { shared: self.shared.clone(), tenant }
+    }
+
+    /// The store behind it.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
+    /// Creates a conversation.
+    pub async fn create(
+        &self,
+        name: &str,
+        settings: Settings,
+    ) -> Result<StoredConversation, Error> {
+        let now = now();
+        let conversation = Conversation::new(settings, now)?;
+        let id = ConversationId(Uuid::now_v7());
+        let record = recto_core::Saver::default().newest(&conversation);
+        let record = serde_json::to_string(&record).expect("plain data can be written");
+        let entries = entries_of(&conversation, 0);
+        let numbered = (0..).zip(&entries);
+        let hashed = numbered.map(|(number, entry)| (number, &entry.meta, entry.body_hash()));
+        let head = Head {
+            version: 0,
+            entries: entries.len() as u32,
+            link: Link::START.next(0, record.as_bytes(), hashed),
+            committed: now,
+        };
+        let settings = conversation.saved_settings();
+        let settings = serde_json::to_string(&settings).expect("plain data can be written");
+        let new = NewConversation {
+            id,
+            tenant: self.tenant.clone(),
+            name: name.to_owned(),
+            created: now,
+            settings: settings.clone(),
+            lineage: Vec::new(),
+            first: CommitRow { head, body: CommitBody { record, entries }.pack() },
+            words: if self.shared.is_searched { words(&conversation, 0) } else { Vec::new() },
+        };
+        self.shared.store.create(new).await?;
+        Ok(self.handle(id, settings, Vec::new()))
+    }
+
+    /// A conversation by its name.
+    pub async fn conversation(&self, name: &str) -> Result<StoredConversation, Error> {
+        Ok(self.handle_of(self.row(name).await?))
+    }
+
+    /// A conversation by its name; it is created if there is none.
+    pub async fn conversation_or_create(
+        &self,
+        name: &str,
+        settings: Settings,
+    ) -> Result<StoredConversation, Error> {
+        if let Some(row) = self.shared.store.find(&self.tenant, name).await? {
+            return Ok(self.handle_of(row));
+        }
+        match self.create(name, settings).await {
+            // Somebody else was quicker.
+            Err(Error::Store(recto_store::Error::ConversationExists { .. })) => {
+                self.conversation(name).await
+            }
+            other => other,
+        }
+    }
+
+    /// What is known of a conversation without opening it.
+    pub async fn info(&self, name: &str) -> Result<ConversationInfo, Error> {
+        Ok(self.row(name).await?.into())
+    }
+
+    /// Conversations in the order of their names: those behind the name `after`, at most `limit`.
+    pub async fn list(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ConversationInfo>, Error> {
+        let rows = self.shared.store.list(&self.tenant, after, limit).await?;
+        Ok(rows.into_iter().map(ConversationInfo::from).collect())
+    }
+
+    /// Gives a conversation another name.
+    pub async fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        Ok(self.shared.store.rename(&self.tenant, from, to).await?)
+    }
+
+    /// Takes a conversation away for good. What its forks share with it stays theirs.
+    pub async fn remove(&self, name: &str) -> Result<(), Error> {
+        let id = self.row(name).await?.id;
+        self.shared.store.remove(&self.tenant, name).await?;
+        self.shared.forget(id);
+        Ok(())
+    }
+
+    /// Messages of any conversation that have all the words of `text`, visible or not. A word is a
+    /// run of letters and digits, in upper or lower case.
+    pub async fn search(&self, text: &str, limit: usize) -> Result<Vec<FoundMessage>, Error> {
+        if !self.shared.is_searched {
+            return Err(recto_store::Error::NoSearch.into());
+        }
+        let words = words_of(text);
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
+        let hits = self.shared.store.search(&self.tenant, &words, None, limit).await?;
+        let mut found = Vec::new();
+        let rows = self.shared.store.list(&self.tenant, None, usize::MAX).await?;
+        let rows: HashMap<ConversationId, ConversationRow> =
+            rows.into_iter().map(|row| (row.id, row)).collect();
+        for hit in hits {
+            let index = LogIndex(hit.entry);
+            // What only forks share has no name of its own any more.
+            let Some(row) = rows.get(&hit.conversation) else { continue };
+            if let Some(message) = self.handle_of(row.clone()).message(index).await? {
+                found.push(FoundMessage { conversation: row.name.clone(), index, message });
+            }
+        }
+        Ok(found)
+    }
+
+    async fn row(&self, name: &str) -> Result<ConversationRow, Error> {
+        let row = self.shared.store.find(&self.tenant, name).await?;
+        let missing = || recto_store::Error::ConversationNotFound { name: name.to_owned() };
+        Ok(row.ok_or_else(missing)?)
+    }
+
+    fn handle_of(&self, row: ConversationRow) -> StoredConversation {
+        self.handle(row.id, row.settings, row.lineage)
+    }
+
+    pub(crate) fn handle(
+        &self,
+        id: ConversationId,
+        settings: String,
+        lineage: Vec<Ancestor>,
+    ) -> StoredConversation {
+        let setup = Arc::new(Setup { settings, lineage });
+        StoredConversation { recto: self.clone(), id, setup }
+    }
+}
+
+impl Shared {
+    /// The place of a conversation, open or not.
+    pub(crate) fn slot(&self, id: ConversationId) -> Slot {
+        let mut open = self.open.lock().expect("nothing panics while it is held");
+        if let Some(at) = open.kept.iter().position(|(other, _)| *other == id) {
+            let kept = open.kept.remove(at);
+            let slot = kept.1.clone();
+            open.kept.push(kept);
+            return slot;
+        }
+        let slot = open.slots.get(&id).and_then(Weak::upgrade).unwrap_or_default();
+        open.slots.insert(id, Arc::downgrade(&slot));
+        open.kept.push((id, slot.clone()));
+        if open.kept.len() > self.most_open.max(1) {
+            open.kept.remove(0);
+            open.slots.retain(|_, slot| slot.strong_count() > 0);
+        }
+        slot
+    }
+
+    pub(crate) fn forget(&self, id: ConversationId) {
+        let mut open = self.open.lock().expect("nothing panics while it is held");
+        open.kept.retain(|(other, _)| *other != id);
+    }
+
+    /// Lets go of every open conversation.
+    pub(crate) async fn close_all(&self) {
+        let slots: Vec<Slot> = {
+            let open = self.open.lock().expect("nothing panics while it is held");
+            open.slots.values().filter_map(Weak::upgrade).collect()
+        };
+        for slot in slots {
+            *slot.lock().await = None;
+        }
+    }
+}
+
+async fn open_database(address: &Address, options: &Options) -> Result<Arc<dyn Store>, Error> {
+    match address {
+        Address::Memory => Ok(Arc::new(MemoryStore::default())),
+        #[cfg(feature = "sqlite")]
+        Address::Sqlite(path) => {
+            let options =
+                recto_store::SqliteOptions { search: options.search, ..Default::default() };
+            Ok(Arc::new(recto_store::SqliteStore::open(path, options).await?))
+        }
+        #[cfg(not(feature = "sqlite"))]
+        Address::Sqlite(_) => Err(recto_store::Error::NotBuilt { store: "sqlite" }.into()),
+        Address::Postgres(_) => Err(recto_store::Error::NotBuilt { store: "postgres" }.into()),
+    }
+}
+
+/// The time, in milliseconds since 1970. It is written down and shown; nothing is ordered by it.
+pub(crate) fn now() -> Timestamp {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Timestamp)
+}

@@ -1,0 +1,203 @@
+//! Reading rows of one conversation: which row holds a version or an entry, its own or that of a
+//! conversation it was forked from.
+//!
+//! Versions and entries are looked for in the commits first and in the pages after that: they only
+//! move that way, so whatever another writer does meanwhile, they are found.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use recto_store::{
+    Ancestor, CommitBody, CommitRow, ConversationId, Entry, EntryMeta, Head, Link, PageKind, Store,
+};
+
+use crate::Error;
+
+/// A commit, unpacked.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenCommit {
+    pub(crate) head: Head,
+    pub(crate) record: String,
+    /// Empty if the entries went into pages at once.
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl OpenCommit {
+    /// The entries that are in it.
+    pub(crate) fn range(&self) -> Range<u32> {
+        self.head.entries - self.entries.len() as u32..self.head.entries
+    }
+
+    fn numbered_record(&self) -> (u32, Record) {
+        (self.head.version, Record { json: self.record.clone(), link: self.head.link })
+    }
+
+    /// How many bytes its record and messages have.
+    pub(crate) fn weight(&self) -> usize {
+        self.record.len() + self.entries.iter().map(|entry| entry.body.len()).sum::<usize>()
+    }
+}
+
+/// The rows of a conversation.
+#[derive(Clone, Debug)]
+pub(crate) struct Shelf {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) id: ConversationId,
+    pub(crate) lineage: Vec<Ancestor>,
+    /// Its commits that were not packed when they were read, in order.
+    pub(crate) tail: Vec<OpenCommit>,
+}
+
+impl Shelf {
+    /// The commits of this conversation above a version that are not packed yet.
+    pub(crate) async fn commits(&self, above: Option<u32>) -> Result<Vec<OpenCommit>, Error> {
+        self.commits_of(self.id, above).await
+    }
+
+    async fn commits_of(
+        &self,
+        id: ConversationId,
+        above: Option<u32>,
+    ) -> Result<Vec<OpenCommit>, Error> {
+        let rows = self.store.commits(id, above).await?;
+        rows.into_iter().map(|row| open_commit(id, row)).collect()
+    }
+
+    /// Records from a version on: those that are in one row with it.
+    pub(crate) async fn records(&self, version: u32) -> Result<Vec<(u32, Record)>, Error> {
+        let has = |commits: &[OpenCommit]| {
+            let commits = commits.iter().filter(|commit| commit.head.version >= version);
+            let records: Vec<(u32, Record)> = commits.map(OpenCommit::numbered_record).collect();
+            records.first().is_some_and(|(first, _)| *first == version).then_some(records)
+        };
+        if let Some(records) = has(&self.tail) {
+            return Ok(records);
+        }
+        let ancestor = self.lineage.iter().find(|ancestor| version < ancestor.versions);
+        let (id, end) = ancestor.map_or((self.id, u32::MAX), |from| (from.id, from.versions));
+        let mut records = self.page_of_records(id, version).await?;
+        if records.is_empty() {
+            records = has(&self.commits_of(id, version.checked_sub(1)).await?).unwrap_or_default();
+        }
+        if records.is_empty() {
+            records = self.page_of_records(id, version).await?;
+        }
+        records.retain(|&(number, _)| number < end);
+        match records.is_empty() {
+            true => Err(damaged(id, format!("version {version} is missing"))),
+            false => Ok(records),
+        }
+    }
+
+    async fn page_of_records(
+        &self,
+        id: ConversationId,
+        version: u32,
+    ) -> Result<Vec<(u32, Record)>, Error> {
+        let numbers = version..version.saturating_add(1);
+        let pages = self.store.pages(id, PageKind::Records, numbers, true).await?;
+        let Some(page) = pages.first() else { return Ok(Vec::new()) };
+        let records = page.records().map_err(|error| damaged(id, error))?;
+        let records = records.into_iter().map(|(json, link)| Record { json, link });
+        Ok((page.first..).zip(records).collect())
+    }
+
+    /// What the entries of a range measure.
+    pub(crate) async fn metas(&self, range: Range<u32>) -> Result<BTreeMap<u32, EntryMeta>, Error> {
+        let entries = self.gather(range, false).await?;
+        Ok(entries.into_iter().map(|(number, entry)| (number, entry.meta)).collect())
+    }
+
+    /// The entries of a range, and perhaps some of their neighbours.
+    pub(crate) async fn entries(&self, range: Range<u32>) -> Result<BTreeMap<u32, Entry>, Error> {
+        self.gather(range, true).await
+    }
+
+    async fn gather(&self, range: Range<u32>, bodies: bool) -> Result<BTreeMap<u32, Entry>, Error> {
+        let mut entries = BTreeMap::new();
+        for (id, range) in self.parts(range) {
+            if id == self.id {
+                put_commits(&mut entries, &self.tail, &range);
+            }
+            // Pages have nearly everything; what was packed while they were read is in them now.
+            for attempt in 0..3 {
+                let Some(missing) = first_gap(&entries, &range) else { break };
+                if attempt == 1 {
+                    put_commits(&mut entries, &self.commits_of(id, None).await?, &range);
+                    continue;
+                }
+                for page in self.store.pages(id, PageKind::Entries, missing, bodies).await? {
+                    let found = if bodies { page.entries() } else { page.metas().map(bare) };
+                    let found = found.map_err(|error| damaged(id, error))?;
+                    entries.extend((page.first..).zip(found));
+                }
+            }
+            if let Some(missing) = first_gap(&entries, &range) {
+                return Err(damaged(id, format!("log entry {} is missing", missing.start)));
+            }
+        }
+        Ok(entries)
+    }
+
+    /// A range of entries, by the conversations that have them.
+    fn parts(&self, range: Range<u32>) -> Vec<(ConversationId, Range<u32>)> {
+        let mut parts = Vec::new();
+        let mut at = range.start;
+        while at < range.end {
+            let ancestor = self.lineage.iter().find(|ancestor| at < ancestor.entries);
+            let (id, end) = ancestor.map_or((self.id, u32::MAX), |from| (from.id, from.entries));
+            let end = end.min(range.end);
+            parts.push((id, at..end));
+            at = end;
+        }
+        parts
+    }
+
+    /// The conversation whose rows hold an entry.
+    pub(crate) fn owner(&self, entry: u32) -> ConversationId {
+        self.lineage.iter().find(|from| entry < from.entries).map_or(self.id, |from| from.id)
+    }
+}
+
+/// A record and what the chain has come to with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) json: String,
+    pub(crate) link: Link,
+}
+
+fn put_commits(entries: &mut BTreeMap<u32, Entry>, commits: &[OpenCommit], range: &Range<u32>) {
+    for commit in commits {
+        let numbered = commit.range().zip(&commit.entries);
+        let wanted = numbered.filter(|(number, _)| range.contains(number));
+        entries.extend(wanted.map(|(number, entry)| (number, entry.clone())));
+    }
+}
+
+/// The part of a range from its first missing entry to its last.
+fn first_gap(entries: &BTreeMap<u32, Entry>, range: &Range<u32>) -> Option<Range<u32>> {
+    if entries.range(range.clone()).count() == range.len() {
+        return None;
+    }
+    let is_missing = |number: &u32| !entries.contains_key(number);
+    let first = range.clone().find(is_missing)?;
+    let last = range.clone().rev().find(is_missing)?;
+    Some(first..last + 1)
+}
+
+fn bare(metas: Vec<EntryMeta>) -> Vec<Entry> {
+    metas.into_iter().map(|meta| Entry { meta, body: String::new() }).collect()
+}
+
+fn open_commit(id: ConversationId, row: CommitRow) -> Result<OpenCommit, Error> {
+    let body = CommitBody::unpack(&row.body).map_err(|error| damaged(id, error))?;
+    if body.entries.len() > row.head.entries as usize {
+        return Err(damaged(id, "a commit has more entries than the log"));
+    }
+    Ok(OpenCommit { head: row.head, record: body.record, entries: body.entries })
+}
+
+pub(crate) fn damaged(conversation: ConversationId, reason: impl ToString) -> Error {
+    recto_store::Error::Damaged { conversation, reason: reason.to_string() }.into()
+}

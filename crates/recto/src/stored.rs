@@ -1,0 +1,221 @@
+//! One conversation in a store: what can be done with it.
+
+use std::sync::Arc;
+
+use recto_core::{
+    Append, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, LogIndex, MarkMap, Message,
+    Outcome, Position, Query, Stats, Tool, Version, VersionInfo, Warning,
+};
+use recto_store::{Ancestor, ConversationId};
+
+use crate::opened::Opened;
+use crate::{Error, Recto};
+
+/// A conversation in a store. Cloning one costs O(1).
+///
+/// Several of them, in one process or in many, may read and write the same conversation: each
+/// request is applied to what is newest when it is accepted, one after the other.
+#[derive(Clone, Debug)]
+pub struct StoredConversation {
+    pub(crate) recto: Recto,
+    pub(crate) id: ConversationId,
+    pub(crate) setup: Arc<Setup>,
+}
+
+/// What stays as it was when the conversation was created.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) settings: String,
+    pub(crate) lineage: Vec<Ancestor>,
+}
+
+/// A message in an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Its number in the log.
+    pub index: LogIndex,
+    /// Where it stands in the view that was asked; `None` if it is hidden there.
+    pub position: Option<Position>,
+    /// The message.
+    pub message: Message,
+}
+
+impl StoredConversation {
+    /// What it is known by, for ever.
+    pub fn id(&self) -> ConversationId {
+        self.id
+    }
+
+    pub(crate) async fn open(&self) -> Result<Opened, Error> {
+        Opened::open(self.recto.shared.store.clone(), self.id, &self.setup).await
+    }
+
+    /// The open conversation at its newest version.
+    pub(crate) async fn newest<'a>(
+        &self,
+        slot: &'a mut Option<Opened>,
+    ) -> Result<&'a mut Opened, Error> {
+        let follows = match slot {
+            Some(opened) => opened.catch_up().await,
+            None => Ok(false),
+        };
+        if !matches!(follows, Ok(true)) {
+            *slot = None;
+            follows?;
+            *slot = Some(self.open().await?);
+        }
+        Ok(slot.as_mut().expect("it was opened"))
+    }
+
+    /// Asks the engine at the newest version. What it needs is fetched from the store.
+    ///
+    /// The value that `ask` is given has holes where nothing was asked for yet; methods that return
+    /// a `Result` fill them. For messages use [`messages`](Self::messages) and its neighbours.
+    async fn read<T>(
+        &self,
+        ask: impl FnMut(&Conversation) -> Result<T, recto_core::Error>,
+    ) -> Result<T, Error> {
+        let slot = self.recto.shared.slot(self.id);
+        let mut slot = slot.lock().await;
+        self.newest(&mut slot).await?.with(ask).await
+    }
+
+    /// Appends messages.
+    pub async fn append(
+        &self,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> Result<Outcome, Error> {
+        self.apply(Append { messages: messages.into_iter().collect() }).await
+    }
+
+    /// The newest version.
+    pub async fn version(&self) -> Result<Version, Error> {
+        self.read(|conversation| Ok(conversation.version())).await
+    }
+
+    /// The figures.
+    pub async fn stats(&self) -> Result<Stats, Error> {
+        self.read(|conversation| Ok(conversation.stats())).await
+    }
+
+    /// What the model reads, in order.
+    pub async fn messages(&self) -> Result<Vec<Entry>, Error> {
+        self.ask(&Query::default()).await
+    }
+
+    /// What the model read at a version, in order.
+    pub async fn messages_at(&self, version: Version) -> Result<Vec<Entry>, Error> {
+        self.ask(&Query { moment: recto_core::Moment::Version(version), ..Query::default() }).await
+    }
+
+    /// Answers a query.
+    pub async fn ask(&self, query: &Query) -> Result<Vec<Entry>, Error> {
+        let slot = self.recto.shared.slot(self.id);
+        let mut slot = slot.lock().await;
+        let opened = self.newest(&mut slot).await?;
+        let hits = opened.with(|conversation| conversation.ask(query)).await?;
+        let indices: Vec<LogIndex> = hits.iter().map(|hit| hit.index).collect();
+        opened.fetch_messages(&indices).await?;
+        let entry = |hit: recto_core::Hit| {
+            let message = opened.conversation.message(hit.index)?.clone();
+            Some(Entry { index: hit.index, position: hit.position, message })
+        };
+        Ok(hits.into_iter().filter_map(entry).collect())
+    }
+
+    /// A message by its number, visible or not.
+    pub async fn message(&self, index: LogIndex) -> Result<Option<Message>, Error> {
+        let slot = self.recto.shared.slot(self.id);
+        let mut slot = slot.lock().await;
+        let opened = self.newest(&mut slot).await?;
+        if index.as_usize() >= opened.conversation.log().len() {
+            return Ok(None);
+        }
+        opened.fetch_messages(&[index]).await?;
+        Ok(opened.conversation.message(index).cloned())
+    }
+
+    /// The labels on log entries, in alphabetical order, and where they stand.
+    pub async fn marks(&self) -> Result<Vec<(String, Vec<LogIndex>)>, Error> {
+        self.read(|conversation| {
+            let marks = conversation.marks();
+            let labels = marks.labels();
+            Ok(labels.map(|label| (label.to_owned(), marks.with(label).collect())).collect())
+        })
+        .await
+    }
+
+    /// The tools, if there are any.
+    pub async fn tools(&self) -> Result<Vec<Tool>, Error> {
+        self.read(|conversation| {
+            Ok(conversation.tools().map_or(Vec::new(), |tools| tools.tools().to_vec()))
+        })
+        .await
+    }
+
+    /// Tool calls and results that the view has torn apart.
+    pub async fn warnings(&self) -> Result<Vec<Warning>, Error> {
+        self.read(Conversation::warnings).await
+    }
+
+    /// Which request made a version, when, and why.
+    pub async fn version_info(&self, version: Version) -> Result<VersionInfo, Error> {
+        Ok(self.versions(version.0..version.0.saturating_add(1)).await?.remove(0))
+    }
+
+    /// The versions of a range in order: which request made each, when, and why. Refused if one of
+    /// them does not exist.
+    pub async fn versions(&self, range: std::ops::Range<u32>) -> Result<Vec<VersionInfo>, Error> {
+        let slot = self.recto.shared.slot(self.id);
+        let mut slot = slot.lock().await;
+        let opened = self.newest(&mut slot).await?;
+        let current = opened.conversation.version();
+        if range.end > current.0 + 1 {
+            let version = Version(range.start.max(current.0 + 1));
+            return Err(
+                recto_core::Error::VersionNotFound { version, current, field: "version" }.into()
+            );
+        }
+        let mut versions = Vec::new();
+        for number in range {
+            let version = Version(number);
+            let saved = opened.saved_version(version).await?;
+            versions.push(VersionInfo {
+                version,
+                operation: saved.operation(),
+                description: saved.description(),
+                timestamp: saved.timestamp(),
+                messages: saved.messages() as usize,
+                tokens: saved.tokens(),
+                batch: BatchIndex(saved.batch_number() as usize),
+            });
+        }
+        Ok(versions)
+    }
+
+    /// What two versions have in common, and what not.
+    pub async fn diff(&self, from: Version, to: Version) -> Result<Diff, Error> {
+        self.read(|conversation| conversation.diff(from, to)).await
+    }
+
+    /// Everything that happened to an entry, oldest first.
+    pub async fn blame(&self, index: LogIndex) -> Result<Vec<Blame>, Error> {
+        self.read(|conversation| conversation.blame(index)).await
+    }
+
+    /// A batch of the live path: when and why it was opened, and what it holds.
+    pub async fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
+        let slot = self.recto.shared.slot(self.id);
+        let mut slot = slot.lock().await;
+        let opened = self.newest(&mut slot).await?;
+        let snapshot = opened.with(|conversation| conversation.snapshot(batch)).await?;
+        let indices: Vec<LogIndex> = snapshot.view.iter().collect();
+        opened.fetch_messages(&indices).await?;
+        Ok(opened.conversation.snapshot(batch)?)
+    }
+
+    /// The mark map.
+    pub async fn mark_map(&self) -> Result<MarkMap, Error> {
+        self.read(Conversation::mark_map).await
+    }
+}

@@ -1,0 +1,138 @@
+//! A test of everything that is stored of a conversation.
+
+use recto_core::{Conversation, Measure, Message, SavedSettings, SavedVersion, Version};
+use recto_store::{Entry, Link};
+
+use crate::opened::{measure, read_message, read_record};
+use crate::{Error, StoredConversation};
+
+/// What was found in a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// How many versions there are.
+    pub versions: u32,
+    /// How many log entries there are.
+    pub entries: u32,
+    /// How many of them were erased.
+    pub erased: u32,
+    /// What the chain has come to.
+    pub link: Link,
+    /// What does not hold, in words. Empty if all is well.
+    pub faults: Vec<String>,
+}
+
+impl Report {
+    /// Whether everything holds together.
+    pub fn is_sound(&self) -> bool {
+        self.faults.is_empty()
+    }
+}
+
+impl StoredConversation {
+    /// Reads everything that is stored of the conversation, computes the chain anew, and tests all
+    /// versions. It takes as long as reading the whole conversation.
+    pub async fn verify(&self) -> Result<Report, Error> {
+        let slot = self.recto.shared.slot(self.id);
+        let mut slot = slot.lock().await;
+        // Nothing that is in memory is trusted.
+        *slot = None;
+        let opened = self.newest(&mut slot).await?;
+        let shelf = opened.shelf.clone();
+        let head = opened.head();
+        let settings: SavedSettings = opened.conversation.saved_settings();
+        let mut check = Check {
+            report: Report {
+                versions: head.version + 1,
+                entries: head.entries,
+                erased: 0,
+                link: Link::START,
+                faults: Vec::new(),
+            },
+            entries: 0,
+            conversation: None,
+            settings,
+        };
+        let mut version = 0;
+        while version <= head.version {
+            let records = shelf.records(version).await?;
+            for (number, record) in records {
+                if number < version || number > head.version {
+                    continue;
+                }
+                let saved = read_record(&shelf, &record.json)?;
+                let range = check.entries..saved.log_len();
+                let mut entries = Vec::new();
+                if !range.is_empty() {
+                    let mut found = shelf.entries(range.clone()).await?;
+                    entries.extend(range.filter_map(|number| found.remove(&number)));
+                }
+                check.version(Version(number), &record.json, record.link, &entries);
+                let messages = entries.iter().map(|entry| {
+                    let message = read_message(&shelf, &entry.body)?;
+                    Ok((Some(message), measure(&shelf, &entry.meta)?))
+                });
+                let messages: Vec<_> = messages.collect::<Result<_, Error>>()?;
+                check.follow(&saved, messages);
+                version = number + 1;
+            }
+        }
+        if check.report.link != head.link {
+            check.fault("the chain does not end in what is stored as its end".to_owned());
+        }
+        if let Some(conversation) = &check.conversation
+            && let Err(error) = conversation.verify()
+        {
+            let fault = error.to_string();
+            check.fault(fault);
+        }
+        Ok(check.report)
+    }
+}
+
+struct Check {
+    report: Report,
+    /// How many entries were read so far.
+    entries: u32,
+    /// The conversation as it was read so far; none if a version could not be made.
+    conversation: Option<Conversation>,
+    settings: SavedSettings,
+}
+
+impl Check {
+    fn fault(&mut self, fault: String) {
+        const MOST: usize = 100;
+        if self.report.faults.len() < MOST {
+            self.report.faults.push(fault);
+        }
+    }
+
+    fn version(&mut self, version: Version, record: &str, link: Link, entries: &[Entry]) {
+        let numbered = (self.entries..).zip(entries);
+        let hashed = numbered.map(|(number, entry)| (number, &entry.meta, entry.body_hash()));
+        let computed = self.report.link.next(version.0, record.as_bytes(), hashed);
+        if computed != link {
+            self.fault(format!("version {version} is not what was written"));
+        }
+        // What follows is compared with what is stored, so that each fault is named where it is.
+        self.report.link = link;
+        self.report.erased += entries.iter().filter(|e| e.meta.gone.is_some()).count() as u32;
+        self.entries += entries.len() as u32;
+    }
+
+    fn follow(&mut self, saved: &SavedVersion, messages: Vec<(Option<Message>, Measure)>) {
+        let next = match &self.conversation {
+            Some(conversation) => conversation.followed_by(saved, messages),
+            None if self.report.faults.is_empty() => {
+                Conversation::first(&self.settings, saved, messages)
+            }
+            None => return,
+        };
+        match next {
+            Ok(next) => self.conversation = Some(next),
+            Err(error) => {
+                self.conversation = None;
+                self.fault(error.to_string());
+            }
+        }
+    }
+}

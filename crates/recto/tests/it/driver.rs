@@ -1,0 +1,210 @@
+//! Drives a stored conversation with the same JSON as the model, and compares what both answer.
+
+use std::sync::Arc;
+
+use recto::{
+    Approx, BatchIndex, Error, LogIndex, Options, Outcome, Query, Recto, Request, Settings, Store,
+    StoredConversation, Tool, Version, WarningCode, Write,
+};
+use serde_json::Value;
+use testkit::generate::Step;
+use testkit::{Model, Refusal};
+
+/// A stored conversation and the model of it, side by side.
+///
+/// Two programs have the store open and take turns, and now and then one of them starts anew.
+pub(crate) struct Pair {
+    store: Arc<dyn Store>,
+    programs: [StoredConversation; 2],
+    turn: usize,
+    pub(crate) model: Model,
+    name: String,
+}
+
+pub(crate) fn numbers(indices: impl IntoIterator<Item = LogIndex>) -> Vec<usize> {
+    indices.into_iter().map(LogIndex::as_usize).collect()
+}
+
+fn recto_over(store: &Arc<dyn Store>) -> Recto {
+    Recto::over(store.clone(), Options::default())
+}
+
+impl Pair {
+    pub(crate) async fn new(store: Arc<dyn Store>, name: &str, model: Model) -> Pair {
+        let settings = model.settings();
+        let tools = model.tools().iter().map(|tool| Tool::new(&*tool.name, &*tool.description));
+        let settings = Settings {
+            tools: tools.collect(),
+            heading: settings.heading.clone(),
+            media_tokens: settings.media_tokens,
+            ..Settings::counting_with(Approx)
+        };
+        let first = recto_over(&store).create(name, settings).await.expect("it is new");
+        let second = recto_over(&store).conversation(name).await.expect("it is there");
+        let (programs, name) = ([first, second], name.to_owned());
+        Pair { store, programs, turn: 0, model, name }
+    }
+
+    /// The program whose turn it is.
+    pub(crate) fn talk(&self) -> &StoredConversation {
+        &self.programs[self.turn]
+    }
+
+    pub(crate) fn take_turns(&mut self) {
+        self.turn = 1 - self.turn;
+    }
+
+    /// Starts the program whose turn it is anew: nothing is open in it any more.
+    pub(crate) async fn restart(&mut self) {
+        let recto = recto_over(&self.store);
+        let talk = recto.conversation(&self.name).await.expect("it is still there");
+        self.programs[self.turn] = talk;
+    }
+
+    /// Performs a step on both, and panics where they differ.
+    pub(crate) async fn step(&mut self, step: &Step) {
+        match step {
+            Step::Apply(request) => {
+                let ours = match Request::from_json(&request.to_string()) {
+                    Ok(request) => self.talk().apply(request).await,
+                    Err(error) => Err(error.into()),
+                };
+                let theirs = self.model.apply(request, 0);
+                compare_answers(ours, theirs);
+            }
+            Step::SetTools(tools) => {
+                let ours = match Tool::list_from_json(&tools.to_string()) {
+                    Ok(tools) => self.talk().set_tools(tools, Write::default()).await,
+                    Err(error) => Err(error.into()),
+                };
+                let theirs = self.model.set_tools(tools, 0);
+                compare_answers(ours, theirs);
+            }
+            // Times are those of the clock here.
+            Step::Ask(query) if query.get("from").is_none() && query.get("to").is_none() => {
+                self.ask(query).await;
+            }
+            Step::Ask(_) => {}
+            Step::MarkMap => {
+                let ours = self.talk().mark_map().await.expect("it can be made");
+                let ours = serde_json::to_value(ours).expect("it can be written");
+                assert_eq!(ours, self.model.mark_map());
+            }
+            Step::Snapshot(batch) => self.snapshot(*batch).await,
+            Step::Diff(from, to) => self.diff(*from, *to).await,
+        }
+    }
+
+    async fn ask(&self, query: &Value) {
+        let ours = match Query::from_json(&query.to_string()) {
+            Ok(query) => self.talk().ask(&query).await,
+            Err(error) => Err(error.into()),
+        };
+        match (ours, self.model.ask_positions(query)) {
+            (Ok(entries), Ok(expected)) => {
+                for entry in &entries {
+                    assert_eq!(entry.message.text(), self.model.text(entry.index.as_usize()));
+                }
+                let entries: Vec<_> = entries
+                    .iter()
+                    .map(|entry| (entry.index.as_usize(), entry.position.map(|p| p.0)))
+                    .collect();
+                assert_eq!(entries, expected);
+            }
+            (Err(error), Err(refusal)) => assert_eq!(error.code(), refusal.code),
+            (ours, theirs) => panic!("{ours:?} against {theirs:?}"),
+        }
+    }
+
+    async fn snapshot(&self, batch: usize) {
+        match (self.talk().snapshot(BatchIndex(batch)).await, self.model.snapshot(batch)) {
+            (Ok(ours), Ok(theirs)) => {
+                assert_eq!(numbers(ours.view.iter()), theirs.messages);
+                for (index, message) in ours.messages() {
+                    assert_eq!(message.text(), self.model.text(index.as_usize()));
+                }
+                if let Some(description) = theirs.description {
+                    assert_eq!(ours.description, description);
+                }
+            }
+            (Err(error), Err(refusal)) => assert_eq!(error.code(), refusal.code),
+            (ours, theirs) => panic!("{ours:?} against {theirs:?}"),
+        }
+    }
+
+    async fn diff(&self, from: u64, to: u64) {
+        let version = |number: u64| Version(u32::try_from(number).unwrap_or(u32::MAX));
+        let ours = self.talk().diff(version(from), version(to)).await;
+        match (ours, self.model.diff(from, to)) {
+            (Ok(ours), Ok(theirs)) => {
+                assert_eq!(numbers(ours.hidden.indices), theirs.hidden);
+                assert_eq!(numbers(ours.shown.indices), theirs.shown);
+                assert_eq!(ours.kept.messages, theirs.kept.len());
+                assert_eq!(ours.kept.tokens, theirs.kept_tokens);
+            }
+            (Err(error), Err(refusal)) => assert_eq!(error.code(), refusal.code),
+            (ours, theirs) => panic!("{ours:?} against {theirs:?}"),
+        }
+    }
+
+    /// Compares everything that is stored with the model.
+    pub(crate) async fn compare_all(&mut self) {
+        self.restart().await;
+        let version = self.talk().version().await.expect("it is there").0;
+        assert_eq!(u64::from(version), self.model.version());
+        for version in 0..=version {
+            let ours = self.talk().messages_at(Version(version)).await.expect("it exists");
+            let view = self.model.view_at(u64::from(version)).expect("it exists");
+            assert_eq!(numbers(ours.iter().map(|entry| entry.index)), view);
+            let info = self.talk().version_info(Version(version)).await.expect("it exists");
+            assert_eq!(info.messages, view.len());
+        }
+        for index in 0..self.model.log_len() {
+            let message = self.talk().message(LogIndex(index as u32)).await.expect("it exists");
+            assert_eq!(message.expect("it exists").text(), self.model.text(index));
+        }
+        let marks: Vec<(String, Vec<usize>)> = self
+            .model
+            .marks()
+            .iter()
+            .filter(|(_, set)| !set.is_empty())
+            .map(|(label, set)| (label.clone(), set.iter().copied().collect()))
+            .collect();
+        let ours = self.talk().marks().await.expect("they can be read").into_iter();
+        assert_eq!(ours.map(|(label, set)| (label, numbers(set))).collect::<Vec<_>>(), marks);
+        let report = self.talk().verify().await.expect("it can be read");
+        assert_eq!(report.faults, Vec::<String>::new());
+        assert_eq!(report.entries as usize, self.model.log_len());
+    }
+}
+
+fn compare_answers(ours: Result<Outcome, Error>, theirs: Result<testkit::Outcome, Refusal>) {
+    match (ours, theirs) {
+        (Ok(outcome), Ok(expected)) => compare(&outcome, &expected),
+        (Err(error), Err(refusal)) => {
+            assert_eq!(error.code(), refusal.code, "{error} | {}", refusal.message);
+        }
+        (Ok(_), Err(refusal)) => panic!("only the model refused: {refusal}"),
+        (Err(error), Ok(_)) => panic!("only the engine refused: {error}"),
+    }
+}
+
+fn compare(outcome: &Outcome, expected: &testkit::Outcome) {
+    assert_eq!(u64::from(outcome.version.0), expected.version);
+    assert_eq!(outcome.changed, expected.changed);
+    assert_eq!(outcome.stats().current_batch_index.0, expected.batch);
+    assert_eq!(outcome.stats().total_messages, expected.log);
+    assert_eq!(outcome.stats().tokens, expected.tokens);
+    assert_eq!(numbers(outcome.view().iter()), expected.view);
+    assert_eq!(numbers(outcome.hidden()), expected.hidden);
+    assert_eq!(numbers(outcome.shown()), expected.shown);
+    assert_eq!(numbers(outcome.added()), expected.added);
+    assert_eq!(outcome.shared_prefix().messages, expected.shared_prefix_messages);
+    let warned = |code: WarningCode| {
+        let warnings = outcome.warnings();
+        let found = warnings.iter().find(|warning| warning.code == code);
+        found.map_or(Vec::new(), |warning| numbers(warning.indices.clone()))
+    };
+    assert_eq!(warned(WarningCode::TornCall), expected.torn_calls);
+    assert_eq!(warned(WarningCode::TornResult), expected.torn_results);
+}

@@ -1,0 +1,5 @@
+//! Conversations in stores, from the outside.
+
+mod driver;
+mod model;
+mod stored;

@@ -1,0 +1,500 @@
+//! What a stored conversation promises beside the contract: forks, keys, conflicts, search, erasing,
+//! pruning, verifying. Every test runs on every store.
+
+use std::sync::Arc;
+
+use recto::{
+    Approx, Delete, Error, Keep, LogIndex, MemoryStore, Message, Options, Recto, Role, Rollback,
+    Settings, Store, StoredConversation, Tenant, Truncate, Undo, Version, Write,
+};
+
+/// A store, and what must live as long as it.
+pub(crate) struct Place {
+    pub(crate) store: Arc<dyn Store>,
+    folder: Option<tempfile::TempDir>,
+}
+
+async fn memory() -> Place {
+    Place { store: Arc::new(MemoryStore::default()), folder: None }
+}
+
+async fn sqlite() -> Place {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("talks.db");
+    let store = recto_store::SqliteStore::open(&path, Default::default()).await;
+    Place { store: Arc::new(store.expect("it can be opened")), folder: Some(folder) }
+}
+
+impl Place {
+    /// A program that has just started.
+    fn recto(&self) -> Recto {
+        Recto::over(self.store.clone(), Options::default())
+    }
+
+    /// Whether some bytes stand in a file of the store.
+    fn has(&self, bytes: &[u8]) -> bool {
+        let Some(folder) = &self.folder else { return false };
+        let files = std::fs::read_dir(folder.path()).expect("the folder can be read");
+        files.into_iter().any(|file| {
+            let content = std::fs::read(file.expect("it is there").path()).unwrap_or_default();
+            content.windows(bytes.len()).any(|window| window == bytes)
+        })
+    }
+}
+
+fn settings() -> Settings {
+    Settings::counting_with(Approx)
+}
+
+fn say(number: usize) -> Message {
+    Message::user(&format!("message number {number}"))
+}
+
+async fn texts(talk: &StoredConversation) -> Vec<String> {
+    let entries = talk.messages().await.expect("they can be read");
+    entries.iter().map(|entry| entry.message.text().into_owned()).collect()
+}
+
+/// Every test for every store.
+macro_rules! on_every_store {
+    ($($name:ident)*) => {
+        mod in_memory {
+            $(#[tokio::test] async fn $name() { super::$name(super::memory().await).await; })*
+        }
+        mod in_sqlite {
+            $(#[tokio::test] async fn $name() { super::$name(super::sqlite().await).await; })*
+        }
+    };
+}
+
+on_every_store! {
+    what_was_accepted_is_there_when_the_program_starts_again
+    a_long_conversation_is_packed_and_every_version_stays_readable
+    one_large_request_is_packed_at_once
+    a_writer_who_has_seen_an_old_version_is_refused
+    many_writers_on_one_conversation_make_dense_versions
+    a_repeated_request_answers_what_the_first_one_answered
+    a_key_cannot_stand_for_two_requests
+    a_fork_shares_the_past_and_goes_its_own_way
+    a_fork_of_a_fork_reads_through_both
+    a_fork_outlives_what_it_was_forked_from
+    an_erased_message_is_gone_everywhere_and_the_chain_holds
+    erasing_in_a_fork_erases_in_the_original
+    a_prune_drops_what_no_kept_version_shows
+    a_prune_leaves_what_forks_can_show
+    search_finds_words_in_hidden_messages_too
+    tenants_do_not_see_each_other
+    refused_requests_leave_no_trace
+    names_are_unique_and_can_change
+    batches_below_are_found_after_a_restart
+    a_backup_can_be_opened_and_restored
+    a_damaged_backup_is_not_restored
+}
+
+async fn what_was_accepted_is_there_when_the_program_starts_again(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    talk.append((0..5).map(say)).await.unwrap();
+    talk.apply(Truncate { keep_last: Some(2), ..Default::default() }).await.unwrap();
+    let again = place.recto().conversation("a").await.unwrap();
+    assert_eq!(texts(&again).await, ["message number 3", "message number 4"]);
+    assert_eq!(again.version().await.unwrap(), Version(2));
+    again.apply(Undo).await.unwrap();
+    assert_eq!(texts(&talk).await.len(), 5, "the first program notices");
+    assert!(talk.verify().await.unwrap().is_sound());
+}
+
+async fn a_long_conversation_is_packed_and_every_version_stays_readable(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    for number in 0..300 {
+        talk.append([say(number)]).await.unwrap();
+        if number % 40 == 39 {
+            talk.apply(Truncate { keep_last: Some(3), ..Default::default() }).await.unwrap();
+        }
+    }
+    let rows = place.store.commits(talk.id(), None).await.unwrap().len();
+    assert!(rows <= 65, "{rows} rows are not packed");
+    let again = place.recto().conversation("a").await.unwrap();
+    let newest = again.version().await.unwrap();
+    assert_eq!(newest, Version(307));
+    let mut visible = 0;
+    for (number, info) in again.versions(0..308).await.unwrap().iter().enumerate() {
+        let entries = again.messages_at(Version(number as u32)).await.unwrap();
+        visible = if info.description.starts_with("APPEND") { visible + 1 } else { visible.min(3) };
+        assert_eq!(entries.len(), visible, "version {number}: {}", info.description);
+        for entry in entries {
+            assert_eq!(entry.message.text(), format!("message number {}", entry.index));
+        }
+    }
+    assert!(again.verify().await.unwrap().is_sound());
+}
+
+async fn one_large_request_is_packed_at_once(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    talk.append([say(0)]).await.unwrap();
+    talk.append((1..5_000).map(say)).await.unwrap();
+    talk.append([say(5_000)]).await.unwrap();
+    let rows = place.store.commits(talk.id(), None).await.unwrap();
+    let bytes: usize = rows.iter().map(|row| row.body.len()).sum();
+    assert!(bytes < 10_000, "{bytes} bytes are not packed into pages");
+    let again = place.recto().conversation("a").await.unwrap();
+    let middle = again.message(LogIndex(2_500)).await.unwrap().unwrap();
+    assert_eq!(middle.text(), "message number 2500");
+    assert_eq!(again.stats().await.unwrap().total_messages, 5_001);
+    assert!(again.verify().await.unwrap().is_sound());
+}
+
+async fn a_writer_who_has_seen_an_old_version_is_refused(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    talk.append([say(0)]).await.unwrap();
+    let other = place.recto().conversation("a").await.unwrap();
+    other.append([say(1)]).await.unwrap();
+    let seen = |version| Write { expected_version: Some(Version(version)), key: None };
+    let append = recto::Append { messages: vec![say(2)] };
+    let refused = talk.apply_with(append.clone(), seen(1)).await.unwrap_err();
+    assert_eq!(refused.code(), "version_conflict");
+    assert!(refused.to_string().contains("at version 2, not at 1"), "{refused}");
+    talk.apply_with(append, seen(2)).await.unwrap();
+    assert_eq!(other.version().await.unwrap(), Version(3));
+}
+
+async fn many_writers_on_one_conversation_make_dense_versions(place: Place) {
+    place.recto().create("a", settings()).await.unwrap();
+    let mut writers = Vec::new();
+    for writer in 0..8 {
+        let recto = place.recto();
+        writers.push(tokio::spawn(async move {
+            let talk = recto.conversation("a").await.unwrap();
+            let mut versions = Vec::new();
+            for number in 0..10 {
+                let outcome = talk.append([say(writer * 100 + number)]).await.unwrap();
+                versions.push(outcome.version.0);
+            }
+            versions
+        }));
+    }
+    let mut all = Vec::new();
+    for writer in writers {
+        let versions = writer.await.unwrap();
+        assert!(versions.is_sorted(), "a writer's requests keep their order");
+        all.extend(versions);
+    }
+    all.sort_unstable();
+    assert_eq!(all, (1..=80).collect::<Vec<u32>>());
+    let talk = place.recto().conversation("a").await.unwrap();
+    let mut said = texts(&talk).await;
+    said.sort();
+    said.dedup();
+    assert_eq!(said.len(), 80);
+    assert!(talk.verify().await.unwrap().is_sound());
+}
+
+async fn a_repeated_request_answers_what_the_first_one_answered(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    talk.append((0..4).map(say)).await.unwrap();
+    let write = || Write { key: Some("k1".into()), ..Write::default() };
+    let cut = || Truncate { keep_last: Some(1), ..Default::default() };
+    let first = talk.apply_with(cut(), write()).await.unwrap();
+    talk.append([say(9)]).await.unwrap();
+    let again = place.recto().conversation("a").await.unwrap();
+    let second = again.apply_with(cut(), write()).await.unwrap();
+    assert_eq!(second.to_json(), first.to_json());
+    assert_eq!(again.version().await.unwrap(), Version(3), "nothing was done twice");
+    // A request that finds nothing to do is remembered too.
+    let idle = || recto::Fit::into_tokens(1_000_000);
+    let write = || Write { key: Some("k2".into()), ..Write::default() };
+    let first = talk.apply_with(idle(), write()).await.unwrap();
+    assert!(!first.changed);
+    talk.append([say(10)]).await.unwrap();
+    let second = talk.apply_with(idle(), write()).await.unwrap();
+    assert_eq!(second.to_json(), first.to_json());
+}
+
+async fn a_key_cannot_stand_for_two_requests(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    let write = || Write { key: Some("k".into()), ..Write::default() };
+    let append = |number| recto::Append { messages: vec![say(number)] };
+    talk.apply_with(append(1), write()).await.unwrap();
+    let refused = talk.apply_with(append(2), write()).await.unwrap_err();
+    assert!(matches!(refused, Error::Store(recto_store::Error::KeyReused { .. })), "{refused}");
+    assert_eq!(talk.version().await.unwrap(), Version(1));
+}
+
+async fn a_fork_shares_the_past_and_goes_its_own_way(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    for number in 0..100 {
+        talk.append([say(number)]).await.unwrap();
+    }
+    let fork = talk.fork("b", Version(40)).await.unwrap();
+    assert_eq!(texts(&fork).await.len(), 40);
+    fork.append([Message::assistant("on its own")]).await.unwrap();
+    talk.append([say(100)]).await.unwrap();
+    assert_eq!(fork.version().await.unwrap(), Version(41));
+    assert_eq!(texts(&fork).await.last().unwrap(), "on its own");
+    assert_eq!(texts(&talk).await.len(), 101);
+    let again = place.recto().conversation("b").await.unwrap();
+    assert_eq!(again.messages_at(Version(7)).await.unwrap().len(), 7);
+    assert_eq!(again.message(LogIndex(40)).await.unwrap().unwrap().text(), "on its own");
+    assert!(again.message(LogIndex(41)).await.unwrap().is_none());
+    assert!(again.verify().await.unwrap().is_sound());
+    let info = place.recto().info("b").await.unwrap();
+    assert_eq!(info.forked_from, Some((talk.id(), Version(40))));
+    let refused = talk.fork("c", Version(500)).await.unwrap_err();
+    assert_eq!(refused.code(), "version_not_found");
+    assert_eq!(talk.fork("b", Version(0)).await.unwrap_err().code(), "conversation_exists");
+}
+
+async fn a_fork_of_a_fork_reads_through_both(place: Place) {
+    let first = place.recto().create("1", settings()).await.unwrap();
+    for number in 0..80 {
+        first.append([say(number)]).await.unwrap();
+    }
+    let second = first.fork("2", Version(70)).await.unwrap();
+    for number in 70..160 {
+        second.append([say(number)]).await.unwrap();
+    }
+    let late = second.fork("3", Version(150)).await.unwrap();
+    let early = second.fork("4", Version(30)).await.unwrap();
+    late.append([say(150)]).await.unwrap();
+    early.append([say(30)]).await.unwrap();
+    for (name, length) in [("2", 160), ("3", 151), ("4", 31)] {
+        let talk = place.recto().conversation(name).await.unwrap();
+        let expected: Vec<String> = (0..length).map(|n| format!("message number {n}")).collect();
+        assert_eq!(texts(&talk).await, expected);
+        assert!(talk.verify().await.unwrap().is_sound(), "{name}");
+    }
+}
+
+async fn a_fork_outlives_what_it_was_forked_from(place: Place) {
+    let recto = place.recto();
+    let talk = recto.create("a", settings()).await.unwrap();
+    talk.append((0..10).map(say)).await.unwrap();
+    let fork = talk.fork("b", Version(1)).await.unwrap();
+    recto.remove("a").await.unwrap();
+    assert_eq!(recto.conversation("a").await.unwrap_err().code(), "conversation_not_found");
+    let again = place.recto().conversation("b").await.unwrap();
+    assert_eq!(texts(&again).await.len(), 10);
+    fork.append([say(10)]).await.unwrap();
+    assert_eq!(texts(&again).await.len(), 11);
+    recto.create("a", settings()).await.unwrap();
+    recto.remove("b").await.unwrap();
+    assert_eq!(recto.list(None, 10).await.unwrap().len(), 1);
+}
+
+async fn an_erased_message_is_gone_everywhere_and_the_chain_holds(place: Place) {
+    let recto = place.recto();
+    let talk = recto.create("a", settings()).await.unwrap();
+    // Long and random, so that it cannot be packed, and stands in the file as it is.
+    let secret: String = (0..400_u64)
+        .map(|n| char::from(b'a' + (n.wrapping_mul(6_364_136_223_846_793_005) >> 59) as u8 % 26))
+        .collect();
+    for number in 0..100 {
+        let message = if number % 50 == 20 { Message::user(&secret) } else { say(number) };
+        talk.append([message]).await.unwrap();
+    }
+    let before = talk.verify().await.unwrap();
+    assert_eq!(recto.search(&secret, 10).await.unwrap().len(), 2);
+    let word = &secret.as_bytes()[..recto_store::MAX_WORD];
+    assert!(place.folder.is_none() || place.has(word), "the index has it");
+    for index in [20, 70] {
+        let receipt = talk.erase(LogIndex(index)).await.unwrap();
+        assert!(!receipt.was_gone && receipt.bytes > secret.len());
+        assert!(talk.erase(LogIndex(index)).await.unwrap().was_gone);
+        let message = talk.message(LogIndex(index)).await.unwrap().unwrap();
+        assert_eq!(message.text(), "[erased]");
+    }
+    let after = place.recto().conversation("a").await.unwrap().verify().await.unwrap();
+    assert_eq!(after.faults, Vec::<String>::new());
+    assert_eq!((after.erased, after.link), (2, before.link), "the chain is what it was");
+    assert!(recto.search(&secret, 10).await.unwrap().is_empty());
+    assert!(!place.has(word), "nothing is left in any file");
+    assert_eq!(talk.erase(LogIndex(100)).await.unwrap_err().code(), "index_out_of_range");
+}
+
+async fn erasing_in_a_fork_erases_in_the_original(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    talk.append((0..10).map(say)).await.unwrap();
+    let fork = talk.fork("b", Version(1)).await.unwrap();
+    fork.append([say(10)]).await.unwrap();
+    fork.erase(LogIndex(3)).await.unwrap();
+    assert_eq!(talk.message(LogIndex(3)).await.unwrap().unwrap().text(), "[erased]");
+    assert!(talk.verify().await.unwrap().is_sound());
+    assert!(fork.verify().await.unwrap().is_sound());
+}
+
+async fn a_prune_drops_what_no_kept_version_shows(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    for number in 0..90 {
+        talk.append([say(number)]).await.unwrap();
+    }
+    talk.apply(Delete { indices: vec![LogIndex(4), LogIndex(80)] }).await.unwrap();
+    talk.apply(Truncate { keep_last: Some(5), ..Default::default() }).await.unwrap();
+    let keep = Keep { versions: vec![Version(3)], ..Keep::default() };
+    let pruned = talk.prune(&keep).await.unwrap();
+    assert_eq!(pruned.entries, LogIndex::range(3..85));
+    assert_eq!(texts(&talk).await.len(), 5);
+    let kept = talk.messages_at(Version(3)).await.unwrap();
+    assert!(kept.iter().all(|entry| entry.message.text().starts_with("message number")));
+    let lost = talk.message(LogIndex(50)).await.unwrap().unwrap();
+    assert_eq!((lost.role(), &*lost.text()), (Role::User, "[pruned]"));
+    assert!(place.recto().conversation("a").await.unwrap().verify().await.unwrap().is_sound());
+    let again = talk.prune(&keep).await.unwrap();
+    assert!(again.entries.is_empty());
+    assert_eq!(talk.prune(&Keep::default()).await.unwrap_err().code(), "invalid_operation");
+    let batches = Keep { last_batches: Some(1), ..Keep::default() };
+    assert_eq!(talk.prune(&batches).await.unwrap().entries, LogIndex::range(0..3));
+}
+
+async fn a_prune_leaves_what_forks_can_show(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    talk.append((0..20).map(say)).await.unwrap();
+    let fork = talk.fork("b", Version(1)).await.unwrap();
+    talk.append((20..30).map(say)).await.unwrap();
+    talk.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
+    let keep = Keep { versions: vec![Version(3)], ..Keep::default() };
+    let pruned = talk.prune(&keep).await.unwrap();
+    assert_eq!(pruned.entries, LogIndex::range(20..29));
+    assert_eq!(texts(&fork).await.len(), 20);
+    assert!(texts(&fork).await.iter().all(|text| text != "[pruned]"));
+}
+
+async fn search_finds_words_in_hidden_messages_too(place: Place) {
+    let recto = place.recto();
+    let talk = recto.create("a", settings()).await.unwrap();
+    talk.append([
+        Message::user("The GATEWAY times out"),
+        Message::tool_call("c1", "read_logs", &serde_json::json!({"service": "gateway"})),
+        Message::tool_result("c1", "没有 错误"),
+    ])
+    .await
+    .unwrap();
+    talk.apply(recto::Clear::default()).await.unwrap();
+    let found = |text: &'static str| {
+        let recto = recto.clone();
+        async move {
+            let found = recto.search(text, 10).await.unwrap();
+            found.into_iter().map(|found| found.index.0).collect::<Vec<u32>>()
+        }
+    };
+    assert_eq!(found("gateway").await, [1, 0]);
+    assert_eq!(found("times gateway").await, [0]);
+    assert_eq!(found("错").await, [2]);
+    assert_eq!(found("time").await, Vec::<u32>::new());
+    assert_eq!(found(" ").await, Vec::<u32>::new());
+}
+
+async fn tenants_do_not_see_each_other(place: Place) {
+    let ours = place.recto().for_tenant(Tenant("ours".into()));
+    let theirs = place.recto().for_tenant(Tenant("theirs".into()));
+    let talk = ours.create("a", settings()).await.unwrap();
+    talk.append([Message::user("our secret")]).await.unwrap();
+    assert_eq!(theirs.conversation("a").await.unwrap_err().code(), "conversation_not_found");
+    assert!(theirs.list(None, 10).await.unwrap().is_empty());
+    assert!(theirs.search("secret", 10).await.unwrap().is_empty());
+    theirs.create("a", settings()).await.unwrap();
+    assert_eq!(ours.search("secret", 10).await.unwrap().len(), 1);
+}
+
+async fn refused_requests_leave_no_trace(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    talk.append([say(0)]).await.unwrap();
+    let before = place.store.commits(talk.id(), None).await.unwrap();
+    let refused = [
+        talk.apply(Rollback::ToVersion(Version(9))).await.unwrap_err().code(),
+        talk.apply(Delete { indices: vec![LogIndex(7)] }).await.unwrap_err().code(),
+        talk.append([]).await.unwrap_err().code(),
+    ];
+    assert_eq!(refused, ["version_not_found", "index_out_of_range", "invalid_operation"]);
+    assert_eq!(place.store.commits(talk.id(), None).await.unwrap(), before);
+}
+
+async fn names_are_unique_and_can_change(place: Place) {
+    let recto = place.recto();
+    recto.create("b", settings()).await.unwrap();
+    recto.create("a", settings()).await.unwrap();
+    assert_eq!(recto.create("a", settings()).await.unwrap_err().code(), "conversation_exists");
+    assert_eq!(recto.rename("a", "b").await.unwrap_err().code(), "conversation_exists");
+    recto.rename("a", "c").await.unwrap();
+    let names: Vec<String> =
+        recto.list(None, 10).await.unwrap().into_iter().map(|info| info.name).collect();
+    assert_eq!(names, ["b", "c"]);
+    assert_eq!(recto.rename("a", "d").await.unwrap_err().code(), "conversation_not_found");
+    assert_eq!(recto.remove("a").await.unwrap_err().code(), "conversation_not_found");
+}
+
+async fn batches_below_are_found_after_a_restart(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    talk.append((0..50).map(say)).await.unwrap();
+    for length in (1..40).rev() {
+        talk.apply(Truncate { keep_last: Some(length), ..Default::default() }).await.unwrap();
+    }
+    let again = place.recto().conversation("a").await.unwrap();
+    let snapshot = again.snapshot(recto::BatchIndex(10)).await.unwrap();
+    assert_eq!(snapshot.view.len(), 30);
+    again.apply(Rollback::ToBatch(recto::BatchIndex(5))).await.unwrap();
+    assert_eq!(texts(&again).await.len(), 35);
+    let map = place.recto().conversation("a").await.unwrap().mark_map().await.unwrap();
+    assert_eq!(map.batch_boundaries.len(), 6);
+    assert_eq!(again.blame(LogIndex(0)).await.unwrap().len(), 2);
+}
+
+async fn a_backup_can_be_opened_and_restored(place: Place) {
+    let recto = place.recto();
+    let talk = recto.create("a", settings()).await.unwrap();
+    for number in 0..150 {
+        talk.append([say(number)]).await.unwrap();
+    }
+    let write = Write { key: Some("k".into()), ..Write::default() };
+    let cut = Truncate { keep_last: Some(4), ..Default::default() };
+    let first = talk.apply_with(cut.clone(), write.clone()).await.unwrap();
+    talk.fork("b", Version(70)).await.unwrap().append([Message::user("only here")]).await.unwrap();
+    let shared = recto.create("c", settings()).await.unwrap();
+    shared.append([say(1)]).await.unwrap();
+    shared.fork("d", Version(1)).await.unwrap();
+    recto.remove("c").await.unwrap();
+    let other = recto.for_tenant(Tenant("other".into()));
+    other.create("a", settings()).await.unwrap().append([say(7)]).await.unwrap();
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    recto.backup(&path).await.unwrap();
+    assert_eq!(recto.backup(&path).await.unwrap_err().code(), "storage", "it is not overwritten");
+    talk.append([say(999)]).await.unwrap();
+
+    let fresh = sqlite().await;
+    let restored = fresh.recto().restore(&path).await.unwrap();
+    assert_eq!(restored.conversations, 4);
+    let names: Vec<String> =
+        fresh.recto().list(None, 10).await.unwrap().into_iter().map(|info| info.name).collect();
+    assert_eq!(names, ["a", "b", "d"]);
+    let again = fresh.recto().conversation("a").await.unwrap();
+    assert_eq!(texts(&again).await.len(), 4);
+    assert_eq!(again.apply_with(cut, write).await.unwrap().to_json(), first.to_json());
+    for name in ["a", "b", "d"] {
+        let talk = fresh.recto().conversation(name).await.unwrap();
+        assert!(talk.verify().await.unwrap().is_sound(), "{name}");
+    }
+    let found = fresh.recto().search("only here", 10).await.unwrap();
+    assert_eq!(found.len(), 1);
+    let refused = fresh.recto().restore(&path).await.unwrap_err();
+    assert_eq!(refused.code(), "conversation_exists");
+    let missing = fresh.recto().restore(folder.path().join("nothing.db")).await.unwrap_err();
+    assert_eq!(missing.code(), "storage");
+}
+
+async fn a_damaged_backup_is_not_restored(place: Place) {
+    let recto = place.recto();
+    let talk = recto.create("a", settings()).await.unwrap();
+    talk.append((0..200).map(say)).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    recto.backup(&path).await.unwrap();
+    // One bit in every page of the file but the first, where SQLite puts what is written first.
+    let mut bytes = std::fs::read(&path).unwrap();
+    for page in bytes.chunks_mut(4096).skip(1) {
+        page[4_090] ^= 4;
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let fresh = memory().await;
+    assert_eq!(fresh.recto().restore(&path).await.unwrap_err().code(), "storage");
+    assert!(fresh.recto().list(None, 10).await.unwrap().is_empty());
+}

@@ -1,0 +1,186 @@
+//! A PostgreSQL server on loopback, in a directory of its own, with its usual durability.
+//!
+//! A small shell script runs it and reads orders from a pipe whose other end only this process
+//! holds. When this process ends, even by a signal, the pipe closes, and the script ends the server
+//! that it started and removes the directory. So no test has to clean up, and none can forget to.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use crate::programs::Programs;
+
+/// A running PostgreSQL server.
+#[derive(Debug)]
+pub struct PostgresServer {
+    programs: Programs,
+    folder: PathBuf,
+    port: u16,
+    databases: AtomicU32,
+    watch: Mutex<Watch>,
+}
+
+/// The script that runs the server, and the pipe that keeps it running.
+#[derive(Debug)]
+struct Watch {
+    script: Child,
+    orders: Option<ChildStdin>,
+    done: BufReader<ChildStdout>,
+}
+
+impl PostgresServer {
+    /// The server that all tests of a process share.
+    pub fn shared() -> &'static PostgresServer {
+        static SHARED: OnceLock<PostgresServer> = OnceLock::new();
+        SHARED.get_or_init(PostgresServer::start)
+    }
+
+    /// A server for a test that kills it or looks into its files.
+    pub fn start() -> PostgresServer {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("recto-postgres-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let programs = Programs::find();
+        make_folder(&folder, &programs);
+        initialise(&folder, &programs);
+        let port = free_port();
+        let watch = Mutex::new(Watch::new(&programs, &folder, port));
+        let server = PostgresServer { programs, folder, port, databases: AtomicU32::new(0), watch };
+        server.wait_until_ready();
+        server
+    }
+
+    /// Makes an empty database and returns its address.
+    pub fn database(&self) -> String {
+        let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.sql("postgres", &format!("CREATE DATABASE {name}"));
+        self.address(&name)
+    }
+
+    /// The address of a database.
+    pub fn address(&self, database: &str) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Where it listens, on loopback.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The directory that holds the databases.
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// Runs SQL in a database and returns what it prints, without headings.
+    pub fn sql(&self, database: &str, sql: &str) -> String {
+        let output = self.psql(database, sql).output().expect("psql runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{sql}: {said}");
+        String::from_utf8(output.stdout).expect("psql prints UTF-8").trim().to_owned()
+    }
+
+    /// Ends the server at once, as a power cut would end it.
+    pub fn kill(&self) {
+        self.watch().order("kill");
+    }
+
+    /// Starts it again after [`kill`](PostgresServer::kill), and waits until it answers.
+    pub fn restart(&self) {
+        self.watch().order("start");
+        self.wait_until_ready();
+    }
+
+    fn watch(&self) -> std::sync::MutexGuard<'_, Watch> {
+        self.watch.lock().expect("no order panics")
+    }
+
+    fn psql(&self, database: &str, sql: &str) -> std::process::Command {
+        let mut psql = self.programs.command(self.programs.path("psql"));
+        psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"]);
+        psql.args(["--set", "ON_ERROR_STOP=1", "--dbname", &self.address(database)]);
+        psql.args(["--command", sql]).env("PGCONNECT_TIMEOUT", "5").stdin(Stdio::null());
+        psql
+    }
+
+    fn wait_until_ready(&self) {
+        let start = Instant::now();
+        loop {
+            let output = self.psql("postgres", "SELECT 1").output().expect("psql runs");
+            if output.status.success() {
+                return;
+            }
+            if start.elapsed() > Duration::from_secs(30) {
+                let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+                panic!("PostgreSQL does not answer; its log says:\n{log}");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Watch {
+    fn new(programs: &Programs, folder: &Path, port: u16) -> Watch {
+        let mut script = programs.command("/bin/sh");
+        script.args(["-c", include_str!("watch.sh"), "watch"]).arg(folder);
+        script.arg(programs.path("postgres")).arg("-D").arg(folder.join("data"));
+        let settings = [
+            format!("port={port}"),
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("unix_socket_directories={}", folder.display()),
+            "fsync=on".to_owned(),
+            "max_connections=200".to_owned(),
+            "max_prepared_transactions=4".to_owned(),
+        ];
+        for setting in settings {
+            script.args(["-c", &setting]);
+        }
+        script.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut script = script.spawn().expect("sh runs");
+        let orders = script.stdin.take();
+        let done = BufReader::new(script.stdout.take().expect("standard output is piped"));
+        Watch { script, orders, done }
+    }
+
+    fn order(&mut self, order: &str) {
+        let orders = self.orders.as_mut().expect("orders are taken until the end");
+        writeln!(orders, "{order}").expect("the script reads orders");
+        let mut done = String::new();
+        self.done.read_line(&mut done).expect("the script answers");
+        assert_eq!(done.trim(), order);
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        let _ = self.script.wait();
+    }
+}
+
+fn make_folder(folder: &Path, programs: &Programs) {
+    std::fs::create_dir(folder).expect("the folder for temporary files can be written");
+    if let Some(user) = programs.user() {
+        std::os::unix::fs::chown(folder, Some(user.uid), Some(user.gid))
+            .expect("root may give a folder away");
+    }
+}
+
+fn initialise(folder: &Path, programs: &Programs) {
+    let mut initdb = programs.command(programs.path("initdb"));
+    initdb.arg("--pgdata").arg(folder.join("data"));
+    // Whoever may connect to loopback may have these tests' data.
+    initdb.args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
+    let output = initdb.args(["--no-sync", "--data-checksums"]).output().expect("initdb runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn free_port() -> u16 {
+    let socket = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
+    socket.local_addr().expect("a bound socket has an address").port()
+}

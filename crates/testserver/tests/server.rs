@@ -1,0 +1,66 @@
+//! The servers themselves.
+#![cfg(unix)]
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use testserver::PostgresServer;
+
+#[test]
+fn what_was_committed_survives_a_kill() {
+    let server = PostgresServer::start();
+    server.database();
+    server.sql("test0", "CREATE TABLE kept (number bigint); INSERT INTO kept VALUES (7)");
+    server.kill();
+    server.restart();
+    assert_eq!(server.sql("test0", "SELECT number FROM kept"), "7");
+}
+
+#[test]
+fn a_server_that_is_dropped_leaves_nothing() {
+    let server = PostgresServer::start();
+    let data = server.data();
+    assert!(data.exists());
+    drop(server);
+    assert!(!data.exists());
+}
+
+/// Runs itself as another process, which says where its server is and is then killed.
+#[test]
+fn a_server_ends_with_its_process_even_if_that_is_killed() {
+    const CHILD: &str = "RECTO_TESTSERVER_CHILD";
+    if let Some(file) = std::env::var_os(CHILD) {
+        let server = PostgresServer::start();
+        std::fs::write(file, server.data().to_str().unwrap()).unwrap();
+        std::thread::sleep(Duration::from_secs(60));
+        return;
+    }
+    let file = std::env::temp_dir().join(format!("recto-testserver-{}", std::process::id()));
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_server_ends_with_its_process_even_if_that_is_killed"])
+        .env(CHILD, &file)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let data = wait_for(|| std::fs::read_to_string(&file).ok().filter(|text| !text.is_empty()));
+    let pid_file = std::path::Path::new(&data).join("postmaster.pid");
+    let pid = std::fs::read_to_string(pid_file).unwrap().lines().next().unwrap().to_owned();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::remove_file(&file).unwrap();
+    wait_for(|| (!std::path::Path::new(&data).exists()).then_some(()));
+    let alive = Command::new("kill").args(["-0", &pid]).stderr(Stdio::null()).status().unwrap();
+    assert!(!alive.success());
+}
+
+fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "nothing came");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
