@@ -98,9 +98,18 @@ pub(super) fn copy(db: &Connection, to: &Path) -> Result<(), Fault> {
     let removed = fs::remove_file(&partial).map_err(failed);
     copied?;
     removed?;
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = fs::File::open(folder.unwrap_or(Path::new("."))).map_err(failed)?;
-    Ok(folder.sync_all().map_err(failed)?)
+    sync_folder(to).map_err(failed)?;
+    Ok(())
+}
+
+/// Makes the name of a new file durable.
+fn sync_folder(file: &Path) -> std::io::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match cfg!(unix) {
+        true => fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all(),
+        // Other systems do not open folders, and keep names by themselves.
+        false => Ok(()),
+    }
 }
 
 const COPYING: &str = "copying the file";

@@ -114,40 +114,51 @@ pub(super) fn newest(db: &Connection, number: Number, id: ConversationId) -> Res
     Ok(Number::and_number(place).1)
 }
 
-const COMMIT_COLUMNS: &str = "place, entries, link, committed, checksum, body";
+const HEAD_COLUMNS: &str = "place, entries, link, committed, checksum";
 
+/// The newest version, without its body.
 fn head(db: &Connection, number: Number, id: ConversationId) -> Result<Head, Fault> {
     let mut select = db.prepare_cached(&format!(
-        "SELECT {COMMIT_COLUMNS} FROM commits WHERE place BETWEEN ?1 AND ?2
+        "SELECT {HEAD_COLUMNS} FROM commits WHERE place BETWEEN ?1 AND ?2
          ORDER BY place DESC LIMIT 1"
     ))?;
     let places = number.places();
     let mut rows = select.query([places.start(), places.end()])?;
     match rows.next()? {
-        Some(row) => Ok(commit(row, id)?.head),
+        Some(row) => head_from(row, id),
         None => Err(damaged(id, "its newest version is missing")),
     }
 }
 
-pub(super) fn commit_checksum(place: i64, row: &CommitRow) -> i64 {
+pub(super) fn head_checksum(place: i64, head: &Head) -> i64 {
     Checksum::at(place)
-        .number(i64::from(row.head.entries))
-        .bytes(&row.head.link.0)
-        .number(row.head.committed)
-        .bytes(&row.body)
+        .number(i64::from(head.entries))
+        .bytes(&head.link.0)
+        .number(head.committed)
         .get()
 }
 
-fn commit(row: &Row<'_>, id: ConversationId) -> Result<CommitRow, Fault> {
+fn head_from(row: &Row<'_>, id: ConversationId) -> Result<Head, Fault> {
     let place = row.get(0)?;
     let version = Number::and_number(place).1;
-    let head =
-        Head { version, entries: row.get(1)?, link: Link(row.get(2)?), committed: row.get(3)? };
-    let read = CommitRow { head, body: row.get(5)? };
-    match commit_checksum(place, &read) == row.get::<_, i64>(4)? {
-        true => Ok(read),
-        false => Err(damaged(id, format!("version {version} is not what was written"))),
+    let (entries, link, committed) = (row.get(1)?, Link(row.get(2)?), row.get(3)?);
+    let head = Head { version, entries, link, committed };
+    match head_checksum(place, &head) == row.get::<_, i64>(4)? {
+        true => Ok(head),
+        false => Err(changed_version(id, version)),
     }
+}
+
+fn commit(row: &Row<'_>, id: ConversationId) -> Result<CommitRow, Fault> {
+    let read = CommitRow { head: head_from(row, id)?, body: row.get(6)? };
+    match body_checksum(row.get(0)?, &read.body) == row.get::<_, i64>(5)? {
+        true => Ok(read),
+        false => Err(changed_version(id, read.head.version)),
+    }
+}
+
+fn changed_version(id: ConversationId, version: u32) -> Fault {
+    damaged(id, format!("version {version} is not what was written"))
 }
 
 pub(super) fn find(
@@ -200,7 +211,8 @@ pub(super) fn commits(
     let number = number(db, id)?;
     let from = above.map_or(number.place(0), |above| number.place(above) + 1);
     let mut select = db.prepare_cached(&format!(
-        "SELECT {COMMIT_COLUMNS} FROM commits WHERE place BETWEEN ?1 AND ?2 ORDER BY place"
+        "SELECT {HEAD_COLUMNS}, body_checksum, body FROM commits
+         WHERE place BETWEEN ?1 AND ?2 ORDER BY place"
     ))?;
     let mut rows = select.query([from, *number.places().end()])?;
     let mut found: Vec<CommitRow> = Vec::new();

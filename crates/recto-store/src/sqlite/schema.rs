@@ -40,7 +40,8 @@ const STEPS: &[&str] = &["
         entries   INTEGER NOT NULL,
         link      BLOB NOT NULL,
         committed INTEGER NOT NULL,
-        checksum  INTEGER NOT NULL,
+        checksum  INTEGER NOT NULL, -- of all but the body
+        body_checksum INTEGER NOT NULL,
         body      BLOB NOT NULL
     );
     CREATE TABLE pages (

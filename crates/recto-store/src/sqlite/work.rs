@@ -275,10 +275,10 @@ fn commit(db: &Connection, commit: &Commit, has_index: bool) -> Result<(), Fault
 
 fn insert_commit(db: &Connection, number: Number, row: &CommitRow) -> Result<(), Fault> {
     let place = number.place(row.head.version);
-    let checksum = read::commit_checksum(place, row);
+    let checksums = (read::head_checksum(place, &row.head), read::body_checksum(place, &row.body));
     let Head { entries, link, committed, .. } = row.head;
-    db.prepare_cached("INSERT OR REPLACE INTO commits VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
-        .execute(params![place, entries, link.0, committed, checksum, row.body])?;
+    db.prepare_cached("INSERT OR REPLACE INTO commits VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
+        .execute(params![place, entries, link.0, committed, checksums.0, checksums.1, row.body])?;
     Ok(())
 }
 

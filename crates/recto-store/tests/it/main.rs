@@ -2,6 +2,7 @@
 //! withstand.
 
 mod contract;
+#[cfg(unix)]
 mod faults;
 mod places;
 #[cfg(all(unix, feature = "postgres"))]

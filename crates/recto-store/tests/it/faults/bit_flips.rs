@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use recto_store::{
-    CommitRow, ConversationRow, Error, IdempotencyKey, Link, Page, PageKind, Rewrite,
-    SqliteOptions, SqliteStore, Store, hash_of,
+    CommitRow, ConversationRow, Error, IdempotencyKey, Page, PageKind, Rewrite, SqliteOptions,
+    SqliteStore, Store,
 };
 
-use super::{Dice, chain, note};
+use super::{Dice, chain, child, note};
 use crate::sample::{id, tenant};
 
 #[test]
@@ -53,9 +53,8 @@ pub(super) fn run(seed: u64, flips: u32) {
         let store = SqliteStore::open(&file, SqliteOptions::default()).await.unwrap();
         let mut chain = chain::Chain::open(&store, 1).await.unwrap();
         for number in 0..60 {
-            // Bytes that cannot be packed much: so most of the file is rows.
-            let part = |part: u32| Link(hash_of(&(number * 100 + part).to_le_bytes())).to_string();
-            chain.say(&(0..60).map(part).collect::<String>()).await.unwrap();
+            // So most of the file is rows.
+            chain.say(&child::incompressible(number, 60)).await.unwrap();
         }
         // Without free space, where a changed bit means nothing.
         store.rewrite(id(1), chain.version(), Rewrite::default()).await.unwrap();

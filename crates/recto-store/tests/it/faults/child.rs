@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use recto_store::{Commit, Error, Rewrite, SqliteOptions, SqliteStore, Store};
+use recto_store::{Commit, Error, Link, Rewrite, SqliteOptions, SqliteStore, Store, hash_of};
 
 use super::chain::Chain;
 use super::setting;
@@ -60,23 +60,34 @@ async fn writes_until_it_is_killed() {
     tokio::join!(write(1), write(2), write(3));
 }
 
-/// A number of versions, with a rewrite in between, and an end without closing the file.
+/// A number of versions, and an end without closing the file. The log is emptied on the way: by a
+/// rewrite, or because it has grown long.
 #[tokio::test]
 #[ignore = "is started by other tests"]
 async fn writes_and_is_gone() {
     let Some(file) = file() else { return };
     let store = open(file).await;
     let mut chain = Chain::open(&store, 1).await.unwrap();
-    let versions = setting("RECTO_CHILD_VERSIONS", 40) as u32;
+    let is_bulky = setting("RECTO_CHILD_BULKY", 0) == 1;
+    let versions = if is_bulky { 110 } else { 40 };
     for number in 1..=versions {
-        let saying = format!("saying {number} {}", "text ".repeat(number as usize * 29 % 1_000));
+        let saying = match is_bulky {
+            true => incompressible(number, 1_100),
+            false => format!("saying {number} {}", "text ".repeat(number as usize * 29 % 1_000)),
+        };
         let version = chain.say(&saying).await.unwrap();
         say(&format!("{ACCEPTED}1 {version}"));
-        if number == versions / 2 {
+        if !is_bulky && number == versions / 2 {
             store.rewrite(id(1), version, Rewrite::default()).await.unwrap();
         }
     }
     std::process::exit(0);
+}
+
+/// So many hashes: text that takes about half of its length when it is packed.
+pub(super) fn incompressible(number: u32, hashes: u32) -> String {
+    let hash = |at: u32| Link(hash_of(&(number * 10_000 + at).to_le_bytes())).to_string();
+    (0..hashes).map(hash).collect()
 }
 
 /// A number of attempts, each of which may fail; every outcome is printed.

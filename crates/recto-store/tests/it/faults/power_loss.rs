@@ -14,26 +14,41 @@ use super::{Dice, chain, child, note};
 
 #[test]
 fn nothing_acknowledged_is_lost_when_the_power_goes() {
-    run(super::setting("RECTO_SIM_SEED", 1), u32::MAX);
+    let seed = super::setting("RECTO_SIM_SEED", 1);
+    lose(seed, u32::MAX, Child::default());
+    lose(seed, 150, Child { is_bulky: true, ..Child::default() });
 }
 
 #[test]
 fn the_test_finds_losses_when_commits_are_not_synced() {
     let seed = super::setting("RECTO_SIM_SEED", 1);
-    if let Some(losses) = losses(seed, u32::MAX, true) {
+    if let Some(losses) = losses(seed, u32::MAX, Child { is_forgetful: true, ..Child::default() }) {
         assert!(!losses.is_empty(), "seed {seed}: the test of power losses finds nothing");
     }
 }
 
-/// Cuts the power at up to so many moments.
+/// How the child writes.
+#[derive(Clone, Copy, Default)]
+struct Child {
+    /// It does not sync its commits.
+    is_forgetful: bool,
+    /// It writes so much that the log is emptied and begun again.
+    is_bulky: bool,
+}
+
+/// Cuts the power at about so many moments.
 pub(super) fn run(seed: u64, cuts: u32) {
+    lose(seed, cuts, Child { is_bulky: seed.is_multiple_of(3), ..Child::default() });
+}
+
+fn lose(seed: u64, cuts: u32, child: Child) {
     note(&format!("power loss: seed {seed}"));
-    let losses = losses(seed, cuts, false).unwrap_or_default();
+    let losses = losses(seed, cuts, child).unwrap_or_default();
     assert!(losses.is_empty(), "seed {seed}: {} losses, first: {}", losses.len(), losses[0]);
 }
 
 /// What is missing after a cut, for every cut after which something is.
-fn losses(seed: u64, cuts: u32, is_forgetful: bool) -> Option<Vec<String>> {
+fn losses(seed: u64, cuts: u32, Child { is_forgetful, is_bulky }: Child) -> Option<Vec<String>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     // In memory where there is such a place: thousands of files are made and opened.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
@@ -47,7 +62,9 @@ fn losses(seed: u64, cuts: u32, is_forgetful: bool) -> Option<Vec<String>> {
     let log = folder.path().join("calls");
     let mut command = child::command("writes_and_is_gone", &file);
     shim.between(&mut command, &file);
-    command.env("SHIM_LOG", &log).env("RECTO_CHILD_FORGETFUL", u8::from(is_forgetful).to_string());
+    command.env("SHIM_LOG", &log);
+    command.env("RECTO_CHILD_FORGETFUL", u8::from(is_forgetful).to_string());
+    command.env("RECTO_CHILD_BULKY", u8::from(is_bulky).to_string());
     assert!(command.output().unwrap().status.success());
 
     let calls = shim::calls(&log);
