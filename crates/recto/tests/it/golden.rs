@@ -1,0 +1,116 @@
+//! Stores that earlier programs wrote: they must stay readable for ever.
+//!
+//! `RECTO_GOLDEN=1 cargo test -p recto golden -- --ignored` writes the file of the present format;
+//! do that once, when a format is released, and never again.
+
+use std::path::{Path, PathBuf};
+
+use recto::{
+    Approx, BatchEnd, BatchIndex, BatchStart, Carry, Compress, Delete, LogIndex, Mark, Message,
+    Recto, Rollback, Settings, Tenant, Tool, Truncate, Undo, Version, Write,
+};
+use serde_json::{Value, json};
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+/// A bit of everything that can be stored.
+async fn write(recto: &Recto) {
+    let settings = Settings {
+        tools: vec![Tool::new("search", "finds flights")],
+        ..Settings::counting_with(Approx)
+    };
+    let talk = recto.create("trip", settings).await.unwrap();
+    talk.append([
+        Message::system("You plan trips."),
+        Message::from_json(r#"{"role":"user","content":"Lisbon 🙂","n":1e400,"n":-0.0}"#).unwrap(),
+        Message::tool_call("c1", "search", &json!({"to": "LIS"})),
+        Message::tool_result("c1", "TP 571, 07:05"),
+    ])
+    .await
+    .unwrap();
+    talk.apply(Mark { indices: vec![LogIndex(2)], mark: "pinned".into() }).await.unwrap();
+    for number in 0..80 {
+        talk.append([Message::user(&format!("message number {number}"))]).await.unwrap();
+    }
+    let write = Write { key: Some("a key".into()), ..Write::default() };
+    let cut = Truncate { keep_last: Some(20), ..Default::default() };
+    talk.apply_with(cut, write).await.unwrap();
+    talk.apply(Delete { indices: vec![LogIndex(70)] }).await.unwrap();
+    talk.apply(Undo).await.unwrap();
+    talk.apply(BatchStart { boundary: None }).await.unwrap();
+    talk.append([Message::assistant("thinking aloud")]).await.unwrap();
+    talk.apply(BatchEnd { target: BatchIndex(1), carry: Carry::All }).await.unwrap();
+    let summary = Message::assistant("they talked");
+    let indices = LogIndex::range(72..80);
+    talk.apply(Compress { indices, summary: Some(summary) }).await.unwrap();
+    talk.set_tools(vec![Tool::new("book", "books flights")], Write::default()).await.unwrap();
+    talk.apply(Rollback::ToVersion(Version(40))).await.unwrap();
+    talk.fork("what if", Version(30)).await.unwrap().append([Message::user("else")]).await.unwrap();
+    talk.erase(LogIndex(10)).await.unwrap();
+    let theirs = recto.for_tenant(Tenant("theirs".into()));
+    theirs.create("trip", Settings::counting_with(Approx)).await.unwrap();
+}
+
+/// Everything that can be read of a store.
+async fn read(recto: &Recto) -> Value {
+    let mut found = Vec::new();
+    for tenant in ["", "theirs"] {
+        let recto = recto.for_tenant(Tenant(tenant.into()));
+        for info in recto.list(None, 100).await.unwrap() {
+            let talk = recto.conversation(&info.name).await.unwrap();
+            let report = talk.verify().await.unwrap();
+            assert_eq!(report.faults, Vec::<String>::new());
+            let mut versions = Vec::new();
+            for version in (0..=info.version.0).map(Version) {
+                let entries = talk.messages_at(version).await.unwrap();
+                let about = talk.version_info(version).await.unwrap();
+                let view: Vec<u32> = entries.iter().map(|entry| entry.index.0).collect();
+                versions.push(json!({ "why": about.description, "view": view }));
+            }
+            let mut log = Vec::new();
+            for index in (0..info.messages).map(LogIndex) {
+                log.push(talk.message(index).await.unwrap().unwrap().json().to_owned());
+            }
+            found.push(json!({
+                "tenant": tenant, "name": info.name, "versions": versions, "log": log,
+                "marks": talk.marks().await.unwrap(), "tools": talk.tools().await.unwrap(),
+                "link": info.link.to_string(), "batches": talk.mark_map().await.unwrap(),
+            }));
+        }
+    }
+    json!(found)
+}
+
+#[tokio::test]
+async fn a_store_of_format_1_is_read_as_it_was_written() {
+    // A copy: opening a store may write to it.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("golden.db");
+    std::fs::copy(golden("format-1.db"), &path).unwrap();
+    let recto = Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+    let expected = std::fs::read_to_string(golden("format-1.json")).unwrap();
+    let expected: Value = serde_json::from_str(&expected).unwrap();
+    assert_eq!(read(&recto).await, expected);
+    let talk = recto.conversation("trip").await.unwrap();
+    let version = talk.version().await.unwrap();
+    let again = Write { key: Some("a key".into()), ..Write::default() };
+    let cut = Truncate { keep_last: Some(20), ..Default::default() };
+    assert_eq!(talk.apply_with(cut, again).await.unwrap().version, Version(83));
+    talk.append([Message::user("and it goes on")]).await.unwrap();
+    assert_eq!(talk.version().await.unwrap().0, version.0 + 1);
+    assert_eq!(recto.search("lisbon", 9).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+#[ignore = "writes the files that the test above reads; only when a format is released"]
+async fn write_the_golden_files() {
+    assert!(std::env::var_os("RECTO_GOLDEN").is_some(), "set RECTO_GOLDEN=1 if you mean it");
+    let path = golden("format-1.db");
+    let _ = std::fs::remove_file(&path);
+    let recto = Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+    write(&recto).await;
+    let content = serde_json::to_string_pretty(&read(&recto).await).unwrap();
+    std::fs::write(golden("format-1.json"), content + "\n").unwrap();
+}
