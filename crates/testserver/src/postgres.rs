@@ -6,6 +6,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -140,7 +141,9 @@ impl Watch {
         for setting in settings {
             script.args(["-c", &setting]);
         }
-        script.stdin(Stdio::piped()).stdout(Stdio::piped());
+        // A group of its own: what ends the tests by a signal to all of them must not end the script
+        // before it has cleaned up.
+        script.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut script = script.spawn().expect("sh runs");
         let orders = script.stdin.take();
         let done = BufReader::new(script.stdout.take().expect("standard output is piped"));

@@ -18,7 +18,6 @@ cut() {
     done
 }
 
-trap '' INT
 start "$@"
 while read -r order; do
     case $order in

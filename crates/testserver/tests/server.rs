@@ -1,6 +1,7 @@
 //! The servers themselves.
 #![cfg(unix)]
 
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,7 @@ fn a_server_ends_with_its_process_even_if_that_is_killed() {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "a_server_ends_with_its_process_even_if_that_is_killed"])
         .env(CHILD, &file)
+        .process_group(0)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -46,7 +48,9 @@ fn a_server_ends_with_its_process_even_if_that_is_killed() {
     let data = wait_for(|| std::fs::read_to_string(&file).ok().filter(|text| !text.is_empty()));
     let pid_file = std::path::Path::new(&data).join("postmaster.pid");
     let pid = std::fs::read_to_string(pid_file).unwrap().lines().next().unwrap().to_owned();
-    child.kill().unwrap();
+    // The whole group, as a terminal or a time limit does it.
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
     child.wait().unwrap();
     std::fs::remove_file(&file).unwrap();
     wait_for(|| (!std::path::Path::new(&data).exists()).then_some(()));
