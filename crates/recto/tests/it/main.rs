@@ -1,5 +1,6 @@
 //! Conversations in stores, from the outside.
 
+mod conformance;
 mod driver;
 mod golden;
 mod model;

@@ -1,0 +1,88 @@
+//! All cases of `conformance/`, on every store. Every few steps the program starts anew.
+
+use recto::{Counter, Error, Options, Outcome, Query, Recto, Request, Settings, Tool};
+use testkit::conformance::{Case, Expect, ExpectedOutcome, Kind, all_cases};
+
+use crate::driver::numbers;
+use crate::places::{self, Place};
+
+async fn every_case_is_answered_as_the_contract_says(place: Place) {
+    for (number, case) in all_cases().iter().enumerate() {
+        run(&place, number, case).await;
+    }
+}
+
+#[tokio::test]
+async fn in_memory() {
+    every_case_is_answered_as_the_contract_says(places::memory().await).await;
+}
+
+#[tokio::test]
+async fn in_sqlite() {
+    every_case_is_answered_as_the_contract_says(places::sqlite().await).await;
+}
+
+#[cfg(all(unix, feature = "postgres"))]
+#[tokio::test]
+async fn in_postgres() {
+    every_case_is_answered_as_the_contract_says(places::postgres().await).await;
+}
+
+async fn run(place: &Place, number: usize, case: &Case) {
+    let name = format!("{number} {}", case.name);
+    let counter = <dyn Counter>::named(&case.counter).expect("the counter is built in");
+    let settings = Settings {
+        counter,
+        tools: Tool::list_from_json(&case.tools.to_string()).expect("the tools are well-formed"),
+        ..Settings::counting_with(recto::Approx)
+    };
+    // No search: nothing is asked of it here.
+    let start = || {
+        let options = Options { search: false, ..Options::default() };
+        Recto::over(place.store.clone(), options)
+    };
+    let mut recto = start();
+    recto.create(&name, settings).await.expect("the settings are right");
+    for (number, step) in case.steps.iter().enumerate() {
+        if number % 7 == 3 {
+            recto = start();
+        }
+        let answer = perform(&recto, &name, &step.kind).await;
+        let answer = answer.unwrap_or_else(|error| Expect::Error(error.code().to_owned()));
+        assert_eq!(answer, step.expect, "{name}, step {number}: {:?}", step.kind);
+    }
+}
+
+async fn perform(recto: &Recto, name: &str, kind: &Kind) -> Result<Expect, Error> {
+    let talk = recto.conversation(name).await?;
+    match kind {
+        Kind::Request(request) => {
+            let outcome = talk.apply(Request::from_json(&request.to_string())?).await?;
+            Ok(Expect::Outcome(expected(&outcome)))
+        }
+        Kind::Ask(query) => {
+            let entries = talk.ask(&Query::from_json(&query.to_string())?).await?;
+            Ok(Expect::Indices(numbers(entries.into_iter().map(|entry| entry.index))))
+        }
+        Kind::MarkMap => {
+            let map = talk.mark_map().await?;
+            Ok(Expect::MarkMap(serde_json::to_value(map).expect("it can be written")))
+        }
+    }
+}
+
+fn expected(outcome: &Outcome) -> ExpectedOutcome {
+    ExpectedOutcome {
+        version: u64::from(outcome.version.0),
+        batch: outcome.stats().current_batch_index.0,
+        batches: outcome.stats().total_batches,
+        log: outcome.stats().total_messages,
+        tokens: outcome.stats().tokens,
+        changed: outcome.changed,
+        view: numbers(outcome.view().iter()),
+        hidden: numbers(outcome.hidden()),
+        shown: numbers(outcome.shown()),
+        added: numbers(outcome.added()),
+        shared_prefix: outcome.shared_prefix().messages,
+    }
+}
