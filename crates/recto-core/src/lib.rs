@@ -107,8 +107,3 @@ pub use tools::{DEFAULT_HEADING, Tool, ToolSet};
 pub use verify::Inconsistency;
 pub use view::{MAX_MESSAGE_TOKENS, View};
 pub use wire::{MarkMap, TypeIndices};
-
-/// The README's examples, as tests.
-#[cfg(all(doctest, feature = "bpe"))]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

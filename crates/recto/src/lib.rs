@@ -55,3 +55,8 @@ pub use self::prune::{Keep, Pruned};
 pub use self::recto::{ConversationInfo, FoundMessage, Options, Recto};
 pub use self::stored::{Entry, StoredConversation};
 pub use self::verify::Report;
+
+/// The README's examples, as tests.
+#[cfg(all(doctest, feature = "sqlite"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -61,6 +61,7 @@ on_every_store! {
     batches_below_are_found_after_a_restart
     a_backup_can_be_opened_and_restored
     a_damaged_backup_is_not_restored
+    the_example_of_the_readme_prints_what_it_says
 }
 
 async fn what_was_accepted_is_there_when_the_program_starts_again(place: Place) {
@@ -469,4 +470,26 @@ async fn a_damaged_backup_is_not_restored(place: Place) {
     let fresh = memory().await;
     assert_eq!(fresh.recto().restore(&path).await.unwrap_err().code(), "storage");
     assert!(fresh.recto().list(None, 10).await.unwrap().is_empty());
+}
+
+async fn the_example_of_the_readme_prints_what_it_says(place: Place) {
+    let recto = place.recto();
+    let talk = recto.create("support", Settings::default()).await.unwrap();
+    talk.append([
+        Message::system("You are on call for a web shop."),
+        Message::user("Why does checkout fail?"),
+        Message::tool_call("c1", "read_logs", &serde_json::json!({"service": "checkout"})),
+        Message::tool_result("c1", &"08:02 eu-1 ERROR no answer after 500 ms\n".repeat(30)),
+        Message::assistant("The gateway times out since release 4.2."),
+    ])
+    .await
+    .unwrap();
+    let fit = recto::Fit::into_tokens(60).because("the model reads 60 tokens");
+    let outcome = talk.apply(fit).await.unwrap();
+    let stats = outcome.stats();
+    assert_eq!((outcome.version, outcome.hidden().len(), stats.tokens), (Version(2), 3, 26));
+    assert_eq!(talk.messages_at(Version(1)).await.unwrap().len(), 5);
+    let fork = talk.fork("what if", Version(1)).await.unwrap();
+    fork.append([Message::user("And in June?")]).await.unwrap();
+    assert_eq!(recto.search("gateway", 10).await.unwrap().len(), 1);
 }
