@@ -85,9 +85,8 @@ pub trait Store: Debug + Send + Sync {
     ) -> Answer<'a, Vec<Hit>>;
 
     /// Puts rows in the place of others, provided that the newest version still is `at` and that all
-    /// of the others are there. What was
-    /// there before is gone for good when this returns: no copy is left in free space, in the
-    /// journal or in the search index.
+    /// of the others are there. What was there before is gone for good when this returns: no copy is
+    /// left in free space, in the journal or in the search index.
     fn rewrite(&self, conversation: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()>;
 
     /// The forks that share rows of a conversation, directly or through others, by name.
