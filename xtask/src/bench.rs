@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: timings of the engine, and exact instruction counts.
+//! `cargo xtask bench`: timings of the engine and of stores, and exact instruction counts.
 //!
 //! Counts come from Valgrind by way of gungraun. They do not depend on how busy a machine is, so
 //! the benchmark itself sets hard limits and a regression fails.
@@ -19,6 +19,10 @@ pub(crate) struct Options {
     #[arg(value_enum, default_value = "engine")]
     what: What,
 
+    /// For store: how long the agent run is.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..))]
+    messages: u32,
+
     /// Passed on to the benchmark, such as a filter.
     #[arg(last = true)]
     arguments: Vec<String>,
@@ -30,6 +34,8 @@ enum What {
     Engine,
     /// How many instructions they need; fails above a limit.
     Counts,
+    /// What it costs to keep conversations in a file.
+    Store,
 }
 
 pub(crate) fn run(
@@ -38,14 +44,25 @@ pub(crate) fn run(
     console: &Console,
 ) -> anyhow::Result<()> {
     match options.what {
-        What::Engine => engine(&options.arguments, workspace, console),
+        What::Engine => timings("engine", &options.arguments, workspace, console),
         What::Counts => counts(&options.arguments, workspace, console),
+        What::Store => {
+            let mut arguments = vec!["--messages".to_owned(), options.messages.to_string()];
+            arguments.extend_from_slice(&options.arguments);
+            timings("store", &arguments, workspace, console)
+        }
     }
 }
 
-fn engine(arguments: &[String], workspace: &Workspace, console: &Console) -> anyhow::Result<()> {
-    let command = benchmark("engine", arguments, workspace);
-    let step = Step::new("bench engine", command, "see what the benchmark says above");
+fn timings(
+    name: &'static str,
+    arguments: &[String],
+    workspace: &Workspace,
+    console: &Console,
+) -> anyhow::Result<()> {
+    let package = if name == "store" { "recto" } else { "recto-core" };
+    let command = benchmark(package, name, arguments, workspace);
+    let step = Step::new("bench", command, "see what the benchmark says above");
     let finished = console.run(step.shown());
     if console.wants_json() {
         let mut value = finished.to_json();
@@ -68,7 +85,7 @@ fn counts(arguments: &[String], workspace: &Workspace, console: &Console) -> any
     if console.wants_json() {
         arguments.push("--output-format=json".to_owned());
     }
-    let command = benchmark("counts", &arguments, workspace);
+    let command = benchmark("recto-core", "counts", &arguments, workspace);
     let advice = "make it cheaper, or raise the limit in benches/counts.rs and say why";
     let step = Step::new("bench counts", command, advice);
     let finished = console.run(if console.wants_json() { step } else { step.shown() });
@@ -82,8 +99,8 @@ fn counts(arguments: &[String], workspace: &Workspace, console: &Console) -> any
     Ok(())
 }
 
-fn benchmark(name: &str, arguments: &[String], workspace: &Workspace) -> Command {
-    let mut command = workspace.cargo(["bench", "-p", "recto-core", "--bench", name]);
+fn benchmark(package: &str, name: &str, arguments: &[String], workspace: &Workspace) -> Command {
+    let mut command = workspace.cargo(["bench", "-p", package, "--bench", name]);
     if !arguments.is_empty() {
         command.arg("--").args(arguments);
     }

@@ -2,10 +2,13 @@
 //!
 //! A comparison is a Python script with its `requirements.txt`, both beside this file, and an
 //! example of a crate. Each takes the input file and prints one line of JSON. To add one, write
-//! those three and a value of [`Comparison`].
+//! those three and a value of [`Comparison`], or a file like `storage.rs` if there are more sides
+//! than two.
 
+mod kept_run;
 mod measurement;
 mod sample_text;
+mod storage;
 mod venv;
 
 use std::path::{Path, PathBuf};
@@ -26,11 +29,15 @@ pub(crate) struct Options {
     #[arg(value_enum)]
     what: What,
 
-    /// The seed of the input text.
+    /// For storage: how long the agent run is.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..))]
+    messages: u32,
+
+    /// For tokens: the seed of the input text.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// How often each side runs, in turn; the fastest run counts.
+    /// For tokens: how often each side runs, in turn; the fastest run counts.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
 }
@@ -39,6 +46,8 @@ pub(crate) struct Options {
 enum What {
     /// Counting tokens: Python's tiktoken and the engine.
     Tokens,
+    /// Keeping an agent run: LangGraph, the OpenAI Agents SDK and Recto.
+    Storage,
 }
 
 /// Two programs that do the same work.
@@ -68,6 +77,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<()> {
     match options.what {
         What::Tokens => TOKENS.run(options, workspace, console),
+        What::Storage => storage::run(options.messages, workspace, console),
     }
 }
 

@@ -4,14 +4,17 @@
 //! - [`model`]: the contract written down with plain lists, so that it can be
 //!   checked against the specification sentence by sentence. Start at
 //!   [`Model::apply`].
+//! - [`agent_run`]: the messages of a made-up agent, to measure stores with.
 //! - [`conformance`]: the cases of the workspace's `conformance/` folder.
 //! - [`generate`]: one generator of random steps for proptest, fuzzers and
 //!   seeded loops.
 //!
 //! Nothing here knows the real engine: the engine is tested against this.
 
+pub mod agent_run;
 pub mod conformance;
 pub mod generate;
 pub mod model;
 
+pub use agent_run::AgentRun;
 pub use model::{Diff, Model, Outcome, Refusal, Role, Settings, Snapshot, Tool};

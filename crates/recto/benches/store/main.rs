@@ -1,0 +1,85 @@
+//! What it costs to keep conversations in a SQLite file, each figure beside its limit or beside the
+//! bare way, measured in the same run.
+//!
+//! `cargo bench -p recto --bench store` prints a table; `-- --messages 1000` makes the agent run
+//! shorter, `-- --json` prints the numbers as JSON, a word chooses parts: `size`, `appends`,
+//! `opening`, `forks`.
+//!
+//! Parts are a file each. Nothing is written but into a temporary folder on the disk of the target
+//! folder, since what a commit costs depends on the disk.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // a program that talks to people
+
+mod appends;
+mod bare;
+mod bench;
+mod forks;
+mod long;
+mod opening;
+mod size;
+mod table;
+
+use std::time::Instant;
+
+use bench::Bench;
+use table::Table;
+
+fn main() {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|argument| argument == opening::CHILD) {
+        return opening::read_as_child(&arguments[1..]);
+    }
+    let messages = take_messages(&mut arguments);
+    let (options, words): (Vec<String>, Vec<String>) =
+        arguments.into_iter().partition(|argument| argument.starts_with("--"));
+    let has = |name: &str| options.iter().any(|option| option == name);
+    let known = ["--bench", "--json"];
+    if let Some(unknown) = options.iter().find(|option| !known.contains(&option.as_str())) {
+        stop(&format!(
+            "unknown option {unknown}; use --messages N or --json, or the name of a part"
+        ));
+    }
+    // `cargo test --benches` runs this without `--bench`: then it only has to work.
+    let is_test = !has("--bench");
+    let bench = Bench::new(messages.unwrap_or(if is_test { 200 } else { 10_000 }), is_test);
+
+    let begin = Instant::now();
+    let mut table = Table::default();
+    let wants = |part: &str| words.is_empty() || words.iter().any(|word| word == part);
+    for (name, measure) in PARTS {
+        if wants(name) {
+            measure(&bench, &mut table);
+        }
+    }
+    if has("--json") {
+        println!("{:#}", table.to_json());
+    } else {
+        println!("{}", table.to_text());
+        bench::note(&format!("in {:.0} s", begin.elapsed().as_secs_f64()));
+    }
+}
+
+type Measure = fn(&Bench, &mut Table);
+
+/// A PostgreSQL part belongs behind `appends`, once Recto opens such stores: single appends beside a
+/// bare transaction of one row, at least 0.8 times its rate.
+const PARTS: [(&str, Measure); 4] = [
+    ("size", size::measure),
+    ("appends", appends::measure),
+    ("opening", opening::measure),
+    ("forks", forks::measure),
+];
+
+fn take_messages(arguments: &mut Vec<String>) -> Option<usize> {
+    let at = arguments.iter().position(|argument| argument == "--messages")?;
+    let number = arguments.get(at + 1).and_then(|number| number.parse().ok());
+    let Some(number) = number.filter(|number| (100..=1_000_000).contains(number)) else {
+        stop("--messages needs a number from 100 to 1000000");
+    };
+    arguments.drain(at..at + 2);
+    Some(number)
+}
+
+fn stop(why: &str) -> ! {
+    eprintln!("{why}");
+    std::process::exit(2);
+}

@@ -1,0 +1,157 @@
+//! `cargo xtask compare storage`: an agent run, kept durably one step a message, by Recto and by
+//! what people use today.
+//!
+//! The example `store_run` of the crate `recto` writes the run and keeps it with Recto;
+//! `storage.py` keeps the same file with the others. Each prints one line of JSON. Who takes too
+//! long is stopped, and what the whole run would have taken is estimated and marked so.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use super::kept_run::{self, Growth, KeptRun};
+use super::venv::Venv;
+use crate::requirement;
+use crate::step::{Console, Step, StepsFailed};
+use crate::workspace::Workspace;
+
+/// Who keeps the run.
+struct Keeper {
+    name: &'static str,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Recto(&'static [&'static str]),
+    Python { peer: &'static str, growth: Growth, needs_postgres: bool },
+}
+
+const fn python(peer: &'static str, growth: Growth, needs_postgres: bool) -> Kind {
+    Kind::Python { peer, growth, needs_postgres }
+}
+
+const KEEPERS: &[Keeper] = &[
+    Keeper { name: "Recto, SQLite", kind: Kind::Recto(&[]) },
+    Keeper { name: "Recto, SQLite, with search", kind: Kind::Recto(&["--search"]) },
+    Keeper {
+        name: "LangGraph, SQLite, full state",
+        kind: python("langgraph-sqlite", Growth::Quadratic, false),
+    },
+    Keeper {
+        name: "LangGraph, SQLite, DeltaChannel",
+        kind: python("langgraph-sqlite-delta", Growth::Quadratic, false),
+    },
+    Keeper {
+        name: "LangGraph, PostgreSQL, full state",
+        kind: python("langgraph-postgres", Growth::Quadratic, true),
+    },
+    Keeper {
+        name: "LangGraph, PostgreSQL, DeltaChannel",
+        kind: python("langgraph-postgres-delta", Growth::Quadratic, true),
+    },
+    Keeper {
+        name: "OpenAI Agents, SQLiteSession",
+        kind: python("agents-session", Growth::Linear, false),
+    },
+];
+
+/// How long one of the others may take to write.
+const MOST_SECONDS: u32 = 75;
+
+pub(super) fn run(messages: u32, workspace: &Workspace, console: &Console) -> anyhow::Result<()> {
+    requirement::ensure(&[requirement::python()], workspace, console)?;
+    let beside = workspace.root().join("xtask/src/compare");
+    let requirements = beside.join("storage.requirements.txt");
+    let venv = Venv::ready("storage", &requirements, workspace, console)?;
+    build(workspace, console)?;
+    let comparison = Comparison { venv, script: beside.join("storage.py"), workspace, console };
+    let file = comparison.write_run(messages)?;
+    let raw = std::fs::metadata(&file)?.len();
+
+    let mut runs = Vec::new();
+    for keeper in KEEPERS {
+        let Some(run) = comparison.keep(keeper, &file)? else { continue };
+        runs.push((keeper.name, run));
+    }
+    if console.wants_json() {
+        let runs = runs.iter().map(|(name, run)| run.to_json(name, raw));
+        console.results_json(&json!({
+            "comparison": "storage",
+            "messages": messages,
+            "jsonBytes": raw,
+            "runs": runs.collect::<Vec<Value>>(),
+        }));
+    } else {
+        console.line("");
+        console.line(format_args!("{messages} messages, {:.1} MB of JSON", raw as f64 / 1e6));
+        console.line(kept_run::table(&runs, raw));
+    }
+    Ok(())
+}
+
+/// Built apart, so that no run waits for the compiler.
+fn build(workspace: &Workspace, console: &Console) -> Result<(), StepsFailed> {
+    let command = workspace.cargo(["build", "--release", "-p", "recto", "--example", "store_run"]);
+    let advice = "make the example store_run compile again";
+    console.run(Step::new("build", command, advice)).required()?;
+    Ok(())
+}
+
+struct Comparison<'a> {
+    venv: Venv,
+    script: PathBuf,
+    workspace: &'a Workspace,
+    console: &'a Console,
+}
+
+impl Comparison<'_> {
+    fn example(&self) -> Command {
+        Command::new(self.workspace.target().join("release/examples/store_run"))
+    }
+
+    fn write_run(&self, messages: u32) -> anyhow::Result<PathBuf> {
+        let directory = self.workspace.target().join("compare");
+        std::fs::create_dir_all(&directory)?;
+        let path = directory.join(format!("storage-{messages}.jsonl"));
+        let mut command = self.example();
+        command.arg("write").arg(&path).arg(messages.to_string());
+        let step = Step::new("messages", command, "see what the example store_run needs");
+        self.console.run(step).required()?;
+        Ok(path)
+    }
+
+    /// None if what it needs is not installed.
+    fn keep(&self, keeper: &Keeper, file: &Path) -> anyhow::Result<Option<KeptRun>> {
+        let (command, growth) = match keeper.kind {
+            Kind::Recto(options) => {
+                let mut command = self.example();
+                command.arg(file).args(options);
+                (command, Growth::Linear)
+            }
+            Kind::Python { needs_postgres: true, .. } if !self.has_postgres() => {
+                let name = keeper.name;
+                self.console
+                    .line(format_args!("{name}: left out, since initdb is not on the PATH"));
+                return Ok(None);
+            }
+            Kind::Python { peer, growth, .. } => {
+                let mut command = self.venv.python();
+                command.arg(&self.script).arg(peer).arg(file).arg(MOST_SECONDS.to_string());
+                (command, growth)
+            }
+        };
+        let advice = "run the command by hand to see what it needs";
+        let finished = self.console.run(Step::new("run", command, advice)).required()?;
+        let run = KeptRun::from_output(&finished.stdout, growth);
+        run.map(Some).with_context(|| keeper.name.to_owned())
+    }
+
+    fn has_postgres(&self) -> bool {
+        let mut check = self.workspace.command("initdb");
+        let check = check.arg("--version").stdin(Stdio::null()).output();
+        check.is_ok_and(|output| output.status.success())
+    }
+}
