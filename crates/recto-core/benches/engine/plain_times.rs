@@ -27,7 +27,14 @@ fn versions(list: &mut PlainList, subject: &Subject, sheet: &mut Sheet<'_>) {
         let keep = |list: &mut PlainList, _| list.snapshots.push(list.messages.clone());
         patience.tidied(list, keep, |list| drop(list.snapshots.pop()))
     });
-    sheet.rows(&["ROLLBACK to a batch", "ROLLBACK to a version", "UNDO", "REDO"], |patience| {
+    let back = [
+        "ROLLBACK to a batch",
+        "ROLLBACK to a recent version",
+        "ROLLBACK to a version",
+        "UNDO",
+        "REDO",
+    ];
+    sheet.rows(&back, |patience| {
         list.snapshots.push(list.messages.clone());
         let time = patience.tidied(list, |list, _| list.roll_back(), |_| {});
         list.snapshots.clear();

@@ -53,6 +53,11 @@ fn versions(subject: &Subject, sheet: &mut Sheet<'_>) {
     let to_version =
         |on: &Conversation, number: usize| on.apply(Rollback::ToVersion(some_version(number)), 0);
     sheet.row("ROLLBACK to a version", |patience| patience.chain(edited, LONG, to_version));
+    // As many to choose from at every size, so that only the length of the view differs.
+    let recent = |number| Version((versions - 1 - scattered(number, 0, 200)) as u32);
+    let to_recent =
+        |on: &Conversation, number: usize| on.apply(Rollback::ToVersion(recent(number)), 0);
+    sheet.row("ROLLBACK to a recent version", |patience| patience.chain(edited, LONG, to_recent));
     let undo = |on: &Conversation, _: usize| on.apply(Undo, 0);
     sheet.row("UNDO", |patience| patience.chain(edited, LONG, undo));
     sheet.row("REDO", |patience| {

@@ -25,6 +25,7 @@ pub(crate) const SECTIONS: &[Section] = &[
         rows: &[
             row("keep a version", Seconds, KEEP),
             row("ROLLBACK to a batch", Seconds, ROLLBACK),
+            row("ROLLBACK to a recent version", Seconds, ROLLBACK),
             row("ROLLBACK to a version", Seconds, ROLLBACK),
             row("UNDO", Seconds, KEEP),
             row("REDO", Seconds, KEEP),
