@@ -11,6 +11,7 @@
 //! kept as the bytes they came as. Whatever the bytes are, reading them ends in a value or in
 //! [`Unreadable`], and takes no more memory than what really comes out of them.
 
+use std::cell::RefCell;
 use std::io::Read;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -240,12 +241,30 @@ fn pack(bytes: &[u8]) -> Vec<u8> {
 
 thread_local! {
     /// Setting one up costs more than packing a message.
-    static PACKER: std::cell::RefCell<zstd::bulk::Compressor<'static>> = std::cell::RefCell::new({
+    static PACKER: RefCell<zstd::bulk::Compressor<'static>> = RefCell::new({
         let mut packer = zstd::bulk::Compressor::new(LEVEL).expect("the level is a usual one");
         let checksum = zstd::zstd_safe::CParameter::ChecksumFlag(true);
         packer.set_parameter(checksum).expect("every build of zstd has checksums");
         packer
     });
+}
+
+/// Room for so much can be made before it is known whether the length is right.
+const SMALL: usize = 4 * 1024 * 1024;
+
+thread_local! {
+    /// Setting one up costs more than unpacking a page.
+    static UNPACKER: RefCell<zstd::bulk::Decompressor<'static>> =
+        RefCell::new(zstd::bulk::Decompressor::new().expect("there is memory for it"));
+}
+
+fn unpack_small(frame: &[u8], len: usize) -> Result<Vec<u8>, Unreadable> {
+    let bytes = UNPACKER.with_borrow_mut(|unpacker| unpacker.decompress(frame, len));
+    let bytes = bytes.map_err(unreadable)?;
+    match bytes.len() == len {
+        true => Ok(bytes),
+        false => Err(unreadable("its length is not what was written")),
+    }
 }
 
 fn unpack(packed: &[u8]) -> Result<Vec<u8>, Unreadable> {
@@ -257,6 +276,9 @@ fn unpack(packed: &[u8]) -> Result<Vec<u8>, Unreadable> {
     }
     let (len, frame) = rest.split_first_chunk().ok_or_else(|| unreadable("it is cut"))?;
     let len = u32::from_le_bytes(*len) as usize;
+    if len <= SMALL {
+        return unpack_small(frame, len);
+    }
     let decoder = zstd::stream::read::Decoder::with_buffer(frame).map_err(unreadable)?;
     let mut bytes = Vec::with_capacity(len.min(256 * 1024));
     // One byte more than there should be: so a longer frame is noticed, and its checksum is read.

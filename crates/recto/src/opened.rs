@@ -101,7 +101,7 @@ impl Opened {
             Missing::Log => {
                 let len = self.conversation.log().len() as u32;
                 let metas = self.shelf.metas(0..len).await?;
-                let measures = metas.range(..len).map(|(_, meta)| measure(&self.shelf, meta));
+                let measures = metas.iter().map(|meta| measure(&self.shelf, meta));
                 let measures: Vec<Measure> = measures.collect::<Result<_, Error>>()?;
                 Ok(self.conversation.add_measures(measures.into_iter())?)
             }
@@ -126,7 +126,10 @@ impl Opened {
         for version in (0..=newest.0).map(Version) {
             let saved = self.saved_version(version).await?;
             let added = saved.log_len().saturating_sub(saved.added())..saved.log_len();
-            let added = metas.range(added).map(|(_, meta)| Ok((None, measure(&self.shelf, meta)?)));
+            let added = added.start as usize..added.end as usize;
+            let added =
+                metas.get(added).ok_or_else(|| damaged(self.shelf.id, "the log is short"))?;
+            let added = added.iter().map(|meta| Ok((None, measure(&self.shelf, meta)?)));
             let added: Vec<_> = added.collect::<Result<_, Error>>()?;
             replayed = Some(match &replayed {
                 None => Conversation::first(&settings, &saved, added)?,
@@ -160,13 +163,12 @@ impl Opened {
         let mut missing = self.conversation.missing_messages(indices.iter().copied());
         missing.sort_unstable();
         for range in near(missing.iter().copied()) {
-            let mut entries = self.shelf.entries(range.clone()).await?;
-            let wanted = missing.iter().filter(|index| range.contains(&index.0));
+            let entries = self.shelf.entries(range.clone()).await?;
             let mut messages = Vec::new();
-            for index in wanted {
-                let entry = entries.remove(&index.0);
-                let entry = entry.ok_or_else(|| damaged(self.shelf.id, "a message is missing"))?;
-                messages.push((*index, read_message(&self.shelf, &entry.body)?));
+            for (number, entry) in range.zip(entries) {
+                if missing.binary_search(&LogIndex(number)).is_ok() {
+                    messages.push((LogIndex(number), read_message(&self.shelf, &entry.body)?));
+                }
             }
             self.conversation.add_messages(messages);
         }
@@ -288,9 +290,9 @@ async fn measures_of(
 ) -> Result<HashMap<LogIndex, Measure>, Error> {
     let mut measures = HashMap::new();
     for range in near(entries.iter().copied()) {
-        let metas = shelf.metas(range).await?;
-        for (number, meta) in &metas {
-            measures.insert(LogIndex(*number), measure(shelf, meta)?);
+        let metas = shelf.metas(range.clone()).await?;
+        for (number, meta) in range.zip(&metas) {
+            measures.insert(LogIndex(number), measure(shelf, meta)?);
         }
     }
     Ok(measures)

@@ -4,7 +4,6 @@
 //! Versions and entries are looked for in the commits first and in the pages after that: they only
 //! move that way, so whatever another writer does meanwhile, they are found.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -103,41 +102,43 @@ impl Shelf {
         Ok((page.first..).zip(records).collect())
     }
 
-    /// What the entries of a range measure.
-    pub(crate) async fn metas(&self, range: Range<u32>) -> Result<BTreeMap<u32, EntryMeta>, Error> {
+    /// What the entries of a range measure, in order.
+    pub(crate) async fn metas(&self, range: Range<u32>) -> Result<Vec<EntryMeta>, Error> {
         let entries = self.gather(range, false).await?;
-        Ok(entries.into_iter().map(|(number, entry)| (number, entry.meta)).collect())
+        Ok(entries.into_iter().map(|entry| entry.meta).collect())
     }
 
-    /// The entries of a range, and perhaps some of their neighbours.
-    pub(crate) async fn entries(&self, range: Range<u32>) -> Result<BTreeMap<u32, Entry>, Error> {
+    /// The entries of a range, in order.
+    pub(crate) async fn entries(&self, range: Range<u32>) -> Result<Vec<Entry>, Error> {
         self.gather(range, true).await
     }
 
-    async fn gather(&self, range: Range<u32>, bodies: bool) -> Result<BTreeMap<u32, Entry>, Error> {
-        let mut entries = BTreeMap::new();
+    async fn gather(&self, range: Range<u32>, bodies: bool) -> Result<Vec<Entry>, Error> {
+        let mut all = Vec::with_capacity(range.len());
         for (id, range) in self.parts(range) {
+            let mut places = Places::of(range);
             if id == self.id {
-                put_commits(&mut entries, &self.tail, &range);
+                places.put_commits(&self.tail);
             }
             // Pages have nearly everything; what was packed while they were read is in them now.
             for attempt in 0..3 {
-                let Some(missing) = first_gap(&entries, &range) else { break };
+                let Some(gap) = places.gap() else { break };
                 if attempt == 1 {
-                    put_commits(&mut entries, &self.commits_of(id, None).await?, &range);
+                    places.put_commits(&self.commits_of(id, None).await?);
                     continue;
                 }
-                for page in self.store.pages(id, PageKind::Entries, missing, bodies).await? {
+                for page in self.store.pages(id, PageKind::Entries, gap, bodies).await? {
                     let found = if bodies { page.entries() } else { page.metas().map(bare) };
                     let found = found.map_err(|error| damaged(id, error))?;
-                    entries.extend((page.first..).zip(found));
+                    (page.first..).zip(found).for_each(|(number, entry)| places.put(number, entry));
                 }
             }
-            if let Some(missing) = first_gap(&entries, &range) {
-                return Err(damaged(id, format!("log entry {} is missing", missing.start)));
+            if let Some(gap) = places.gap() {
+                return Err(damaged(id, format!("log entry {} is missing", gap.start)));
             }
+            all.extend(places.entries.into_iter().flatten());
         }
-        Ok(entries)
+        Ok(all)
     }
 
     /// A range of entries, by the conversations that have them.
@@ -167,23 +168,41 @@ pub(crate) struct Record {
     pub(crate) link: Link,
 }
 
-fn put_commits(entries: &mut BTreeMap<u32, Entry>, commits: &[OpenCommit], range: &Range<u32>) {
-    for commit in commits {
-        let numbered = commit.range().zip(&commit.entries);
-        let wanted = numbered.filter(|(number, _)| range.contains(number));
-        entries.extend(wanted.map(|(number, entry)| (number, entry.clone())));
-    }
+/// The entries of a range, as far as they were found.
+struct Places {
+    first: u32,
+    entries: Vec<Option<Entry>>,
 }
 
-/// The part of a range from its first missing entry to its last.
-fn first_gap(entries: &BTreeMap<u32, Entry>, range: &Range<u32>) -> Option<Range<u32>> {
-    if entries.range(range.clone()).count() == range.len() {
-        return None;
+impl Places {
+    fn of(range: Range<u32>) -> Places {
+        Places { first: range.start, entries: vec![None; range.len()] }
     }
-    let is_missing = |number: &u32| !entries.contains_key(number);
-    let first = range.clone().find(is_missing)?;
-    let last = range.clone().rev().find(is_missing)?;
-    Some(first..last + 1)
+
+    fn put(&mut self, number: u32, entry: Entry) {
+        let place = number.checked_sub(self.first).map(|place| place as usize);
+        if let Some(place) = place.and_then(|place| self.entries.get_mut(place)) {
+            *place = Some(entry);
+        }
+    }
+
+    fn put_commits(&mut self, commits: &[OpenCommit]) {
+        for commit in commits {
+            let end = self.first + self.entries.len() as u32;
+            let numbered = commit.range().zip(&commit.entries);
+            let wanted = numbered.filter(|(number, _)| (self.first..end).contains(number));
+            let wanted: Vec<(u32, Entry)> =
+                wanted.map(|(number, entry)| (number, entry.clone())).collect();
+            wanted.into_iter().for_each(|(number, entry)| self.put(number, entry));
+        }
+    }
+
+    /// From the first missing entry to the last.
+    fn gap(&self) -> Option<Range<u32>> {
+        let first = self.entries.iter().position(Option::is_none)?;
+        let last = self.entries.iter().rposition(Option::is_none)?;
+        Some(self.first + first as u32..self.first + last as u32 + 1)
+    }
 }
 
 fn bare(metas: Vec<EntryMeta>) -> Vec<Entry> {

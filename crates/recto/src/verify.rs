@@ -54,25 +54,26 @@ impl StoredConversation {
         };
         let mut version = 0;
         while version <= head.version {
-            let records = shelf.records(version).await?;
-            for (number, record) in records {
-                if number < version || number > head.version {
-                    continue;
+            // What is in one row is read at once.
+            let mut records = Vec::new();
+            for (number, record) in shelf.records(version).await? {
+                if (version..=head.version).contains(&number) {
+                    records.push((number, read_record(&shelf, &record.json)?, record));
                 }
-                let saved = read_record(&shelf, &record.json)?;
-                let range = check.entries..saved.log_len();
-                let mut entries = Vec::new();
-                if !range.is_empty() {
-                    let mut found = shelf.entries(range.clone()).await?;
-                    entries.extend(range.filter_map(|number| found.remove(&number)));
-                }
-                check.version(Version(number), &record.json, record.link, &entries);
-                let messages = entries.iter().map(|entry| {
+            }
+            let end = records.last().map_or(0, |(_, saved, _)| saved.log_len());
+            let entries = shelf.entries(check.entries..end.min(head.entries)).await?;
+            let mut rest = &*entries;
+            for (number, saved, record) in &records {
+                let added = saved.log_len().saturating_sub(check.entries) as usize;
+                let added = rest.split_off(..added.min(rest.len())).unwrap_or_default();
+                check.version(Version(*number), &record.json, record.link, added);
+                let messages = added.iter().map(|entry| {
                     let message = read_message(&shelf, &entry.body)?;
                     Ok((Some(message), measure(&shelf, &entry.meta)?))
                 });
                 let messages: Vec<_> = messages.collect::<Result<_, Error>>()?;
-                check.follow(&saved, messages);
+                check.follow(saved, messages);
                 version = number + 1;
             }
         }
