@@ -155,6 +155,7 @@ impl Message {
     ///
     /// # Panics
     /// If `text` is empty; [`Message::new`] gives an error instead.
+    #[track_caller]
     pub fn system(text: &str) -> Message {
         Self::new(Role::System, text).expect("a system message has a text")
     }
@@ -163,6 +164,7 @@ impl Message {
     ///
     /// # Panics
     /// If `text` is empty; [`Message::new`] gives an error instead.
+    #[track_caller]
     pub fn user(text: &str) -> Message {
         Self::new(Role::User, text).expect("a user message has a text")
     }
@@ -171,6 +173,7 @@ impl Message {
     ///
     /// # Panics
     /// If `text` is empty; [`Message::new`] gives an error instead.
+    #[track_caller]
     pub fn assistant(text: &str) -> Message {
         Self::new(Role::Assistant, text).expect("an assistant message has a text")
     }

@@ -12,6 +12,7 @@ use crate::Error;
 ///
 /// assert_eq!("sqlite:talks.db".parse(), Ok(Address::Sqlite("talks.db".into())));
 /// assert!("talks.db".parse::<Address>().is_err());
+/// assert!("sqlite://talks.db".parse::<Address>().is_err());
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub enum Address {
@@ -29,7 +30,10 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Address, Error> {
         match text.split_once(':') {
             Some(("memory", "")) => Ok(Address::Memory),
-            Some(("sqlite", path)) if !path.is_empty() => Ok(Address::Sqlite(path.into())),
+            // `sqlite://x.db` means a relative path to some, and an absolute one to others.
+            Some(("sqlite", path)) if !path.is_empty() && !path.starts_with("//") => {
+                Ok(Address::Sqlite(path.into()))
+            }
             Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
                 Ok(Address::Postgres(text.to_owned()))
             }

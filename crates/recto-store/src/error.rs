@@ -9,7 +9,10 @@ use crate::ConversationId;
 #[non_exhaustive]
 pub enum Error {
     /// The address is not one of a store.
-    #[error("{given:?} is no address of a store; use memory:, sqlite:PATH or postgres://…")]
+    #[error(
+        "{given:?} is no address of a store; use memory:, sqlite:PATH (sqlite:/PATH for an absolute \
+         one) or postgres://…"
+    )]
     InvalidAddress {
         /// What was given.
         given: String,
@@ -31,13 +34,13 @@ pub enum Error {
         current: u32,
     },
     /// There is no such conversation.
-    #[error("there is no conversation {name:?}")]
+    #[error("there is no conversation {name:?}; create it, or list those that there are")]
     ConversationNotFound {
         /// Its name or id.
         name: String,
     },
     /// There is one of that name already.
-    #[error("there is a conversation {name:?} already; choose another name")]
+    #[error("there is a conversation {name:?} already; choose another name, or rename that one")]
     ConversationExists {
         /// The name.
         name: String,
@@ -59,7 +62,7 @@ pub enum Error {
     /// The store has no search index.
     #[error(
         "this store was created without a search index, so it cannot be searched; \
-         copy its conversations into a store that has one"
+         make a backup and restore it into a store that is created with search"
     )]
     NoSearch,
     /// Something else is where the store should be.

@@ -1,6 +1,7 @@
 //! A store in this process: gone with it. The plain form of what the others do with a database.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
@@ -11,17 +12,23 @@ use crate::{
 };
 
 /// Conversations in memory.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct MemoryStore(Mutex<Tables>);
 
-#[derive(Debug, Default)]
+impl fmt::Debug for MemoryStore {
+    /// Nothing of what is in it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MemoryStore")
+    }
+}
+
+#[derive(Default)]
 struct Tables {
     names: BTreeMap<(Tenant, String), ConversationId>,
     /// Also those that lost their name and are kept for their forks.
     conversations: BTreeMap<ConversationId, Rows>,
 }
 
-#[derive(Debug)]
 struct Rows {
     tenant: Tenant,
     row: ConversationRow,
@@ -364,6 +371,10 @@ impl Store for MemoryStore {
             names::check_new(&new)?;
             tables.restore(new, rows)
         })
+    }
+
+    fn keeps_words(&self) -> bool {
+        true
     }
 
     fn check(&self) -> Answer<'_, Vec<String>> {

@@ -16,7 +16,10 @@ pub(crate) fn check_name(name: &str) -> Result<(), Error> {
 }
 
 pub(crate) fn check_key(key: &IdempotencyKey) -> Result<(), Error> {
-    check("key", &key.key)
+    match key.key.is_empty() {
+        true => Err(invalid("key", "be empty")),
+        false => check("key", &key.key),
+    }
 }
 
 pub(crate) fn check_new(new: &NewConversation) -> Result<(), Error> {

@@ -107,6 +107,9 @@ pub trait Store: Debug + Send + Sync {
         Box::pin(std::future::ready(Ok(false)))
     }
 
+    /// Whether it keeps words for the search.
+    fn keeps_words(&self) -> bool;
+
     /// Looks for damage below the rows: what the database itself can check.
     fn check(&self) -> Answer<'_, Vec<String>>;
 

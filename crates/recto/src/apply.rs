@@ -14,8 +14,10 @@ pub struct Write {
     /// The version that the writer has seen: refused with `version_conflict` if it is not the
     /// newest any more. Without it, the request is applied to whatever is newest.
     pub expected_version: Option<Version>,
-    /// A key of the writer's own. A request that is repeated with the same key is not applied again;
-    /// it answers what the first one answered. A good key is random and long.
+    /// A key of the writer's own, for this conversation. A request that is repeated with the same
+    /// key is not applied again; it answers what the first one answered, whatever the expected
+    /// version says. Keys are kept as long as the conversation; forks do not have them. A good key
+    /// is random and long.
     pub key: Option<String>,
 }
 

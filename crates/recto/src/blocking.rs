@@ -1,4 +1,4 @@
-//! The same for programs without async: every method waits.
+//! For programs without async: every method waits.
 //!
 //! ```
 //! use recto::blocking::Recto;
@@ -11,14 +11,26 @@
 //! # Ok::<(), recto::Error>(())
 //! ```
 //!
-//! What has no method here can be had with [`Recto::wait`].
+//! What has no method here can be had with [`Recto::wait`]. Inside an async runtime all of them
+//! panic: use the async form there.
 
+use std::ops::Range;
+#[cfg(feature = "sqlite")]
+use std::path::Path;
 use std::sync::Arc;
 
-use recto_core::{LogIndex, Message, Outcome, Query, Request, Settings, Version};
+use recto_core::{
+    BatchIndex, BatchSnapshot, Blame, Diff, LogIndex, MarkMap, Message, Outcome, Query, Request,
+    Settings, Stats, Tool, Version, VersionInfo, Warning,
+};
+use recto_store::Tenant;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{ConversationInfo, Entry, Error, FoundMessage, Options, Receipt, Report, Write};
+#[cfg(feature = "sqlite")]
+use crate::Restored;
+use crate::{
+    ConversationInfo, Entry, Error, FoundMessage, Keep, Options, Pruned, Receipt, Report, Write,
+};
 
 /// An open store; see [`crate::Recto`]. Not to be used inside an async runtime.
 #[derive(Clone, Debug)]
@@ -105,6 +117,23 @@ impl Recto {
         self.wait(self.recto.remove(name))
     }
 
+    /// The same store for another tenant.
+    pub fn for_tenant(&self, tenant: Tenant) -> Recto {
+        Recto { runtime: self.runtime.clone(), recto: self.recto.for_tenant(tenant) }
+    }
+
+    /// Copies everything into a new SQLite file.
+    #[cfg(feature = "sqlite")]
+    pub fn backup(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.wait(self.recto.backup(path))
+    }
+
+    /// Copies the conversations of a backup into this store.
+    #[cfg(feature = "sqlite")]
+    pub fn restore(&self, path: impl AsRef<Path>) -> Result<Restored, Error> {
+        self.wait(self.recto.restore(path))
+    }
+
     /// Messages that have all the words of `text`.
     pub fn search(&self, text: &str, limit: usize) -> Result<Vec<FoundMessage>, Error> {
         self.wait(self.recto.search(text, limit))
@@ -150,6 +179,56 @@ impl StoredConversation {
     /// Answers a query.
     pub fn ask(&self, query: &Query) -> Result<Vec<Entry>, Error> {
         self.runtime.block_on(self.talk.ask(query))
+    }
+
+    /// A message by its number, visible or not.
+    pub fn message(&self, index: LogIndex) -> Result<Option<Message>, Error> {
+        self.runtime.block_on(self.talk.message(index))
+    }
+
+    /// The figures.
+    pub fn stats(&self) -> Result<Stats, Error> {
+        self.runtime.block_on(self.talk.stats())
+    }
+
+    /// The versions of a range in order.
+    pub fn versions(&self, range: Range<u32>) -> Result<Vec<VersionInfo>, Error> {
+        self.runtime.block_on(self.talk.versions(range))
+    }
+
+    /// What two versions have in common, and what not.
+    pub fn diff(&self, from: Version, to: Version) -> Result<Diff, Error> {
+        self.runtime.block_on(self.talk.diff(from, to))
+    }
+
+    /// Everything that happened to an entry, oldest first.
+    pub fn blame(&self, index: LogIndex) -> Result<Vec<Blame>, Error> {
+        self.runtime.block_on(self.talk.blame(index))
+    }
+
+    /// A batch of the live path.
+    pub fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
+        self.runtime.block_on(self.talk.snapshot(batch))
+    }
+
+    /// The mark map.
+    pub fn mark_map(&self) -> Result<MarkMap, Error> {
+        self.runtime.block_on(self.talk.mark_map())
+    }
+
+    /// Tool calls and results that the view has torn apart.
+    pub fn warnings(&self) -> Result<Vec<Warning>, Error> {
+        self.runtime.block_on(self.talk.warnings())
+    }
+
+    /// Sets other tools.
+    pub fn set_tools(&self, tools: Vec<Tool>, write: Write) -> Result<Outcome, Error> {
+        self.runtime.block_on(self.talk.set_tools(tools, write))
+    }
+
+    /// Drops the messages that no kept version shows, for good.
+    pub fn prune(&self, keep: &Keep) -> Result<Pruned, Error> {
+        self.runtime.block_on(self.talk.prune(keep))
     }
 
     /// Forks the conversation at a version.

@@ -26,7 +26,9 @@ impl StoredConversation {
     /// store's file, its journal and its search index. The entry keeps its number, its role, its
     /// count of tokens and the names of its tool calls; everything else is gone.
     ///
-    /// Backups that were made before still have it, and so have other processes that have it open.
+    /// Backups that were made before still have it, and so have other `Recto` values and processes
+    /// that have it open. Reasons that were given for requests are not messages, and stay. The hash
+    /// stays too: whoever can guess a short message can test the guess with it.
     pub async fn erase(&self, index: LogIndex) -> Result<Receipt, Error> {
         let slot = self.recto.shared.slot(self.id);
         let mut slot = slot.lock().await;

@@ -13,6 +13,12 @@ pub enum Error {
     /// The store did not do its part.
     #[error(transparent)]
     Store(#[from] recto_store::Error),
+    /// A counter that nobody brought along.
+    #[error("the counter {name:?} is not built in; open the store with it in `Options::counters`")]
+    UnknownCounter {
+        /// Its name.
+        name: String,
+    },
 }
 
 impl Error {
@@ -21,16 +27,28 @@ impl Error {
         match self {
             Error::Engine(error) => error.code().as_str(),
             Error::Store(error) => error.code(),
+            Error::UnknownCounter { .. } => "storage",
         }
+    }
+
+    /// Whether somebody else was quicker: read the conversation again, and decide anew.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Error::Store(recto_store::Error::VersionConflict { .. }))
     }
 
     /// As the contract writes it: `{error: {code, message, field?, details?}}`.
     pub fn to_json(&self) -> Value {
         match self {
             Error::Engine(error) => error.to_json(),
-            Error::Store(error) => {
-                json!({ "error": { "code": error.code(), "message": error.to_string() } })
-            }
+            Error::Store(recto_store::Error::VersionConflict { expected, current }) => json!({
+                "error": {
+                    "code": self.code(),
+                    "message": self.to_string(),
+                    "field": "expectedVersion",
+                    "details": { "expectedVersion": expected, "currentVersion": current },
+                }
+            }),
+            _ => json!({ "error": { "code": self.code(), "message": self.to_string() } }),
         }
     }
 }

@@ -44,7 +44,9 @@ mod shelf;
 mod stored;
 mod verify;
 
+pub use recto_core::Error as EngineError;
 pub use recto_core::*;
+pub use recto_store::Error as StoreError;
 pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant};
 
 pub use self::apply::Write;

@@ -15,6 +15,7 @@ use recto_core::{
 use recto_store::{ConversationId, EntryMeta, Head, Store};
 
 use crate::Error;
+use crate::recto::Counters;
 use crate::shelf::{OpenCommit, Shelf, damaged};
 use crate::stored::Setup;
 
@@ -37,6 +38,7 @@ impl Opened {
         store: Arc<dyn Store>,
         id: ConversationId,
         setup: &Setup,
+        counters: &Counters,
     ) -> Result<Opened, Error> {
         let lineage = setup.lineage.clone();
         let mut shelf = Shelf { store, id, lineage, tail: Vec::new() };
@@ -45,7 +47,7 @@ impl Opened {
         let version = Version(newest.head.version);
         let settings: SavedSettings = serde_json::from_str(&setup.settings)
             .map_err(|_| damaged(id, "its settings cannot be read"))?;
-        let counter = settings.counter()?;
+        let counter = counters.named(&settings.counter)?;
         let mut versions = SavedVersions::default();
         let state = state_of(&shelf, &mut versions, version).await?;
         let measures = measures_of(&shelf, &state.entries()).await?;
@@ -122,6 +124,7 @@ impl Opened {
         let newest = self.conversation.version();
         let metas = self.shelf.metas(0..self.conversation.log().len() as u32).await?;
         let settings = self.conversation.saved_settings();
+        let counter = self.conversation.counter().clone();
         let mut replayed: Option<Conversation> = None;
         for version in (0..=newest.0).map(Version) {
             let saved = self.saved_version(version).await?;
@@ -132,7 +135,7 @@ impl Opened {
             let added = added.iter().map(|meta| Ok((None, measure(&self.shelf, meta)?)));
             let added: Vec<_> = added.collect::<Result<_, Error>>()?;
             replayed = Some(match &replayed {
-                None => Conversation::first(&settings, &saved, added)?,
+                None => Conversation::first(&settings, counter.clone(), &saved, added)?,
                 Some(before) => before.followed_by(&saved, added)?,
             });
             if version.0 % MOST_VERSIONS == MOST_VERSIONS - 1 {

@@ -10,9 +10,12 @@ use crate::opened::{Opened, read_message};
 use crate::shelf::damaged;
 use crate::{Error, StoredConversation};
 
-/// What a prune keeps, beside the newest version. A version is kept if any of these keeps it.
+/// What a prune keeps. A version is kept if any of these keeps it, and the newest one always is. One
+/// of them must be given: a prune that was not told what to keep is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
+    /// The last so many versions.
+    pub last_versions: Option<u32>,
     /// The versions since the last so many batches of the live path were opened.
     pub last_batches: Option<usize>,
     /// The versions that were made at this time or later.
@@ -30,6 +33,23 @@ pub struct Pruned {
     pub bytes: usize,
     /// How many versions were kept: they show what they showed.
     pub kept_versions: u32,
+}
+
+impl Keep {
+    /// Only the newest version.
+    pub fn newest() -> Keep {
+        Keep { last_versions: Some(1), ..Keep::default() }
+    }
+
+    /// The versions since the last so many batches of the live path were opened.
+    pub fn last_batches(batches: usize) -> Keep {
+        Keep { last_batches: Some(batches), ..Keep::default() }
+    }
+
+    /// The versions that were made at this time or later.
+    pub fn since(time: Timestamp) -> Keep {
+        Keep { since: Some(time), ..Keep::default() }
+    }
 }
 
 impl StoredConversation {
@@ -82,6 +102,9 @@ async fn kept_versions(opened: &mut Opened, keep: &Keep) -> Result<BTreeSet<Vers
         return Err(recto_core::Error::VersionNotFound { version, current, field }.into());
     }
     kept.extend(&keep.versions);
+    if let Some(last) = keep.last_versions {
+        kept.extend(((current.0 + 1).saturating_sub(last)..=current.0).map(Version));
+    }
     if let Some(batches) = keep.last_batches {
         let batch = opened.conversation.stats().current_batch_index.0;
         let lowest = BatchIndex((batch + 1).saturating_sub(batches.max(1)));

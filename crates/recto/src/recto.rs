@@ -1,10 +1,11 @@
 //! An open store: conversations by name.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use recto_core::{Conversation, LogIndex, Message, Settings, Timestamp, Version};
+use recto_core::{Conversation, Counter, LogIndex, Message, Settings, Timestamp, Version};
 use recto_store::{
     Address, Ancestor, CommitBody, CommitRow, ConversationId, ConversationRow, Head, Link,
     MemoryStore, NewConversation, Store, Tenant, words_of,
@@ -21,29 +22,57 @@ use crate::{Error, StoredConversation};
 pub struct Options {
     /// Whose conversations are read and written.
     pub tenant: Tenant,
-    /// Whether new messages can be found by [`Recto::search`]. The index takes about as much room
-    /// as the messages themselves.
+    /// Whether a store that is created now keeps an index for [`Recto::search`]; yes unless told. It
+    /// takes about a quarter of the room that the messages take as JSON. A store stays as it was
+    /// created: to change that, make a [backup](Recto::backup) and restore it into a new store.
     pub search: bool,
-    /// So many open conversations are kept in memory.
+    /// So many open conversations are kept in memory; 256 unless told.
     pub open_conversations: usize,
+    /// Counters of your own, by which conversations were or will be counted.
+    pub counters: Vec<Arc<dyn Counter>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { tenant: Tenant::default(), search: true, open_conversations: 256 }
+        Options {
+            tenant: Tenant::default(),
+            search: true,
+            open_conversations: 256,
+            counters: Vec::new(),
+        }
     }
 }
 
 /// An open store. Cloning one costs O(1); all clones share what they have opened.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Recto {
     pub(crate) shared: Arc<Shared>,
     pub(crate) tenant: Tenant,
 }
 
+impl fmt::Debug for Recto {
+    /// Nothing of what is open: that does not belong into logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Recto({:?})", self.shared.store)
+    }
+}
+
+/// Counters by their names.
 #[derive(Debug)]
+pub(crate) struct Counters(Vec<Arc<dyn Counter>>);
+
+impl Counters {
+    /// One of the caller's own, or a built-in one.
+    pub(crate) fn named(&self, name: &str) -> Result<Arc<dyn Counter>, Error> {
+        let own = self.0.iter().find(|counter| counter.name() == name).cloned();
+        let found = own.or_else(|| <dyn Counter>::named(name));
+        found.ok_or_else(|| Error::UnknownCounter { name: name.to_owned() })
+    }
+}
+
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) counters: Counters,
     pub(crate) is_searched: bool,
     open: Mutex<OpenConversations>,
     most_open: usize,
@@ -52,7 +81,7 @@ pub(crate) struct Shared {
 /// A conversation that may be open, behind a lock that gives writers their turns in order.
 pub(crate) type Slot = Arc<tokio::sync::Mutex<Option<Opened>>>;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct OpenConversations {
     /// Also slots that were dropped here and are still used somewhere.
     slots: HashMap<ConversationId, Weak<tokio::sync::Mutex<Option<Opened>>>>,
@@ -130,8 +159,9 @@ impl Recto {
     /// Over a store of your own.
     pub fn over(store: Arc<dyn Store>, options: Options) -> Recto {
         let shared = Shared {
+            is_searched: store.keeps_words(),
             store,
-            is_searched: options.search,
+            counters: Counters(options.counters),
             open: Mutex::default(),
             most_open: options.open_conversations,
         };
@@ -158,6 +188,8 @@ impl Recto {
         let conversation = Conversation::new(settings, now)?;
         let id = ConversationId(Uuid::now_v7());
         let settings = conversation.saved_settings();
+        // Whoever opens it again must be able to count.
+        self.shared.counters.named(&settings.counter)?;
         let settings = serde_json::to_string(&settings).expect("plain data can be written");
         let record = recto_core::Saver::default().newest(&conversation);
         let record = serde_json::to_string(&record).expect("plain data can be written");
@@ -189,7 +221,8 @@ impl Recto {
         Ok(self.handle_of(self.row(name).await?))
     }
 
-    /// A conversation by its name; it is created if there is none.
+    /// A conversation by its name; it is created if there is none. If there is one, it stays as it
+    /// was set up, whatever `settings` say.
     pub async fn conversation_or_create(
         &self,
         name: &str,
@@ -236,7 +269,8 @@ impl Recto {
     }
 
     /// Messages of any conversation that have all the words of `text`, visible or not. A word is a
-    /// run of letters and digits, in upper or lower case.
+    /// run of letters and digits, in upper or lower case, and is found whole: "gate" does not find
+    /// "gateway". What a fork shares is found in the conversation that it was added to.
     pub async fn search(&self, text: &str, limit: usize) -> Result<Vec<FoundMessage>, Error> {
         if !self.shared.is_searched {
             return Err(recto_store::Error::NoSearch.into());

@@ -1,5 +1,6 @@
 //! One conversation in a store: what can be done with it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use recto_core::{
@@ -15,11 +16,18 @@ use crate::{Error, Recto};
 ///
 /// Several of them, in one process or in many, may read and write the same conversation: each
 /// request is applied to what is newest when it is accepted, one after the other.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct StoredConversation {
     pub(crate) recto: Recto,
     pub(crate) id: ConversationId,
     pub(crate) setup: Arc<Setup>,
+}
+
+impl fmt::Debug for StoredConversation {
+    /// Nothing of what is in it: that does not belong into logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoredConversation({})", self.id)
+    }
 }
 
 /// What stays as it was when the conversation was created.
@@ -47,7 +55,8 @@ impl StoredConversation {
     }
 
     pub(crate) async fn open(&self) -> Result<Opened, Error> {
-        Opened::open(self.recto.shared.store.clone(), self.id, &self.setup).await
+        let shared = &self.recto.shared;
+        Opened::open(shared.store.clone(), self.id, &self.setup, &shared.counters).await
     }
 
     /// The open conversation at its newest version.
@@ -160,7 +169,8 @@ impl StoredConversation {
 
     /// Which request made a version, when, and why.
     pub async fn version_info(&self, version: Version) -> Result<VersionInfo, Error> {
-        Ok(self.versions(version.0..version.0.saturating_add(1)).await?.remove(0))
+        let found = self.versions(version.0..version.0.saturating_add(1)).await?;
+        Ok(found.into_iter().next().expect("a range of one version has one"))
     }
 
     /// The versions of a range in order: which request made each, when, and why. Refused if one of
@@ -170,6 +180,10 @@ impl StoredConversation {
         let mut slot = slot.lock().await;
         let opened = self.newest(&mut slot).await?;
         let current = opened.conversation.version();
+        if range.start > range.end {
+            let (start, end) = (range.start as usize, range.end as usize);
+            return Err(recto_core::Error::InvalidRange { start, end }.into());
+        }
         if range.end > current.0 + 1 {
             let version = Version(range.start.max(current.0 + 1));
             return Err(

@@ -1,6 +1,8 @@
 //! A test of everything that is stored of a conversation.
 
-use recto_core::{Conversation, Measure, Message, SavedSettings, SavedVersion, Version};
+use std::sync::Arc;
+
+use recto_core::{Conversation, Counter, Measure, Message, SavedSettings, SavedVersion, Version};
 use recto_store::{Entry, Link};
 
 use crate::opened::{measure, read_message, read_record};
@@ -51,6 +53,7 @@ impl StoredConversation {
             entries: 0,
             conversation: None,
             settings,
+            counter: opened.conversation.counter().clone(),
         };
         let mut version = 0;
         while version <= head.version {
@@ -97,6 +100,7 @@ struct Check {
     /// The conversation as it was read so far; none if a version could not be made.
     conversation: Option<Conversation>,
     settings: SavedSettings,
+    counter: Arc<dyn Counter>,
 }
 
 impl Check {
@@ -124,7 +128,7 @@ impl Check {
         let next = match &self.conversation {
             Some(conversation) => conversation.followed_by(saved, messages),
             None if self.report.faults.is_empty() => {
-                Conversation::first(&self.settings, saved, messages)
+                Conversation::first(&self.settings, self.counter.clone(), saved, messages)
             }
             None => return,
         };

@@ -84,10 +84,11 @@ impl Conversation {
     /// messages if they are at hand; more versions may [follow](Self::followed_by).
     pub fn first(
         settings: &SavedSettings,
+        counter: Arc<dyn Counter>,
         saved: &SavedVersion,
         messages: impl IntoIterator<Item = (Option<Message>, Measure)>,
     ) -> Result<Conversation, Error> {
-        let setup = settings.setup(settings.counter()?)?;
+        let setup = settings.setup(counter)?;
         let mut log = MessageLog::default();
         for (message, measure) in messages {
             log.append_measured(message, &measure);

@@ -37,6 +37,7 @@ mod schema;
 mod search;
 mod tenants;
 
+use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -57,12 +58,17 @@ use tenants::Tenants;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
 pub struct PostgresStore {
     connections: Connections,
     tenants: Tenants,
     /// Whether words are kept for the search.
     search: bool,
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PostgresStore({:?})", self.connections)
+    }
 }
 
 /// How to open a store in PostgreSQL.
@@ -176,6 +182,10 @@ impl Store for PostgresStore {
 
     fn restore(&self, new: NewConversation, rows: StoredRows) -> Answer<'_, ()> {
         Box::pin(self.restore_conversation(new, rows))
+    }
+
+    fn keeps_words(&self) -> bool {
+        self.search
     }
 
     fn check(&self) -> Answer<'_, Vec<String>> {

@@ -105,7 +105,7 @@ impl SqliteStore {
         let db = connection::open(&path, true).map_err(|error| {
             match fault::is(&error, ErrorCode::NotADatabase) {
                 true => Error::NotAStore { path: path.display().to_string() },
-                false => failed(error.into()),
+                false => Error::failed(OPENING, why_not(&path, &failed(error.into()))),
             }
         })?;
         schema::prepare(&db, &path, options.search)?;
@@ -154,6 +154,24 @@ impl SqliteStore {
 }
 
 const OPENING: &str = "opening the file";
+
+/// Why a file cannot be opened, as far as its folder tells.
+fn why_not(path: &Path, error: &Error) -> String {
+    let shown = path.display();
+    let folder = path.parent().unwrap_or(path);
+    if path.is_dir() {
+        return format!("{shown} is a folder; name a file in it");
+    }
+    if !folder.is_dir() {
+        return format!("the folder {} does not exist; create it first", folder.display());
+    }
+    match error {
+        Error::Failed { reason, .. } => {
+            format!("{shown}: {reason}; see whether it and its folder may be read and written")
+        }
+        other => other.to_string(),
+    }
+}
 
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -275,6 +293,10 @@ impl Store for SqliteStore {
 
     fn copy_to<'a>(&'a self, path: &'a Path) -> Answer<'a, bool> {
         Box::pin(async move { self.backup(path).await.map(|()| true) })
+    }
+
+    fn keeps_words(&self) -> bool {
+        self.has_index
     }
 
     fn check(&self) -> Answer<'_, Vec<String>> {

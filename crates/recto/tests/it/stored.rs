@@ -1,6 +1,8 @@
 //! What a stored conversation promises beside the contract: forks, keys, conflicts, search, erasing,
 //! pruning, verifying. Every test runs on every store.
 
+use std::sync::Arc;
+
 use recto::{
     Approx, Delete, Error, Keep, LogIndex, Message, Role, Rollback, Settings, StoredConversation,
     Tenant, Truncate, Undo, Version, Write,
@@ -62,6 +64,9 @@ on_every_store! {
     a_backup_can_be_opened_and_restored
     a_damaged_backup_is_not_restored
     the_example_of_the_readme_prints_what_it_says
+    a_counter_of_your_own_is_brought_along
+    nothing_of_what_is_open_is_printed
+    a_key_cannot_be_empty
 }
 
 async fn what_was_accepted_is_there_when_the_program_starts_again(place: Place) {
@@ -492,4 +497,48 @@ async fn the_example_of_the_readme_prints_what_it_says(place: Place) {
     let fork = talk.fork("what if", Version(1)).await.unwrap();
     fork.append([Message::user("And in June?")]).await.unwrap();
     assert_eq!(recto.search("gateway", 10).await.unwrap().len(), 1);
+}
+
+async fn a_counter_of_your_own_is_brought_along(place: Place) {
+    #[derive(Debug)]
+    struct Words;
+    impl recto::Counter for Words {
+        fn name(&self) -> &str {
+            "words"
+        }
+        fn count(&self, text: &str) -> u64 {
+            text.split_whitespace().count() as u64
+        }
+    }
+    let refused = place.recto().create("a", Settings::counting_with(Words)).await.unwrap_err();
+    assert!(matches!(refused, Error::UnknownCounter { .. }), "{refused}");
+    assert!(place.recto().list(None, 9).await.unwrap().is_empty(), "nothing was created");
+    let counters: Vec<Arc<dyn recto::Counter>> = vec![Arc::new(Words)];
+    let with = || {
+        let options = recto::Options { counters: counters.clone(), ..Default::default() };
+        recto::Recto::over(place.store.clone(), options)
+    };
+    let talk = with().create("a", Settings::counting_with(Words)).await.unwrap();
+    talk.append([Message::user("three little words")]).await.unwrap();
+    let again = with().conversation("a").await.unwrap();
+    assert_eq!(again.stats().await.unwrap().tokens, 6);
+    assert!(again.verify().await.unwrap().is_sound());
+    let without = place.recto().conversation("a").await.unwrap();
+    assert!(matches!(without.stats().await.unwrap_err(), Error::UnknownCounter { .. }));
+}
+
+async fn nothing_of_what_is_open_is_printed(place: Place) {
+    let recto = place.recto();
+    let talk = recto.create("a", settings()).await.unwrap();
+    talk.append([Message::user("hunter2")]).await.unwrap();
+    for printed in [format!("{recto:?}"), format!("{talk:?}")] {
+        assert!(!printed.contains("hunter2") && printed.len() < 200, "{printed}");
+    }
+}
+
+async fn a_key_cannot_be_empty(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    let write = Write { key: Some(String::new()), ..Write::default() };
+    let refused = talk.apply_with(recto::Append { messages: vec![say(1)] }, write).await;
+    assert_eq!(refused.unwrap_err().code(), "invalid_operation");
 }
