@@ -109,15 +109,17 @@ pub(super) async fn a_key_is_kept_with_its_request_and_only_once(store: &dyn Sto
 
 pub(super) async fn a_key_can_be_kept_for_a_request_that_changed_nothing(store: &dyn Store) {
     grown(store, 1, "a", 3).await;
-    for text in ["", "k", "日本", "'"] {
+    for text in ["k", "日本", "'"] {
         let unchanged = IdempotencyKey { changed: false, ..key(text, 3) };
         store.remember(id(1), unchanged.clone()).await.unwrap();
         assert_eq!(store.key(id(1), text).await, Ok(Some(unchanged.clone())));
         let reused = Err(Error::KeyReused { key: text.into() });
         assert_eq!(store.remember(id(1), unchanged).await, reused);
     }
-    let refused = store.remember(id(1), key("\0", 3)).await;
-    assert!(matches!(refused, Err(Error::InvalidText { what: "key", .. })), "{refused:?}");
+    for text in ["", "\0"] {
+        let refused = store.remember(id(1), key(text, 3)).await;
+        assert!(matches!(refused, Err(Error::InvalidText { what: "key", .. })), "{refused:?}");
+    }
     assert_eq!(store.find(&tenant(), "a").await.unwrap().unwrap().head, row(3).head);
 }
 
