@@ -109,7 +109,7 @@ impl Shelf {
         Ok(entries.into_iter().map(|(number, entry)| (number, entry.meta)).collect())
     }
 
-    /// The entries of a range, and perhaps some of their neighbours.
+    /// The entries of a range.
     pub(crate) async fn entries(&self, range: Range<u32>) -> Result<BTreeMap<u32, Entry>, Error> {
         self.gather(range, true).await
     }
@@ -130,7 +130,9 @@ impl Shelf {
                 for page in self.store.pages(id, PageKind::Entries, missing, bodies).await? {
                     let found = if bodies { page.entries() } else { page.metas().map(bare) };
                     let found = found.map_err(|error| damaged(id, error))?;
-                    entries.extend((page.first..).zip(found));
+                    // Behind the range an ancestor's page has entries that are not this one's.
+                    let numbered = (page.first..).zip(found);
+                    entries.extend(numbered.filter(|(number, _)| range.contains(number)));
                 }
             }
             if let Some(missing) = first_gap(&entries, &range) {

@@ -61,6 +61,24 @@ on_every_store! {
     batches_below_are_found_after_a_restart
     a_backup_can_be_opened_and_restored
     a_damaged_backup_is_not_restored
+    a_fork_never_shows_what_was_said_elsewhere_after_it
+}
+
+async fn a_fork_never_shows_what_was_said_elsewhere_after_it(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    for number in 0..200 {
+        talk.append([say(number)]).await.unwrap();
+    }
+    let fork = talk.fork("b", Version(90)).await.unwrap();
+    fork.append((0..5).map(|_| Message::user("of the fork"))).await.unwrap();
+    // Enough requests to have its few messages packed.
+    for number in 0..70 {
+        let mark = recto::Mark { indices: vec![LogIndex(number)], mark: "m".into() };
+        fork.apply(mark).await.unwrap();
+    }
+    let again = place.recto().conversation("b").await.unwrap();
+    assert_eq!(texts(&again).await[90..], ["of the fork"; 5]);
+    assert_eq!(texts(&again).await[89], "message number 89");
 }
 
 async fn what_was_accepted_is_there_when_the_program_starts_again(place: Place) {
