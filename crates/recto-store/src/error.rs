@@ -30,6 +30,9 @@ pub enum Error {
         /// The newest one.
         current: u32,
     },
+    /// Rows that were to be packed are not what the writer has read.
+    #[error("older versions were packed or rewritten meanwhile; read the conversation again")]
+    RowsChanged,
     /// There is no such conversation.
     #[error("there is no conversation {name:?}")]
     ConversationNotFound {
@@ -120,7 +123,7 @@ impl Error {
     /// The code of the contract.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::VersionConflict { .. } => "version_conflict",
+            Error::VersionConflict { .. } | Error::RowsChanged => "version_conflict",
             Error::ConversationNotFound { .. } => "conversation_not_found",
             Error::ConversationExists { .. } => "conversation_exists",
             Error::KeyReused { .. }

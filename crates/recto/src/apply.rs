@@ -94,6 +94,8 @@ impl StoredConversation {
                     }
                     pause(attempt).await;
                 }
+                // What is open here is not what is stored any more.
+                Err(Error::Store(recto_store::Error::RowsChanged)) => *slot = None,
                 Err(error) => {
                     // What is stored now is known to the store alone.
                     *slot = None;

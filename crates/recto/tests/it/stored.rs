@@ -5,6 +5,7 @@ use recto::{
     Approx, Delete, Error, Keep, LogIndex, Message, Role, Rollback, Settings, StoredConversation,
     Tenant, Truncate, Undo, Version, Write,
 };
+use recto_store::{CommitBody, PageKind};
 
 #[cfg(all(unix, feature = "postgres"))]
 use crate::places::postgres;
@@ -61,7 +62,54 @@ on_every_store! {
     batches_below_are_found_after_a_restart
     a_backup_can_be_opened_and_restored
     a_damaged_backup_is_not_restored
+    what_was_erased_does_not_come_back_with_a_program_that_had_it_open
+    programs_that_take_turns_pack_every_row_once
     a_fork_never_shows_what_was_said_elsewhere_after_it
+}
+
+/// Where a text stands among the stored messages of a conversation.
+async fn copies(place: &Place, talk: &StoredConversation, text: &str) -> Vec<String> {
+    let rows = place.store.rows(talk.id()).await.unwrap();
+    let mut found = Vec::new();
+    for row in &rows.commits {
+        let body = CommitBody::unpack(&row.body).unwrap();
+        if body.entries.iter().any(|entry| entry.body.contains(text)) {
+            found.push(format!("version {}", row.head.version));
+        }
+    }
+    for page in rows.pages.iter().filter(|page| page.kind == PageKind::Entries) {
+        if page.entries().unwrap().iter().any(|entry| entry.body.contains(text)) {
+            found.push(format!("page {}", page.first));
+        }
+    }
+    found
+}
+
+async fn what_was_erased_does_not_come_back_with_a_program_that_had_it_open(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    talk.append([Message::user("secret"), say(1)]).await.unwrap();
+    let elsewhere = place.recto().conversation("a").await.unwrap();
+    elsewhere.erase(LogIndex(0)).await.unwrap();
+    for number in 2..100 {
+        talk.append([say(number)]).await.unwrap();
+    }
+    assert_eq!(copies(&place, &talk, "secret").await, Vec::<String>::new());
+    assert_eq!(texts(&talk).await[0], "[erased]");
+    assert!(talk.verify().await.unwrap().is_sound());
+}
+
+async fn programs_that_take_turns_pack_every_row_once(place: Place) {
+    let first = place.recto().create("a", settings()).await.unwrap();
+    let second = place.recto().conversation("a").await.unwrap();
+    for number in 0..150 {
+        let talk = [&first, &second][number / 3 % 2];
+        talk.append([Message::user(&format!("<{number}>"))]).await.unwrap();
+    }
+    for number in 0..150 {
+        let copies = copies(&place, &first, &format!("<{number}>")).await;
+        assert_eq!(copies.len(), 1, "message {number}: {copies:?}");
+    }
+    assert!(first.verify().await.unwrap().is_sound());
 }
 
 async fn a_fork_never_shows_what_was_said_elsewhere_after_it(place: Place) {
