@@ -64,6 +64,7 @@ on_every_store! {
     a_damaged_backup_is_not_restored
     what_was_erased_does_not_come_back_with_a_program_that_had_it_open
     programs_that_take_turns_pack_every_row_once
+    a_repeated_request_is_known_to_a_program_that_is_behind
     a_fork_never_shows_what_was_said_elsewhere_after_it
 }
 
@@ -110,6 +111,18 @@ async fn programs_that_take_turns_pack_every_row_once(place: Place) {
         assert_eq!(copies.len(), 1, "message {number}: {copies:?}");
     }
     assert!(first.verify().await.unwrap().is_sound());
+}
+
+async fn a_repeated_request_is_known_to_a_program_that_is_behind(place: Place) {
+    let first = place.recto().create("a", settings()).await.unwrap();
+    let second = place.recto().conversation("a").await.unwrap();
+    assert_eq!(texts(&second).await, Vec::<String>::new());
+    let write = Write { key: Some("k".into()), ..Write::default() };
+    let request = recto::Append { messages: vec![say(0)] };
+    let done = first.apply_with(request.clone(), write.clone()).await.unwrap();
+    let again = second.apply_with(request, write).await.unwrap();
+    assert_eq!(again.to_json(), done.to_json());
+    assert_eq!(texts(&second).await.len(), 1);
 }
 
 async fn a_fork_never_shows_what_was_said_elsewhere_after_it(place: Place) {
