@@ -158,6 +158,15 @@ impl Recto {
         let conversation = Conversation::new(settings, now)?;
         let id = ConversationId(Uuid::now_v7());
         let settings = conversation.saved_settings();
+        if settings.counter().is_err() {
+            // Whoever opens it knows the built-in ones alone.
+            let reason = format!(
+                "a stored conversation cannot be counted by {:?}; choose a counter that is built in",
+                settings.counter
+            );
+            let field = Some("counter".to_owned());
+            return Err(recto_core::Error::InvalidOperation { reason, field }.into());
+        }
         let settings = serde_json::to_string(&settings).expect("plain data can be written");
         let record = recto_core::Saver::default().newest(&conversation);
         let record = serde_json::to_string(&record).expect("plain data can be written");
