@@ -66,6 +66,7 @@ on_every_store! {
     programs_that_take_turns_pack_every_row_once
     a_repeated_request_is_known_to_a_program_that_is_behind
     a_fork_never_shows_what_was_said_elsewhere_after_it
+    search_finds_what_forks_share_with_a_removed_conversation
 }
 
 /// Where a text stands among the stored messages of a conversation.
@@ -140,6 +141,30 @@ async fn a_fork_never_shows_what_was_said_elsewhere_after_it(place: Place) {
     let again = place.recto().conversation("b").await.unwrap();
     assert_eq!(texts(&again).await[90..], ["of the fork"; 5]);
     assert_eq!(texts(&again).await[89], "message number 89");
+}
+
+async fn search_finds_what_forks_share_with_a_removed_conversation(place: Place) {
+    let recto = place.recto();
+    let other = recto.create("other", settings()).await.unwrap();
+    other.append([Message::user("needle")]).await.unwrap();
+    let talk = recto.create("a", settings()).await.unwrap();
+    talk.append([Message::user("needle one")]).await.unwrap();
+    let fork = talk.fork("b", Version(1)).await.unwrap();
+    talk.append((0..5).map(|_| Message::user("needle not shared"))).await.unwrap();
+    fork.fork("c", Version(1)).await.unwrap();
+    recto.remove("a").await.unwrap();
+    let found = |limit| {
+        let recto = recto.clone();
+        async move {
+            let found = recto.search("needle", limit).await.unwrap().into_iter();
+            let mut found: Vec<String> = found.map(|found| found.conversation).collect();
+            found.sort();
+            found
+        }
+    };
+    assert_eq!(found(10).await, ["b", "other"]);
+    assert_eq!(found(2).await, ["b", "other"]);
+    assert_eq!(found(1).await.len(), 1);
 }
 
 async fn what_was_accepted_is_there_when_the_program_starts_again(place: Place) {
