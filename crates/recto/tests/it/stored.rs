@@ -69,6 +69,31 @@ on_every_store! {
     search_finds_what_forks_share_with_a_removed_conversation
 }
 
+#[tokio::test]
+async fn copies_that_a_reader_held_up_are_gone_when_it_is_erased_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+    let talk = recto.create("a", settings()).await.unwrap();
+    talk.append([Message::user("hunter2")]).await.unwrap();
+    let has_copies = || {
+        let files = std::fs::read_dir(folder.path()).unwrap();
+        files.into_iter().any(|file| {
+            let content = std::fs::read(file.unwrap().path()).unwrap_or_default();
+            content.windows(7).any(|bytes| bytes == b"hunter2")
+        })
+    };
+    let reader = rusqlite::Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM commits").unwrap();
+    let left = talk.erase(LogIndex(0)).await.unwrap_err();
+    assert!(matches!(left, Error::Store(recto_store::Error::CopiesLeft { .. })), "{left}");
+    assert!(has_copies());
+    assert_eq!(texts(&talk).await, ["[erased]"]);
+    drop(reader);
+    assert!(talk.erase(LogIndex(0)).await.unwrap().was_gone);
+    assert!(!has_copies());
+}
+
 /// Where a text stands among the stored messages of a conversation.
 async fn copies(place: &Place, talk: &StoredConversation, text: &str) -> Vec<String> {
     let rows = place.store.rows(talk.id()).await.unwrap();
