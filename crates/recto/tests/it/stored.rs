@@ -67,6 +67,24 @@ on_every_store! {
     a_repeated_request_is_known_to_a_program_that_is_behind
     a_fork_never_shows_what_was_said_elsewhere_after_it
     search_finds_what_forks_share_with_a_removed_conversation
+    a_backup_of_what_is_here_under_another_name_is_not_restored
+}
+
+async fn a_backup_of_what_is_here_under_another_name_is_not_restored(place: Place) {
+    let recto = place.recto();
+    for name in ["a", "b", "c"] {
+        recto.create(name, settings()).await.unwrap().append([say(1)]).await.unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    recto.backup(&path).await.unwrap();
+    recto.remove("a").await.unwrap();
+    recto.rename("b", "other").await.unwrap();
+    recto.remove("c").await.unwrap();
+    assert_eq!(recto.restore(&path).await.unwrap_err().code(), "conversation_exists");
+    let names: Vec<String> =
+        recto.list(None, 10).await.unwrap().into_iter().map(|info| info.name).collect();
+    assert_eq!(names, ["other"], "nothing is copied");
 }
 
 #[tokio::test]
