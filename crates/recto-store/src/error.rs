@@ -33,6 +33,9 @@ pub enum Error {
         /// The newest one.
         current: u32,
     },
+    /// Rows that were to be packed are not what the writer has read.
+    #[error("older versions were packed or rewritten meanwhile; read the conversation again")]
+    RowsChanged,
     /// There is no such conversation.
     #[error("there is no conversation {name:?}; create it, or list those that there are")]
     ConversationNotFound {
@@ -123,7 +126,7 @@ impl Error {
     /// The code of the contract.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::VersionConflict { .. } => "version_conflict",
+            Error::VersionConflict { .. } | Error::RowsChanged => "version_conflict",
             Error::ConversationNotFound { .. } => "conversation_not_found",
             Error::ConversationExists { .. } => "conversation_exists",
             Error::KeyReused { .. }

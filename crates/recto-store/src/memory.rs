@@ -145,6 +145,9 @@ impl Tables {
         let rows = self.rows_mut(commit.conversation)?;
         let version = commit.row.head.version;
         check_next(rows.head().version, version)?;
+        if let Some(seal) = &commit.seal {
+            seal.check(rows.commits.range(..seal.below).map(|(_, row)| &*row.body))?;
+        }
         if let Some(key) = commit.key {
             keep_key(rows, key)?;
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::Link;
+use crate::{Error, Link};
 
 /// What a conversation is known by, for ever. Names can change; this does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -162,6 +162,28 @@ pub struct Seal {
     pub below: u32,
     /// The pages that take their place.
     pub pages: Vec<Page>,
+    /// What the writer has packed: the [hash](Seal::hash) of these rows as it knows them. If others
+    /// have packed or rewritten some of them meanwhile, the request is refused, or what was erased
+    /// would come back. None: whatever they are.
+    pub rows: Option<[u8; 32]>,
+}
+
+impl Seal {
+    /// What rows are known by: the hashes of their bodies, in order.
+    pub fn hash(bodies: impl IntoIterator<Item = [u8; 32]>) -> [u8; 32] {
+        let bodies: Vec<u8> = bodies.into_iter().flatten().collect();
+        crate::hash_of(&bodies)
+    }
+
+    /// Tests that the rows to be packed, in order, are those that the writer knows.
+    pub(crate) fn check<'a>(&self, bodies: impl Iterator<Item = &'a [u8]>) -> Result<(), Error> {
+        match self.rows {
+            Some(known) if known != Seal::hash(bodies.map(crate::hash_of)) => {
+                Err(Error::RowsChanged)
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What an idempotency key stood for.

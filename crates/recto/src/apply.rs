@@ -58,12 +58,13 @@ impl StoredConversation {
         let slot: Slot = self.recto.shared.slot(self.id);
         let mut slot = slot.lock().await;
         for attempt in 0..MOST_ATTEMPTS {
-            let opened = self.opened_for(&mut slot, write.expected_version).await?;
+            self.opened_for(&mut slot, write.expected_version).await?;
             if let Some(key) = &write.key
-                && let Some(answer) = self.repeated(opened, key, hash()).await?
+                && let Some(answer) = self.repeated(&mut slot, key, hash()).await?
             {
                 return Ok(answer);
             }
+            let opened = slot.as_mut().expect("it is open");
             check_expected(opened, &write)?;
             let done = opened.with(&perform).await;
             if !matches!(&done, Ok((_, outcome)) if outcome.changed) {
@@ -96,6 +97,8 @@ impl StoredConversation {
                     }
                     pause(attempt).await;
                 }
+                // What is open here is not what is stored any more.
+                Err(Error::Store(recto_store::Error::RowsChanged)) => *slot = None,
                 Err(error) => {
                     // What is stored now is known to the store alone.
                     *slot = None;
@@ -133,7 +136,7 @@ impl StoredConversation {
     /// The answer of an earlier request with this key.
     async fn repeated(
         &self,
-        opened: &mut Opened,
+        slot: &mut Option<Opened>,
         key: &str,
         request: [u8; 32],
     ) -> Result<Option<Outcome>, Error> {
@@ -144,9 +147,11 @@ impl StoredConversation {
             return Err(recto_store::Error::KeyReused { key: key.to_owned() }.into());
         }
         let version = Version(known.version);
-        if version > opened.conversation.version() {
-            opened.catch_up().await?;
+        let open = slot.as_ref().map(|opened| opened.conversation.version());
+        if open < Some(version) {
+            self.newest(slot).await?;
         }
+        let opened = slot.as_mut().expect("it is open");
         let answer = opened.with(|conversation| match known.changed {
             true => conversation.outcome(version),
             false => conversation.idle_outcome(version),
@@ -154,19 +159,18 @@ impl StoredConversation {
         answer.await.map(Some)
     }
 
-    /// The open conversation for a writer. It follows others only if the writer has seen something
+    /// Opens the conversation for a writer. It follows others only if the writer has seen something
     /// else than is open here: the store notices it anyway.
-    async fn opened_for<'a>(
+    async fn opened_for(
         &self,
-        slot: &'a mut Option<Opened>,
+        slot: &mut Option<Opened>,
         seen: Option<Version>,
-    ) -> Result<&'a mut Opened, Error> {
+    ) -> Result<(), Error> {
         let open = slot.as_ref().map(|opened| opened.conversation.version());
-        match seen {
-            Some(_) if seen != open => self.newest(slot).await,
-            _ if open.is_none() => self.newest(slot).await,
-            _ => Ok(slot.as_mut().expect("it is open")),
+        if open.is_none() || seen.is_some() && seen != open {
+            self.newest(slot).await?;
         }
+        Ok(())
     }
 }
 

@@ -68,6 +68,17 @@ impl Recto {
                 if self.shared.store.find(&tenant, &row.name).await?.is_some() {
                     return Err(recto_store::Error::ConversationExists { name: row.name }.into());
                 }
+                // It may be here under another name, or without one for its forks.
+                for id in row.lineage.iter().map(|from| from.id).chain([row.id]) {
+                    match self.shared.store.commits(id, Some(u32::MAX)).await {
+                        Err(recto_store::Error::ConversationNotFound { .. }) => {}
+                        Err(error) => return Err(error.into()),
+                        Ok(_) => {
+                            let name = id.to_string();
+                            return Err(recto_store::Error::ConversationExists { name }.into());
+                        }
+                    }
+                }
             }
         }
         copy_all(&backup, &self.shared.store, self.shared.is_searched).await

@@ -3,7 +3,7 @@
 use recto_core::{Conversation, LogIndex};
 use recto_store::{
     Commit, CommitBody, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Page, Seal, WordsOf,
-    pack_entries, pack_records, words_of,
+    hash_of, pack_entries, pack_records, words_of,
 };
 
 use crate::opened::Opened;
@@ -37,10 +37,11 @@ impl Opened {
         let entries = entries_of(next, before.entries);
         let head = head_of(before, &record, &entries, saved.timestamp());
         let words = if is_searched { words(next, before.entries) } else { Vec::new() };
-        let mut open = OpenCommit { head, record, entries };
+        let mut open = OpenCommit { head, record, entries, packed: [0; 32] };
         let seal = self.seal(&mut open);
         let body = CommitBody { record: open.record.clone(), entries: open.entries.clone() };
         let row = CommitRow { head, body: body.pack() };
+        open.packed = hash_of(&row.body);
         let commit = Commit { conversation: self.shelf.id, row, key, words, seal };
         Prepared { commit, open }
     }
@@ -62,7 +63,8 @@ impl Opened {
             new.entries.clear();
         }
         pages.extend(entry_pages(&pending));
-        Some(Seal { below: new.head.version, pages })
+        let rows = Some(Seal::hash(tail.iter().map(|commit| commit.packed)));
+        Some(Seal { below: new.head.version, pages, rows })
     }
 }
 

@@ -32,7 +32,7 @@ impl StoredConversation {
     pub async fn erase(&self, index: LogIndex) -> Result<Receipt, Error> {
         let slot = self.recto.shared.slot(self.id);
         let mut slot = slot.lock().await;
-        let receipt = loop {
+        let (receipt, done) = loop {
             let opened = self.newest(&mut slot).await?;
             let len = opened.conversation.log().len();
             if index.as_usize() >= len {
@@ -64,19 +64,18 @@ impl StoredConversation {
             }
             let receipt =
                 receipt.ok_or_else(|| damaged(owner, format!("log entry {index} is missing")))?;
-            if receipt.was_gone {
-                break receipt;
-            }
+            // Also if it was gone before: then an earlier erasure may have left copies behind.
             match shelf.store.rewrite(owner, at, rewrite).await {
                 // Somebody wrote meanwhile, and may have packed the row.
-                Err(recto_store::Error::VersionConflict { .. }) => continue,
-                done => done?,
+                Err(recto_store::Error::VersionConflict { .. }) => {}
+                done => break (receipt, done),
             }
-            break receipt;
         };
+        // It may be erased even if that could not be done to the end.
         *slot = None;
         drop(slot);
         self.recto.shared.close_all().await;
+        done?;
         Ok(receipt)
     }
 }

@@ -49,7 +49,11 @@ impl Opened {
             .map_err(|_| damaged(id, "its settings cannot be read"))?;
         let counter = counters.named(&settings.counter)?;
         let mut versions = SavedVersions::default();
+        let entries = newest.head.entries;
         let state = state_of(&shelf, &mut versions, version).await?;
+        if state.log_len() != entries {
+            return Err(damaged(id, "its newest version is not of its log"));
+        }
         let measures = measures_of(&shelf, &state.entries()).await?;
         let measure = |index| measures.get(&index).cloned();
         let conversation = Conversation::open(&settings, counter, &state, measure)?;

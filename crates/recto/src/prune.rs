@@ -82,15 +82,19 @@ impl StoredConversation {
                 // Somebody wrote meanwhile.
                 Err(Error::Store(recto_store::Error::VersionConflict { .. })) => continue,
                 done => {
-                    let (entries, bytes) = done?;
-                    break Pruned { entries, bytes, kept_versions: kept.len() as u32 };
+                    break done.map(|(entries, bytes)| Pruned {
+                        entries,
+                        bytes,
+                        kept_versions: kept.len() as u32,
+                    });
                 }
             }
         };
+        // Messages may be dropped even if that could not be done to the end.
         *slot = None;
         drop(slot);
         self.recto.shared.close_all().await;
-        Ok(pruned)
+        pruned
     }
 }
 
@@ -178,8 +182,7 @@ async fn drop_hidden(
     }
     entries.sort_unstable();
     rewrite.forget = entries.iter().map(|index| index.0).collect();
-    if !entries.is_empty() {
-        shelf.store.rewrite(id, head.version, rewrite).await?;
-    }
+    // Also if nothing is left to be dropped: an earlier prune may have left copies behind.
+    shelf.store.rewrite(id, head.version, rewrite).await?;
     Ok((entries, bytes))
 }

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use recto_core::{Conversation, Counter, LogIndex, Message, Settings, Timestamp, Version};
 use recto_store::{
-    Address, Ancestor, CommitBody, CommitRow, ConversationId, ConversationRow, Head, Link,
+    Address, Ancestor, CommitBody, CommitRow, ConversationId, ConversationRow, Head, Hit, Link,
     MemoryStore, NewConversation, Store, Tenant, words_of,
 };
 use uuid::Uuid;
@@ -131,7 +131,7 @@ impl From<ConversationRow> for ConversationInfo {
 /// A message that a search found.
 #[derive(Clone, Debug)]
 pub struct FoundMessage {
-    /// The conversation that it was added to.
+    /// The conversation that it was added to; if that was removed, a fork of it.
     pub conversation: String,
     /// Its number in the log.
     pub index: LogIndex,
@@ -279,20 +279,35 @@ impl Recto {
         if words.is_empty() {
             return Ok(Vec::new());
         }
-        let hits = self.shared.store.search(&self.tenant, &words, None, limit).await?;
-        let mut found = Vec::new();
         let rows = self.shared.store.list(&self.tenant, None, usize::MAX).await?;
-        let rows: HashMap<ConversationId, ConversationRow> =
-            rows.into_iter().map(|row| (row.id, row)).collect();
-        for hit in hits {
-            let index = LogIndex(hit.entry);
-            // What only forks share has no name of its own any more.
-            let Some(row) = rows.get(&hit.conversation) else { continue };
-            if let Some(message) = self.handle_of(row.clone()).message(index).await? {
-                found.push(FoundMessage { conversation: row.name.clone(), index, message });
+        let by_id: HashMap<ConversationId, &ConversationRow> =
+            rows.iter().map(|row| (row.id, row)).collect();
+        // The conversation that it was added to, or a fork that has it.
+        let shown_by = |hit: &Hit| {
+            by_id
+                .get(&hit.conversation)
+                .copied()
+                .or_else(|| rows.iter().find(|row| shares(row, hit)))
+        };
+        let mut asked = limit;
+        loop {
+            let hits = self.shared.store.search(&self.tenant, &words, None, asked).await?;
+            let is_all = hits.len() < asked;
+            let named = hits.iter().filter_map(|hit| Some((shown_by(hit)?, hit.entry)));
+            let named: Vec<(&ConversationRow, u32)> = named.take(limit).collect();
+            if named.len() < limit && !is_all {
+                asked = asked.saturating_mul(4);
+                continue;
             }
+            let mut found = Vec::new();
+            for (row, entry) in named {
+                let index = LogIndex(entry);
+                if let Some(message) = self.handle_of(row.clone()).message(index).await? {
+                    found.push(FoundMessage { conversation: row.name.clone(), index, message });
+                }
+            }
+            return Ok(found);
         }
-        Ok(found)
     }
 
     async fn row(&self, name: &str) -> Result<ConversationRow, Error> {
@@ -314,6 +329,12 @@ impl Recto {
         let setup = Arc::new(Setup { settings, lineage });
         StoredConversation { recto: self.clone(), id, setup }
     }
+}
+
+/// Whether a fork shares a message with the conversation that it was added to.
+fn shares(fork: &ConversationRow, hit: &Hit) -> bool {
+    let owner = fork.lineage.iter().find(|ancestor| hit.entry < ancestor.entries);
+    owner.is_some_and(|ancestor| ancestor.id == hit.conversation)
 }
 
 impl Shared {

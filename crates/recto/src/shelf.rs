@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use recto_store::{
     Ancestor, CommitBody, CommitRow, ConversationId, Entry, EntryMeta, Head, Link, PageKind, Store,
+    hash_of,
 };
 
 use crate::Error;
@@ -20,6 +21,8 @@ pub(crate) struct OpenCommit {
     pub(crate) record: String,
     /// Empty if the entries went into pages at once.
     pub(crate) entries: Vec<Entry>,
+    /// The hash of its row's body.
+    pub(crate) packed: [u8; 32],
 }
 
 impl OpenCommit {
@@ -214,7 +217,8 @@ fn open_commit(id: ConversationId, row: CommitRow) -> Result<OpenCommit, Error> 
     if body.entries.len() > row.head.entries as usize {
         return Err(damaged(id, "a commit has more entries than the log"));
     }
-    Ok(OpenCommit { head: row.head, record: body.record, entries: body.entries })
+    let packed = hash_of(&row.body);
+    Ok(OpenCommit { head: row.head, record: body.record, entries: body.entries, packed })
 }
 
 pub(crate) fn damaged(conversation: ConversationId, reason: impl ToString) -> Error {

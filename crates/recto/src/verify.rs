@@ -76,6 +76,7 @@ impl StoredConversation {
                     Ok((Some(message), measure(&shelf, &entry.meta)?))
                 });
                 let messages: Vec<_> = messages.collect::<Result<_, Error>>()?;
+                check.placeholders(Version(*number), added, &messages);
                 check.follow(saved, messages);
                 version = number + 1;
             }
@@ -122,6 +123,25 @@ impl Check {
         self.report.link = link;
         self.report.erased += entries.iter().filter(|e| e.meta.gone.is_some()).count() as u32;
         self.entries += entries.len() as u32;
+    }
+
+    /// Where a message is gone, only its hash is in the chain: what stands there must say nothing.
+    fn placeholders(
+        &mut self,
+        version: Version,
+        entries: &[Entry],
+        messages: &[(Option<Message>, Measure)],
+    ) {
+        let gone = entries.iter().zip(messages).filter(|(entry, _)| entry.meta.gone.is_some());
+        for (entry, (message, _)) in gone {
+            let is_empty = message.as_ref().is_some_and(|message| {
+                [message.erased(), message.pruned()].iter().any(|empty| empty.json() == entry.body)
+            });
+            if !is_empty {
+                let fault = "what stands in the place of an erased message is not a placeholder";
+                self.fault(format!("version {version}: {fault}"));
+            }
+        }
     }
 
     fn follow(&mut self, saved: &SavedVersion, messages: Vec<(Option<Message>, Measure)>) {

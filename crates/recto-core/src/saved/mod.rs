@@ -162,7 +162,7 @@ impl SavedView {
 }
 
 /// Which batch: the version that opened it, and how many that had opened before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 struct SavedBatchHome(Version, u32);
 
 impl From<BatchHome> for SavedBatchHome {

@@ -314,7 +314,8 @@ impl SavedVersions {
             };
             match (left, number.checked_sub(1)) {
                 (None, None) => None,
-                (Some(left), Some(below)) if left.batch.0 <= home.0 => {
+                // One that was opened before: whatever is stored, the way down ends.
+                (Some(left), Some(below)) if left.batch < home => {
                     at = Some((left.batch, below));
                     Some(Ok((below, home, left)))
                 }

@@ -86,8 +86,9 @@ LEFT JOIN recto_commits m
 WHERE c.tenant = $1 AND c.id = $2
 ORDER BY m.version";
 
-const PACK_AWAY: &str =
-    "DELETE FROM recto_commits WHERE tenant = $1 AND conversation = $2 AND version < $3";
+const PACK_AWAY: &str = r"
+DELETE FROM recto_commits WHERE tenant = $1 AND conversation = $2 AND version < $3
+RETURNING version, body";
 
 impl PostgresStore {
     /// The commits above a version.
@@ -223,11 +224,16 @@ impl<'a> CommitDraft<'a> {
         let below = i64::from(seal.below);
         // Both are sent before the first is answered.
         let parameters: [&(dyn ToSql + Sync); 3] = [&tenant, &id, &below];
-        let packed = transaction.execute(&pack_away, &parameters);
+        let packed = transaction.query(&pack_away, &parameters);
         let (packed, put) =
             tokio::join!(packed, pages.put(&transaction, tenant, self.commit.conversation));
-        packed?;
+        let mut packed = packed?;
         put?;
+        packed.sort_unstable_by_key(|row| row.get::<_, i64>("version"));
+        if let Err(error) = seal.check(packed.iter().map(|row| row.get("body"))) {
+            transaction.rollback().await?;
+            return Err(error.into());
+        }
         transaction.commit().await?;
         Ok(true)
     }

@@ -264,6 +264,11 @@ fn commit(db: &Connection, commit: &Commit, has_index: bool) -> Result<(), Fault
         search_index::add(db, number, &commit.words)?;
     }
     if let Some(seal) = &commit.seal {
+        if seal.rows.is_some() {
+            let rows = read::commits(db, commit.conversation, None)?;
+            let packed = rows.iter().filter(|row| row.head.version < seal.below);
+            seal.check(packed.map(|row| &*row.body))?;
+        }
         db.prepare_cached("DELETE FROM commits WHERE place >= ?1 AND place < ?2")?
             .execute([number.place(0), number.place(seal.below)])?;
         for page in &seal.pages {

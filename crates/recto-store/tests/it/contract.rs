@@ -46,6 +46,7 @@ on_every_store! {
         a_refused_request_leaves_nothing
         sealed_rows_move_to_pages_at_once
         the_newest_row_is_never_packed
+        rows_that_have_changed_are_not_packed
         pages_are_found_by_what_they_hold
         large_and_odd_bytes_come_back_as_they_were
         an_answer_that_nobody_waits_for_changes_nothing;

@@ -118,6 +118,7 @@ impl Pair<'_> {
             (lowest + 1 + u32::from(n[5] / 4 % 4)).min(version + u32::from(n[1].is_multiple_of(9)));
         let seal = (n[5].is_multiple_of(4) && below > lowest).then(|| Seal {
             below,
+            rows: None,
             pages: vec![
                 page(PageKind::Records, lowest, below - lowest),
                 page(PageKind::Entries, lowest, below - lowest),

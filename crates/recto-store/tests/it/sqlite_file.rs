@@ -32,7 +32,7 @@ async fn all_is_there_when_the_file_is_opened_again() {
     grown(&store, 1, "a", 3).await;
     let pages = vec![page(PageKind::Entries, 0, 2)];
     let sealed = Commit {
-        seal: Some(Seal { below: 2, pages: pages.clone() }),
+        seal: Some(Seal { below: 2, pages: pages.clone(), rows: None }),
         key: Some(key("k", 4)),
         words: vec![words(4, "red")],
         ..commit(id(1), 4)
@@ -226,7 +226,7 @@ async fn nothing_is_left_of_what_was_erased() {
         }
         let packed = Page { body: secret(1).body, ..page(PageKind::Entries, 0, entries + 1) };
         if is_packed {
-            let seal = Some(Seal { below: entries + 1, pages: vec![packed.clone()] });
+            let seal = Some(Seal { below: entries + 1, pages: vec![packed.clone()], rows: None });
             store.commit(Commit { seal, ..commit(id(1), entries + 1) }).await.unwrap();
         }
         assert!(traces(folder.path()) > 500);

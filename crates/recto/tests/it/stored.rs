@@ -7,6 +7,7 @@ use recto::{
     Approx, Delete, Error, Keep, LogIndex, Message, Role, Rollback, Settings, StoredConversation,
     Tenant, Truncate, Undo, Version, Write,
 };
+use recto_store::{CommitBody, PageKind};
 
 #[cfg(all(unix, feature = "postgres"))]
 use crate::places::postgres;
@@ -67,6 +68,152 @@ on_every_store! {
     a_counter_of_your_own_is_brought_along
     nothing_of_what_is_open_is_printed
     a_key_cannot_be_empty
+    what_was_erased_does_not_come_back_with_a_program_that_had_it_open
+    programs_that_take_turns_pack_every_row_once
+    a_repeated_request_is_known_to_a_program_that_is_behind
+    a_fork_never_shows_what_was_said_elsewhere_after_it
+    search_finds_what_forks_share_with_a_removed_conversation
+    a_backup_of_what_is_here_under_another_name_is_not_restored
+}
+
+async fn a_backup_of_what_is_here_under_another_name_is_not_restored(place: Place) {
+    let recto = place.recto();
+    for name in ["a", "b", "c"] {
+        recto.create(name, settings()).await.unwrap().append([say(1)]).await.unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    recto.backup(&path).await.unwrap();
+    recto.remove("a").await.unwrap();
+    recto.rename("b", "other").await.unwrap();
+    recto.remove("c").await.unwrap();
+    assert_eq!(recto.restore(&path).await.unwrap_err().code(), "conversation_exists");
+    let names: Vec<String> =
+        recto.list(None, 10).await.unwrap().into_iter().map(|info| info.name).collect();
+    assert_eq!(names, ["other"], "nothing is copied");
+}
+
+#[tokio::test]
+async fn copies_that_a_reader_held_up_are_gone_when_it_is_erased_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+    let talk = recto.create("a", settings()).await.unwrap();
+    talk.append([Message::user("hunter2")]).await.unwrap();
+    let has_copies = || {
+        let files = std::fs::read_dir(folder.path()).unwrap();
+        files.into_iter().any(|file| {
+            let content = std::fs::read(file.unwrap().path()).unwrap_or_default();
+            content.windows(7).any(|bytes| bytes == b"hunter2")
+        })
+    };
+    let reader = rusqlite::Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM commits").unwrap();
+    let left = talk.erase(LogIndex(0)).await.unwrap_err();
+    assert!(matches!(left, Error::Store(recto_store::Error::CopiesLeft { .. })), "{left}");
+    assert!(has_copies());
+    assert_eq!(texts(&talk).await, ["[erased]"]);
+    drop(reader);
+    assert!(talk.erase(LogIndex(0)).await.unwrap().was_gone);
+    assert!(!has_copies());
+}
+
+/// Where a text stands among the stored messages of a conversation.
+async fn copies(place: &Place, talk: &StoredConversation, text: &str) -> Vec<String> {
+    let rows = place.store.rows(talk.id()).await.unwrap();
+    let mut found = Vec::new();
+    for row in &rows.commits {
+        let body = CommitBody::unpack(&row.body).unwrap();
+        if body.entries.iter().any(|entry| entry.body.contains(text)) {
+            found.push(format!("version {}", row.head.version));
+        }
+    }
+    for page in rows.pages.iter().filter(|page| page.kind == PageKind::Entries) {
+        if page.entries().unwrap().iter().any(|entry| entry.body.contains(text)) {
+            found.push(format!("page {}", page.first));
+        }
+    }
+    found
+}
+
+async fn what_was_erased_does_not_come_back_with_a_program_that_had_it_open(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    talk.append([Message::user("secret"), say(1)]).await.unwrap();
+    let elsewhere = place.recto().conversation("a").await.unwrap();
+    elsewhere.erase(LogIndex(0)).await.unwrap();
+    for number in 2..100 {
+        talk.append([say(number)]).await.unwrap();
+    }
+    assert_eq!(copies(&place, &talk, "secret").await, Vec::<String>::new());
+    assert_eq!(texts(&talk).await[0], "[erased]");
+    assert!(talk.verify().await.unwrap().is_sound());
+}
+
+async fn programs_that_take_turns_pack_every_row_once(place: Place) {
+    let first = place.recto().create("a", settings()).await.unwrap();
+    let second = place.recto().conversation("a").await.unwrap();
+    for number in 0..150 {
+        let talk = [&first, &second][number / 3 % 2];
+        talk.append([Message::user(&format!("<{number}>"))]).await.unwrap();
+    }
+    for number in 0..150 {
+        let copies = copies(&place, &first, &format!("<{number}>")).await;
+        assert_eq!(copies.len(), 1, "message {number}: {copies:?}");
+    }
+    assert!(first.verify().await.unwrap().is_sound());
+}
+
+async fn a_repeated_request_is_known_to_a_program_that_is_behind(place: Place) {
+    let first = place.recto().create("a", settings()).await.unwrap();
+    let second = place.recto().conversation("a").await.unwrap();
+    assert_eq!(texts(&second).await, Vec::<String>::new());
+    let write = Write { key: Some("k".into()), ..Write::default() };
+    let request = recto::Append { messages: vec![say(0)] };
+    let done = first.apply_with(request.clone(), write.clone()).await.unwrap();
+    let again = second.apply_with(request, write).await.unwrap();
+    assert_eq!(again.to_json(), done.to_json());
+    assert_eq!(texts(&second).await.len(), 1);
+}
+
+async fn a_fork_never_shows_what_was_said_elsewhere_after_it(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    for number in 0..200 {
+        talk.append([say(number)]).await.unwrap();
+    }
+    let fork = talk.fork("b", Version(90)).await.unwrap();
+    fork.append((0..5).map(|_| Message::user("of the fork"))).await.unwrap();
+    // Enough requests to have its few messages packed.
+    for number in 0..70 {
+        let mark = recto::Mark { indices: vec![LogIndex(number)], mark: "m".into() };
+        fork.apply(mark).await.unwrap();
+    }
+    let again = place.recto().conversation("b").await.unwrap();
+    assert_eq!(texts(&again).await[90..], ["of the fork"; 5]);
+    assert_eq!(texts(&again).await[89], "message number 89");
+}
+
+async fn search_finds_what_forks_share_with_a_removed_conversation(place: Place) {
+    let recto = place.recto();
+    let other = recto.create("other", settings()).await.unwrap();
+    other.append([Message::user("needle")]).await.unwrap();
+    let talk = recto.create("a", settings()).await.unwrap();
+    talk.append([Message::user("needle one")]).await.unwrap();
+    let fork = talk.fork("b", Version(1)).await.unwrap();
+    talk.append((0..5).map(|_| Message::user("needle not shared"))).await.unwrap();
+    fork.fork("c", Version(1)).await.unwrap();
+    recto.remove("a").await.unwrap();
+    let found = |limit| {
+        let recto = recto.clone();
+        async move {
+            let found = recto.search("needle", limit).await.unwrap().into_iter();
+            let mut found: Vec<String> = found.map(|found| found.conversation).collect();
+            found.sort();
+            found
+        }
+    };
+    assert_eq!(found(10).await, ["b", "other"]);
+    assert_eq!(found(2).await, ["b", "other"]);
+    assert_eq!(found(1).await.len(), 1);
 }
 
 async fn what_was_accepted_is_there_when_the_program_starts_again(place: Place) {

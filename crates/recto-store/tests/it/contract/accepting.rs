@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use recto_store::{Commit, Error, IdempotencyKey, PageKind, Seal, Store};
+use recto_store::{
+    Commit, CommitRow, Error, IdempotencyKey, PageKind, Rewrite, Seal, Store, hash_of,
+};
 
 use crate::sample::{commit, grown, id, key, new, page, row, row_saying, tenant, words};
 
@@ -126,7 +128,7 @@ pub(super) async fn a_key_can_be_kept_for_a_request_that_changed_nothing(store: 
 pub(super) async fn a_refused_request_leaves_nothing(store: &dyn Store) {
     grown(store, 1, "a", 2).await;
     store.remember(id(1), key("used", 2)).await.unwrap();
-    let seal = Seal { below: 2, pages: vec![page(PageKind::Records, 0, 2)] };
+    let seal = Seal { below: 2, pages: vec![page(PageKind::Records, 0, 2)], rows: None };
     let full = Commit {
         key: Some(key("fresh", 5)),
         words: vec![words(5, "lost")],
@@ -146,7 +148,7 @@ pub(super) async fn sealed_rows_move_to_pages_at_once(store: &dyn Store) {
     grown(store, 1, "a", 5).await;
     grown(store, 2, "b", 5).await;
     let pages = vec![page(PageKind::Records, 0, 4), page(PageKind::Entries, 0, 4)];
-    let seal = Some(Seal { below: 4, pages: pages.clone() });
+    let seal = Some(Seal { below: 4, pages: pages.clone(), rows: None });
     store.commit(Commit { seal, ..commit(id(1), 6) }).await.unwrap();
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(4), row(5), row(6)]));
     for (kind, expected) in [PageKind::Records, PageKind::Entries].into_iter().zip(&pages) {
@@ -157,7 +159,7 @@ pub(super) async fn sealed_rows_move_to_pages_at_once(store: &dyn Store) {
     assert_eq!(store.commits(id(2), None).await.unwrap().len(), 6);
     // A page that was not full is packed anew.
     let longer = page(PageKind::Records, 0, 7);
-    let seal = Some(Seal { below: 7, pages: vec![longer.clone()] });
+    let seal = Some(Seal { below: 7, pages: vec![longer.clone()], rows: None });
     store.commit(Commit { seal, ..commit(id(1), 7) }).await.unwrap();
     assert_eq!(store.pages(id(1), PageKind::Records, 6..7, true).await, Ok(vec![longer]));
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(7)]));
@@ -165,13 +167,38 @@ pub(super) async fn sealed_rows_move_to_pages_at_once(store: &dyn Store) {
 
 pub(super) async fn the_newest_row_is_never_packed(store: &dyn Store) {
     grown(store, 1, "a", 1).await;
-    let seal = Some(Seal { below: 3, pages: vec![page(PageKind::Records, 0, 3)] });
+    let seal = Some(Seal { below: 3, pages: vec![page(PageKind::Records, 0, 3)], rows: None });
     let refused = store.commit(Commit { seal, ..commit(id(1), 2) }).await;
     assert!(matches!(refused, Err(Error::Failed { .. })), "{refused:?}");
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(0), row(1)]));
-    let seal = Some(Seal { below: 2, pages: vec![page(PageKind::Records, 0, 2)] });
+    let seal = Some(Seal { below: 2, pages: vec![page(PageKind::Records, 0, 2)], rows: None });
     store.commit(Commit { seal, ..commit(id(1), 2) }).await.unwrap();
     assert_eq!(store.find(&tenant(), "a").await.unwrap().unwrap().head, row(2).head);
+}
+
+pub(super) async fn rows_that_have_changed_are_not_packed(store: &dyn Store) {
+    grown(store, 1, "a", 3).await;
+    let known = |rows: &[CommitRow]| Seal::hash(rows.iter().map(|row| hash_of(&row.body)));
+    let sealed = |below, rows: &[CommitRow]| {
+        let pages = vec![page(PageKind::Records, 0, below)];
+        let seal = Some(Seal { below, pages, rows: Some(known(rows)) });
+        Commit { seal, key: Some(key("k", 4)), ..commit(id(1), 4) }
+    };
+    let changed = row_saying(1, "changed");
+    let rewrite = Rewrite { commits: vec![changed.clone()], ..Rewrite::default() };
+    store.rewrite(id(1), 3, rewrite).await.unwrap();
+    let before = sealed(3, &[row(0), row(1), row(2)]);
+    assert_eq!(store.commit(before).await, Err(Error::RowsChanged));
+    let rows = vec![row(0), changed.clone(), row(2), row(3)];
+    assert_eq!(store.commits(id(1), None).await, Ok(rows));
+    assert_eq!(store.pages(id(1), PageKind::Records, 0..9, true).await, Ok(vec![]));
+    assert_eq!(store.key(id(1), "k").await, Ok(None));
+    store.commit(sealed(3, &[row(0), changed.clone(), row(2)])).await.unwrap();
+    // Who has not noticed that they were packed cannot pack them again.
+    let mut again = sealed(5, &[row(0), changed, row(2), row(3), row(4)]);
+    (again.row, again.key) = (row(5), None);
+    assert_eq!(store.commit(again).await, Err(Error::RowsChanged));
+    assert_eq!(store.commits(id(1), None).await, Ok(vec![row(3), row(4)]));
 }
 
 pub(super) async fn pages_are_found_by_what_they_hold(store: &dyn Store) {
@@ -179,7 +206,7 @@ pub(super) async fn pages_are_found_by_what_they_hold(store: &dyn Store) {
     let pages: Vec<_> = [(3, 4), (7, 1), (8, 10), (u32::MAX - 2, 2)]
         .map(|(first, count)| page(PageKind::Entries, first, count))
         .into();
-    let seal = Seal { below: 1, pages: pages.clone() };
+    let seal = Seal { below: 1, pages: pages.clone(), rows: None };
     store.commit(Commit { seal: Some(seal), ..commit(id(1), 1) }).await.unwrap();
     let firsts = async |numbers| {
         let found = store.pages(id(1), PageKind::Entries, numbers, false).await.unwrap();

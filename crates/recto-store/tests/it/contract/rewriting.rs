@@ -7,7 +7,7 @@ use crate::sample::{commit, grown, id, page, row, row_saying, tenant, words};
 async fn packed(store: &dyn Store) {
     grown(store, 1, "a", 4).await;
     let pages = vec![page(PageKind::Records, 0, 3), page(PageKind::Entries, 0, 3)];
-    let seal = Some(Seal { below: 3, pages });
+    let seal = Some(Seal { below: 3, pages, rows: None });
     let words = vec![words(5, "secret open"), words(6, "secret")];
     store.commit(Commit { seal, words, ..commit(id(1), 5) }).await.unwrap();
 }

@@ -7,7 +7,7 @@ use crate::sample::{commit, fork, grown, id, key, new, page, row, tenant, words}
 /// `a`, its fork `b`, and `c`, which is forked from `b`.
 async fn three_generations(store: &dyn Store) {
     grown(store, 1, "a", 3).await;
-    let seal = Some(Seal { below: 2, pages: vec![page(PageKind::Records, 0, 2)] });
+    let seal = Some(Seal { below: 2, pages: vec![page(PageKind::Records, 0, 2)], rows: None });
     let words = vec![words(4, "shared")];
     store.commit(Commit { seal, words, ..commit(id(1), 4) }).await.unwrap();
     store.create(fork(id(2), "b", &[id(1)], 3)).await.unwrap();

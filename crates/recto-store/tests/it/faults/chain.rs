@@ -94,7 +94,7 @@ impl<'a> Chain<'a> {
         let records = pack_records(first, records);
         let entries: Vec<Entry> = bodies.into_iter().flat_map(|body| body.entries).collect();
         let pages = vec![records, pack_entries(first, &entries)];
-        Seal { below: self.version() + 1, pages }
+        Seal { below: self.version() + 1, pages, rows: None }
     }
 }
 

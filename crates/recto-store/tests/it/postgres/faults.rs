@@ -130,7 +130,7 @@ async fn a_cut_while_rows_are_packed_is_resolved() {
         let mut commit = commit(id, at, "text");
         let pages =
             vec![recto_store::pack_records(at - 1, [("packed", recto_store::Link([0; 32]))])];
-        commit.seal = Some(recto_store::Seal { below: at, pages });
+        commit.seal = Some(recto_store::Seal { below: at, pages, rows: None });
         proxy.cut_at(b"COMMIT", cut);
         store.commit(commit).await.unwrap();
         assert_eq!(proxy.cuts(), at);

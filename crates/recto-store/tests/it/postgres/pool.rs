@@ -73,7 +73,7 @@ async fn a_request_that_is_given_up_leaves_the_pool_as_it_was() {
         let at = version(&store, id).await;
         let mut commit = super::commit(id, at + 1, "text");
         let pages = vec![recto_store::pack_records(at, [("packed", recto_store::Link([0; 32]))])];
-        commit.seal = Some(recto_store::Seal { below: at + 1, pages });
+        commit.seal = Some(recto_store::Seal { below: at + 1, pages, rows: None });
         let given = Duration::from_micros(100 * (round % 20));
         let _ = tokio::time::timeout(given, store.commit(commit)).await;
     }

@@ -92,7 +92,7 @@ async fn a_version_that_was_packed_is_not_written_again() {
                         // Everything below the new row goes, whatever it was.
                         let pages =
                             vec![pack_records(newest, [("packed", recto_store::Link([0; 32]))])];
-                        commit.seal = Some(Seal { below: newest + 1, pages });
+                        commit.seal = Some(Seal { below: newest + 1, pages, rows: None });
                     }
                     match store.commit(commit).await {
                         Ok(()) => {

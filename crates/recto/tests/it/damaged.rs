@@ -1,0 +1,101 @@
+//! Rows that somebody made up: they are refused, or `verify` names them, and nothing takes long.
+
+use recto::{
+    Approx, BatchIndex, ConversationId, LogIndex, MemoryStore, Message, Settings,
+    StoredConversation, Tenant,
+};
+use recto_store::{Commit, CommitBody, CommitRow, Head, Link, NewConversation, Rewrite, hash_of};
+
+use crate::places::{Place, memory};
+
+const START: &str = r#"{"operation":"APPEND","timestamp":0,"logLen":0,"view":{"parts":[]},
+    "figures":[0,0],"batch":[0,0],"batchNumber":0,
+    "batches":[{"timestamp":0,"description":"start","boundary":0}]}"#;
+
+/// A conversation of these records and lengths of the log.
+async fn made_up(versions: &[(&str, u32)]) -> StoredConversation {
+    let Place { store, .. } = memory().await;
+    let conversation = ConversationId(uuid::Uuid::from_bytes([1; 16]));
+    let mut rows = (0..).zip(versions).map(|(version, &(record, entries))| CommitRow {
+        head: Head { version, entries, link: Link([0; 32]), committed: 0 },
+        body: CommitBody { record: record.to_owned(), entries: Vec::new() }.pack(),
+    });
+    let new = NewConversation {
+        id: conversation,
+        tenant: Tenant::default(),
+        name: "a".into(),
+        created: 0,
+        settings: r#"{"counter":"approx","mediaTokens":1000,"heading":"tools"}"#.into(),
+        lineage: Vec::new(),
+        first: rows.next().expect("there is a first version"),
+        words: Vec::new(),
+    };
+    store.create(new).await.unwrap();
+    for row in rows {
+        let commit = Commit { conversation, row, key: None, words: Vec::new(), seal: None };
+        store.commit(commit).await.unwrap();
+    }
+    let recto = recto::Recto::over(store, recto::Options::default());
+    recto.conversation("a").await.unwrap()
+}
+
+#[tokio::test]
+async fn batches_that_point_to_each_other_are_refused_at_once() {
+    let circle = r#"{"operation":"CLEAR","description":"","timestamp":0,"logLen":0,
+        "view":{"parts":[]},"figures":[0,0],"batch":[1,0],"batchNumber":4000000000,"batches":[
+        {"timestamp":0,"description":"","boundary":0,
+         "left":{"batch":[1,1],"view":{"of":0},"logLen":0}},
+        {"ordinal":1,"timestamp":0,"description":"","boundary":0,
+         "left":{"batch":[1,0],"view":{"of":0},"logLen":0}}]}"#;
+    let talk = made_up(&[(START, 0), (circle, 0)]).await;
+    assert_eq!(talk.mark_map().await.unwrap_err().code(), "storage");
+    assert_eq!(talk.snapshot(BatchIndex(0)).await.unwrap_err().code(), "storage");
+    assert!(!talk.verify().await.unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn a_version_that_claims_a_longer_log_is_refused_at_once() {
+    let long = START.replace("\"logLen\":0", "\"logLen\":4000000000");
+    let long = long.replace("[]}", "[-1,4000000000]}").replace("[0,0],\"b", "[4000000000,0],\"b");
+    let talk = made_up(&[(&long, 0)]).await;
+    assert_eq!(talk.messages().await.unwrap_err().code(), "storage");
+    assert_eq!(talk.verify().await.unwrap_err().code(), "storage");
+}
+
+#[tokio::test]
+async fn a_message_that_is_put_in_the_place_of_an_erased_one_is_noticed() {
+    let place = memory().await;
+    let talk = place.recto().create("a", Settings::counting_with(Approx)).await.unwrap();
+    talk.append([Message::user("said"), Message::user("erased")]).await.unwrap();
+    talk.erase(LogIndex(1)).await.unwrap();
+    assert!(talk.verify().await.unwrap().is_sound());
+    let mut rows = place.store.commits(talk.id(), None).await.unwrap();
+    let mut row = rows.remove(1);
+    let mut body = CommitBody::unpack(&row.body).unwrap();
+    let entry = &mut body.entries[0];
+    entry.meta.gone = Some(hash_of(entry.body.as_bytes()));
+    entry.body = entry.body.replace("said", "forged");
+    row.body = body.pack();
+    let rewrite = Rewrite { commits: vec![row], ..Rewrite::default() };
+    place.store.rewrite(talk.id(), 1, rewrite).await.unwrap();
+    assert_eq!(talk.verify().await.unwrap().faults.len(), 1);
+}
+
+#[tokio::test]
+async fn a_counter_that_nobody_could_open_it_with_is_refused() {
+    #[derive(Debug)]
+    struct Own;
+    impl recto::Counter for Own {
+        fn name(&self) -> &str {
+            "own"
+        }
+        fn count(&self, text: &str) -> u64 {
+            text.len() as u64
+        }
+    }
+    let recto =
+        recto::Recto::over(std::sync::Arc::new(MemoryStore::default()), recto::Options::default());
+    let refused = recto.create("a", Settings::counting_with(Own)).await.unwrap_err();
+    assert_eq!(refused.code(), "invalid_operation");
+    assert_eq!(recto.info("a").await.unwrap_err().code(), "conversation_not_found");
+}
