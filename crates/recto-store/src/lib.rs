@@ -39,7 +39,7 @@ pub use error::Error;
 pub use link::{Link, hash_of};
 pub use memory::MemoryStore;
 pub use names::MAX_NAME;
-pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_entries, pack_records};
+pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_commit, pack_entries, pack_records};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use rows::{

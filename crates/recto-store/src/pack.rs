@@ -19,7 +19,15 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::{Link, Page, PageKind, hash_of};
 
 const FORMAT: u8 = 1;
-const LEVEL: i32 = 3;
+
+/// How hard zstd tries.
+#[derive(Clone, Copy)]
+enum Level {
+    /// For rows that stay.
+    Usual = 3,
+    /// For rows that are packed again soon, when a writer waits.
+    Quick = -5,
+}
 
 /// Bytes that are not what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,13 +81,22 @@ pub struct CommitBody {
 impl CommitBody {
     /// As bytes.
     pub fn pack(&self) -> Vec<u8> {
-        pack(&to_bytes(self))
+        pack_commit(&self.record, &self.entries)
     }
 
     /// From bytes.
     pub fn unpack(bytes: &[u8]) -> Result<CommitBody, Unreadable> {
         from_bytes(&unpack(bytes)?)
     }
+}
+
+/// Packs what the row of a commit holds.
+pub fn pack_commit(record: &str, entries: &[Entry]) -> Vec<u8> {
+    let bodies: usize = entries.iter().map(|entry| entry.body.len() + 64).sum();
+    let bytes = Vec::with_capacity(record.len() + bodies + 16);
+    // A struct is its fields, one behind the other.
+    let bytes = postcard::to_extend(&(record, entries), bytes).expect("plain data can be written");
+    pack(&bytes, Level::Quick)
 }
 
 /// Packs neighbouring records with their links, the first of which has this version.
@@ -90,7 +107,7 @@ pub fn pack_records<'a>(first: u32, records: impl IntoIterator<Item = (&'a str, 
         first,
         count: records.len() as u32,
         meta: links.iter().flat_map(|link| link.0).collect(),
-        body: pack(&to_bytes(&records)),
+        body: pack(&to_bytes(&records), Level::Usual),
     }
 }
 
@@ -101,8 +118,8 @@ pub fn pack_entries(first: u32, entries: &[Entry]) -> Page {
         kind: PageKind::Entries,
         first,
         count: entries.len() as u32,
-        meta: pack(&to_bytes(&Columns::of(entries))),
-        body: pack(bodies.as_bytes()),
+        meta: pack(&to_bytes(&Columns::of(entries)), Level::Usual),
+        body: pack(bodies.as_bytes(), Level::Usual),
     }
 }
 
@@ -229,24 +246,37 @@ fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
     }
 }
 
-fn pack(bytes: &[u8]) -> Vec<u8> {
-    let mut packed = vec![FORMAT];
+fn pack(bytes: &[u8], level: Level) -> Vec<u8> {
+    const HEAD: usize = 5;
+    let mut packed = Vec::with_capacity(HEAD + zstd::zstd_safe::compress_bound(bytes.len()));
+    packed.push(FORMAT);
     packed.extend((bytes.len() as u32).to_le_bytes());
-    PACKER.with_borrow_mut(|packer| {
-        let frame = packer.compress(bytes).expect("memory can be packed");
-        packed.extend(frame);
+    packed.resize(packed.capacity(), 0);
+    let packer = match level {
+        Level::Usual => &PACKER,
+        Level::Quick => &QUICK_PACKER,
+    };
+    let frame = packer.with_borrow_mut(|packer| {
+        packer.compress_to_buffer(bytes, &mut packed[HEAD..]).expect("memory can be packed")
     });
+    packed.truncate(HEAD + frame);
+    packed.shrink_to_fit();
     packed
 }
 
+type Packer = RefCell<zstd::bulk::Compressor<'static>>;
+
 thread_local! {
     /// Setting one up costs more than packing a message.
-    static PACKER: RefCell<zstd::bulk::Compressor<'static>> = RefCell::new({
-        let mut packer = zstd::bulk::Compressor::new(LEVEL).expect("the level is a usual one");
-        let checksum = zstd::zstd_safe::CParameter::ChecksumFlag(true);
-        packer.set_parameter(checksum).expect("every build of zstd has checksums");
-        packer
-    });
+    static PACKER: Packer = packer(Level::Usual);
+    static QUICK_PACKER: Packer = packer(Level::Quick);
+}
+
+fn packer(level: Level) -> Packer {
+    let mut packer = zstd::bulk::Compressor::new(level as i32).expect("the level is a usual one");
+    let checksum = zstd::zstd_safe::CParameter::ChecksumFlag(true);
+    packer.set_parameter(checksum).expect("every build of zstd has checksums");
+    packer.into()
 }
 
 /// Room for so much can be made before it is known whether the length is right.

@@ -2,8 +2,8 @@
 
 use recto_core::{Conversation, LogIndex};
 use recto_store::{
-    Commit, CommitBody, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Page, Seal, WordsOf,
-    hash_of, pack_entries, pack_records, words_of,
+    Commit, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Page, Seal, WordsOf, hash_of,
+    pack_commit, pack_entries, pack_records, words_of,
 };
 
 use crate::opened::Opened;
@@ -39,8 +39,7 @@ impl Opened {
         let words = if is_searched { words(next, before.entries) } else { Vec::new() };
         let mut open = OpenCommit { head, record, entries, packed: [0; 32] };
         let seal = self.seal(&mut open);
-        let body = CommitBody { record: open.record.clone(), entries: open.entries.clone() };
-        let row = CommitRow { head, body: body.pack() };
+        let row = CommitRow { head, body: pack_commit(&open.record, &open.entries) };
         open.packed = hash_of(&row.body);
         let commit = Commit { conversation: self.shelf.id, row, key, words, seal };
         Prepared { commit, open }

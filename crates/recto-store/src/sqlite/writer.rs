@@ -138,8 +138,9 @@ impl Writer {
                 return all(fault.during("writing"));
             }
         };
-        match self.db.execute_batch("COMMIT") {
-            Ok(()) => {
+        let commit = self.db.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
+        match commit {
+            Ok(_) => {
                 self.waiting = waiting;
                 Some(answers)
             }

@@ -80,22 +80,3 @@ async fn a_message_that_is_put_in_the_place_of_an_erased_one_is_noticed() {
     place.store.rewrite(talk.id(), 1, rewrite).await.unwrap();
     assert_eq!(talk.verify().await.unwrap().faults.len(), 1);
 }
-
-#[tokio::test]
-async fn a_counter_that_nobody_could_open_it_with_is_refused() {
-    #[derive(Debug)]
-    struct Own;
-    impl recto::Counter for Own {
-        fn name(&self) -> &str {
-            "own"
-        }
-        fn count(&self, text: &str) -> u64 {
-            text.len() as u64
-        }
-    }
-    let recto =
-        recto::Recto::over(std::sync::Arc::new(MemoryStore::default()), recto::Options::default());
-    let refused = recto.create("a", Settings::counting_with(Own)).await.unwrap_err();
-    assert_eq!(refused.code(), "invalid_operation");
-    assert_eq!(recto.info("a").await.unwrap_err().code(), "conversation_not_found");
-}
