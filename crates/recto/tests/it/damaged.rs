@@ -1,8 +1,7 @@
 //! Rows that somebody made up: they are refused, or `verify` names them, and nothing takes long.
 
 use recto::{
-    Approx, BatchIndex, ConversationId, LogIndex, MemoryStore, Message, Settings,
-    StoredConversation, Tenant,
+    Approx, BatchIndex, ConversationId, LogIndex, Message, Settings, StoredConversation, Tenant,
 };
 use recto_store::{Commit, CommitBody, CommitRow, Head, Link, NewConversation, Rewrite, hash_of};
 
