@@ -141,8 +141,18 @@ impl Tables {
         self.conversations.retain(|id, _| used.contains(id));
     }
 
+    /// The rows of a conversation that was not removed.
+    fn named_rows_mut(&mut self, id: ConversationId) -> Result<&mut Rows, Error> {
+        let row = &self.rows(id)?;
+        let named = (row.tenant.clone(), row.row.name.clone());
+        match self.names.get(&named) == Some(&id) {
+            true => self.rows_mut(id),
+            false => Err(unknown(id)),
+        }
+    }
+
     fn commit(&mut self, commit: Commit) -> Result<(), Error> {
-        let rows = self.rows_mut(commit.conversation)?;
+        let rows = self.named_rows_mut(commit.conversation)?;
         let version = commit.row.head.version;
         check_next(rows.head().version, version)?;
         if let Some(seal) = &commit.seal {
@@ -319,7 +329,7 @@ impl Store for MemoryStore {
     fn remember(&self, id: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {
         self.answer(move |tables| {
             names::check_key(&key)?;
-            keep_key(tables.rows_mut(id)?, key)
+            keep_key(tables.named_rows_mut(id)?, key)
         })
     }
 

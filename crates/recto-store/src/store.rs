@@ -39,7 +39,8 @@ pub trait Store: Debug + Send + Sync {
     /// Gives a conversation another name. Refused if the tenant has one of that name.
     fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()>;
 
-    /// Takes a conversation away: its name at once, its rows unless forks share them.
+    /// Takes a conversation away: its name at once, its rows unless forks share them. It takes no
+    /// more requests; what forks share can still be read and rewritten.
     fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()>;
 
     /// The commits above version `above` that are not packed, in order; there is always at least

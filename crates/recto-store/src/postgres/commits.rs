@@ -26,6 +26,8 @@ macro_rules! insert {
             (tenant, conversation, version, entries, link, committed, attempt, body)
         SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM recto_commits
         WHERE tenant = $1 AND conversation = $2 AND version = $3::bigint - 1
+          AND EXISTS (SELECT 1 FROM recto_conversations
+                      WHERE tenant = $1 AND id = $2 AND name IS NOT NULL)
         FOR UPDATE
         ON CONFLICT (tenant, conversation, version) DO NOTHING
         RETURNING version"
@@ -76,7 +78,9 @@ SELECT
      WHERE tenant = $1 AND conversation = $2 AND version = $3) AS attempt,
     EXISTS (SELECT 1 FROM recto_keys
      WHERE tenant = $1 AND conversation = $2 AND key = $4::bytea
-       AND request = $5 AND version = $3 AND changed) AS kept";
+       AND request = $5 AND version = $3 AND changed) AS kept,
+    EXISTS (SELECT 1 FROM recto_conversations
+     WHERE tenant = $1 AND id = $2 AND name IS NOT NULL) AS named";
 
 const COMMITS: &str = r"
 SELECT m.version, m.entries, m.link, m.committed, m.body
@@ -269,6 +273,9 @@ impl<'a> CommitDraft<'a> {
             if found.is_none() && current > version && key.is_none() {
                 return Err(Error::UnknownOutcome.into());
             }
+        }
+        if !row.try_get::<_, bool>("named")? {
+            return Err(unknown(self.commit.conversation));
         }
         if version.checked_sub(1) == Some(current) {
             return Err(Fault::Collided("the newest version is not settled".to_owned()));

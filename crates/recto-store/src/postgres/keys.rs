@@ -12,7 +12,7 @@ use super::tenants::unknown;
 use crate::{ConversationId, Error, IdempotencyKey, names};
 
 const FIND: &str = r"
-SELECT k.request, k.version, k.changed
+SELECT k.request, k.version, k.changed, c.name IS NOT NULL AS named
 FROM recto_conversations c
 LEFT JOIN recto_keys k
     ON k.tenant = c.tenant AND k.conversation = c.id AND k.key = $3
@@ -22,7 +22,7 @@ WHERE c.tenant = $1 AND c.id = $2";
 const KEEP: &str = r"
 INSERT INTO recto_keys (tenant, conversation, key, request, version, changed)
 SELECT $1, $2, $3, $4, $5, $6 FROM recto_conversations
-WHERE tenant = $1 AND id = $2
+WHERE tenant = $1 AND id = $2 AND name IS NOT NULL
 FOR SHARE
 ON CONFLICT (tenant, conversation, key) DO NOTHING";
 
@@ -89,7 +89,11 @@ impl PostgresStore {
         }
         let find = client.prepare_cached(FIND).await?;
         let row = client.query_opt(&find, &[&&*tenant, &id.0, &name]).await?;
-        match read(&row.ok_or_else(|| unknown(id))?, &key.key)? {
+        let row = row.ok_or_else(|| unknown(id))?;
+        if !row.try_get::<_, bool>("named")? {
+            return Err(unknown(id));
+        }
+        match read(&row, &key.key)? {
             Some(found) if in_doubt && found == *key => Ok(()),
             Some(_) => Err(Error::KeyReused { key: key.key.clone() }.into()),
             None => Err(Fault::Collided("the key is not settled".to_owned())),

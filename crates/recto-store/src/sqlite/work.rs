@@ -33,7 +33,7 @@ impl Work {
             Work::Remove { tenant, name } => remove(db, tenant, name, has_index),
             Work::Commit(new) => commit(db, new, has_index),
             Work::Remember { conversation, key } => {
-                keep_key(db, read::number(db, *conversation)?, key)
+                keep_key(db, named_number(db, *conversation)?, key)
             }
             Work::Rewrite { conversation, at, rewrite } => {
                 self::rewrite(db, *conversation, *at, rewrite, has_index)
@@ -253,8 +253,17 @@ fn delete_rows(db: &Connection, number: Number, has_index: bool) -> Result<(), F
     Ok(())
 }
 
+/// The number of a conversation that was not removed.
+fn named_number(db: &Connection, id: ConversationId) -> Result<Number, Fault> {
+    let mut select =
+        db.prepare_cached("SELECT number FROM conversations WHERE id = ?1 AND name IS NOT NULL")?;
+    let found = select.query_row([id.0.as_bytes()], |row| row.get(0)).optional()?;
+    let unknown = || Error::ConversationNotFound { name: id.to_string() };
+    Ok(found.map(Number).ok_or_else(unknown)?)
+}
+
 fn commit(db: &Connection, commit: &Commit, has_index: bool) -> Result<(), Fault> {
-    let number = read::number(db, commit.conversation)?;
+    let number = named_number(db, commit.conversation)?;
     check_next(read::newest(db, number, commit.conversation)?, commit.row.head.version)?;
     if let Some(key) = &commit.key {
         keep_key(db, number, key)?;

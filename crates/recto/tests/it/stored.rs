@@ -398,6 +398,12 @@ async fn a_fork_outlives_what_it_was_forked_from(place: Place) {
     assert_eq!(recto.conversation("a").await.unwrap_err().code(), "conversation_not_found");
     let again = place.recto().conversation("b").await.unwrap();
     assert_eq!(texts(&again).await.len(), 10);
+    // What was removed takes no more requests, also from those who have it open.
+    for key in [None, Some("k".to_owned())] {
+        let write = Write { key, ..Write::default() };
+        let late = talk.apply_with(recto::Append { messages: vec![say(11)] }, write).await;
+        assert_eq!(late.unwrap_err().code(), "conversation_not_found");
+    }
     fork.append([say(10)]).await.unwrap();
     assert_eq!(texts(&again).await.len(), 11);
     recto.create("a", settings()).await.unwrap();
