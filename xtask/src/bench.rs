@@ -47,6 +47,7 @@ pub(crate) fn run(
         What::Engine => timings("engine", &options.arguments, workspace, console),
         What::Counts => counts(&options.arguments, workspace, console),
         What::Store => {
+            requirement::ensure(&[requirement::postgresql()], workspace, console)?;
             let mut arguments = vec!["--messages".to_owned(), options.messages.to_string()];
             arguments.extend_from_slice(&options.arguments);
             timings("store", &arguments, workspace, console)
@@ -60,8 +61,12 @@ fn timings(
     workspace: &Workspace,
     console: &Console,
 ) -> anyhow::Result<()> {
-    let package = if name == "store" { "recto" } else { "recto-core" };
-    let command = benchmark(package, name, arguments, workspace);
+    let command = match name {
+        "store" => {
+            benchmark(&["-p", "recto", "--features", "postgres"], name, arguments, workspace)
+        }
+        _ => benchmark(&["-p", "recto-core"], name, arguments, workspace),
+    };
     let step = Step::new("bench", command, "see what the benchmark says above");
     let finished = console.run(step.shown());
     if console.wants_json() {
@@ -85,7 +90,7 @@ fn counts(arguments: &[String], workspace: &Workspace, console: &Console) -> any
     if console.wants_json() {
         arguments.push("--output-format=json".to_owned());
     }
-    let command = benchmark("recto-core", "counts", &arguments, workspace);
+    let command = benchmark(&["-p", "recto-core"], "counts", &arguments, workspace);
     let advice = "make it cheaper, or raise the limit in benches/counts.rs and say why";
     let step = Step::new("bench counts", command, advice);
     let finished = console.run(if console.wants_json() { step } else { step.shown() });
@@ -99,8 +104,9 @@ fn counts(arguments: &[String], workspace: &Workspace, console: &Console) -> any
     Ok(())
 }
 
-fn benchmark(package: &str, name: &str, arguments: &[String], workspace: &Workspace) -> Command {
-    let mut command = workspace.cargo(["bench", "-p", package, "--bench", name]);
+fn benchmark(package: &[&str], name: &str, arguments: &[String], workspace: &Workspace) -> Command {
+    let mut command = workspace.cargo(["bench"]);
+    command.args(package).args(["--bench", name]);
     if !arguments.is_empty() {
         command.arg("--").args(arguments);
     }

@@ -37,7 +37,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// For tokens: how often each side runs, in turn; the fastest run counts.
+    /// How often each side runs, in turn; the fastest run counts.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
 }
@@ -77,7 +77,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<()> {
     match options.what {
         What::Tokens => TOKENS.run(options, workspace, console),
-        What::Storage => storage::run(options.messages, workspace, console),
+        What::Storage => storage::run(options.messages, options.runs, workspace, console),
     }
 }
 

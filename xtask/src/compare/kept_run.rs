@@ -52,6 +52,16 @@ impl KeptRun {
         Ok(run)
     }
 
+    /// The seconds that were measured.
+    pub(super) fn took(&self) -> f64 {
+        self.seconds
+    }
+
+    /// The faster of two runs of the same kind.
+    pub(super) fn or_faster(self, other: Option<Self>) -> Self {
+        other.filter(|other| other.seconds < self.seconds).unwrap_or(self)
+    }
+
     fn is_estimated(&self) -> bool {
         self.done < self.messages
     }

@@ -13,6 +13,7 @@ The messages are in Recto's form: parts of type text, tool_use and tool_result.
 """
 import asyncio
 import contextlib
+import glob
 import json
 import os
 import shutil
@@ -169,6 +170,7 @@ def postgres(folder):
         user = pwd.getpwnam("postgres")
         owner = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         os.chown(folder, user.pw_uid, user.pw_gid)
+    os.environ["PATH"] = os.pathsep.join([os.environ["PATH"]] + glob.glob("/usr/lib/postgresql/*/bin"))  # Debian's
     usual = {"cwd": folder, "env": os.environ | {"LC_ALL": "C"}} | owner
     init = ["initdb", "-D", data, "-U", "run", "-A", "trust", "-E", "UTF8"]
     subprocess.run(init, check=True, stdout=subprocess.DEVNULL, **usual)

@@ -3,10 +3,11 @@
 //!
 //! The example `store_run` of the crate `recto` writes the run and keeps it with Recto;
 //! `storage.py` keeps the same file with the others. Each prints one line of JSON. Who takes too
-//! long is stopped, and what the whole run would have taken is estimated and marked so.
+//! long is stopped, and what the whole run would have taken is estimated and marked so. Who is quick
+//! runs several times, in turn, and the fastest run counts: others may use the disk too.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -60,22 +61,45 @@ const KEEPERS: &[Keeper] = &[
 
 /// How long one of the others may take to write.
 const MOST_SECONDS: u32 = 75;
+/// Who took longer than this is not asked again.
+const AGAIN_SECONDS: f64 = 15.0;
 
-pub(super) fn run(messages: u32, workspace: &Workspace, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(
+    messages: u32,
+    runs: u32,
+    workspace: &Workspace,
+    console: &Console,
+) -> anyhow::Result<()> {
     requirement::ensure(&[requirement::python()], workspace, console)?;
     let beside = workspace.root().join("xtask/src/compare");
     let requirements = beside.join("storage.requirements.txt");
     let venv = Venv::ready("storage", &requirements, workspace, console)?;
     build(workspace, console)?;
-    let comparison = Comparison { venv, script: beside.join("storage.py"), workspace, console };
+    let comparison = Comparison {
+        venv,
+        script: beside.join("storage.py"),
+        has_postgres: requirement::postgresql().is_met(workspace),
+        workspace,
+        console,
+    };
     let file = comparison.write_run(messages)?;
     let raw = std::fs::metadata(&file)?.len();
 
-    let mut runs = Vec::new();
-    for keeper in KEEPERS {
-        let Some(run) = comparison.keep(keeper, &file)? else { continue };
-        runs.push((keeper.name, run));
+    let mut best: Vec<Option<KeptRun>> = vec![None; KEEPERS.len()];
+    for round in 0..runs {
+        for (keeper, best) in KEEPERS.iter().zip(&mut best) {
+            let is_wanted = match &best {
+                Some(run) => run.took() < AGAIN_SECONDS,
+                None => round == 0,
+            };
+            if is_wanted && let Some(run) = comparison.keep(keeper, &file)? {
+                *best = Some(run.or_faster(best.take()));
+            }
+        }
     }
+    let names = KEEPERS.iter().map(|keeper| keeper.name);
+    let runs: Vec<(&str, KeptRun)> =
+        names.zip(best).filter_map(|(name, run)| Some((name, run?))).collect();
     if console.wants_json() {
         let runs = runs.iter().map(|(name, run)| run.to_json(name, raw));
         console.results_json(&json!({
@@ -103,6 +127,7 @@ fn build(workspace: &Workspace, console: &Console) -> Result<(), StepsFailed> {
 struct Comparison<'a> {
     venv: Venv,
     script: PathBuf,
+    has_postgres: bool,
     workspace: &'a Workspace,
     console: &'a Console,
 }
@@ -131,10 +156,9 @@ impl Comparison<'_> {
                 command.arg(file).args(options);
                 (command, Growth::Linear)
             }
-            Kind::Python { needs_postgres: true, .. } if !self.has_postgres() => {
+            Kind::Python { needs_postgres: true, .. } if !self.has_postgres => {
                 let name = keeper.name;
-                self.console
-                    .line(format_args!("{name}: left out, since initdb is not on the PATH"));
+                self.console.line(format_args!("{name}: left out, since PostgreSQL is missing"));
                 return Ok(None);
             }
             Kind::Python { peer, growth, .. } => {
@@ -147,11 +171,5 @@ impl Comparison<'_> {
         let finished = self.console.run(Step::new("run", command, advice)).required()?;
         let run = KeptRun::from_output(&finished.stdout, growth);
         run.map(Some).with_context(|| keeper.name.to_owned())
-    }
-
-    fn has_postgres(&self) -> bool {
-        let mut check = self.workspace.command("initdb");
-        let check = check.arg("--version").stdin(Stdio::null()).output();
-        check.is_ok_and(|output| output.status.success())
     }
 }

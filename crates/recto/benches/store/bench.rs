@@ -71,6 +71,12 @@ impl Times {
         self.0.push(since.elapsed());
     }
 
+    /// The time that a quarter of the samples were quicker than, in seconds: others use the machine
+    /// and its disk too.
+    pub(crate) fn usual(&mut self) -> f64 {
+        self.quantile(25)
+    }
+
     /// The time that so many of a hundred were not longer than, in seconds.
     pub(crate) fn quantile(&mut self, in_a_hundred: usize) -> f64 {
         self.0.sort_unstable();

@@ -38,10 +38,10 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
                 row.push(clock);
             }
         });
-        let row = row.quantile(50);
+        let row = row.usual();
         for (name, mut times) in [("the newest", newest), ("a random", random)] {
             let name = format!("{messages} messages, at {name} version");
-            let forked = Row::new(name, Unit::Seconds, times.quantile(50));
+            let forked = Row::new(name, Unit::Seconds, times.usual());
             table.row(forked.beside("bare commit", row).bar(Bar::Under(1e-3)));
         }
     }

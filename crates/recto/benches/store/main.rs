@@ -1,9 +1,10 @@
 //! What it costs to keep conversations in a SQLite file, each figure beside its limit or beside the
-//! bare way, measured in the same run.
+//! bare way, measured in the same run. Built with the feature `postgres`, it also appends to a
+//! PostgreSQL server that it starts.
 //!
 //! `cargo bench -p recto --bench store` prints a table; `-- --messages 1000` makes the agent run
 //! shorter, `-- --json` prints the numbers as JSON, a word chooses parts: `size`, `appends`,
-//! `opening`, `forks`.
+//! `postgres`, `opening`, `forks`.
 //!
 //! Parts are a file each. Nothing is written but into a temporary folder on the disk of the target
 //! folder, since what a commit costs depends on the disk.
@@ -15,6 +16,8 @@ mod bench;
 mod forks;
 mod long;
 mod opening;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod size;
 mod table;
 
@@ -60,11 +63,11 @@ fn main() {
 
 type Measure = fn(&Bench, &mut Table);
 
-/// A PostgreSQL part belongs behind `appends`, once Recto opens such stores: single appends beside a
-/// bare transaction of one row, at least 0.8 times its rate.
-const PARTS: [(&str, Measure); 4] = [
+const PARTS: &[(&str, Measure)] = &[
     ("size", size::measure),
     ("appends", appends::measure),
+    #[cfg(feature = "postgres")]
+    ("postgres", postgres::measure),
     ("opening", opening::measure),
     ("forks", forks::measure),
 ];
