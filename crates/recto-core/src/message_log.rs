@@ -112,19 +112,37 @@ impl MessageLog {
         self.all = View(all.into_iter().collect());
     }
 
-    /// Puts a message where it belongs.
-    pub(crate) fn fill(&mut self, index: LogIndex, message: Message) {
-        if let Some(entry) = self.get(index) {
-            let entry = LogEntry { message, timestamp: entry.timestamp };
-            self.entries.splice(index.as_usize()..=index.as_usize(), [entry]);
-        }
+    /// Puts messages where they belong.
+    pub(crate) fn fill(&mut self, messages: impl IntoIterator<Item = (LogIndex, Message)>) {
+        let entry = |log: &MessageLog, (index, message): (LogIndex, Message)| {
+            let timestamp = log.get(index)?.timestamp;
+            Some((index, LogEntry { message, timestamp }))
+        };
+        let entries = messages.into_iter().filter_map(|filled| entry(self, filled)).collect();
+        self.set(entries);
     }
 
-    /// Takes note of an entry's time.
-    pub(crate) fn date(&mut self, index: LogIndex, timestamp: Timestamp) {
-        if let Some(entry) = self.get(index).filter(|entry| entry.timestamp != timestamp) {
-            let entry = LogEntry { message: entry.message.clone(), timestamp };
-            self.entries.splice(index.as_usize()..=index.as_usize(), [entry]);
+    /// Takes note of the times of entries.
+    pub(crate) fn date(&mut self, times: impl IntoIterator<Item = (LogIndex, Timestamp)>) {
+        let entry = |log: &MessageLog, (index, timestamp): (LogIndex, Timestamp)| {
+            let entry = log.get(index).filter(|entry| entry.timestamp != timestamp)?;
+            Some((index, LogEntry { message: entry.message.clone(), timestamp }))
+        };
+        let entries = times.into_iter().filter_map(|dated| entry(self, dated)).collect();
+        self.set(entries);
+    }
+
+    /// Puts entries in the place of others, neighbours in one go.
+    fn set(&mut self, entries: Vec<(LogIndex, LogEntry)>) {
+        let mut entries = entries.into_iter().peekable();
+        while let Some((first, entry)) = entries.next() {
+            let mut run = vec![entry];
+            let goes_on =
+                |(index, _): &(LogIndex, LogEntry), len| index.as_usize() == first.as_usize() + len;
+            while let Some((_, entry)) = entries.next_if(|next| goes_on(next, run.len())) {
+                run.push(entry);
+            }
+            self.entries.splice(first.as_usize()..first.as_usize() + run.len(), run);
         }
     }
 

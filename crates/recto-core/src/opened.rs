@@ -113,9 +113,7 @@ impl Conversation {
 
     /// Puts messages at hand. An entry's message must be the one that was logged.
     pub fn add_messages(&mut self, messages: impl IntoIterator<Item = (LogIndex, Message)>) {
-        for (index, message) in messages {
-            self.log.fill(index, message);
-        }
+        self.log.fill(messages);
     }
 
     /// Which of these messages are not at hand.
@@ -216,10 +214,12 @@ fn make_view(
         return Ok(view);
     }
     let mut entries = Vec::with_capacity(runs.entries());
+    let mut times = Vec::with_capacity(runs.entries());
     for index in runs.indices() {
         let measured = measure(index).ok_or_else(|| damaged("an entry of the view is missing"))?;
-        log.date(index, measured.timestamp);
+        times.push((index, measured.timestamp));
         entries.push(measured.placed(index));
     }
+    log.date(times);
     Ok(View(entries.into_iter().collect()))
 }
