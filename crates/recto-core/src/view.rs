@@ -254,7 +254,7 @@ impl View {
 
     /// Whether the two are one value, as far as can be told without looking at the entries.
     pub(crate) fn is_same_as(&self, other: &View) -> bool {
-        self.0.identity() == other.0.identity()
+        self.0.is_clone_of(&other.0)
     }
 
     /// Whether all entries belong to a log of this length.

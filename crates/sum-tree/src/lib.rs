@@ -80,7 +80,7 @@ pub use difference::{Block, Difference};
 pub use iter::{Iter, Run, Runs};
 pub use retain::Keep;
 pub use seek::{Found, Seen};
-pub use tree::{Identity, SumTree};
+pub use tree::SumTree;
 
 /// What a [`SumTree`] holds.
 pub trait Item: Clone {

@@ -26,15 +26,6 @@ struct Base<T: Item> {
     chunk: Option<Chunk<T>>,
 }
 
-/// Where the nodes of a tree are. Of trees that are alive at the same time, those with the same
-/// identity hold the same items; those with another may still hold equal ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Identity {
-    root: usize,
-    tail: usize,
-    len: usize,
-}
-
 impl<T: Item> Clone for SumTree<T> {
     fn clone(&self) -> Self {
         SumTree { base: self.base.clone(), tail_len: self.tail_len }
@@ -169,10 +160,15 @@ impl<T: Item> SumTree<T> {
         Some(self.body().map_or_else(|| tail.clone(), |body| body.join(&tail)))
     }
 
-    /// Tells this tree apart from others without looking at its items.
-    pub fn identity(&self) -> Identity {
-        let root = self.root().map_or(0, Link::address);
-        Identity { root, tail: self.tail().address(), len: self.len() }
+    /// Whether the other is a clone of this tree, or was one: then both hold the same items. It
+    /// may say no of trees that hold equal ones.
+    pub fn is_clone_of(&self, other: &Self) -> bool {
+        let has_same_base = match (&self.base, &other.base) {
+            (Some(base), Some(others)) => Arc::ptr_eq(base, others),
+            (None, None) => true,
+            _ => false,
+        };
+        has_same_base && self.tail_len == other.tail_len
     }
 
     /// The item at `position`.
