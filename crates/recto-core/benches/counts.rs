@@ -128,8 +128,8 @@ fn fit() -> (Conversation, Request) {
 #[bench::compress(setup = compress, config = at_most(42_000))]
 #[bench::batch_start(setup = batch_start, config = at_most(37_700))]
 #[bench::rollback_to_batch(setup = rollback_to_batch, config = at_most(1_550))]
-#[bench::rollback_to_version(setup = rollback_to_version, config = at_most(1_600))]
-#[bench::undo(setup = undo, config = at_most(1_200))]
+#[bench::rollback_to_version(setup = rollback_to_version, config = at_most(1_120))]
+#[bench::undo(setup = undo, config = at_most(1_080))]
 #[bench::fit(setup = fit, config = at_most(76_000))]
 fn apply((talk, request): (Conversation, Request)) -> (Conversation, Conversation, Outcome) {
     let (next, outcome) = black_box(&talk).apply(request, 0).expect("the request is right");

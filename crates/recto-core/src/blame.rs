@@ -48,7 +48,8 @@ impl Conversation {
             if (record.log_len as usize) <= index.as_usize() {
                 continue;
             }
-            let is_visible = record.state.view.position_of(index).is_some();
+            let view = &self.history.state_of(record).view;
+            let is_visible = view.position_of(index).is_some();
             let effect = match (was_logged, was_visible, is_visible) {
                 (false, _, true) => Some(Effect::Added),
                 (false, _, false) => Some(Effect::AddedHidden),

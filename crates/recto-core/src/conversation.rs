@@ -7,12 +7,12 @@ use serde::{Serialize, Serializer};
 
 use crate::counter::Counter;
 use crate::draft::Draft;
-use crate::history::{History, Homes, Jump, Record, StepRecord, Story};
+use crate::history::{Held, History, Jump, Record, StepRecord, Story};
 use crate::live_path::{KnownBatches, LivePath};
 use crate::message_log::Meter;
-use crate::operation::{Append, Operation, OperationKind, Request, Step};
+use crate::operation::{Append, Operation, OperationKind, Request, Rollback, Step};
 use crate::outcome::torn_exchanges;
-use crate::state::State;
+use crate::state::{Homes, State};
 use crate::tools::{DEFAULT_HEADING, ToolSet};
 use crate::{
     BatchIndex, Error, LogIndex, Marks, Message, MessageLog, Outcome, Position, Stats, Timestamp,
@@ -106,16 +106,18 @@ impl Conversation {
             log.append(&[tools.description()], now, &meter)?;
         }
         let view = log.as_view().clone();
-        let state = State { view, path: LivePath::new(now), marks: Marks::default(), tools };
+        let (path, marks) = (LivePath::new(now), Marks::default());
+        let state = State { view, path, marks, homes: Homes::default() };
         let record = Record {
-            state,
+            held: Held::Own(state),
             timestamp: now,
             log_len: log.len() as u32,
             undo: Jump::NONE,
             redo: Jump::NONE,
             kind: OperationKind::Create,
             story: Story::told("the conversation was created".into()),
-            homes: Homes::default(),
+            tools,
+            tools_home: Version(0),
         };
         let history = History::new(record);
         Ok(Conversation { setup: Setup::new(meter, heading), log, history })
@@ -135,6 +137,9 @@ impl Conversation {
             match step.operation {
                 Operation::Undo(_) => return self.undo(step, now),
                 Operation::Redo(_) => return self.redo(step, now),
+                Operation::Rollback(Rollback::ToVersion(version)) => {
+                    return self.roll_back(version, step, now);
+                }
                 _ => {}
             }
         }
@@ -172,17 +177,18 @@ impl Conversation {
         kind: OperationKind,
         story: Story,
     ) -> Result<(Conversation, Outcome), Error> {
-        let homes = draft.homes();
-        let Draft { log, state, now, .. } = draft;
+        let (homes, tools_home) = (draft.homes(), draft.tools_home());
+        let Draft { log, state, tools, now, .. } = draft;
         let record = Record {
-            homes,
-            state,
+            held: Held::Own(State { homes, ..state }),
             timestamp: now,
             log_len: log.len() as u32,
             undo: self.version().into(),
             redo: Jump::NONE,
             kind,
             story,
+            tools,
+            tools_home,
         };
         self.commit(log, record)
     }
@@ -200,10 +206,8 @@ impl Conversation {
         Outcome {
             version: self.version(),
             changed,
-            batch: self.state().path.current_number(),
-            before: before.view().clone(),
-            after: self.view().clone(),
-            log_before: before.log.len(),
+            before: before.history.clone(),
+            after: self.history.clone(),
             log: self.log.as_view().clone(),
         }
     }
@@ -228,29 +232,48 @@ impl Conversation {
     fn undo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
         let target = self.history.current().undo.target().ok_or(Error::NothingToUndo)?;
         let to = self.history.record(target, "version")?;
-        self.travel(to, self.version().into(), step, now)
+        let held = self.history.held_again(target, "version")?;
+        let redo = self.version().into();
+        self.travel(Destination { held, tools_of: to, undo: to.undo, redo }, step, now)
     }
 
     fn redo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
         let target = self.history.current().redo.target().ok_or(Error::NothingToRedo)?;
         let to = self.history.record(target, "version")?;
-        self.travel(to, to.redo, step, now)
+        let held = self.history.held_again(target, "version")?;
+        self.travel(Destination { held, tools_of: to, undo: to.undo, redo: to.redo }, step, now)
+    }
+
+    /// ROLLBACK to a version, alone in its request.
+    fn roll_back(
+        &self,
+        target: Version,
+        step: &Step,
+        now: Timestamp,
+    ) -> Result<(Conversation, Outcome), Error> {
+        let held = self.history.held_again(target, "targetVersion")?;
+        // The tools are a setting of the conversation, not part of what the model reads.
+        let tools_of = self.history.current();
+        let undo = self.version().into();
+        self.travel(Destination { held, tools_of, undo, redo: Jump::NONE }, step, now)
     }
 
     fn travel(
         &self,
-        to: &Record,
-        redo: Jump,
+        to: Destination<'_>,
         step: &Step,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
         let record = Record {
+            held: to.held,
             timestamp: now,
             log_len: self.log.len() as u32,
-            redo,
+            undo: to.undo,
+            redo: to.redo,
             kind: step.operation.kind(),
             story: Story::of(step, || step.reason()),
-            ..to.clone()
+            tools: to.tools_of.tools.clone(),
+            tools_home: to.tools_of.tools_home,
         };
         self.commit(self.log.clone(), record)
     }
@@ -265,7 +288,7 @@ impl Conversation {
         self.log.check_measured()?;
         let tools = ToolSet::new(tools, &self.setup.heading)?.map(Arc::new);
         let mut draft = Draft::new(self, now);
-        draft.state.tools = tools.clone();
+        draft.tools = tools.clone();
         if let Some(tools) = tools
             && !tools.is_shown_in(&draft.state.view, &draft.log)?
         {
@@ -286,7 +309,7 @@ impl Conversation {
     }
 
     pub(crate) fn state(&self) -> &State {
-        &self.history.current().state
+        self.history.state()
     }
 
     /// How many requests were accepted so far.
@@ -337,7 +360,7 @@ impl Conversation {
 
     /// The tools, if there are any.
     pub fn tools(&self) -> Option<&ToolSet> {
-        self.state().tools.as_deref()
+        self.history.current().tools.as_deref()
     }
 
     /// What counts tokens.
@@ -403,14 +426,15 @@ impl Conversation {
     }
 
     fn describe_version(&self, version: Version, record: &Record) -> VersionInfo {
+        let state = self.history.state_of(record);
         VersionInfo {
             version,
             operation: record.kind,
             description: self.history.description(version, record),
             timestamp: record.timestamp,
-            messages: record.state.view.len(),
-            tokens: record.state.view.tokens(),
-            batch: record.state.path.current_number(),
+            messages: state.view.len(),
+            tokens: state.view.tokens(),
+            batch: state.path.current_number(),
         }
     }
 
@@ -422,6 +446,14 @@ impl Conversation {
     ) -> Result<(Conversation, Outcome), Error> {
         self.apply(Append { messages: messages.into_iter().collect() }, now)
     }
+}
+
+/// Where a request goes back to, and where one can go from there.
+struct Destination<'a> {
+    held: Held,
+    tools_of: &'a Record,
+    undo: Jump,
+    redo: Jump,
 }
 
 /// A batch of the live path.

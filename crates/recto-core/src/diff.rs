@@ -51,9 +51,10 @@ impl FromIterator<(LogIndex, u64)> for Entries {
 impl Conversation {
     /// Compares the views of two versions. The cost is that of what differs, not that of the views.
     pub fn diff(&self, from: Version, to: Version) -> Result<Diff, Error> {
-        let before = &self.history.record(from, "from")?.state.view;
-        let after = &self.history.record(to, "to")?.state.view;
-        Ok(Diff::between(before, after))
+        let before = self.history.record(from, "from")?;
+        let after = self.history.record(to, "to")?;
+        let view = |record| &self.history.state_of(record).view;
+        Ok(Diff::between(view(before), view(after)))
     }
 }
 

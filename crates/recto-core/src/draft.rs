@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use crate::history::{History, Homes, Record};
+use crate::history::{History, Record};
 use crate::live_path::{BatchHome, KnownBatches, Leaving, LeftBatch, Opening};
 use crate::message_log::{MessageLog, Meter};
 use crate::operation::{Scope, Step};
-use crate::state::State;
+use crate::state::{Homes, State};
 use crate::view::Placed;
-use crate::{Conversation, Error, LogIndex, Message, Position, Timestamp, Version, View};
+use crate::{Conversation, Error, LogIndex, Message, Position, Timestamp, ToolSet, Version, View};
 
 pub(crate) struct Draft<'a> {
     pub(crate) meter: &'a Meter,
@@ -17,6 +17,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) known_batches: &'a KnownBatches,
     pub(crate) log: MessageLog,
     pub(crate) state: State,
+    pub(crate) tools: Option<Arc<ToolSet>>,
     pub(crate) now: Timestamp,
     /// How long the log was before the operation at work: the batch that it leaves is left then.
     pub(crate) log_len_before: usize,
@@ -41,6 +42,7 @@ impl<'a> Draft<'a> {
             known_batches: &conversation.setup.known_batches,
             log: conversation.log.clone(),
             state: conversation.state().clone(),
+            tools: conversation.history.current().tools.clone(),
             now,
             log_len_before: conversation.log.len(),
             step: None,
@@ -105,8 +107,9 @@ impl<'a> Draft<'a> {
     /// The version that made the view, if it was not made just now.
     fn view_home(&self) -> Option<Version> {
         let view = &self.state.view;
-        if view.is_same_as(&self.origin.state.view) {
-            return Some(self.origin.homes.view);
+        let origin = self.history.state_of(self.origin);
+        if view.is_same_as(&origin.view) {
+            return Some(origin.homes.view);
         }
         let left = self.returned_to.as_ref().filter(|left| view.is_same_as(&left.view))?;
         left.view_home.target()
@@ -114,18 +117,22 @@ impl<'a> Draft<'a> {
 
     /// The versions that made what the state consists of.
     pub(crate) fn homes(&self) -> Homes {
+        let origin = self.history.state_of(self.origin);
+        let has_same_marks = self.state.marks.address() == origin.marks.address();
         let this = self.version();
-        let before = self.history.current();
-        let has_same_marks = self.state.marks.address() == self.origin.state.marks.address();
-        let has_same_tools = match (&self.state.tools, &before.state.tools) {
-            (Some(tools), Some(others)) => Arc::ptr_eq(tools, others),
-            (None, None) => true,
-            _ => false,
-        };
         Homes {
             view: self.view_home().unwrap_or(this),
-            marks: if has_same_marks { self.origin.homes.marks } else { this },
-            tools: if has_same_tools { before.homes.tools } else { this },
+            marks: if has_same_marks { origin.homes.marks } else { this },
+        }
+    }
+
+    /// The version that set the tools.
+    pub(crate) fn tools_home(&self) -> Version {
+        let before = self.history.current();
+        match (&self.tools, &before.tools) {
+            (Some(tools), Some(others)) if Arc::ptr_eq(tools, others) => before.tools_home,
+            (None, None) => before.tools_home,
+            _ => self.version(),
         }
     }
 

@@ -14,32 +14,34 @@
 
 use std::sync::Arc;
 
-use sum_tree::{Item, Length, SumTree};
+use sum_tree::{Item, SumTree, Summary};
 
 use crate::operation::{Operation, OperationKind, Redo, Rollback, Step, Undo, describe_append};
 use crate::state::State;
-use crate::{Error, Missing, Timestamp, Version, View};
+use crate::{Error, Missing, Timestamp, ToolSet, Version, View};
 
 /// A version. Conversations keep many of them, so it is small.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
-    pub(crate) state: State,
+    pub(crate) held: Held,
     pub(crate) timestamp: Timestamp,
     pub(crate) log_len: u32,
     pub(crate) undo: Jump,
     pub(crate) redo: Jump,
     pub(crate) kind: OperationKind,
     pub(crate) story: Story,
-    pub(crate) homes: Homes,
+    /// The tools, if the conversation has any, and the version that set them.
+    pub(crate) tools: Option<Arc<ToolSet>>,
+    pub(crate) tools_home: Version,
 }
 
-/// The versions that made what a version consists of: itself, or earlier ones whose view, marks or
-/// tools it shares. So a version can be saved as the change that it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Homes {
-    pub(crate) view: Version,
-    pub(crate) marks: Version,
-    pub(crate) tools: Version,
+/// Where the state of a version is.
+#[derive(Clone, Debug)]
+pub(crate) enum Held {
+    Own(State),
+    /// It is that of an earlier version, which holds its own. So bringing a version back touches
+    /// nothing but its record, however far back that is.
+    Of(Version),
 }
 
 /// A version to go to, if there is one: an `Option` that takes no room of its own.
@@ -138,13 +140,33 @@ impl Record {
 #[derive(Clone, Debug)]
 struct Slot(Option<Record>);
 
+/// How many places there are, and in how many of them is a version with a state of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    places: u32,
+    owners: u32,
+}
+
+impl Summary for Tally {
+    fn add(&mut self, later: &Self) {
+        self.places += later.places;
+        self.owners += later.owners;
+    }
+
+    fn count(&self) -> usize {
+        self.places as usize
+    }
+}
+
 impl Item for Slot {
-    type Summary = Length;
+    type Summary = Tally;
     const LEAF: usize = 16;
     const FAN: usize = 24;
 
-    fn add_to(&self, length: &mut Length) {
-        length.0 += 1;
+    fn add_to(&self, tally: &mut Tally) {
+        let is_owner = matches!(self.0, Some(Record { held: Held::Own(_), .. }));
+        tally.places += 1;
+        tally.owners += u32::from(is_owner);
     }
 }
 
@@ -172,6 +194,37 @@ impl History {
 
     pub(crate) fn current(&self) -> &Record {
         self.get(self.current_version()).expect("the newest version is always at hand")
+    }
+
+    /// The state at the newest version.
+    pub(crate) fn state(&self) -> &State {
+        self.state_of(self.current())
+    }
+
+    /// The state at the version that a record of this history is about.
+    pub(crate) fn state_of<'a>(&'a self, record: &'a Record) -> &'a State {
+        let mut record = record;
+        loop {
+            match &record.held {
+                Held::Own(state) => return state,
+                &Held::Of(version) => {
+                    record = self.get(version).expect("what was brought back is at hand");
+                }
+            }
+        }
+    }
+
+    /// How a new version holds the state of an earlier one, which the field `field` asks for.
+    pub(crate) fn held_again(&self, version: Version, field: &'static str) -> Result<Held, Error> {
+        // Going far back is quick because the record itself need not be read, as a rule.
+        let around = self.records.summary_around(version.as_usize());
+        if around.is_some_and(|tally| tally.owners == tally.places) {
+            return Ok(Held::Of(version));
+        }
+        Ok(Held::Of(match self.record(version, field)?.held {
+            Held::Own(_) => version,
+            Held::Of(owner) => owner,
+        }))
     }
 
     /// A version, if it is at hand.
@@ -232,7 +285,7 @@ impl History {
             (Story::Plain, OperationKind::Undo) => Operation::from(Undo).describe(),
             (Story::Plain, OperationKind::Redo) => Operation::from(Redo).describe(),
             (Story::Plain, OperationKind::Rollback) => {
-                let batch = record.state.path.current_number();
+                let batch = self.state_of(record).path.current_number();
                 Operation::from(Rollback::ToBatch(batch)).describe()
             }
             (Story::Plain, _) => {
@@ -245,5 +298,59 @@ impl History {
 
     pub(crate) fn check(&self) -> Result<(), String> {
         self.records.check().map_err(|fault| format!("history: {fault}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Append, Approx, Conversation, Message, Settings};
+
+    /// Versions 1 to `versions`, each with a message more.
+    fn appended(versions: usize) -> Conversation {
+        let mut now = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
+        for number in 0..versions {
+            let messages = vec![Message::user(&format!("message {number}"))];
+            now = now.apply(Append { messages }, 0).unwrap().0;
+        }
+        now
+    }
+
+    fn owner(conversation: &Conversation) -> Option<Version> {
+        match conversation.history.current().held {
+            Held::Own(_) => None,
+            Held::Of(owner) => Some(owner),
+        }
+    }
+
+    #[test]
+    fn what_was_brought_back_again_and_again_is_one_step_away() {
+        let mut now = appended(100);
+        assert_eq!(owner(&now), None);
+        now = now.apply(Rollback::ToVersion(Version(7)), 0).unwrap().0;
+        for _ in 0..200 {
+            let newest = now.version();
+            now = now.apply(Rollback::ToVersion(newest), 0).unwrap().0;
+            assert_eq!(owner(&now), Some(Version(7)));
+            assert_eq!(now.view().len(), 7);
+        }
+        let (undone, _) = now.apply(Undo, 0).unwrap();
+        assert_eq!(owner(&undone), Some(Version(7)));
+        let (redone, _) = undone.apply(Redo, 0).unwrap();
+        assert_eq!(owner(&redone), Some(Version(7)));
+    }
+
+    #[test]
+    fn a_version_that_is_not_at_hand_is_not_brought_back_unread() {
+        let now = appended(3);
+        let newest = now.history.current().clone();
+        let history = History::opened_at(Version(1_000), newest);
+        for version in [0, 500, 999].map(Version) {
+            let missing = history.held_again(version, "targetVersion").unwrap_err();
+            assert!(matches!(missing, Error::NotLoaded(Missing::Version(at)) if at == version));
+        }
+        let unknown = history.held_again(Version(1_001), "targetVersion").unwrap_err();
+        assert!(matches!(unknown, Error::VersionNotFound { .. }));
+        assert!(history.held_again(Version(1_000), "targetVersion").is_ok());
     }
 }

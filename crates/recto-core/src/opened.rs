@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::conversation::Setup;
 use crate::counter::Counter;
-use crate::history::{History, Homes, Record, StepRecord, Story};
+use crate::history::{History, Record, StepRecord, Story};
 use crate::live_path::{Leaving, LeftBatch, LivePath, OpenBatch, StoredPath};
 use crate::message_log::MessageLog;
 use crate::saved::Runs;
@@ -179,20 +179,19 @@ fn make_record(
     let current = OpenBatch::on_stored(saved.opening.clone(), saved.batch, number);
     let view = make_view(log, &saved.view, &mut measure)?;
     let marks = saved.marks.clone();
-    let state = State { view, path: LivePath { current }, marks, tools };
+    let state = State { view, path: LivePath { current }, marks, homes: saved.homes };
     saved.saved.check_figures(&state)?;
     let mut steps = Vec::new();
     for (step, runs) in saved.saved.steps().zip(&saved.steps) {
         let view = make_view(log, runs, &mut measure)?;
         steps.push(StepRecord { kind: step.0, description: step.1.into(), view });
     }
-    let homes: Homes = saved.homes;
     let mut record = saved.saved.record(state, steps);
     if record.is_plain() {
         // It cannot be told from the version before, which may not be at hand.
         record.story = Story::told(saved.saved.description().into());
     }
-    Ok(Record { homes, ..record })
+    Ok(Record { tools, tools_home: saved.tools_home, ..record })
 }
 
 /// A view of these entries. If the log is measured, it shares memory with it.

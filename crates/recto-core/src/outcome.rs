@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::history::History;
 use crate::tool_exchange::{Edge, OpenEdges, open_entries};
 use crate::{BatchIndex, LogIndex, Version, View};
 
@@ -13,10 +14,9 @@ pub struct Outcome {
     pub version: Version,
     /// Whether the request made a version. FIT makes none where everything fits already.
     pub changed: bool,
-    pub(crate) batch: BatchIndex,
-    pub(crate) before: View,
-    pub(crate) after: View,
-    pub(crate) log_before: usize,
+    /// The versions before the request, and those after it.
+    pub(crate) before: History,
+    pub(crate) after: History,
     /// The whole log, as a view.
     pub(crate) log: View,
 }
@@ -70,56 +70,60 @@ pub enum WarningCode {
 impl Outcome {
     /// The batch that is current afterwards.
     pub fn affected_batch(&self) -> BatchIndex {
-        self.batch
+        self.after.state().path.current_number()
     }
 
     /// The figures afterwards.
     pub fn stats(&self) -> Stats {
         Stats {
             total_messages: self.log.len(),
-            current_batch_messages: self.after.len(),
-            total_batches: self.batch.0 + 1,
-            current_batch_index: self.batch,
-            tokens: self.after.tokens(),
+            current_batch_messages: self.view().len(),
+            total_batches: self.after.state().path.len(),
+            current_batch_index: self.affected_batch(),
+            tokens: self.view().tokens(),
         }
     }
 
     /// The entries that were visible and are not any more, in log order.
     pub fn hidden(&self) -> Vec<LogIndex> {
-        missing_in(&self.before, &self.after)
+        missing_in(self.before(), self.view())
     }
 
     /// The entries that were hidden and are visible now, in log order; new ones are not among them.
     pub fn shown(&self) -> Vec<LogIndex> {
-        let mut shown = missing_in(&self.after, &self.before);
-        shown.retain(|index| index.as_usize() < self.log_before);
+        let mut shown = missing_in(self.view(), self.before());
+        shown.retain(|index| index.0 < self.log_len_before());
         shown
     }
 
     /// The new log entries, visible or not.
     pub fn added(&self) -> Vec<LogIndex> {
-        LogIndex::range(self.log_before as u32..self.log.len() as u32)
+        LogIndex::range(self.log_len_before()..self.log.len() as u32)
+    }
+
+    fn log_len_before(&self) -> u32 {
+        self.before.current().log_len
     }
 
     /// How much of the front of the view is as it was before.
     pub fn shared_prefix(&self) -> SharedPrefix {
-        let messages = self.after.common_prefix(&self.before);
-        SharedPrefix { messages, tokens: self.after.tokens_in(..messages) }
+        let messages = self.view().common_prefix(self.before());
+        SharedPrefix { messages, tokens: self.view().tokens_in(..messages) }
     }
 
     /// Tool calls and results that the view has torn apart.
     pub fn warnings(&self) -> Vec<Warning> {
-        torn_exchanges(&self.after, &self.log)
+        torn_exchanges(self.view(), &self.log)
     }
 
     /// The view that the model read before.
     pub fn before(&self) -> &View {
-        &self.before
+        &self.before.state().view
     }
 
     /// The view that the model reads afterwards.
     pub fn view(&self) -> &View {
-        &self.after
+        &self.after.state().view
     }
 
     /// The result as the contract writes it.

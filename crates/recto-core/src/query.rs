@@ -144,7 +144,8 @@ impl Conversation {
             Moment::Version(version) => {
                 let record = self.history.record(version, "version")?;
                 let log = self.log.prefix(record.log_len as usize);
-                Asked { view: record.state.view.clone(), marks: &record.state.marks, log }
+                let state = self.history.state_of(record);
+                Asked { view: state.view.clone(), marks: &state.marks, log }
             }
         };
         asked.answer(query)

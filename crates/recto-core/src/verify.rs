@@ -37,7 +37,7 @@ impl Conversation {
                     return Err(fault(format!("it points forward, to version {other}")));
                 }
             }
-            check_state(&record.state, &self.log, len, &mut seen).map_err(fault)?;
+            check_state(self.history.state_of(record), &self.log, len, &mut seen).map_err(fault)?;
         }
         if log_len != self.log.len() {
             let len = self.log.len();

@@ -3,7 +3,6 @@
 use std::ops::RangeBounds;
 use std::sync::OnceLock;
 
-use crate::node::Link;
 use crate::tail::filled;
 use crate::tree::cut;
 use crate::{Item, SumTree};
@@ -187,27 +186,9 @@ impl<T: Item> SumTree<T> {
 
     /// The leaf (or tail) that holds `position`, which is inside, and the place in it.
     fn run_at(&self, position: usize) -> (Run<'_, T>, usize) {
-        let body = self.body_len();
-        if position >= body {
-            return (Run::slots(self.tail().slots()), position - body);
-        }
-        let mut link = self.root().expect("a position before the tail is in the body");
-        let mut at = position;
-        'down: loop {
-            match link {
-                Link::Leaf(items) => return (Run::items(&items.slice), at),
-                Link::Inner(children) => {
-                    for child in &children.slice {
-                        let count = child.count();
-                        if at < count {
-                            link = &child.link;
-                            continue 'down;
-                        }
-                        at -= count;
-                    }
-                    unreachable!("a position below the count is in one of the children");
-                }
-            }
+        match self.leaf_around(position) {
+            Some((items, at)) => (Run::items(items), at),
+            None => (Run::slots(self.tail().slots()), position - self.body_len()),
         }
     }
 }

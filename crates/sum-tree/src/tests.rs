@@ -185,6 +185,17 @@ fn assert_same(tree: &SumTree<u32>, list: &[u32]) {
     assert!(tree.runs(..).flat_map(|run| run.iter()).eq(list));
 }
 
+/// What is said to stand around a position are the items of the run that it is in.
+fn assert_summary_around(tree: &SumTree<u32>, position: usize) {
+    let Some(around) = tree.summary_around(position) else {
+        return assert!(position >= tree.body_len());
+    };
+    assert!(position < tree.body_len());
+    let (_, run) = tree.run_around(position).expect("it is inside");
+    let items: Vec<u32> = run.iter().copied().collect();
+    assert_eq!(*around, Item::sum(items.iter()));
+}
+
 fn assert_reads(tree: &SumTree<u32>, list: &[u32], a: usize, b: usize) {
     let (start, end) = in_order(a, b, list.len());
     let part = &list[start..end];
@@ -197,6 +208,7 @@ fn assert_reads(tree: &SumTree<u32>, list: &[u32], a: usize, b: usize) {
     }
     assert!(tree.runs(start..end).flat_map(|run| run.iter()).eq(part));
     assert_eq!(tree.get(start), list.get(start));
+    assert_summary_around(tree, start);
     assert_eq!(tree.measure(start..end, &Total), part.iter().map(|&i| u64::from(i)).sum::<u64>());
     assert_eq!(tree.measure(start..end, &Count), part.len() as u64);
     let summary = tree.summary_of(start..end);

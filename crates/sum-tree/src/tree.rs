@@ -177,23 +177,40 @@ impl<T: Item> SumTree<T> {
         if position >= body {
             return self.tail().get(position - body);
         }
-        let mut link = self.root()?;
-        let mut at = position;
-        loop {
-            match link {
-                Link::Leaf(items) => return items.slice.get(at),
-                Link::Inner(children) => {
-                    link = children.slice.iter().find_map(|child| {
-                        let count = child.count();
-                        if at < count {
-                            return Some(&child.link);
-                        }
-                        at -= count;
-                        None
-                    })?;
-                }
-            }
+        let (items, at) = self.leaf_around(position)?;
+        items.get(at)
+    }
+
+    /// What the items around `position` add up to, if that is known without reading them: then it
+    /// tells what one of them can be without a look at memory that was not read for long.
+    pub fn summary_around(&self, position: usize) -> Option<&T::Summary> {
+        self.entry_around(position).map(|(leaf, _)| &leaf.summary)
+    }
+
+    /// The leaf that holds the item at `position`, and its place in it; none if it is in the tail.
+    pub(crate) fn leaf_around(&self, position: usize) -> Option<(&[T], usize)> {
+        let (leaf, at) = self.entry_around(position)?;
+        match &leaf.link {
+            Link::Leaf(items) => Some((&items.slice, at)),
+            Link::Inner(_) => None,
         }
+    }
+
+    fn entry_around(&self, position: usize) -> Option<(&Entry<T>, usize)> {
+        let mut entry = &self.body()?.entry;
+        let mut at = position;
+        if at >= entry.count() {
+            return None;
+        }
+        while let Link::Inner(children) = &entry.link {
+            entry = children.slice.iter().find(|child| {
+                let count = child.count();
+                let is_inside = at < count;
+                at -= if is_inside { 0 } else { count };
+                is_inside
+            })?;
+        }
+        Some((entry, at))
     }
 
     /// Adds an item at the end: O(1), and O(log n) once in a leaf's length.

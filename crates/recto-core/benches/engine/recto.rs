@@ -53,6 +53,13 @@ fn versions(subject: &Subject, sheet: &mut Sheet<'_>) {
     let to_version =
         |on: &Conversation, number: usize| on.apply(Rollback::ToVersion(some_version(number)), 0);
     sheet.row("ROLLBACK to a version", |patience| patience.chain(edited, LONG, to_version));
+    sheet.row("  and its figures read", |patience| {
+        patience.chain(edited, LONG, |on, number| {
+            let applied = to_version(on, number)?;
+            black_box(applied.1.stats());
+            Ok(applied)
+        })
+    });
     // As many to choose from at every size, so that only the length of the view differs.
     let recent = |number| Version((versions - 1 - scattered(number, 0, 200)) as u32);
     let to_recent =

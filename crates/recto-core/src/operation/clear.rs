@@ -28,7 +28,7 @@ impl Clear {
         let roles =
             if self.keep_system_message { RoleSet::from(Role::System) } else { RoleSet::NONE };
         let log = &draft.log;
-        let tools = draft.state.tools.as_ref();
+        let tools = draft.tools.as_ref();
         let mut absent = Vec::new();
         let mut is_stale = |index| {
             tools.is_some_and(|tools| {
@@ -45,7 +45,7 @@ impl Clear {
             |_, entry| roles.contains(entry.role()) && !is_stale(entry.index()),
         );
         check_at_hand(absent)?;
-        if let Some(tools) = draft.state.tools.clone()
+        if let Some(tools) = draft.tools.clone()
             && !tools.is_shown_in(&view, &draft.log)?
         {
             let entry = match tools.newest_in(&draft.log)? {

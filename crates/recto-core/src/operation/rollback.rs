@@ -19,9 +19,7 @@ impl Rollback {
             Rollback::ToBatch(batch) => roll_back_to_batch(draft, batch).map(drop),
             Rollback::ToVersion(version) => {
                 let target = draft.history.record(version, "targetVersion")?;
-                // The tools are a setting of the conversation, not part of what the model reads.
-                let tools = draft.state.tools.take();
-                draft.state = crate::state::State { tools, ..target.state.clone() };
+                draft.state = draft.history.state_of(target).clone();
                 draft.origin = target;
                 Ok(())
             }

@@ -11,11 +11,11 @@ use super::{
 };
 use crate::conversation::Setup;
 use crate::counter::Counter;
-use crate::history::{History, Homes, Jump, Record, StepRecord, Story, Told};
+use crate::history::{Held, History, Jump, Record, StepRecord, Story, Told};
 use crate::live_path::{BatchHome, Leaving, LeftBatch, LivePath, OpenBatch, Opening};
 use crate::message_log::Meter;
 use crate::operation::describe_append;
-use crate::state::State;
+use crate::state::{Homes, State};
 use crate::{
     Conversation, Error, Limits, LogIndex, Marks, Measure, Message, MessageLog, Missing, ToolSet,
     Version, View,
@@ -165,7 +165,7 @@ impl Loading<'_> {
         let (marks, marks_home) = match &saved.marks {
             None => (Marks::default(), version),
             Some(SavedMarks { of: Some(home), changes }) if changes.is_empty() => {
-                (self.record(*home)?.state.marks.clone(), *home)
+                (self.state(*home)?.marks.clone(), *home)
             }
             Some(marks) => (self.marks(marks)?, version),
         };
@@ -174,7 +174,7 @@ impl Loading<'_> {
         }
         let (tools, tools_home) = match &saved.tools {
             None => (None, version),
-            Some(SavedTools::Of(home)) => (self.record(*home)?.state.tools.clone(), *home),
+            Some(SavedTools::Of(home)) => (self.record(*home)?.tools.clone(), *home),
             Some(SavedTools::List(tools)) => {
                 let set = ToolSet::new(tools.clone(), self.heading)?;
                 let set = set.ok_or_else(|| damaged("a list of tools is empty"))?;
@@ -187,19 +187,19 @@ impl Loading<'_> {
             Ok(StepRecord { kind: step.operation, description, view })
         };
         let steps: Vec<StepRecord> = saved.steps.iter().map(step).collect::<Result<_, Error>>()?;
-        let state = State { view: self.view(&saved.view, log_len)?, path, marks, tools };
+        let homes = Homes { view: saved.view.home().unwrap_or(version), marks: marks_home };
+        let state = State { view: self.view(&saved.view, log_len)?, path, marks, homes };
         saved.check_figures(&state)?;
-        Ok(Record {
-            homes: Homes {
-                view: saved.view.home().unwrap_or(version),
-                marks: marks_home,
-                tools: tools_home,
-            },
-            ..saved.record(state, steps)
-        })
+        Ok(Record { tools, tools_home, ..saved.record(state, steps) })
     }
 
-    /// An earlier version that something is made of.
+    /// The state at an earlier version that something is made of.
+    fn state(&self, version: Version) -> Result<&State, Error> {
+        let record = self.record(version)?;
+        let history = self.history.as_ref().expect("it has the record");
+        Ok(history.state_of(record))
+    }
+
     fn record(&self, version: Version) -> Result<&Record, Error> {
         let history = self.history.as_ref().filter(|history| version <= history.current_version());
         let history = history.ok_or_else(|| damaged("it is made of a version that came later"))?;
@@ -208,7 +208,7 @@ impl Loading<'_> {
 
     fn view(&self, saved: &SavedView, log_len: usize) -> Result<View, Error> {
         let base = match saved.of {
-            Some(of) => self.record(of)?.state.view.clone(),
+            Some(of) => self.state(of)?.view.clone(),
             None => View::default(),
         };
         let view = match saved.home() {
@@ -223,7 +223,7 @@ impl Loading<'_> {
 
     fn marks(&self, saved: &SavedMarks) -> Result<Marks, Error> {
         let mut marks = match saved.of {
-            Some(of) => self.record(of)?.state.marks.clone(),
+            Some(of) => self.state(of)?.marks.clone(),
             None => Marks::default(),
         };
         change_marks(&mut marks, &saved.changes)?;
@@ -264,7 +264,7 @@ impl Loading<'_> {
             return Err(unknown());
         }
         let on_path = |record: &Record| {
-            let path = &record.state.path;
+            let path = &history.state_of(record).path;
             let batches = path.left_batches().map(|left| &left.batch);
             let mut batches = std::iter::once(&path.current).chain(batches);
             batches.find(|batch| batch.home == home).cloned()
@@ -296,10 +296,10 @@ impl SavedBatch {
 }
 
 impl SavedVersion {
-    /// The version in memory, but for where its parts come from.
+    /// The version in memory, but for its tools.
     pub(crate) fn record(&self, state: State, steps: Vec<StepRecord>) -> Record {
         Record {
-            state,
+            held: Held::Own(state),
             timestamp: self.timestamp,
             log_len: self.log_len,
             undo: self.undo.into(),
@@ -308,7 +308,8 @@ impl SavedVersion {
             story: self.description.as_deref().map_or(Story::Plain, |description| {
                 Story::Told(Arc::new(Told { description: description.into(), steps }))
             }),
-            homes: Homes::default(),
+            tools: None,
+            tools_home: Version(0),
         }
     }
 

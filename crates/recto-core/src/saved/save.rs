@@ -11,6 +11,7 @@ use super::{
 use crate::history::{History, Record};
 use crate::live_path::{LivePath, OpenBatch};
 use crate::operation::OperationKind;
+use crate::state::State;
 use crate::view::Placed;
 use crate::{Conversation, LogIndex, Marks, MessageLog, Version, View};
 
@@ -112,8 +113,9 @@ impl Saver {
     }
 
     fn write(&mut self, history: &History, version: Version, record: &Record) -> SavedVersion {
-        let before = version.0.checked_sub(1).and_then(|before| history.get(Version(before)));
-        let state = &record.state;
+        let earlier = version.0.checked_sub(1).and_then(|before| history.get(Version(before)));
+        let before = earlier.map(|record| history.state_of(record));
+        let state = history.state_of(record);
         // An APPEND without a reason needs no words.
         let is_plain = record.kind == OperationKind::Append && record.is_plain();
         let batches = new_batches(&state.path, version).into_iter().map(|batch| SavedBatch {
@@ -134,7 +136,7 @@ impl Saver {
             view: self.view(before, &step.view, None).0,
         });
         let steps = steps.collect();
-        let home = (record.homes.view != version).then_some(record.homes.view);
+        let home = (state.homes.view != version).then_some(state.homes.view);
         let (view, weight) = self.view(before, &state.view, home);
         if home.is_none() {
             self.views.insert(version, weight);
@@ -145,7 +147,7 @@ impl Saver {
             description: (!is_plain).then(|| history.description(version, record)),
             timestamp: record.timestamp,
             log_len: record.log_len,
-            added: record.log_len - before.map_or(0, |before| before.log_len),
+            added: record.log_len - earlier.map_or(0, |earlier| earlier.log_len),
             undo: record.undo.target(),
             redo: record.redo.target(),
             view,
@@ -153,8 +155,8 @@ impl Saver {
             batch: state.path.current.home.into(),
             batch_number: state.path.current_number().0 as u32,
             batches,
-            marks: self.marks(before, record, version),
-            tools: state.tools.as_ref().map(|tools| match record.homes.tools {
+            marks: self.marks(before, state, version),
+            tools: record.tools.as_ref().map(|tools| match record.tools_home {
                 home if home == version => SavedTools::List(tools.tools().to_vec()),
                 home => SavedTools::Of(home),
             }),
@@ -173,7 +175,7 @@ impl Saver {
     /// A view as that of `home`, or as a change of the view before.
     fn view(
         &self,
-        before: Option<&Record>,
+        before: Option<&State>,
         view: &View,
         home: Option<Version>,
     ) -> (SavedView, ViewWeight) {
@@ -183,7 +185,7 @@ impl Saver {
         let known = before.and_then(|before| Some((before, self.views.get(&before.homes.view)?)));
         let Some((before, known)) = known else { return in_full(view) };
         let base = before.homes.view;
-        let parts = changes(&before.state.view, view);
+        let parts = changes(&before.view, view);
         let change = SavedView::made_of(Some(base), &parts);
         let runs = known.runs.as_ref().and_then(|runs| runs.changed_by(&change));
         let most_runs = runs.as_ref().map_or(known.most_runs + parts.len(), Runs::count);
@@ -203,21 +205,21 @@ impl Saver {
 
     fn marks(
         &mut self,
-        before: Option<&Record>,
-        record: &Record,
+        before: Option<&State>,
+        state: &State,
         version: Version,
     ) -> Option<SavedMarks> {
-        let marks = &record.state.marks;
+        let State { marks, homes, .. } = state;
         if marks.is_empty() {
             return None;
         }
-        if record.homes.marks != version {
-            return Some(SavedMarks { of: Some(record.homes.marks), changes: Vec::new() });
+        if homes.marks != version {
+            return Some(SavedMarks { of: Some(homes.marks), changes: Vec::new() });
         }
-        let base = before.filter(|before| !before.state.marks.is_empty());
+        let base = before.filter(|before| !before.marks.is_empty());
         let known = base.and_then(|base| Some((base, *self.marks.get(&base.homes.marks)?)));
         if let Some((base, known)) = known {
-            let changes = mark_changes(marks, &base.state.marks);
+            let changes = mark_changes(marks, &base.marks);
             let size: usize = changes.iter().map(|change| change.size()).sum();
             let weight = Weight { depth: known.depth + 1, cost: known.cost + size };
             if weight.depth < MOST_CHANGES && weight.cost <= marks.size() {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::load::{change_marks, check_jumps, damaged, in_version};
 use super::{Runs, SavedBatch, SavedBatchHome, SavedTools, SavedVersion, SavedView, Saver};
-use crate::history::Homes;
 use crate::live_path::{BatchHome, Opening, StoredPath};
 use crate::operation::OperationKind;
+use crate::state::Homes;
 use crate::{BatchIndex, Error, LogIndex, Marks, Missing, Timestamp, Tool, Version};
 
 /// Saved versions at hand.
@@ -26,6 +26,7 @@ pub struct SavedState {
     pub(crate) steps: Vec<Runs>,
     pub(crate) marks: Marks,
     pub(crate) tools: Option<Vec<Tool>>,
+    pub(crate) tools_home: Version,
     pub(crate) homes: Homes,
     pub(crate) opening: Opening,
     pub(crate) batch: BatchHome,
@@ -207,11 +208,8 @@ impl SavedVersions {
             steps: steps.collect::<Result<_, Error>>()?,
             marks,
             tools,
-            homes: Homes {
-                view: saved.view.home().unwrap_or(version),
-                marks: marks_home,
-                tools: tools_home,
-            },
+            homes: Homes { view: saved.view.home().unwrap_or(version), marks: marks_home },
+            tools_home,
             opening: self.opened(saved.batch, version)?.opening(),
             batch,
             view_effort,
