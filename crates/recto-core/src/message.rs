@@ -185,11 +185,45 @@ impl Message {
             .expect("a tool call made here is well-formed")
     }
 
+    /// The model's answer that calls tools: its text, which may be empty, then the calls, each with
+    /// its id, the tool's name and the input. An answer with neither is an error.
+    ///
+    /// ```
+    /// use recto_core::Message;
+    /// use serde_json::json;
+    ///
+    /// let (hosts, load) = (json!({}), json!({ "host": "web-1" }));
+    /// let calls = [("call_1", "hosts", &hosts), ("call_2", "load", &load)];
+    /// let answer = Message::assistant_with_calls("Let me see.", calls)?;
+    /// assert_eq!(answer.tool_calls().count(), 2);
+    /// # Ok::<(), recto_core::Error>(())
+    /// ```
+    pub fn assistant_with_calls<'a>(
+        text: &str,
+        calls: impl IntoIterator<Item = (&'a str, &'a str, &'a serde_json::Value)>,
+    ) -> Result<Message, Error> {
+        let text = (!text.is_empty()).then(|| json!({ "type": "text", "text": text }));
+        let calls = calls.into_iter().map(
+            |(id, name, input)| json!({ "type": "tool_use", "id": id, "name": name, "input": input }),
+        );
+        let parts: Vec<serde_json::Value> = text.into_iter().chain(calls).collect();
+        Self::made_here(&json!({ "role": Role::Assistant, "content": parts }))
+    }
+
     /// A tool's answer to the call `id`.
     pub fn tool_result(id: &str, text: &str) -> Message {
         let part = json!({ "type": "tool_result", "tool_use_id": id, "content": text });
         Self::made_here(&json!({ "role": Role::Tool, "content": [part] }))
             .expect("a tool result made here is well-formed")
+    }
+
+    /// What a tool that failed says to the call `id`.
+    pub fn tool_error(id: &str, text: &str) -> Message {
+        let part = json!({
+            "type": "tool_result", "tool_use_id": id, "content": text, "is_error": true
+        });
+        Self::made_here(&json!({ "role": Role::Tool, "content": [part] }))
+            .expect("a tool's failure made here is well-formed")
     }
 
     /// A message that this program makes itself: limits are for what comes from outside.
@@ -650,5 +684,33 @@ impl<'a> Reader<'a> {
                 ),
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Code;
+
+    #[test]
+    fn an_answer_may_have_a_text_several_calls_or_both_but_not_nothing() {
+        let input = json!({ "host": "web-1" });
+        let calls = [("a", "load", &input), ("b", "disk", &input)];
+        let both = Message::assistant_with_calls("I look.", calls).unwrap();
+        assert_eq!(both.role(), Role::Assistant);
+        assert_eq!(both.text(), "I look.\nload {\"host\":\"web-1\"}\ndisk {\"host\":\"web-1\"}");
+        let silent = Message::assistant_with_calls("", calls).unwrap();
+        assert_eq!(silent.tool_calls().map(|call| call.id).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(Message::assistant_with_calls("Done.", []).unwrap().text(), "Done.");
+        let nothing = Message::assistant_with_calls("", []).unwrap_err();
+        assert_eq!(nothing.code(), Code::EmptyContent);
+    }
+
+    #[test]
+    fn a_failed_tool_answers_its_call_and_says_that_it_failed() {
+        let failure = Message::tool_error("a", "no such host");
+        assert_eq!(failure.tool_results().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(failure.text(), "no such host");
+        assert!(failure.json().contains(r#""is_error":true"#));
     }
 }
