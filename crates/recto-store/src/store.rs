@@ -85,8 +85,8 @@ pub trait Store: Debug + Send + Sync {
         limit: usize,
     ) -> Answer<'a, Vec<Hit>>;
 
-    /// Puts rows in the place of others, provided that the newest version still is `at` and that all
-    /// of the others are there. What was there before is gone for good when this returns: no copy is
+    /// Puts rows in the place of others, provided that the newest version still is `at`, that all of
+    /// the others are there, and that there is no fork that was not asked. What was there before is gone for good when this returns: no copy is
     /// left in free space, in the journal or in the search index.
     fn rewrite(&self, conversation: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()>;
 

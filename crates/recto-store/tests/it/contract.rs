@@ -68,5 +68,6 @@ on_every_store! {
         rows_are_replaced_and_words_forgotten
         a_rewrite_of_another_version_is_refused
         only_rows_that_are_there_can_be_replaced
+        a_rewrite_that_does_not_know_a_fork_is_refused
         a_sound_store_has_no_damage;
 }

@@ -142,6 +142,11 @@ impl Pair<'_> {
             rewrite.commits.push(row(u32::from(n[3])));
         }
         rewrite.forget.push(u32::from(n[3] % 12));
+        if n[5].is_multiple_of(2) {
+            let forks = self.memory.forks(conversation).await.unwrap_or_default();
+            let asked = forks.iter().map(|fork| fork.id).take(usize::from(n[5] % 8));
+            rewrite.forks = Some(asked.collect());
+        }
         rewrite
     }
 

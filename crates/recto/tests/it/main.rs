@@ -4,6 +4,7 @@ mod conformance;
 mod damaged;
 mod driver;
 mod golden;
+mod meddled;
 mod model;
 mod places;
 mod stored;

@@ -9,6 +9,7 @@ use recto::{
 };
 use recto_store::{CommitBody, PageKind};
 
+use crate::meddled::{Deed, Meddled};
 #[cfg(all(unix, feature = "postgres"))]
 use crate::places::postgres;
 use crate::places::{Place, memory, sqlite};
@@ -57,6 +58,7 @@ on_every_store! {
     erasing_in_a_fork_erases_in_the_original
     a_prune_drops_what_no_kept_version_shows
     a_prune_leaves_what_forks_can_show
+    a_fork_that_is_made_during_a_prune_loses_nothing
     search_finds_words_in_hidden_messages_too
     tenants_do_not_see_each_other
     refused_requests_leave_no_trace
@@ -486,6 +488,28 @@ async fn a_prune_leaves_what_forks_can_show(place: Place) {
     assert_eq!(pruned.entries, LogIndex::range(20..29));
     assert_eq!(texts(&fork).await.len(), 20);
     assert!(texts(&fork).await.iter().all(|text| text != "[pruned]"));
+}
+
+async fn a_fork_that_is_made_during_a_prune_loses_nothing(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    for number in 0..80 {
+        talk.append([say(number)]).await.unwrap();
+    }
+    talk.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
+    let elsewhere = talk.clone();
+    let fork: Deed = Box::new(move || {
+        Box::pin(async move {
+            elsewhere.fork("b", Version(30)).await.unwrap();
+            Ok(())
+        })
+    });
+    let store = Meddled::with(place.store.clone(), fork);
+    let late = recto::Recto::over(store, recto::Options::default());
+    let pruned = late.conversation("a").await.unwrap().prune(&Keep::newest()).await.unwrap();
+    assert_eq!(pruned.entries, LogIndex::range(30..79));
+    let fork = place.recto().conversation("b").await.unwrap();
+    let said: Vec<String> = (0..30).map(|number| format!("message number {number}")).collect();
+    assert_eq!(texts(&fork).await, said);
 }
 
 async fn search_finds_words_in_hidden_messages_too(place: Place) {
