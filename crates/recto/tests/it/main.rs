@@ -1,6 +1,7 @@
 //! Conversations in stores, from the outside.
 
 mod conformance;
+mod corpus;
 mod damaged;
 mod driver;
 mod golden;

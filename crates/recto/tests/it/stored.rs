@@ -10,9 +10,7 @@ use recto::{
 use recto_store::{CommitBody, PageKind};
 
 use crate::meddled::{Deed, Meddled};
-#[cfg(all(unix, feature = "postgres"))]
-use crate::places::postgres;
-use crate::places::{Place, memory, sqlite};
+use crate::places::{Place, memory, on_every_store, sqlite};
 
 fn settings() -> Settings {
     Settings::counting_with(Approx)
@@ -25,22 +23,6 @@ fn say(number: usize) -> Message {
 async fn texts(talk: &StoredConversation) -> Vec<String> {
     let entries = talk.messages().await.expect("they can be read");
     entries.iter().map(|entry| entry.message.text().into_owned()).collect()
-}
-
-/// Every test for every store.
-macro_rules! on_every_store {
-    ($($name:ident)*) => {
-        mod in_memory {
-            $(#[tokio::test] async fn $name() { super::$name(super::memory().await).await; })*
-        }
-        mod in_sqlite {
-            $(#[tokio::test] async fn $name() { super::$name(super::sqlite().await).await; })*
-        }
-        #[cfg(all(unix, feature = "postgres"))]
-        mod in_postgres {
-            $(#[tokio::test] async fn $name() { super::$name(super::postgres().await).await; })*
-        }
-    };
 }
 
 on_every_store! {
