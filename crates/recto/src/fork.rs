@@ -5,7 +5,6 @@ use recto_store::{Ancestor, CommitBody, CommitRow, ConversationId, Head, NewConv
 use uuid::Uuid;
 
 use crate::opened::read_record;
-use crate::recto::now;
 use crate::{Error, StoredConversation};
 
 impl StoredConversation {
@@ -28,7 +27,7 @@ impl StoredConversation {
         let id = ConversationId(Uuid::now_v7());
         let (versions, entries) = (at.0 + 1, saved.log_len());
         let lineage = self.lineage_up_to(versions, entries);
-        let now = now();
+        let now = self.recto.shared.clock.now();
         let head = Head { version: at.0, entries, link: record.link, committed: now };
         let body = CommitBody { record: record.json, entries: Vec::new() };
         let new = NewConversation {

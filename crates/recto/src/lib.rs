@@ -33,6 +33,7 @@
 mod apply;
 mod backup;
 pub mod blocking;
+mod clock;
 mod commit;
 mod erase;
 mod error;
@@ -51,6 +52,7 @@ pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant}
 
 pub use self::apply::Write;
 pub use self::backup::Restored;
+pub use self::clock::Clock;
 pub use self::erase::Receipt;
 pub use self::error::Error;
 pub use self::prune::{Keep, Pruned};

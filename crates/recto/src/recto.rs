@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use recto_core::{Conversation, Counter, LogIndex, Message, Settings, Timestamp, Version};
 use recto_store::{
@@ -15,7 +14,7 @@ use uuid::Uuid;
 use crate::commit::{entries_of, words};
 use crate::opened::Opened;
 use crate::stored::Setup;
-use crate::{Error, StoredConversation};
+use crate::{Clock, Error, StoredConversation};
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -30,6 +29,8 @@ pub struct Options {
     pub open_conversations: usize,
     /// Counters of your own, by which conversations were or will be counted.
     pub counters: Vec<Arc<dyn Counter>>,
+    /// Tells the time of requests; the system's clock unless told.
+    pub clock: Clock,
 }
 
 impl Default for Options {
@@ -39,6 +40,7 @@ impl Default for Options {
             search: true,
             open_conversations: 256,
             counters: Vec::new(),
+            clock: Clock::default(),
         }
     }
 }
@@ -73,6 +75,7 @@ impl Counters {
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) counters: Counters,
+    pub(crate) clock: Clock,
     pub(crate) is_searched: bool,
     open: Mutex<OpenConversations>,
     most_open: usize,
@@ -162,6 +165,7 @@ impl Recto {
             is_searched: store.keeps_words(),
             store,
             counters: Counters(options.counters),
+            clock: options.clock,
             open: Mutex::default(),
             most_open: options.open_conversations,
         };
@@ -184,7 +188,7 @@ impl Recto {
         name: &str,
         settings: Settings,
     ) -> Result<StoredConversation, Error> {
-        let now = now();
+        let now = self.shared.clock.now();
         let conversation = Conversation::new(settings, now)?;
         let id = ConversationId(Uuid::now_v7());
         let settings = conversation.saved_settings();
@@ -394,9 +398,4 @@ async fn open_database(address: &Address, options: &Options) -> Result<Arc<dyn S
         #[cfg(not(feature = "postgres"))]
         Address::Postgres(_) => Err(recto_store::Error::NotBuilt { store: "postgres" }.into()),
     }
-}
-
-/// The time, in milliseconds since 1970. It is written down and shown; nothing is ordered by it.
-pub(crate) fn now() -> Timestamp {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Timestamp)
 }

@@ -54,6 +54,11 @@ impl StoredConversation {
         self.id
     }
 
+    /// What time it is.
+    pub(crate) fn now(&self) -> recto_core::Timestamp {
+        self.recto.shared.clock.now()
+    }
+
     pub(crate) async fn open(&self) -> Result<Opened, Error> {
         let shared = &self.recto.shared;
         Opened::open(shared.store.clone(), self.id, &self.setup, &shared.counters).await

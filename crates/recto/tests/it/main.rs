@@ -1,5 +1,6 @@
 //! Conversations in stores, from the outside.
 
+mod clock;
 mod conformance;
 mod corpus;
 mod damaged;
