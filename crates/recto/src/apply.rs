@@ -6,7 +6,6 @@ use recto_store::{IdempotencyKey, hash_of};
 
 use crate::clock::now;
 use crate::opened::Opened;
-use crate::recto::Slot;
 use crate::{Error, StoredConversation};
 
 /// What a writer may ask for beside the request itself.
@@ -57,7 +56,7 @@ impl StoredConversation {
         hash: impl Fn() -> [u8; 32],
         write: Write,
     ) -> Result<Outcome, Error> {
-        let slot: Slot = self.recto.shared.slot(self.id);
+        let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         for attempt in 0..MOST_ATTEMPTS {
             self.opened_for(&mut slot, write.expected_version).await?;

@@ -11,7 +11,7 @@ impl StoredConversation {
     /// Forks the conversation at a version: a new one of this name that has the same log and
     /// history up to there, and goes its own way from there. Costs the same however long it is.
     pub async fn fork(&self, name: &str, at: Version) -> Result<StoredConversation, Error> {
-        let slot = self.recto.shared.slot(self.id);
+        let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let opened = self.newest(&mut slot).await?;
         let current = opened.conversation.version();

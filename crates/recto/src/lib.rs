@@ -38,11 +38,13 @@ mod commit;
 mod erase;
 mod error;
 mod fork;
+mod open_slots;
 mod opened;
 mod prune;
 mod recto;
 mod shelf;
 mod stored;
+mod sync;
 mod verify;
 
 pub use recto_core::Error as EngineError;

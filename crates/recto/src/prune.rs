@@ -65,7 +65,7 @@ impl StoredConversation {
             let field = Some("keep".to_owned());
             return Err(recto_core::Error::InvalidOperation { reason: reason.into(), field }.into());
         }
-        let slot = self.recto.shared.slot(self.id);
+        let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let pruned = loop {
             let opened = self.newest(&mut slot).await?;
@@ -97,7 +97,7 @@ impl StoredConversation {
         // Messages may be dropped even if that could not be done to the end.
         *slot = None;
         drop(slot);
-        self.recto.shared.close_all().await;
+        self.recto.shared.open.close_all().await;
         pruned
     }
 }

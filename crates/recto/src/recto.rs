@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 
 use recto_core::{Conversation, Counter, LogIndex, Message, Settings, Timestamp, Version};
 use recto_store::{
@@ -12,6 +12,7 @@ use recto_store::{
 use uuid::Uuid;
 
 use crate::commit::{entries_of, words};
+use crate::open_slots::OpenSlots;
 use crate::opened::Opened;
 use crate::stored::Setup;
 use crate::{Clock, Error, StoredConversation};
@@ -77,19 +78,7 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     pub(crate) clock: Clock,
     pub(crate) is_searched: bool,
-    open: Mutex<OpenConversations>,
-    most_open: usize,
-}
-
-/// A conversation that may be open, behind a lock that gives writers their turns in order.
-pub(crate) type Slot = Arc<tokio::sync::Mutex<Option<Opened>>>;
-
-#[derive(Default)]
-struct OpenConversations {
-    /// Also slots that were dropped here and are still used somewhere.
-    slots: HashMap<ConversationId, Weak<tokio::sync::Mutex<Option<Opened>>>>,
-    /// The ones to be kept, the one used last at the end.
-    kept: Vec<(ConversationId, Slot)>,
+    pub(crate) open: OpenSlots<Opened>,
 }
 
 /// A conversation in a list.
@@ -166,8 +155,7 @@ impl Recto {
             store,
             counters: Counters(options.counters),
             clock: options.clock,
-            open: Mutex::default(),
-            most_open: options.open_conversations,
+            open: OpenSlots::keeping(options.open_conversations),
         };
         Recto { shared: Arc::new(shared), tenant: options.tenant }
     }
@@ -268,7 +256,7 @@ impl Recto {
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         let id = self.row(name).await?.id;
         self.shared.store.remove(&self.tenant, name).await?;
-        self.shared.forget(id);
+        self.shared.open.forget(id);
         Ok(())
     }
 
@@ -339,43 +327,6 @@ impl Recto {
 fn shares(fork: &ConversationRow, hit: &Hit) -> bool {
     let owner = fork.lineage.iter().find(|ancestor| hit.entry < ancestor.entries);
     owner.is_some_and(|ancestor| ancestor.id == hit.conversation)
-}
-
-impl Shared {
-    /// The place of a conversation, open or not.
-    pub(crate) fn slot(&self, id: ConversationId) -> Slot {
-        let mut open = self.open.lock().expect("nothing panics while it is held");
-        if let Some(at) = open.kept.iter().position(|(other, _)| *other == id) {
-            let kept = open.kept.remove(at);
-            let slot = kept.1.clone();
-            open.kept.push(kept);
-            return slot;
-        }
-        let slot = open.slots.get(&id).and_then(Weak::upgrade).unwrap_or_default();
-        open.slots.insert(id, Arc::downgrade(&slot));
-        open.kept.push((id, slot.clone()));
-        if open.kept.len() > self.most_open.max(1) {
-            open.kept.remove(0);
-            open.slots.retain(|_, slot| slot.strong_count() > 0);
-        }
-        slot
-    }
-
-    pub(crate) fn forget(&self, id: ConversationId) {
-        let mut open = self.open.lock().expect("nothing panics while it is held");
-        open.kept.retain(|(other, _)| *other != id);
-    }
-
-    /// Lets go of every open conversation.
-    pub(crate) async fn close_all(&self) {
-        let slots: Vec<Slot> = {
-            let open = self.open.lock().expect("nothing panics while it is held");
-            open.slots.values().filter_map(Weak::upgrade).collect()
-        };
-        for slot in slots {
-            *slot.lock().await = None;
-        }
-    }
 }
 
 async fn open_database(address: &Address, options: &Options) -> Result<Arc<dyn Store>, Error> {
