@@ -276,6 +276,19 @@ impl Store for MemoryStore {
         })
     }
 
+    fn get<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        id: ConversationId,
+    ) -> Answer<'a, Option<ConversationRow>> {
+        self.answer(move |tables| {
+            let Ok(rows) = tables.rows(id) else { return Ok(None) };
+            let named = (tenant.clone(), rows.row.name.clone());
+            let is_named = tables.names.get(&named) == Some(&id);
+            Ok(is_named.then(|| rows.row()))
+        })
+    }
+
     fn list<'a>(
         &'a self,
         tenant: &'a Tenant,

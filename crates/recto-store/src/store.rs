@@ -28,6 +28,14 @@ pub trait Store: Debug + Send + Sync {
     fn find<'a>(&'a self, tenant: &'a Tenant, name: &'a str)
     -> Answer<'a, Option<ConversationRow>>;
 
+    /// A conversation of a tenant by what it is known by. None if it was removed, even if its rows are
+    /// kept for its forks.
+    fn get<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        id: ConversationId,
+    ) -> Answer<'a, Option<ConversationRow>>;
+
     /// Conversations in the order of the bytes of their names: those behind the name `after`, at most `limit`.
     fn list<'a>(
         &'a self,

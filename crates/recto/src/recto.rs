@@ -1,6 +1,7 @@
 //! An open store: conversations by name.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
@@ -271,22 +272,19 @@ impl Recto {
         if words.is_empty() {
             return Ok(Vec::new());
         }
-        let rows = self.shared.store.list(&self.tenant, None, usize::MAX).await?;
-        let by_id: HashMap<ConversationId, &ConversationRow> =
-            rows.iter().map(|row| (row.id, row)).collect();
-        // The conversation that it was added to, or a fork that has it.
-        let shown_by = |hit: &Hit| {
-            by_id
-                .get(&hit.conversation)
-                .copied()
-                .or_else(|| rows.iter().find(|row| shares(row, hit)))
-        };
+        let mut names = Names::default();
         let mut asked = limit;
         loop {
             let hits = self.shared.store.search(&self.tenant, &words, None, asked).await?;
             let is_all = hits.len() < asked;
-            let named = hits.iter().filter_map(|hit| Some((shown_by(hit)?, hit.entry)));
-            let named: Vec<(&ConversationRow, u32)> = named.take(limit).collect();
+            let mut named = Vec::new();
+            for hit in &hits {
+                if named.len() < limit
+                    && let Some(row) = self.shown_by(hit, &mut names).await?
+                {
+                    named.push((row, hit.entry));
+                }
+            }
             if named.len() < limit && !is_all {
                 asked = asked.saturating_mul(4);
                 continue;
@@ -294,12 +292,34 @@ impl Recto {
             let mut found = Vec::new();
             for (row, entry) in named {
                 let index = LogIndex(entry);
-                if let Some(message) = self.handle_of(row.clone()).message(index).await? {
+                if let Some(message) = self.handle_of((*row).clone()).message(index).await? {
                     found.push(FoundMessage { conversation: row.name.clone(), index, message });
                 }
             }
             return Ok(found);
         }
+    }
+
+    /// The conversation that a message was added to, or a fork that has it.
+    async fn shown_by(
+        &self,
+        hit: &Hit,
+        names: &mut Names,
+    ) -> Result<Option<Arc<ConversationRow>>, Error> {
+        let (id, store) = (hit.conversation, &self.shared.store);
+        if let Entry::Vacant(unknown) = names.0.entry(id) {
+            let found = match store.get(&self.tenant, id).await? {
+                Some(row) => vec![row],
+                None => match store.forks(id).await {
+                    // All of it was removed meanwhile.
+                    Err(recto_store::Error::ConversationNotFound { .. }) => Vec::new(),
+                    forks => forks?,
+                },
+            };
+            unknown.insert(found.into_iter().map(Arc::new).collect());
+        }
+        let mut rows = names.0[&id].iter();
+        Ok(rows.find(|row| row.id == id || shares(row, hit)).cloned())
     }
 
     async fn row(&self, name: &str) -> Result<ConversationRow, Error> {
@@ -322,6 +342,10 @@ impl Recto {
         StoredConversation { recto: self.clone(), id, setup }
     }
 }
+
+/// The conversations that were found to hold hits: each by itself, or by its forks if it was removed.
+#[derive(Default)]
+struct Names(HashMap<ConversationId, Vec<Arc<ConversationRow>>>);
 
 /// Whether a fork shares a message with the conversation that it was added to.
 fn shares(fork: &ConversationRow, hit: &Hit) -> bool {

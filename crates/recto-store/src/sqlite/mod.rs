@@ -206,6 +206,15 @@ impl Store for SqliteStore {
         self.read("looking for a conversation", move |db| read::find(db, &tenant, &name))
     }
 
+    fn get<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        id: ConversationId,
+    ) -> Answer<'a, Option<ConversationRow>> {
+        let tenant = tenant.clone();
+        self.read("looking for a conversation", move |db| read::get(db, &tenant, id))
+    }
+
     fn list<'a>(
         &'a self,
         tenant: &'a Tenant,

@@ -1,7 +1,9 @@
-//! A store in which something happens at the worst moment: right before rows are rewritten.
+//! A store that is watched, and in which something happens at the worst moment: right before rows
+//! are rewritten.
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use recto::{ConversationId, Store, Tenant};
@@ -17,11 +19,17 @@ pub(crate) type Deed = Box<dyn FnOnce() -> Answer<'static, ()> + Send>;
 pub(crate) struct Meddled {
     store: Arc<dyn Store>,
     deed: Mutex<Option<Deed>>,
+    lists: AtomicUsize,
 }
 
 impl Meddled {
     pub(crate) fn with(store: Arc<dyn Store>, deed: Deed) -> Arc<Meddled> {
-        Arc::new(Meddled { store, deed: Mutex::new(Some(deed)) })
+        Arc::new(Meddled { store, deed: Mutex::new(Some(deed)), lists: AtomicUsize::new(0) })
+    }
+
+    /// How often all names were listed.
+    pub(crate) fn lists(&self) -> usize {
+        self.lists.load(Ordering::Relaxed)
     }
 }
 
@@ -44,7 +52,7 @@ impl Store for Meddled {
     pass_on! {
         create(new: NewConversation) -> ();
         find(tenant: &'a Tenant, name: &'a str) -> Option<ConversationRow>;
-        list(tenant: &'a Tenant, after: Option<&'a str>, limit: usize) -> Vec<ConversationRow>;
+        get(tenant: &'a Tenant, id: ConversationId) -> Option<ConversationRow>;
         rename(tenant: &'a Tenant, from: &'a str, to: &'a str) -> ();
         remove(tenant: &'a Tenant, name: &'a str) -> ();
         commits(id: ConversationId, above: Option<u32>) -> Vec<CommitRow>;
@@ -60,6 +68,16 @@ impl Store for Meddled {
         restore(new: NewConversation, rows: StoredRows) -> ();
         check() -> Vec<String>;
         size() -> Option<u64>;
+    }
+
+    fn list<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> Answer<'a, Vec<ConversationRow>> {
+        self.lists.fetch_add(1, Ordering::Relaxed);
+        self.store.list(tenant, after, limit)
     }
 
     fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()> {

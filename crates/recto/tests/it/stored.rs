@@ -195,6 +195,10 @@ async fn search_finds_what_forks_share_with_a_removed_conversation(place: Place)
             found
         }
     };
+    let store = Meddled::with(place.store.clone(), Box::new(|| Box::pin(async { Ok(()) })));
+    let watched = recto::Recto::over(store.clone(), recto::Options::default());
+    assert_eq!(watched.search("needle", 10).await.unwrap().len(), 2);
+    assert_eq!(store.lists(), 0, "a search does not read the names of all conversations");
     assert_eq!(found(10).await, ["b", "other"]);
     assert_eq!(found(2).await, ["b", "other"]);
     assert_eq!(found(1).await.len(), 1);
