@@ -36,6 +36,9 @@ pub enum Error {
     /// Rows that were to be packed are not what the writer has read.
     #[error("older versions were packed or rewritten meanwhile; read the conversation again")]
     RowsChanged,
+    /// There are forks that were not asked what they show.
+    #[error("the conversation was forked meanwhile; look at its forks again and decide anew")]
+    Forked,
     /// There is no such conversation.
     #[error("there is no conversation {name:?}; create it, or list those that there are")]
     ConversationNotFound {
@@ -126,7 +129,9 @@ impl Error {
     /// The code of the contract.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::VersionConflict { .. } | Error::RowsChanged => "version_conflict",
+            Error::VersionConflict { .. } | Error::RowsChanged | Error::Forked => {
+                "version_conflict"
+            }
             Error::ConversationNotFound { .. } => "conversation_not_found",
             Error::ConversationExists { .. } => "conversation_exists",
             Error::KeyReused { .. }

@@ -170,7 +170,15 @@ impl Tables {
         Ok(())
     }
 
+    /// The forks that share rows of a conversation, by name.
+    fn forks(&self, id: ConversationId) -> impl Iterator<Item = &Rows> {
+        let named = self.names.values().map(|id| &self.conversations[id]);
+        named.filter(move |rows| rows.row.lineage.iter().any(|from| from.id == id))
+    }
+
     fn rewrite(&mut self, id: ConversationId, at: u32, rewrite: Rewrite) -> Result<(), Error> {
+        self.rows(id)?;
+        rewrite.check_forks(self.forks(id).map(|fork| fork.row.id))?;
         let rows = self.rows_mut(id)?;
         let current = rows.head().version;
         if current != at {
@@ -268,6 +276,19 @@ impl Store for MemoryStore {
         })
     }
 
+    fn get<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        id: ConversationId,
+    ) -> Answer<'a, Option<ConversationRow>> {
+        self.answer(move |tables| {
+            let Ok(rows) = tables.rows(id) else { return Ok(None) };
+            let named = (tenant.clone(), rows.row.name.clone());
+            let is_named = tables.names.get(&named) == Some(&id);
+            Ok(is_named.then(|| rows.row()))
+        })
+    }
+
     fn list<'a>(
         &'a self,
         tenant: &'a Tenant,
@@ -354,9 +375,7 @@ impl Store for MemoryStore {
     fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
         self.answer(move |tables| {
             tables.rows(id)?;
-            let named = tables.names.values().map(|id| &tables.conversations[id]);
-            let forks = named.filter(|rows| rows.row.lineage.iter().any(|from| from.id == id));
-            Ok(forks.map(Rows::row).collect())
+            Ok(tables.forks(id).map(Rows::row).collect())
         })
     }
 

@@ -237,4 +237,21 @@ pub struct Rewrite {
     pub pages: Vec<Page>,
     /// Entries that the search must not find any more.
     pub forget: Vec<u32>,
+    /// The forks that were asked what they show. If there is another one by now, the rewrite is
+    /// refused, or what that one shows would be gone. None: it makes no difference.
+    pub forks: Option<Vec<ConversationId>>,
+}
+
+impl Rewrite {
+    /// Tests that all forks that there are were asked.
+    pub(crate) fn check_forks(
+        &self,
+        forks: impl IntoIterator<Item = ConversationId>,
+    ) -> Result<(), Error> {
+        let Some(asked) = &self.forks else { return Ok(()) };
+        match forks.into_iter().all(|fork| asked.contains(&fork)) {
+            true => Ok(()),
+            false => Err(Error::Forked),
+        }
+    }
 }

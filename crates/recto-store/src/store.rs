@@ -28,6 +28,14 @@ pub trait Store: Debug + Send + Sync {
     fn find<'a>(&'a self, tenant: &'a Tenant, name: &'a str)
     -> Answer<'a, Option<ConversationRow>>;
 
+    /// A conversation of a tenant by what it is known by. None if it was removed, even if its rows are
+    /// kept for its forks.
+    fn get<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        id: ConversationId,
+    ) -> Answer<'a, Option<ConversationRow>>;
+
     /// Conversations in the order of the bytes of their names: those behind the name `after`, at most `limit`.
     fn list<'a>(
         &'a self,
@@ -85,8 +93,8 @@ pub trait Store: Debug + Send + Sync {
         limit: usize,
     ) -> Answer<'a, Vec<Hit>>;
 
-    /// Puts rows in the place of others, provided that the newest version still is `at` and that all
-    /// of the others are there. What was there before is gone for good when this returns: no copy is
+    /// Puts rows in the place of others, provided that the newest version still is `at`, that all of
+    /// the others are there, and that there is no fork that was not asked. What was there before is gone for good when this returns: no copy is
     /// left in free space, in the journal or in the search index.
     fn rewrite(&self, conversation: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()>;
 

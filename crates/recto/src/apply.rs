@@ -4,8 +4,8 @@
 use recto_core::{Conversation, Outcome, Request, Tool, Version};
 use recto_store::{IdempotencyKey, hash_of};
 
+use crate::clock::now;
 use crate::opened::Opened;
-use crate::recto::{Slot, now};
 use crate::{Error, StoredConversation};
 
 /// What a writer may ask for beside the request itself.
@@ -38,14 +38,15 @@ impl StoredConversation {
     ) -> Result<Outcome, Error> {
         let request = request.into();
         let hash = || hash_of(format!("{request:?}").as_bytes());
-        let perform = |conversation: &Conversation| conversation.apply(request.clone(), now());
+        let perform = |conversation: &Conversation| conversation.apply(request.clone(), self.now());
         self.perform(perform, hash, write).await
     }
 
     /// Sets other tools: a request of its own.
     pub async fn set_tools(&self, tools: Vec<Tool>, write: Write) -> Result<Outcome, Error> {
         let hash = || hash_of(format!("SET_TOOLS {tools:?}").as_bytes());
-        let perform = |conversation: &Conversation| conversation.set_tools(tools.clone(), now());
+        let perform =
+            |conversation: &Conversation| conversation.set_tools(tools.clone(), self.now());
         self.perform(perform, hash, write).await
     }
 
@@ -55,7 +56,7 @@ impl StoredConversation {
         hash: impl Fn() -> [u8; 32],
         write: Write,
     ) -> Result<Outcome, Error> {
-        let slot: Slot = self.recto.shared.slot(self.id);
+        let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         for attempt in 0..MOST_ATTEMPTS {
             self.opened_for(&mut slot, write.expected_version).await?;

@@ -30,7 +30,7 @@ impl StoredConversation {
     /// that have it open. Reasons that were given for requests are not messages, and stay. The hash
     /// stays too: whoever can guess a short message can test the guess with it.
     pub async fn erase(&self, index: LogIndex) -> Result<Receipt, Error> {
-        let slot = self.recto.shared.slot(self.id);
+        let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let (receipt, done) = loop {
             let opened = self.newest(&mut slot).await?;
@@ -74,7 +74,7 @@ impl StoredConversation {
         // It may be erased even if that could not be done to the end.
         *slot = None;
         drop(slot);
-        self.recto.shared.close_all().await;
+        self.recto.shared.open.close_all().await;
         done?;
         Ok(receipt)
     }

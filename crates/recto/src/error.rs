@@ -33,7 +33,10 @@ impl Error {
 
     /// Whether somebody else was quicker: read the conversation again, and decide anew.
     pub fn is_conflict(&self) -> bool {
-        matches!(self, Error::Store(recto_store::Error::VersionConflict { .. }))
+        matches!(
+            self,
+            Error::Store(recto_store::Error::VersionConflict { .. } | recto_store::Error::Forked)
+        )
     }
 
     /// As the contract writes it: `{error: {code, message, field?, details?}}`.

@@ -5,14 +5,13 @@ use recto_store::{Ancestor, CommitBody, CommitRow, ConversationId, Head, NewConv
 use uuid::Uuid;
 
 use crate::opened::read_record;
-use crate::recto::now;
 use crate::{Error, StoredConversation};
 
 impl StoredConversation {
     /// Forks the conversation at a version: a new one of this name that has the same log and
     /// history up to there, and goes its own way from there. Costs the same however long it is.
     pub async fn fork(&self, name: &str, at: Version) -> Result<StoredConversation, Error> {
-        let slot = self.recto.shared.slot(self.id);
+        let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let opened = self.newest(&mut slot).await?;
         let current = opened.conversation.version();
@@ -28,7 +27,7 @@ impl StoredConversation {
         let id = ConversationId(Uuid::now_v7());
         let (versions, entries) = (at.0 + 1, saved.log_len());
         let lineage = self.lineage_up_to(versions, entries);
-        let now = now();
+        let now = self.recto.shared.clock.now();
         let head = Head { version: at.0, entries, link: record.link, committed: now };
         let body = CommitBody { record: record.json, entries: Vec::new() };
         let new = NewConversation {

@@ -33,15 +33,18 @@
 mod apply;
 mod backup;
 pub mod blocking;
+mod clock;
 mod commit;
 mod erase;
 mod error;
 mod fork;
+mod open_slots;
 mod opened;
 mod prune;
 mod recto;
 mod shelf;
 mod stored;
+mod sync;
 mod verify;
 
 pub use recto_core::Error as EngineError;
@@ -51,6 +54,7 @@ pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant}
 
 pub use self::apply::Write;
 pub use self::backup::Restored;
+pub use self::clock::Clock;
 pub use self::erase::Receipt;
 pub use self::error::Error;
 pub use self::prune::{Keep, Pruned};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use recto_core::{BatchIndex, LogIndex, Timestamp, Version};
-use recto_store::{CommitBody, CommitRow, PageKind, Rewrite, pack_entries};
+use recto_store::{CommitBody, CommitRow, ConversationId, PageKind, Rewrite, pack_entries};
 
 use crate::erase::overwrite;
 use crate::opened::{Opened, read_message};
@@ -65,22 +65,26 @@ impl StoredConversation {
             let field = Some("keep".to_owned());
             return Err(recto_core::Error::InvalidOperation { reason: reason.into(), field }.into());
         }
-        let slot = self.recto.shared.slot(self.id);
+        let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let pruned = loop {
             let opened = self.newest(&mut slot).await?;
             let kept = kept_versions(opened, keep).await?;
             let mut shown = BTreeSet::new();
             show(opened, kept.iter().copied(), &mut shown).await?;
-            for fork in self.recto.shared.store.forks(self.id).await? {
+            let forks = self.recto.shared.store.forks(self.id).await?;
+            let asked = forks.iter().map(|fork| fork.id).collect();
+            for fork in forks {
                 let fork = self.recto.handle(fork.id, fork.settings, fork.lineage);
                 let mut fork = fork.open().await?;
                 let versions = (0..=fork.conversation.version().0).map(Version);
                 show(&mut fork, versions, &mut shown).await?;
             }
-            match drop_hidden(opened, &shown).await {
-                // Somebody wrote meanwhile.
-                Err(Error::Store(recto_store::Error::VersionConflict { .. })) => continue,
+            match drop_hidden(opened, &shown, asked).await {
+                // Somebody wrote or forked meanwhile.
+                Err(Error::Store(
+                    recto_store::Error::VersionConflict { .. } | recto_store::Error::Forked,
+                )) => continue,
                 done => {
                     break done.map(|(entries, bytes)| Pruned {
                         entries,
@@ -93,7 +97,7 @@ impl StoredConversation {
         // Messages may be dropped even if that could not be done to the end.
         *slot = None;
         drop(slot);
-        self.recto.shared.close_all().await;
+        self.recto.shared.open.close_all().await;
         pruned
     }
 }
@@ -137,17 +141,19 @@ async fn show(
     Ok(())
 }
 
-/// Overwrites the messages of all entries that are not shown and belong to this conversation.
+/// Overwrites the messages of all entries that are not shown and belong to this conversation,
+/// provided that it has no other forks than those that were asked.
 async fn drop_hidden(
     opened: &Opened,
     shown: &BTreeSet<LogIndex>,
+    asked: Vec<ConversationId>,
 ) -> Result<(Vec<LogIndex>, usize), Error> {
     let shelf = &opened.shelf;
     let (id, head) = (shelf.id, opened.head());
     let first = shelf.lineage.last().map_or(0, |from| from.entries);
     let goes = |index: u32| index >= first && !shown.contains(&LogIndex(index));
     let (mut entries, mut bytes) = (Vec::new(), 0);
-    let mut rewrite = Rewrite::default();
+    let mut rewrite = Rewrite { forks: Some(asked), ..Rewrite::default() };
     let rows = shelf.store.commits(id, None).await?;
     for row in rows {
         let mut body = CommitBody::unpack(&row.body).map_err(|error| damaged(id, error))?;

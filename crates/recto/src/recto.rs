@@ -1,9 +1,9 @@
 //! An open store: conversations by name.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
-use std::sync::{Arc, Mutex, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
 
 use recto_core::{Conversation, Counter, LogIndex, Message, Settings, Timestamp, Version};
 use recto_store::{
@@ -13,9 +13,10 @@ use recto_store::{
 use uuid::Uuid;
 
 use crate::commit::{entries_of, words};
+use crate::open_slots::OpenSlots;
 use crate::opened::Opened;
 use crate::stored::Setup;
-use crate::{Error, StoredConversation};
+use crate::{Clock, Error, StoredConversation};
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct Options {
     pub open_conversations: usize,
     /// Counters of your own, by which conversations were or will be counted.
     pub counters: Vec<Arc<dyn Counter>>,
+    /// Tells the time of requests; the system's clock unless told.
+    pub clock: Clock,
 }
 
 impl Default for Options {
@@ -39,6 +42,7 @@ impl Default for Options {
             search: true,
             open_conversations: 256,
             counters: Vec::new(),
+            clock: Clock::default(),
         }
     }
 }
@@ -73,20 +77,9 @@ impl Counters {
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) counters: Counters,
+    pub(crate) clock: Clock,
     pub(crate) is_searched: bool,
-    open: Mutex<OpenConversations>,
-    most_open: usize,
-}
-
-/// A conversation that may be open, behind a lock that gives writers their turns in order.
-pub(crate) type Slot = Arc<tokio::sync::Mutex<Option<Opened>>>;
-
-#[derive(Default)]
-struct OpenConversations {
-    /// Also slots that were dropped here and are still used somewhere.
-    slots: HashMap<ConversationId, Weak<tokio::sync::Mutex<Option<Opened>>>>,
-    /// The ones to be kept, the one used last at the end.
-    kept: Vec<(ConversationId, Slot)>,
+    pub(crate) open: OpenSlots<Opened>,
 }
 
 /// A conversation in a list.
@@ -162,8 +155,8 @@ impl Recto {
             is_searched: store.keeps_words(),
             store,
             counters: Counters(options.counters),
-            open: Mutex::default(),
-            most_open: options.open_conversations,
+            clock: options.clock,
+            open: OpenSlots::keeping(options.open_conversations),
         };
         Recto { shared: Arc::new(shared), tenant: options.tenant }
     }
@@ -184,7 +177,7 @@ impl Recto {
         name: &str,
         settings: Settings,
     ) -> Result<StoredConversation, Error> {
-        let now = now();
+        let now = self.shared.clock.now();
         let conversation = Conversation::new(settings, now)?;
         let id = ConversationId(Uuid::now_v7());
         let settings = conversation.saved_settings();
@@ -264,7 +257,7 @@ impl Recto {
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         let id = self.row(name).await?.id;
         self.shared.store.remove(&self.tenant, name).await?;
-        self.shared.forget(id);
+        self.shared.open.forget(id);
         Ok(())
     }
 
@@ -279,22 +272,19 @@ impl Recto {
         if words.is_empty() {
             return Ok(Vec::new());
         }
-        let rows = self.shared.store.list(&self.tenant, None, usize::MAX).await?;
-        let by_id: HashMap<ConversationId, &ConversationRow> =
-            rows.iter().map(|row| (row.id, row)).collect();
-        // The conversation that it was added to, or a fork that has it.
-        let shown_by = |hit: &Hit| {
-            by_id
-                .get(&hit.conversation)
-                .copied()
-                .or_else(|| rows.iter().find(|row| shares(row, hit)))
-        };
+        let mut names = Names::default();
         let mut asked = limit;
         loop {
             let hits = self.shared.store.search(&self.tenant, &words, None, asked).await?;
             let is_all = hits.len() < asked;
-            let named = hits.iter().filter_map(|hit| Some((shown_by(hit)?, hit.entry)));
-            let named: Vec<(&ConversationRow, u32)> = named.take(limit).collect();
+            let mut named = Vec::new();
+            for hit in &hits {
+                if named.len() < limit
+                    && let Some(row) = self.shown_by(hit, &mut names).await?
+                {
+                    named.push((row, hit.entry));
+                }
+            }
             if named.len() < limit && !is_all {
                 asked = asked.saturating_mul(4);
                 continue;
@@ -302,12 +292,34 @@ impl Recto {
             let mut found = Vec::new();
             for (row, entry) in named {
                 let index = LogIndex(entry);
-                if let Some(message) = self.handle_of(row.clone()).message(index).await? {
+                if let Some(message) = self.handle_of((*row).clone()).message(index).await? {
                     found.push(FoundMessage { conversation: row.name.clone(), index, message });
                 }
             }
             return Ok(found);
         }
+    }
+
+    /// The conversation that a message was added to, or a fork that has it.
+    async fn shown_by(
+        &self,
+        hit: &Hit,
+        names: &mut Names,
+    ) -> Result<Option<Arc<ConversationRow>>, Error> {
+        let (id, store) = (hit.conversation, &self.shared.store);
+        if let Entry::Vacant(unknown) = names.0.entry(id) {
+            let found = match store.get(&self.tenant, id).await? {
+                Some(row) => vec![row],
+                None => match store.forks(id).await {
+                    // All of it was removed meanwhile.
+                    Err(recto_store::Error::ConversationNotFound { .. }) => Vec::new(),
+                    forks => forks?,
+                },
+            };
+            unknown.insert(found.into_iter().map(Arc::new).collect());
+        }
+        let mut rows = names.0[&id].iter();
+        Ok(rows.find(|row| row.id == id || shares(row, hit)).cloned())
     }
 
     async fn row(&self, name: &str) -> Result<ConversationRow, Error> {
@@ -331,47 +343,14 @@ impl Recto {
     }
 }
 
+/// The conversations that were found to hold hits: each by itself, or by its forks if it was removed.
+#[derive(Default)]
+struct Names(HashMap<ConversationId, Vec<Arc<ConversationRow>>>);
+
 /// Whether a fork shares a message with the conversation that it was added to.
 fn shares(fork: &ConversationRow, hit: &Hit) -> bool {
     let owner = fork.lineage.iter().find(|ancestor| hit.entry < ancestor.entries);
     owner.is_some_and(|ancestor| ancestor.id == hit.conversation)
-}
-
-impl Shared {
-    /// The place of a conversation, open or not.
-    pub(crate) fn slot(&self, id: ConversationId) -> Slot {
-        let mut open = self.open.lock().expect("nothing panics while it is held");
-        if let Some(at) = open.kept.iter().position(|(other, _)| *other == id) {
-            let kept = open.kept.remove(at);
-            let slot = kept.1.clone();
-            open.kept.push(kept);
-            return slot;
-        }
-        let slot = open.slots.get(&id).and_then(Weak::upgrade).unwrap_or_default();
-        open.slots.insert(id, Arc::downgrade(&slot));
-        open.kept.push((id, slot.clone()));
-        if open.kept.len() > self.most_open.max(1) {
-            open.kept.remove(0);
-            open.slots.retain(|_, slot| slot.strong_count() > 0);
-        }
-        slot
-    }
-
-    pub(crate) fn forget(&self, id: ConversationId) {
-        let mut open = self.open.lock().expect("nothing panics while it is held");
-        open.kept.retain(|(other, _)| *other != id);
-    }
-
-    /// Lets go of every open conversation.
-    pub(crate) async fn close_all(&self) {
-        let slots: Vec<Slot> = {
-            let open = self.open.lock().expect("nothing panics while it is held");
-            open.slots.values().filter_map(Weak::upgrade).collect()
-        };
-        for slot in slots {
-            *slot.lock().await = None;
-        }
-    }
 }
 
 async fn open_database(address: &Address, options: &Options) -> Result<Arc<dyn Store>, Error> {
@@ -394,9 +373,4 @@ async fn open_database(address: &Address, options: &Options) -> Result<Arc<dyn S
         #[cfg(not(feature = "postgres"))]
         Address::Postgres(_) => Err(recto_store::Error::NotBuilt { store: "postgres" }.into()),
     }
-}
-
-/// The time, in milliseconds since 1970. It is written down and shown; nothing is ordered by it.
-pub(crate) fn now() -> Timestamp {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Timestamp)
 }

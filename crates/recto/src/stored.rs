@@ -54,6 +54,11 @@ impl StoredConversation {
         self.id
     }
 
+    /// What time it is.
+    pub(crate) fn now(&self) -> recto_core::Timestamp {
+        self.recto.shared.clock.now()
+    }
+
     pub(crate) async fn open(&self) -> Result<Opened, Error> {
         let shared = &self.recto.shared;
         Opened::open(shared.store.clone(), self.id, &self.setup, &shared.counters).await
@@ -84,7 +89,7 @@ impl StoredConversation {
         &self,
         ask: impl FnMut(&Conversation) -> Result<T, recto_core::Error>,
     ) -> Result<T, Error> {
-        let slot = self.recto.shared.slot(self.id);
+        let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         self.newest(&mut slot).await?.with(ask).await
     }
@@ -119,7 +124,7 @@ impl StoredConversation {
 
     /// Answers a query.
     pub async fn ask(&self, query: &Query) -> Result<Vec<Entry>, Error> {
-        let slot = self.recto.shared.slot(self.id);
+        let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let opened = self.newest(&mut slot).await?;
         let hits = opened.with(|conversation| conversation.ask(query)).await?;
@@ -134,7 +139,7 @@ impl StoredConversation {
 
     /// A message by its number, visible or not.
     pub async fn message(&self, index: LogIndex) -> Result<Option<Message>, Error> {
-        let slot = self.recto.shared.slot(self.id);
+        let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let opened = self.newest(&mut slot).await?;
         if index.as_usize() >= opened.conversation.log().len() {
@@ -176,7 +181,7 @@ impl StoredConversation {
     /// The versions of a range in order: which request made each, when, and why. Refused if one of
     /// them does not exist.
     pub async fn versions(&self, range: std::ops::Range<u32>) -> Result<Vec<VersionInfo>, Error> {
-        let slot = self.recto.shared.slot(self.id);
+        let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let opened = self.newest(&mut slot).await?;
         let current = opened.conversation.version();
@@ -219,7 +224,7 @@ impl StoredConversation {
 
     /// A batch of the live path: when and why it was opened, and what it holds.
     pub async fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
-        let slot = self.recto.shared.slot(self.id);
+        let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let opened = self.newest(&mut slot).await?;
         let snapshot = opened.with(|conversation| conversation.snapshot(batch)).await?;

@@ -34,7 +34,7 @@ impl StoredConversation {
     /// Reads everything that is stored of the conversation, computes the chain anew, and tests all
     /// versions. It takes as long as reading the whole conversation.
     pub async fn verify(&self) -> Result<Report, Error> {
-        let slot = self.recto.shared.slot(self.id);
+        let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         // Nothing that is in memory is trusted.
         *slot = None;

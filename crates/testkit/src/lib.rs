@@ -6,6 +6,7 @@
 //!   [`Model::apply`].
 //! - [`agent_run`]: the messages of a made-up agent, to measure stores with.
 //! - [`conformance`]: the cases of the workspace's `conformance/` folder.
+//! - [`corpus`]: hostile messages, requests and queries, with the verdict on each.
 //! - [`generate`]: one generator of random steps for proptest, fuzzers and
 //!   seeded loops.
 //!
@@ -13,6 +14,7 @@
 
 pub mod agent_run;
 pub mod conformance;
+pub mod corpus;
 pub mod generate;
 pub mod model;
 

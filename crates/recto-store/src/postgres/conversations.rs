@@ -54,6 +54,8 @@ macro_rules! conversations {
 
 const FIND: &str = conversations!("c.tenant = $1 AND c.name = $2");
 
+const GET: &str = conversations!("c.tenant = $1 AND c.id = $2 AND c.name IS NOT NULL");
+
 const LIST: &str = conversations!(
     "c.tenant = $1 AND c.name IS NOT NULL AND ($2::bytea IS NULL OR c.name > $2) \
      ORDER BY c.name LIMIT $3"
@@ -172,6 +174,16 @@ impl PostgresStore {
     ) -> Result<Option<ConversationRow>, Error> {
         let name = name.as_bytes();
         let found = self.read_conversations(FIND, tenants::bytes(tenant), &[&name]).await?;
+        Ok(found.into_iter().next())
+    }
+
+    /// A conversation by what it is known by.
+    pub(super) async fn get_conversation(
+        &self,
+        tenant: &Tenant,
+        id: ConversationId,
+    ) -> Result<Option<ConversationRow>, Error> {
+        let found = self.read_conversations(GET, tenants::bytes(tenant), &[&id.0]).await?;
         Ok(found.into_iter().next())
     }
 

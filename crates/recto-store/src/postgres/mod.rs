@@ -111,6 +111,14 @@ impl Store for PostgresStore {
         Box::pin(self.find_conversation(tenant, name))
     }
 
+    fn get<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        id: ConversationId,
+    ) -> Answer<'a, Option<ConversationRow>> {
+        Box::pin(self.get_conversation(tenant, id))
+    }
+
     fn list<'a>(
         &'a self,
         tenant: &'a Tenant,

@@ -34,6 +34,14 @@ UPDATE recto_commits old SET entries = row.entries, link = row.link,
     AS row (version, entries, link, committed, body)
 WHERE old.tenant = $1 AND old.conversation = $2 AND old.version = row.version";
 
+/// Taken before looking for forks: who forks at the same time comes before or after this.
+const LOCK: &str = "SELECT id FROM recto_conversations WHERE tenant = $1 AND id = $2 FOR UPDATE";
+
+const FORKS: &str = r"
+SELECT f.fork FROM recto_forks f
+JOIN recto_conversations n ON n.tenant = f.tenant AND n.id = f.fork
+WHERE f.tenant = $1 AND f.ancestor = $2 AND n.name IS NOT NULL";
+
 const FORGET: &str = r"
 DELETE FROM recto_words WHERE tenant = $1 AND conversation = $2 AND entry = ANY ($3::bigint[])";
 
@@ -97,6 +105,14 @@ impl PostgresStore {
         let mut client = self.connections.get().await?;
         let tenant = self.tenant_of(&client, id).await?;
         let transaction = client.transaction().await?;
+        if rewrite.forks.is_some() {
+            let lock = transaction.prepare_cached(LOCK).await?;
+            transaction.query(&lock, &[&&*tenant, &id.0]).await?;
+            let forks = transaction.prepare_cached(FORKS).await?;
+            let forks = transaction.query(&forks, &[&&*tenant, &id.0]).await?;
+            let forks = forks.iter().map(|row| row.try_get("fork").map(ConversationId));
+            rewrite.check_forks(forks.collect::<Result<Vec<_>, _>>()?)?;
+        }
         let newest = lock_newest(&transaction, &tenant, id.0).await?;
         let current = newest.ok_or_else(|| unknown(id))?;
         if current != i64::from(at) {

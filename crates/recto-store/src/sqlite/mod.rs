@@ -1,7 +1,7 @@
 //! A store in one file, with SQLite built in.
 //!
 //! What always holds:
-//! - one thread writes, in the order of the requests, and groups them (`writer.rs`);
+//! - one thread writes, in the order of the requests, and groups them (`queue.rs`, `writer.rs`);
 //! - readers go on beside it and see only what is durable (`readers.rs`);
 //! - any number of processes may open the same file;
 //! - every row has a checksum, which is looked at whenever the row is read (`checksum.rs`);
@@ -16,6 +16,7 @@ mod erasure;
 mod fault;
 mod inspection;
 mod place;
+mod queue;
 mod read;
 mod readers;
 mod schema;
@@ -114,11 +115,11 @@ impl SqliteStore {
             lowered.map_err(|error| failed(error.into()))?;
         }
         let has_index = search_index::is_in(&db).map_err(failed)?;
-        let writer = Writer::new(path.clone(), db, has_index).map_err(failed)?;
+        let mut writer = Writer::new(path.clone(), db, has_index).map_err(failed)?;
         let (queue, jobs) = mpsc::channel(QUEUE);
         let writer = thread::Builder::new()
             .name("recto-writer".to_owned())
-            .spawn(move || writer.run(jobs))
+            .spawn(move || queue::serve(&mut writer, jobs))
             .map_err(|error| Error::failed(OPENING, error.kind()))?;
         let readers = Readers::new(path.clone(), options.readers);
         Ok(SqliteStore { path, has_index, readers, queue: Some(queue), writer: Some(writer) })
@@ -203,6 +204,15 @@ impl Store for SqliteStore {
     ) -> Answer<'a, Option<ConversationRow>> {
         let (tenant, name) = (tenant.clone(), name.to_owned());
         self.read("looking for a conversation", move |db| read::find(db, &tenant, &name))
+    }
+
+    fn get<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        id: ConversationId,
+    ) -> Answer<'a, Option<ConversationRow>> {
+        let tenant = tenant.clone();
+        self.read("looking for a conversation", move |db| read::get(db, &tenant, id))
     }
 
     fn list<'a>(

@@ -169,6 +169,20 @@ pub(super) fn find(
     named(db, tenant, name)?.map(|found| found.with_head(db)).transpose()
 }
 
+pub(super) fn get(
+    db: &Connection,
+    tenant: &Tenant,
+    id: ConversationId,
+) -> Result<Option<ConversationRow>, Fault> {
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {} FROM conversations WHERE id = ?1 AND tenant = ?2 AND name IS NOT NULL",
+        Conversation::COLUMNS
+    ))?;
+    let mut rows = select.query(params![id.0.as_bytes(), tenant.0])?;
+    let found = rows.next()?.map(Conversation::from_row).transpose()?;
+    found.map(|found| found.with_head(db)).transpose()
+}
+
 pub(super) fn list(
     db: &Connection,
     tenant: &Tenant,

@@ -336,6 +336,9 @@ fn rewrite(
     has_index: bool,
 ) -> Result<(), Fault> {
     let number = read::number(db, id)?;
+    if rewrite.forks.is_some() {
+        rewrite.check_forks(read::forks(db, id)?.into_iter().map(|fork| fork.id))?;
+    }
     let current = read::newest(db, number, id)?;
     if current != at {
         return Err(Error::VersionConflict { expected: at, current }.into());

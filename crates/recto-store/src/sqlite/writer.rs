@@ -17,29 +17,19 @@ use std::thread;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
-use tokio::sync::{mpsc, oneshot};
 
 use super::fault::{self, Fault};
+use super::queue::{self, Desk};
 use super::search_index::{self, Waiting};
 use super::work::Work;
 use super::{connection, erasure, schema};
 use crate::Error;
 
-/// The most requests that become durable together.
-const GROUP: usize = 512;
-
-/// How often a group is done again because somebody stopped waiting for an answer.
-const LEAVERS: usize = 3;
-
 /// How often the writer tries to find out what is stored, on a disk that just failed.
 const SETTLING: u64 = 8;
 
 /// A request, and where its answer goes.
-#[derive(Debug)]
-pub(super) struct Job {
-    pub(super) work: Work,
-    pub(super) answer: oneshot::Sender<Result<(), Error>>,
-}
+pub(super) type Job = queue::Job<Work>;
 
 /// The writer, on a thread of its own.
 pub(super) struct Writer {
@@ -51,65 +41,41 @@ pub(super) struct Writer {
     is_read_only: bool,
 }
 
+impl Desk for Writer {
+    type Work = Work;
+
+    fn stands_alone(work: &Work) -> bool {
+        work.leaves_copies()
+    }
+
+    fn store(&mut self, jobs: &[Job], is_last: bool) -> Option<Vec<Result<(), Error>>> {
+        let is_erasure = jobs[0].work.leaves_copies();
+        let mut answers = self.store_group(jobs, is_last);
+        if let Some([answer @ Ok(())]) = answers.as_deref_mut()
+            && is_erasure
+        {
+            *answer = erasure::clean(&self.db);
+        }
+        if answers.is_some() && is_erasure {
+            // Overwriting all that is freed costs time, and no harm comes of it otherwise.
+            let _ = self.db.pragma_update(None, "secure_delete", "fast");
+        }
+        answers
+    }
+
+    fn pause(&mut self) {
+        connection::give_way();
+    }
+}
+
 impl Writer {
     pub(super) fn new(path: PathBuf, db: Connection, has_index: bool) -> Result<Writer, Fault> {
         let waiting = if has_index { Waiting::in_file(&db)? } else { Waiting::default() };
         Ok(Writer { path, db, has_index, waiting, is_read_only: false })
     }
 
-    /// Works until nobody can ask any more.
-    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Job>) {
-        let mut kept = None;
-        while let Some(first) = kept.take().or_else(|| queue.blocking_recv()) {
-            let stands_alone = first.work.leaves_copies();
-            let mut jobs = vec![first];
-            while !stands_alone && jobs.len() < GROUP {
-                match queue.try_recv() {
-                    Ok(job) if job.work.leaves_copies() => {
-                        kept = Some(job);
-                        break;
-                    }
-                    Ok(job) => jobs.push(job),
-                    Err(_) => break,
-                }
-            }
-            self.take_turn(jobs);
-            connection::give_way();
-        }
-    }
-
-    fn take_turn(&mut self, mut jobs: Vec<Job>) {
-        for round in 0.. {
-            jobs.retain(|job| !job.answer.is_closed());
-            if jobs.is_empty() {
-                return;
-            }
-            let is_last = round == LEAVERS;
-            let is_erasure = jobs[0].work.leaves_copies();
-            if let Some(mut answers) = self.store(&jobs, is_last) {
-                if is_erasure && answers[0].is_ok() {
-                    answers[0] = erasure::clean(&self.db);
-                }
-                if is_erasure {
-                    // Overwriting all that is freed costs time, and no harm comes of it otherwise.
-                    let _ = self.db.pragma_update(None, "secure_delete", "fast");
-                }
-                // Who was refused is told first, and so can be the first of those who try again.
-                let answered = jobs.into_iter().zip(answers);
-                let (done, refused): (Vec<_>, Vec<_>) =
-                    answered.partition(|(_, done)| done.is_ok());
-                for (job, answer) in refused.into_iter().chain(done) {
-                    // Who left after the commit cannot be told.
-                    let _ = job.answer.send(answer);
-                }
-                return;
-            }
-        }
-    }
-
-    /// Stores what can be stored, in one transaction. None if somebody left before the commit, and
-    /// then nothing is stored.
-    fn store(&mut self, jobs: &[Job], is_last: bool) -> Option<Vec<Result<(), Error>>> {
+    /// Stores what can be stored, in one transaction.
+    fn store_group(&mut self, jobs: &[Job], is_last: bool) -> Option<Vec<Result<(), Error>>> {
         let all = |error: Error| Some(jobs.iter().map(|_| Err(error.clone())).collect());
         if self.is_read_only {
             return all(Error::ReadOnly);
@@ -122,8 +88,7 @@ impl Writer {
                 return all(fault.during("writing"));
             }
         };
-        let left = |(job, answer): (&Job, &Result<_, _>)| answer.is_ok() && job.answer.is_closed();
-        if !is_last && jobs.iter().zip(&answers).any(left) {
+        if !is_last && queue::somebody_left(jobs, &answers) {
             self.roll_back();
             return None;
         }

@@ -34,6 +34,7 @@ on_every_store! {
         names_are_listed_in_order_page_by_page
         names_that_no_store_could_keep_are_refused
         a_renamed_conversation_is_found_by_its_new_name_only
+        a_conversation_is_found_by_its_id_as_long_as_it_has_a_name
         tenants_do_not_see_each_other;
     accepting:
         versions_are_dense
@@ -68,5 +69,6 @@ on_every_store! {
         rows_are_replaced_and_words_forgotten
         a_rewrite_of_another_version_is_refused
         only_rows_that_are_there_can_be_replaced
+        a_rewrite_that_does_not_know_a_fork_is_refused
         a_sound_store_has_no_damage;
 }

@@ -73,7 +73,10 @@ impl Pair<'_> {
             }
             11 => drop(both!(list(&tenant_of(n[0]), Some(name_of(n[1])), usize::from(n[2] % 4)))),
             12 => self.search(n).await,
-            13 => drop(both!(key(id_of(n[0]), name_of(n[1])))),
+            13 => {
+                let _ = both!(key(id_of(n[0]), name_of(n[1])));
+                let _ = both!(get(&tenant_of(n[2]), id_of(n[0])));
+            }
             14 => {
                 let numbers = u32::from(n[1] % 20)..u32::from(n[2] % 20);
                 let kind = [PageKind::Records, PageKind::Entries][usize::from(n[3] % 2)];
@@ -142,6 +145,11 @@ impl Pair<'_> {
             rewrite.commits.push(row(u32::from(n[3])));
         }
         rewrite.forget.push(u32::from(n[3] % 12));
+        if n[5].is_multiple_of(2) {
+            let forks = self.memory.forks(conversation).await.unwrap_or_default();
+            let asked = forks.iter().map(|fork| fork.id).take(usize::from(n[5] % 8));
+            rewrite.forks = Some(asked.collect());
+        }
         rewrite
     }
 

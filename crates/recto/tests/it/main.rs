@@ -1,9 +1,12 @@
 //! Conversations in stores, from the outside.
 
+mod clock;
 mod conformance;
+mod corpus;
 mod damaged;
 mod driver;
 mod golden;
+mod meddled;
 mod model;
 mod places;
 mod stored;

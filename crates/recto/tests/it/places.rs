@@ -4,6 +4,26 @@ use std::sync::Arc;
 
 use recto::{MemoryStore, Options, Recto, Store};
 
+/// Every test for every store.
+macro_rules! on_every_store {
+    ($($name:ident)*) => {
+        on_every_store!(@ in_memory memory $($name)*);
+        on_every_store!(@ in_sqlite sqlite $($name)*);
+        #[cfg(all(unix, feature = "postgres"))]
+        on_every_store!(@ in_postgres postgres $($name)*);
+    };
+    (@ $module:ident $place:ident $($name:ident)*) => {
+        mod $module {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name(crate::places::$place().await).await;
+            })*
+        }
+    };
+}
+
+pub(crate) use on_every_store;
+
 /// A store, and what must live as long as it.
 pub(crate) struct Place {
     pub(crate) store: Arc<dyn Store>,

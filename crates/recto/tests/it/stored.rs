@@ -9,9 +9,8 @@ use recto::{
 };
 use recto_store::{CommitBody, PageKind};
 
-#[cfg(all(unix, feature = "postgres"))]
-use crate::places::postgres;
-use crate::places::{Place, memory, sqlite};
+use crate::meddled::{Deed, Meddled};
+use crate::places::{Place, memory, on_every_store, sqlite};
 
 fn settings() -> Settings {
     Settings::counting_with(Approx)
@@ -24,22 +23,6 @@ fn say(number: usize) -> Message {
 async fn texts(talk: &StoredConversation) -> Vec<String> {
     let entries = talk.messages().await.expect("they can be read");
     entries.iter().map(|entry| entry.message.text().into_owned()).collect()
-}
-
-/// Every test for every store.
-macro_rules! on_every_store {
-    ($($name:ident)*) => {
-        mod in_memory {
-            $(#[tokio::test] async fn $name() { super::$name(super::memory().await).await; })*
-        }
-        mod in_sqlite {
-            $(#[tokio::test] async fn $name() { super::$name(super::sqlite().await).await; })*
-        }
-        #[cfg(all(unix, feature = "postgres"))]
-        mod in_postgres {
-            $(#[tokio::test] async fn $name() { super::$name(super::postgres().await).await; })*
-        }
-    };
 }
 
 on_every_store! {
@@ -57,6 +40,7 @@ on_every_store! {
     erasing_in_a_fork_erases_in_the_original
     a_prune_drops_what_no_kept_version_shows
     a_prune_leaves_what_forks_can_show
+    a_fork_that_is_made_during_a_prune_loses_nothing
     search_finds_words_in_hidden_messages_too
     tenants_do_not_see_each_other
     refused_requests_leave_no_trace
@@ -211,6 +195,10 @@ async fn search_finds_what_forks_share_with_a_removed_conversation(place: Place)
             found
         }
     };
+    let store = Meddled::with(place.store.clone(), Box::new(|| Box::pin(async { Ok(()) })));
+    let watched = recto::Recto::over(store.clone(), recto::Options::default());
+    assert_eq!(watched.search("needle", 10).await.unwrap().len(), 2);
+    assert_eq!(store.lists(), 0, "a search does not read the names of all conversations");
     assert_eq!(found(10).await, ["b", "other"]);
     assert_eq!(found(2).await, ["b", "other"]);
     assert_eq!(found(1).await.len(), 1);
@@ -486,6 +474,28 @@ async fn a_prune_leaves_what_forks_can_show(place: Place) {
     assert_eq!(pruned.entries, LogIndex::range(20..29));
     assert_eq!(texts(&fork).await.len(), 20);
     assert!(texts(&fork).await.iter().all(|text| text != "[pruned]"));
+}
+
+async fn a_fork_that_is_made_during_a_prune_loses_nothing(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    for number in 0..80 {
+        talk.append([say(number)]).await.unwrap();
+    }
+    talk.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
+    let elsewhere = talk.clone();
+    let fork: Deed = Box::new(move || {
+        Box::pin(async move {
+            elsewhere.fork("b", Version(30)).await.unwrap();
+            Ok(())
+        })
+    });
+    let store = Meddled::with(place.store.clone(), fork);
+    let late = recto::Recto::over(store, recto::Options::default());
+    let pruned = late.conversation("a").await.unwrap().prune(&Keep::newest()).await.unwrap();
+    assert_eq!(pruned.entries, LogIndex::range(30..79));
+    let fork = place.recto().conversation("b").await.unwrap();
+    let said: Vec<String> = (0..30).map(|number| format!("message number {number}")).collect();
+    assert_eq!(texts(&fork).await, said);
 }
 
 async fn search_finds_words_in_hidden_messages_too(place: Place) {

@@ -2,7 +2,7 @@
 
 use recto_store::{ConversationRow, Error, MAX_NAME, NewConversation, Store, Tenant};
 
-use crate::sample::{commit, grown, id, new, row, tenant};
+use crate::sample::{commit, fork, grown, id, new, row, tenant};
 
 pub(super) async fn what_is_created_is_found(store: &dyn Store) {
     assert_eq!(store.find(&tenant(), "a").await, Ok(None));
@@ -134,4 +134,22 @@ pub(super) async fn tenants_do_not_see_each_other(store: &dyn Store) {
     assert_eq!(store.remove(&tenant(), "b").await, unknown);
     store.remove(&other, "b").await.unwrap();
     assert_eq!(store.find(&tenant(), "a").await.unwrap().unwrap().id, id(1));
+}
+
+pub(super) async fn a_conversation_is_found_by_its_id_as_long_as_it_has_a_name(store: &dyn Store) {
+    grown(store, 1, "a", 3).await;
+    store.create(fork(id(2), "b", &[id(1)], 2)).await.unwrap();
+    for (number, name) in [(1, "a"), (2, "b")] {
+        let found = store.get(&tenant(), id(number)).await.unwrap();
+        assert_eq!(found, store.find(&tenant(), name).await.unwrap());
+        assert_eq!(found.unwrap().name, name);
+    }
+    assert_eq!(store.get(&tenant(), id(3)).await, Ok(None));
+    assert_eq!(store.get(&Tenant("other".into()), id(1)).await, Ok(None));
+    store.rename(&tenant(), "a", "c").await.unwrap();
+    assert_eq!(store.get(&tenant(), id(1)).await.unwrap().unwrap().name, "c");
+    // Its rows are kept for the fork, and the name may be somebody else's now.
+    store.remove(&tenant(), "c").await.unwrap();
+    store.create(new(id(4), "c")).await.unwrap();
+    assert_eq!(store.get(&tenant(), id(1)).await, Ok(None));
 }

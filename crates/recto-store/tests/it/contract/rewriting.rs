@@ -2,7 +2,7 @@
 
 use recto_store::{Commit, Error, Page, PageKind, Rewrite, Seal, Store};
 
-use crate::sample::{commit, grown, id, page, row, row_saying, tenant, words};
+use crate::sample::{commit, fork, grown, id, page, row, row_saying, tenant, words};
 
 async fn packed(store: &dyn Store) {
     grown(store, 1, "a", 4).await;
@@ -19,6 +19,7 @@ pub(super) async fn rows_are_replaced_and_words_forgotten(store: &dyn Store) {
         commits: vec![row_saying(4, "nothing")],
         pages: vec![replaced.clone()],
         forget: vec![5, 77],
+        forks: None,
     };
     store.rewrite(id(1), 5, rewrite.clone()).await.unwrap();
     let rows = vec![row(3), row_saying(4, "nothing"), row(5)];
@@ -61,6 +62,27 @@ pub(super) async fn only_rows_that_are_there_can_be_replaced(store: &dyn Store) 
     }
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(3), row(4), row(5)]));
     assert_eq!(store.pages(id(1), PageKind::Entries, 0..9, true).await.unwrap().len(), 1);
+}
+
+pub(super) async fn a_rewrite_that_does_not_know_a_fork_is_refused(store: &dyn Store) {
+    packed(store).await;
+    let asked = |forks: &[u128]| Rewrite {
+        commits: vec![row_saying(4, "nothing")],
+        forks: Some(forks.iter().map(|&number| id(number)).collect()),
+        ..Rewrite::default()
+    };
+    store.create(fork(id(2), "b", &[id(1)], 4)).await.unwrap();
+    store.create(fork(id(3), "c", &[id(1), id(2)], 4)).await.unwrap();
+    for forks in [&[][..], &[2], &[3, 4]] {
+        assert_eq!(store.rewrite(id(1), 5, asked(forks)).await, Err(Error::Forked));
+    }
+    assert_eq!(store.commits(id(1), None).await, Ok(vec![row(3), row(4), row(5)]));
+    store.rewrite(id(2), 4, Rewrite { commits: vec![], ..asked(&[3]) }).await.unwrap();
+    store.rewrite(id(3), 4, Rewrite { commits: vec![], ..asked(&[]) }).await.unwrap();
+    // Whoever is gone does not matter.
+    store.remove(&tenant(), "b").await.unwrap();
+    store.rewrite(id(1), 5, asked(&[2, 3])).await.unwrap();
+    assert_eq!(store.commits(id(1), Some(3)).await, Ok(vec![row_saying(4, "nothing"), row(5)]));
 }
 
 pub(super) async fn a_sound_store_has_no_damage(store: &dyn Store) {

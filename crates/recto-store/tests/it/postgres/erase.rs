@@ -45,6 +45,7 @@ async fn what_is_erased_is_in_no_file_of_the_database() {
         commits: vec![row(1, "gone"), row(2, "gone")],
         pages: vec![],
         forget: vec![1, 2],
+        forks: None,
     };
     store.rewrite(id, 3, rewrite).await.unwrap();
     server.sql(database, "CHECKPOINT");

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use recto_store::{Ancestor, Error, NewConversation, Store, Tenant};
+use recto_store::{Ancestor, Error, NewConversation, Rewrite, Store, Tenant};
+use testserver::PostgresServer;
 
-use super::{commit, create, keyed, new, store, tenant, version};
+use super::{commit, create, keyed, new, open, store, tenant, version};
 
 #[tokio::test]
 async fn names_and_keys_may_hold_almost_anything() {
@@ -93,4 +94,40 @@ async fn nothing_is_left_of_what_is_removed_while_others_write() {
     }
     assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
     assert_eq!(store.list(&tenant(), None, 99).await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rewrite_waits_for_a_fork_that_is_being_made() {
+    let address = PostgresServer::shared().database();
+    let store = Arc::new(open(&address).await);
+    let id = create(&*store, "a").await;
+    let new = fork("b", &[id]);
+    // What `create` does, held up before it is over.
+    let (client, connection) =
+        tokio_postgres::connect(&address, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute("BEGIN").await.unwrap();
+    let acme = tenant().0.into_bytes();
+    for (sql, parameters) in [
+        ("SELECT 1 FROM recto_conversations WHERE tenant = $1 AND id = $2 FOR SHARE", vec![id.0]),
+        (
+            "INSERT INTO recto_conversations SELECT tenant, $3, 'b', 0, '{}', lineage \
+             FROM recto_conversations WHERE tenant = $1 AND id = $2",
+            vec![id.0, new.id.0],
+        ),
+        ("INSERT INTO recto_forks VALUES ($1, $2, $3)", vec![id.0, new.id.0]),
+    ] {
+        let mut all: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![&acme];
+        all.extend(parameters.iter().map(|id| id as &(dyn tokio_postgres::types::ToSql + Sync)));
+        client.execute(sql, &all).await.unwrap();
+    }
+    let rewriting = tokio::spawn({
+        let store = Arc::clone(&store);
+        let rewrite = Rewrite { forks: Some(Vec::new()), ..Rewrite::default() };
+        async move { store.rewrite(id, 0, rewrite).await }
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!rewriting.is_finished());
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(rewriting.await.unwrap(), Err(Error::Forked));
 }

@@ -1,0 +1,137 @@
+//! Hostile messages, requests and queries through every store: the same bytes back, or the same
+//! error as the engine alone gives, and no trace of what was refused.
+
+use recto::{
+    Append, Approx, Conversation, Error, LogIndex, Message, Query, Request, Settings,
+    StoredConversation, Version,
+};
+use testkit::corpus::{KEPT, QUERIES, REQUESTS, START, all_messages, name, without_space_around};
+
+use crate::places::{Place, on_every_store};
+
+on_every_store! {
+    a_hostile_message_comes_back_byte_for_byte_or_is_refused
+    a_hostile_request_does_what_it_does_without_a_store
+    a_hostile_query_is_answered_as_without_a_store
+}
+
+fn verdict<T>(result: &Result<T, Error>) -> &'static str {
+    match result {
+        Ok(_) => KEPT,
+        Err(error) => error.code(),
+    }
+}
+
+async fn send(talk: &StoredConversation, request: &str) -> Result<recto::Outcome, Error> {
+    talk.apply(Request::from_json(request)?).await
+}
+
+/// What a conversation shows, as log numbers and the messages' own bytes.
+async fn shown(talk: &StoredConversation) -> Vec<(LogIndex, String)> {
+    let entries = talk.messages().await.expect("they can be read");
+    entries.iter().map(|entry| (entry.index, entry.message.json().to_owned())).collect()
+}
+
+fn shown_by(talk: &Conversation) -> Vec<(LogIndex, String)> {
+    let entry = |index| (index, talk.message(index).expect("it is at hand").json().to_owned());
+    talk.view().iter().map(entry).collect()
+}
+
+/// The conversation that requests and queries meet: stored, and in the engine alone.
+async fn start(place: &Place) -> (StoredConversation, Conversation) {
+    let stored = place.recto().create("start", Settings::counting_with(Approx)).await.unwrap();
+    let mut plain = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
+    for request in START {
+        send(&stored, request).await.unwrap();
+        plain = plain.apply(Request::from_json(request).unwrap(), 0).unwrap().0;
+    }
+    (stored, plain)
+}
+
+async fn a_hostile_message_comes_back_byte_for_byte_or_is_refused(place: Place) {
+    let recto = place.recto();
+    let talk = recto.create("a", Settings::counting_with(Approx)).await.unwrap();
+    let mut kept = Vec::new();
+    for (json, expected) in all_messages() {
+        let request = format!(r#"{{"operation":"APPEND","messages":[{json}]}}"#);
+        let appended = send(&talk, &request).await;
+        match expected {
+            // In the middle of a request it may be another error: nothing makes an empty list.
+            "invalid_json" => assert!(appended.is_err(), "{}", name(&json)),
+            _ => assert_eq!(verdict(&appended), expected, "{}", name(&json)),
+        }
+        if expected == KEPT {
+            kept.push(Message::from_json(without_space_around(&json)).unwrap());
+        }
+        assert_eq!(talk.version().await.unwrap(), Version(kept.len() as u32), "{}", name(&json));
+    }
+    assert!(kept.len() > 90);
+    // Packed and not, by a program that has just started.
+    let again = place.recto().conversation("a").await.unwrap();
+    for (number, message) in (0..).zip(&kept) {
+        let found = again.message(LogIndex(number)).await.unwrap().unwrap();
+        assert!(found.json() == message.json(), "{}", name(message.json()));
+        assert_eq!(found.text(), message.text());
+    }
+    assert_eq!(again.messages().await.unwrap().len(), kept.len());
+    let report = again.verify().await.unwrap();
+    assert_eq!((report.faults, report.entries as usize), (Vec::new(), kept.len()));
+    // The search takes every text, and what it finds has all of its words.
+    for message in kept.iter().filter(|message| message.text().len() < 1_000) {
+        let words = recto_store::words_of(&message.text());
+        let found = place.recto().search(&message.text(), 1_000).await.unwrap();
+        assert_eq!(found.is_empty(), words.is_empty(), "{}", name(message.json()));
+        for found in found {
+            let has = recto_store::words_of(&found.message.text());
+            assert!(words.iter().all(|word| has.contains(word)), "{}", name(message.json()));
+        }
+    }
+}
+
+async fn a_hostile_request_does_what_it_does_without_a_store(place: Place) {
+    let (stored, plain) = start(&place).await;
+    let version = stored.version().await.unwrap();
+    for (number, &(request, expected)) in REQUESTS.iter().enumerate() {
+        let fork = stored.fork(&format!("{number}"), version).await.unwrap();
+        let before = place.store.rows(fork.id()).await.unwrap();
+        let done = send(&fork, request).await;
+        assert_eq!(verdict(&done), expected, "{request}");
+        let alone = Request::from_json(request).and_then(|request| plain.apply(request, 0));
+        let again = place.recto().conversation(&format!("{number}")).await.unwrap();
+        match (done, alone) {
+            (Ok(done), Ok((next, _))) => {
+                assert_eq!(done.version, next.version(), "{request}");
+                assert_eq!(shown(&again).await, shown_by(&next), "{request}");
+                assert!(again.verify().await.unwrap().is_sound(), "{request}");
+            }
+            (Err(refused), Err(alone)) => {
+                assert_eq!(refused.to_json(), alone.to_json(), "{request}");
+                assert_eq!(place.store.rows(fork.id()).await.unwrap(), before, "{request}");
+            }
+            (done, alone) => panic!("{request}: {done:?}, without a store {alone:?}"),
+        }
+    }
+    assert_eq!(shown(&stored).await, shown_by(&plain));
+}
+
+async fn a_hostile_query_is_answered_as_without_a_store(place: Place) {
+    let (_, plain) = start(&place).await;
+    let stored = place.recto().conversation("start").await.unwrap();
+    stored.append([Message::user("hidden"), Message::user("c")]).await.unwrap();
+    let plain =
+        plain.apply(Append { messages: vec![Message::user("hidden"), Message::user("c")] }, 0);
+    let plain = plain.unwrap().0;
+    for &(query, expected) in QUERIES {
+        let query = Query::from_json(query);
+        let alone = query.clone().and_then(|query| plain.ask(&query)).map_err(Error::from);
+        let found = match query {
+            Ok(query) => stored.ask(&query).await,
+            Err(error) => Err(error.into()),
+        };
+        assert_eq!(verdict(&found), expected, "{found:?}");
+        let found =
+            found.map(|found| found.into_iter().map(|entry| entry.index).collect::<Vec<_>>());
+        let alone = alone.map(|hits| hits.into_iter().map(|hit| hit.index).collect::<Vec<_>>());
+        assert_eq!(found, alone);
+    }
+}
