@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use recto_core::{
     BatchIndex, Conversation, LogIndex, Measure, Message, Missing, Role, SavedSettings, SavedState,
-    SavedVersion, SavedVersions, Saver, Version,
+    SavedVersion, SavedVersions, Saver, Shown, Version,
 };
 use recto_store::{ConversationId, EntryMeta, Head, Store};
 
@@ -30,7 +30,7 @@ pub(crate) struct Opened {
 }
 
 /// More saved versions than these are not kept.
-const MOST_VERSIONS: u32 = 4_096;
+const MOST_VERSIONS: usize = 4_096;
 
 impl Opened {
     /// Opens a conversation: reads its newest version, and nothing of its history beyond that.
@@ -84,6 +84,7 @@ impl Opened {
     }
 
     async fn fetch(&mut self, missing: Missing) -> Result<(), Error> {
+        self.forget_versions();
         match missing {
             Missing::Version(version) => self.fetch_version(version).await,
             Missing::Versions => self.replay().await,
@@ -142,9 +143,6 @@ impl Opened {
                 None => Conversation::first(&settings, counter.clone(), &saved, added)?,
                 Some(before) => before.followed_by(&saved, added)?,
             });
-            if version.0 % MOST_VERSIONS == MOST_VERSIONS - 1 {
-                self.versions = SavedVersions::default();
-            }
         }
         self.conversation = replayed.ok_or_else(|| damaged(self.shelf.id, "it has no version"))?;
         Ok(())
@@ -184,6 +182,7 @@ impl Opened {
 
     /// A version as it is saved.
     pub(crate) async fn saved_version(&mut self, version: Version) -> Result<SavedVersion, Error> {
+        self.forget_versions();
         loop {
             if let Some(saved) = self.versions.get(version) {
                 return Ok(saved.clone());
@@ -193,10 +192,23 @@ impl Opened {
         }
     }
 
-    /// The entries that a version shows or marks.
-    pub(crate) async fn shown_at(&mut self, version: Version) -> Result<Vec<LogIndex>, Error> {
-        let state = state_of(&self.shelf, &mut self.versions, version).await?;
-        Ok(state.shown().collect())
+    /// Adds the entries that a version shows or marks.
+    pub(crate) async fn show(&mut self, version: Version, shown: &mut Shown) -> Result<(), Error> {
+        self.forget_versions();
+        loop {
+            match shown.add(&self.versions, version) {
+                Err(error) => self.fetch_record(error).await?,
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    /// Lets go of saved versions, if they have become many. Not while something is put together: it
+    /// may take any number of them.
+    fn forget_versions(&mut self) {
+        if self.versions.len() > MOST_VERSIONS {
+            self.versions = SavedVersions::default();
+        }
     }
 
     /// The version that opened a batch of a version's live path.
