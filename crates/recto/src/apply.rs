@@ -170,7 +170,8 @@ impl StoredConversation {
         slot: &mut Option<Opened>,
         seen: Option<Version>,
     ) -> Result<(), Error> {
-        let open = slot.as_ref().map(|opened| opened.conversation.version());
+        let light = slot.as_ref().filter(|opened| !opened.is_heavy());
+        let open = light.map(|opened| opened.conversation.version());
         if open.is_none() || seen.is_some() && seen != open {
             self.newest(slot).await?;
         }
