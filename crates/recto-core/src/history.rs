@@ -85,8 +85,8 @@ pub(crate) enum Story {
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
     pub(crate) description: Arc<str>,
-    /// The operations of a request that has several, in order.
-    pub(crate) steps: Vec<StepRecord>,
+    /// The operations of a request that has several, in order; none if they are not at hand.
+    pub(crate) steps: Option<Vec<StepRecord>>,
 }
 
 /// One operation of a request that has several.
@@ -100,7 +100,7 @@ pub(crate) struct StepRecord {
 
 impl Story {
     pub(crate) fn told(description: Arc<str>) -> Story {
-        Story::Told(Arc::new(Told { description, steps: Vec::new() }))
+        Story::Told(Arc::new(Told { description, steps: Some(Vec::new()) }))
     }
 
     /// What a single operation was for; `describe` says it in words where they have to be kept.
@@ -117,7 +117,7 @@ impl Story {
     /// What several operations in one request were for.
     pub(crate) fn of_list(steps: Vec<StepRecord>) -> Story {
         let all: Vec<&str> = steps.iter().map(|step| &*step.description).collect();
-        Story::Told(Arc::new(Told { description: all.join("; ").into(), steps }))
+        Story::Told(Arc::new(Told { description: all.join("; ").into(), steps: Some(steps) }))
     }
 }
 
@@ -130,9 +130,14 @@ impl Record {
     /// The operations of a request that has several, in order.
     pub(crate) fn steps(&self) -> &[StepRecord] {
         match &self.story {
-            Story::Told(told) => &told.steps,
+            Story::Told(told) => told.steps.as_deref().unwrap_or_default(),
             Story::Plain | Story::ToVersion(_) => &[],
         }
+    }
+
+    /// Whether the operations of a request are at hand.
+    fn has_steps(&self) -> bool {
+        !matches!(&self.story, Story::Told(told) if told.steps.is_none())
     }
 }
 
@@ -248,9 +253,9 @@ impl History {
         numbered.filter_map(|(number, slot)| Some((Version(number as u32), slot.0.as_ref()?)))
     }
 
-    /// Tests that every version is at hand.
+    /// Tests that every version is at hand, with all of its steps.
     pub(crate) fn check_whole(&self) -> Result<(), Error> {
-        match self.records.iter().all(|slot| slot.0.is_some()) {
+        match self.records.iter().all(|slot| slot.0.as_ref().is_some_and(Record::has_steps)) {
             true => Ok(()),
             false => Err(Error::NotLoaded(Missing::Versions)),
         }

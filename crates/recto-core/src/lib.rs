@@ -102,6 +102,7 @@ pub use query::{Hit, Moment, Pick, Query};
 pub use role::{Role, RoleSet};
 pub use saved::{
     SAVED_FORMAT, SavedConversation, SavedSettings, SavedState, SavedVersion, SavedVersions, Saver,
+    Shown,
 };
 pub use tools::{DEFAULT_HEADING, Tool, ToolSet};
 pub use verify::Inconsistency;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::conversation::Setup;
 use crate::counter::Counter;
-use crate::history::{History, Record, StepRecord, Story};
+use crate::history::{History, Record, Story};
 use crate::live_path::{Leaving, LeftBatch, LivePath, OpenBatch, StoredPath};
 use crate::message_log::MessageLog;
 use crate::saved::Runs;
@@ -169,7 +169,7 @@ fn make_record(
     setup: &Setup,
     log: &mut MessageLog,
     saved: &SavedState,
-    mut measure: impl FnMut(LogIndex) -> Option<Measure>,
+    measure: impl FnMut(LogIndex) -> Option<Measure>,
 ) -> Result<Record, Error> {
     let tools = match &saved.tools {
         Some(tools) => ToolSet::new(tools.clone(), &setup.heading)?.map(Arc::new),
@@ -177,16 +177,11 @@ fn make_record(
     };
     let number = saved.saved.batch_number() as usize;
     let current = OpenBatch::on_stored(saved.opening.clone(), saved.batch, number);
-    let view = make_view(log, &saved.view, &mut measure)?;
+    let view = make_view(log, &saved.view, measure)?;
     let marks = saved.marks.clone();
     let state = State { view, path: LivePath { current }, marks, homes: saved.homes };
     saved.saved.check_figures(&state)?;
-    let mut steps = Vec::new();
-    for (step, runs) in saved.saved.steps().zip(&saved.steps) {
-        let view = make_view(log, runs, &mut measure)?;
-        steps.push(StepRecord { kind: step.0, description: step.1.into(), view });
-    }
-    let mut record = saved.saved.record(state, steps);
+    let mut record = saved.saved.record(state, None);
     if record.is_plain() {
         // It cannot be told from the version before, which may not be at hand.
         record.story = Story::told(saved.saved.description().into());

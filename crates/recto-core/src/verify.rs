@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
+use sum_tree::KnownNodes;
+
 use crate::history::Jump;
 use crate::state::State;
 use crate::view::View;
-use crate::{Conversation, MessageLog};
+use crate::{Conversation, LogIndex, MessageLog};
 
 /// Something in a conversation does not hold together: a defect of the engine, or of what was
 /// loaded.
@@ -23,7 +25,7 @@ impl Conversation {
         is_whole.map_err(|error| Inconsistency(error.to_string()))?;
         self.log.check().map_err(Inconsistency)?;
         self.history.check().map_err(Inconsistency)?;
-        let mut seen = HashSet::new();
+        let mut checked = Checked::new(&self.log);
         let mut log_len = 0;
         for (version, record) in self.history.iter() {
             let fault = |what: String| Inconsistency(format!("version {version}: {what}"));
@@ -37,7 +39,7 @@ impl Conversation {
                     return Err(fault(format!("it points forward, to version {other}")));
                 }
             }
-            check_state(self.history.state_of(record), &self.log, len, &mut seen).map_err(fault)?;
+            checked.state(self.history.state_of(record), len).map_err(fault)?;
         }
         if log_len != self.log.len() {
             let len = self.log.len();
@@ -47,46 +49,65 @@ impl Conversation {
     }
 }
 
-/// `seen` holds the views and live paths that were tested before: most are shared by many versions.
-fn check_state(
-    state: &State,
-    log: &MessageLog,
-    log_len: usize,
-    seen: &mut HashSet<usize>,
-) -> Result<(), String> {
-    if state.marks.needed_log_len() > log_len {
-        return Err("it marks entries that came later".into());
-    }
-    if seen.insert(state.marks.address()) {
-        state.marks.check(log_len)?;
-    }
-    check_view(&state.view, log, log_len)?;
-    for left in state.path.left_batches() {
-        if !seen.insert(std::sync::Arc::as_ptr(left).addr()) {
-            break;
-        }
-        if left.log_len > log_len {
-            return Err("a batch was left when the log was longer than now".into());
-        }
-        check_view(&left.view, log, left.log_len)?;
-    }
-    Ok(())
+/// What was found to be right so far: most versions share most of what they consist of, and only
+/// what is new in one is looked at.
+struct Checked<'a> {
+    log: &'a MessageLog,
+    nodes: KnownNodes,
+    /// Marks and batches that were left, by where they are.
+    seen: HashSet<usize>,
+    /// The view that was tested last, and its entries.
+    view: View,
+    entries: HashSet<LogIndex>,
 }
 
-fn check_view(view: &View, log: &MessageLog, log_len: usize) -> Result<(), String> {
-    view.0.check().map_err(|fault| format!("view: {fault}"))?;
-    let mut seen = HashSet::with_capacity(view.len());
-    for entry in view.0.iter() {
-        let index = entry.index();
-        if index.as_usize() >= log_len {
-            return Err(format!("the view holds entry {index}, which came later"));
-        }
-        if !seen.insert(index) {
-            return Err(format!("the view holds entry {index} twice"));
-        }
-        if entry != log.placed(index) {
-            return Err(format!("the view holds entry {index} with other measures than the log"));
-        }
+impl<'a> Checked<'a> {
+    fn new(log: &'a MessageLog) -> Checked<'a> {
+        let (nodes, seen) = (KnownNodes::default(), HashSet::new());
+        Checked { log, nodes, seen, view: View::default(), entries: HashSet::new() }
     }
-    Ok(())
+
+    fn state(&mut self, state: &State, log_len: usize) -> Result<(), String> {
+        if state.marks.needed_log_len() > log_len {
+            return Err("it marks entries that came later".into());
+        }
+        if self.seen.insert(state.marks.address()) {
+            state.marks.check(log_len)?;
+        }
+        for left in state.path.left_batches() {
+            if !self.seen.insert(std::sync::Arc::as_ptr(left).addr()) {
+                break;
+            }
+            if left.log_len > log_len {
+                return Err("a batch was left when the log was longer than now".into());
+            }
+            self.view(&left.view, left.log_len)?;
+        }
+        self.view(&state.view, log_len)
+    }
+
+    fn view(&mut self, view: &View, log_len: usize) -> Result<(), String> {
+        view.0.check_except(&mut self.nodes).map_err(|fault| format!("view: {fault}"))?;
+        if !view.is_within(log_len) {
+            let late = view.iter().find(|index| index.as_usize() >= log_len);
+            let late = late.map_or(String::new(), |index| format!(" {index}"));
+            return Err(format!("the view holds entry{late}, which came later"));
+        }
+        let before = std::mem::replace(&mut self.view, view.clone());
+        let difference = before.0.difference(&view.0);
+        for entry in difference.left.iter().flat_map(|block| block.items()) {
+            self.entries.remove(&entry.index());
+        }
+        for entry in difference.right.iter().flat_map(|block| block.items()) {
+            let index = entry.index();
+            if !self.entries.insert(index) {
+                return Err(format!("the view holds entry {index} twice"));
+            }
+            if entry != self.log.placed(index) {
+                let fault = "with other measures than the log";
+                return Err(format!("the view holds entry {index} {fault}"));
+            }
+        }
+        Ok(())
+    }
 }

@@ -37,14 +37,17 @@ impl StoredConversation {
         write: Write,
     ) -> Result<Outcome, Error> {
         let request = request.into();
-        let hash = || hash_of(format!("{request:?}").as_bytes());
+        let hash = || hash_of(request.to_json().as_bytes());
         let perform = |conversation: &Conversation| conversation.apply(request.clone(), self.now());
         self.perform(perform, hash, write).await
     }
 
     /// Sets other tools: a request of its own.
     pub async fn set_tools(&self, tools: Vec<Tool>, write: Write) -> Result<Outcome, Error> {
-        let hash = || hash_of(format!("SET_TOOLS {tools:?}").as_bytes());
+        let hash = || {
+            let list = serde_json::to_string(&tools).expect("tools are JSON");
+            hash_of(format!(r#"{{"operation":"SET_TOOLS","tools":{list}}}"#).as_bytes())
+        };
         let perform =
             |conversation: &Conversation| conversation.set_tools(tools.clone(), self.now());
         self.perform(perform, hash, write).await
@@ -167,7 +170,8 @@ impl StoredConversation {
         slot: &mut Option<Opened>,
         seen: Option<Version>,
     ) -> Result<(), Error> {
-        let open = slot.as_ref().map(|opened| opened.conversation.version());
+        let light = slot.as_ref().filter(|opened| !opened.is_heavy());
+        let open = light.map(|opened| opened.conversation.version());
         if open.is_none() || seen.is_some() && seen != open {
             self.newest(slot).await?;
         }

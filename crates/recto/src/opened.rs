@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use recto_core::{
     BatchIndex, Conversation, LogIndex, Measure, Message, Missing, Role, SavedSettings, SavedState,
-    SavedVersion, SavedVersions, Saver, Version,
+    SavedVersion, SavedVersions, Saver, Shown, Version,
 };
 use recto_store::{ConversationId, EntryMeta, Head, Store};
 
@@ -27,10 +27,20 @@ pub(crate) struct Opened {
     pub(crate) saver: Saver,
     /// Saved versions that were read, to put others together.
     versions: SavedVersions,
+    /// About how many bytes were put at hand since it was opened.
+    weight: usize,
 }
 
+/// An open conversation that has become heavier than this is opened anew: what nobody asks for again
+/// must not stay in memory.
+const MOST_WEIGHT: usize = 64 << 20;
+/// About what a version takes beside its messages.
+const VERSION_WEIGHT: usize = 1_024;
+/// About what an entry takes beside its message.
+const ENTRY_WEIGHT: usize = 256;
+
 /// More saved versions than these are not kept.
-const MOST_VERSIONS: u32 = 4_096;
+const MOST_VERSIONS: usize = 4_096;
 
 impl Opened {
     /// Opens a conversation: reads its newest version, and nothing of its history beyond that.
@@ -59,12 +69,17 @@ impl Opened {
         let conversation = Conversation::open(&settings, counter, &state, measure)?;
         let mut saver = Saver::default();
         state.tell(&mut saver);
-        Ok(Opened { shelf, conversation, saver, versions })
+        Ok(Opened { shelf, conversation, saver, versions, weight: 0 })
     }
 
     /// The newest version, as it is stored.
     pub(crate) fn head(&self) -> Head {
         self.shelf.tail.last().expect("the newest commit is always there").head
+    }
+
+    /// Whether so much was put at hand that it should be opened anew.
+    pub(crate) fn is_heavy(&self) -> bool {
+        self.weight > MOST_WEIGHT
     }
 
     /// Asks the engine, fetching what it misses until it answers.
@@ -84,6 +99,7 @@ impl Opened {
     }
 
     async fn fetch(&mut self, missing: Missing) -> Result<(), Error> {
+        self.forget_versions();
         match missing {
             Missing::Version(version) => self.fetch_version(version).await,
             Missing::Versions => self.replay().await,
@@ -95,6 +111,7 @@ impl Opened {
                     }
                 };
                 let measures = self.measures_of(|| entries).await?;
+                self.weight += VERSION_WEIGHT + measures.len() * ENTRY_WEIGHT;
                 let measure = |index| measures.get(&index).cloned();
                 Ok(self.conversation.add_batch(path, batch, &self.versions, measure)?)
             }
@@ -119,6 +136,7 @@ impl Opened {
     async fn fetch_version(&mut self, version: Version) -> Result<(), Error> {
         let state = state_of(&self.shelf, &mut self.versions, version).await?;
         let measures = self.measures_of(|| state.entries()).await?;
+        self.weight += VERSION_WEIGHT + measures.len() * ENTRY_WEIGHT;
         let measure = |index| measures.get(&index).cloned();
         Ok(self.conversation.add_version(&state, measure)?)
     }
@@ -142,11 +160,9 @@ impl Opened {
                 None => Conversation::first(&settings, counter.clone(), &saved, added)?,
                 Some(before) => before.followed_by(&saved, added)?,
             });
-            if version.0 % MOST_VERSIONS == MOST_VERSIONS - 1 {
-                self.versions = SavedVersions::default();
-            }
         }
         self.conversation = replayed.ok_or_else(|| damaged(self.shelf.id, "it has no version"))?;
+        self.weight += newest.0 as usize * VERSION_WEIGHT;
         Ok(())
     }
 
@@ -174,6 +190,7 @@ impl Opened {
             let mut messages = Vec::new();
             for (number, entry) in range.zip(entries) {
                 if missing.binary_search(&LogIndex(number)).is_ok() {
+                    self.weight += ENTRY_WEIGHT + entry.body.len();
                     messages.push((LogIndex(number), read_message(&self.shelf, &entry.body)?));
                 }
             }
@@ -184,6 +201,7 @@ impl Opened {
 
     /// A version as it is saved.
     pub(crate) async fn saved_version(&mut self, version: Version) -> Result<SavedVersion, Error> {
+        self.forget_versions();
         loop {
             if let Some(saved) = self.versions.get(version) {
                 return Ok(saved.clone());
@@ -193,10 +211,23 @@ impl Opened {
         }
     }
 
-    /// The entries that a version shows or marks.
-    pub(crate) async fn shown_at(&mut self, version: Version) -> Result<Vec<LogIndex>, Error> {
-        let state = state_of(&self.shelf, &mut self.versions, version).await?;
-        Ok(state.shown().collect())
+    /// Adds the entries that a version shows or marks.
+    pub(crate) async fn show(&mut self, version: Version, shown: &mut Shown) -> Result<(), Error> {
+        self.forget_versions();
+        loop {
+            match shown.add(&self.versions, version) {
+                Err(error) => self.fetch_record(error).await?,
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    /// Lets go of saved versions, if they have become many. Not while something is put together: it
+    /// may take any number of them.
+    fn forget_versions(&mut self) {
+        if self.versions.len() > MOST_VERSIONS {
+            self.versions = SavedVersions::default();
+        }
     }
 
     /// The version that opened a batch of a version's live path.
@@ -218,6 +249,10 @@ impl Opened {
         if is_sealed {
             self.shelf.tail.clear();
         }
+        let new = self.conversation.log().len() as u32..next.log().len() as u32;
+        let messages = new.filter_map(|index| next.message(LogIndex(index)));
+        let messages = messages.map(|message| message.json().len() + ENTRY_WEIGHT);
+        self.weight += VERSION_WEIGHT + messages.sum::<usize>();
         self.shelf.tail.push(commit);
         self.conversation = next;
     }

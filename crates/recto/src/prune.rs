@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use recto_core::{BatchIndex, LogIndex, Timestamp, Version};
-use recto_store::{CommitBody, CommitRow, ConversationId, PageKind, Rewrite, pack_entries};
+use recto_core::{BatchIndex, LogIndex, Shown, Timestamp, Version};
+use recto_store::{
+    CommitBody, CommitRow, ConversationId, ConversationRow, PageKind, Rewrite, pack_entries,
+};
 
 use crate::erase::overwrite;
 use crate::opened::{Opened, read_message};
@@ -70,16 +72,9 @@ impl StoredConversation {
         let pruned = loop {
             let opened = self.newest(&mut slot).await?;
             let kept = kept_versions(opened, keep).await?;
-            let mut shown = BTreeSet::new();
-            show(opened, kept.iter().copied(), &mut shown).await?;
             let forks = self.recto.shared.store.forks(self.id).await?;
             let asked = forks.iter().map(|fork| fork.id).collect();
-            for fork in forks {
-                let fork = self.recto.handle(fork.id, fork.settings, fork.lineage);
-                let mut fork = fork.open().await?;
-                let versions = (0..=fork.conversation.version().0).map(Version);
-                show(&mut fork, versions, &mut shown).await?;
-            }
+            let shown = self.shown(opened, &kept, forks).await?;
             match drop_hidden(opened, &shown, asked).await {
                 // Somebody wrote or forked meanwhile.
                 Err(Error::Store(
@@ -99,6 +94,37 @@ impl StoredConversation {
         drop(slot);
         self.recto.shared.open.close_all().await;
         pruned
+    }
+
+    /// What the kept versions show, and all versions of forks.
+    async fn shown(
+        &self,
+        opened: &mut Opened,
+        kept: &BTreeSet<Version>,
+        forks: Vec<ConversationRow>,
+    ) -> Result<Shown, Error> {
+        let shared = |fork: &ConversationRow| {
+            let own = fork.lineage.iter().find(|from| from.id == self.id);
+            own.map_or(0, |from| from.versions)
+        };
+        // What forks share with this one is looked at once.
+        let most_shared = forks.iter().map(shared).max().unwrap_or(0);
+        let mut shown = Shown::default();
+        for version in (0..most_shared).map(Version) {
+            opened.show(version, &mut shown).await?;
+        }
+        for &version in kept.range(Version(most_shared)..) {
+            opened.show(version, &mut shown).await?;
+        }
+        for fork in forks {
+            let first = shared(&fork);
+            shown.branch(Version(first));
+            let mut fork = self.recto.handle(fork.id, fork.settings, fork.lineage).open().await?;
+            for version in (first..=fork.conversation.version().0).map(Version) {
+                fork.show(version, &mut shown).await?;
+            }
+        }
+        Ok(shown)
     }
 }
 
@@ -129,29 +155,17 @@ async fn kept_versions(opened: &mut Opened, keep: &Keep) -> Result<BTreeSet<Vers
     Ok(kept)
 }
 
-/// Adds the entries that these versions show, or that are pinned in them.
-async fn show(
-    opened: &mut Opened,
-    versions: impl Iterator<Item = Version>,
-    shown: &mut BTreeSet<LogIndex>,
-) -> Result<(), Error> {
-    for version in versions {
-        shown.extend(opened.shown_at(version).await?);
-    }
-    Ok(())
-}
-
 /// Overwrites the messages of all entries that are not shown and belong to this conversation,
 /// provided that it has no other forks than those that were asked.
 async fn drop_hidden(
     opened: &Opened,
-    shown: &BTreeSet<LogIndex>,
+    shown: &Shown,
     asked: Vec<ConversationId>,
 ) -> Result<(Vec<LogIndex>, usize), Error> {
     let shelf = &opened.shelf;
     let (id, head) = (shelf.id, opened.head());
     let first = shelf.lineage.last().map_or(0, |from| from.entries);
-    let goes = |index: u32| index >= first && !shown.contains(&LogIndex(index));
+    let goes = |index: u32| index >= first && !shown.contains(LogIndex(index));
     let (mut entries, mut bytes) = (Vec::new(), 0);
     let mut rewrite = Rewrite { forks: Some(asked), ..Rewrite::default() };
     let rows = shelf.store.commits(id, None).await?;

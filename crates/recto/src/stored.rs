@@ -70,8 +70,8 @@ impl StoredConversation {
         slot: &'a mut Option<Opened>,
     ) -> Result<&'a mut Opened, Error> {
         let follows = match slot {
-            Some(opened) => opened.catch_up().await,
-            None => Ok(false),
+            Some(opened) if !opened.is_heavy() => opened.catch_up().await,
+            _ => Ok(false),
         };
         if !matches!(follows, Ok(true)) {
             *slot = None;

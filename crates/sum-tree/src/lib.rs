@@ -75,7 +75,7 @@ mod tail;
 mod tests;
 mod tree;
 
-pub use check::Fault;
+pub use check::{Fault, KnownNodes};
 pub use difference::{Block, Difference};
 pub use iter::{Iter, Run, Runs};
 pub use retain::Keep;

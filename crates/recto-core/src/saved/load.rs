@@ -153,9 +153,9 @@ impl Loading<'_> {
             return Err(damaged("the log's length does not fit"));
         }
         check_jumps(saved, version)?;
-        let mut opened = Vec::new();
+        let mut left = None;
         for batch in &saved.batches {
-            opened.push(self.batch(batch, version, log_len)?);
+            left = self.batch(batch, left, version, log_len)?;
         }
         let path = LivePath { current: self.batch_of(saved.batch.into())? };
         let is_newer = |left: &Arc<LeftBatch>| left.log_len > log_len;
@@ -181,16 +181,11 @@ impl Loading<'_> {
                 (Some(Arc::new(set)), version)
             }
         };
-        let step = |step: &super::SavedStep| {
-            let view = self.view(&step.view, log_len)?;
-            let description = (*step.description).into();
-            Ok(StepRecord { kind: step.operation, description, view })
-        };
-        let steps: Vec<StepRecord> = saved.steps.iter().map(step).collect::<Result<_, Error>>()?;
+        let steps = self.steps(saved, log_len)?;
         let homes = Homes { view: saved.view.home().unwrap_or(version), marks: marks_home };
         let state = State { view: self.view(&saved.view, log_len)?, path, marks, homes };
         saved.check_figures(&state)?;
-        Ok(Record { tools, tools_home, ..saved.record(state, steps) })
+        Ok(Record { tools, tools_home, ..saved.record(state, Some(steps)) })
     }
 
     /// The state at an earlier version that something is made of.
@@ -200,6 +195,22 @@ impl Loading<'_> {
         Ok(history.state_of(record))
     }
 
+    /// The steps of a list of operations, each made of the one before.
+    fn steps(&self, saved: &SavedVersion, log_len: usize) -> Result<Vec<StepRecord>, Error> {
+        let mut steps: Vec<StepRecord> = Vec::with_capacity(saved.steps.len());
+        let before = self.history.as_ref().map(|history| &history.state().view);
+        for step in &saved.steps {
+            let base = steps.last().map(|step| &step.view).or(before);
+            let base = base.cloned().unwrap_or_default();
+            let change = SavedView { of: None, parts: Some(step.change.clone()) };
+            let view = self.within(make_view(&change, &base, &self.log)?, log_len)?;
+            let description = (*step.description).into();
+            steps.push(StepRecord { kind: step.operation, description, view });
+        }
+        Ok(steps)
+    }
+
+    /// An earlier version that something is made of.
     fn record(&self, version: Version) -> Result<&Record, Error> {
         let history = self.history.as_ref().filter(|history| version <= history.current_version());
         let history = history.ok_or_else(|| damaged("it is made of a version that came later"))?;
@@ -215,6 +226,11 @@ impl Loading<'_> {
             Some(_) => base,
             None => make_view(saved, &base, &self.log)?,
         };
+        self.within(view, log_len)
+    }
+
+    /// A view, provided that it shows nothing that came later.
+    fn within(&self, view: View, log_len: usize) -> Result<View, Error> {
         match view.is_within(log_len) {
             true => Ok(view),
             false => Err(damaged("it shows entries that came later")),
@@ -230,13 +246,27 @@ impl Loading<'_> {
         Ok(marks)
     }
 
-    /// A batch that the version opened.
-    fn batch(&mut self, saved: &SavedBatch, version: Version, end: usize) -> Result<(), Error> {
+    /// A batch that the version opened, after one whose predecessor was left with the view `last`.
+    fn batch(
+        &mut self,
+        saved: &SavedBatch,
+        last: Option<View>,
+        version: Version,
+        end: usize,
+    ) -> Result<Option<View>, Error> {
+        let mut left_with = None;
         let below = match &saved.left {
             None => None,
             Some(left) => {
                 let log_len = left.log_len as usize;
-                let view = self.view(&left.view, log_len)?;
+                let view = match (left.follows, &last) {
+                    (false, _) => self.view(&left.view, log_len)?,
+                    (true, Some(last)) => {
+                        self.within(make_view(&left.view, last, &self.log)?, log_len)?
+                    }
+                    (true, None) => return Err(damaged("a batch follows none")),
+                };
+                left_with = Some(view.clone());
                 let batch = self.batch_of(left.batch.into())?;
                 if log_len > end || batch.below().is_some_and(|left| left.log_len > log_len) {
                     return Err(damaged("a batch was left before the one below it"));
@@ -248,7 +278,7 @@ impl Loading<'_> {
         let home = BatchHome { version, ordinal: saved.ordinal };
         let batch = OpenBatch::new(saved.opening(), home, below);
         match self.batches.insert(home, batch) {
-            None => Ok(()),
+            None => Ok(left_with),
             Some(_) => Err(damaged("a batch comes twice")),
         }
     }
@@ -296,8 +326,9 @@ impl SavedBatch {
 }
 
 impl SavedVersion {
-    /// The version in memory, but for its tools.
-    pub(crate) fn record(&self, state: State, steps: Vec<StepRecord>) -> Record {
+    /// The version in memory, but for its tools. Its steps may not be at hand.
+    pub(crate) fn record(&self, state: State, steps: Option<Vec<StepRecord>>) -> Record {
+        let steps = steps.or_else(|| self.steps.is_empty().then(Vec::new));
         Record {
             held: Held::Own(state),
             timestamp: self.timestamp,
@@ -317,11 +348,6 @@ impl SavedVersion {
     pub fn description(&self) -> String {
         let plain = || describe_append(self.added as usize);
         self.description.clone().unwrap_or_else(plain)
-    }
-
-    /// What each operation of a list was, and why.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = (crate::OperationKind, &str)> {
-        self.steps.iter().map(|step| (step.operation, &*step.description))
     }
 
     /// Tests that the figures are those of the state.

@@ -19,6 +19,7 @@
 mod load;
 mod runs;
 mod save;
+mod shown;
 mod state;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,7 @@ use serde_json::value::RawValue;
 
 pub(crate) use self::runs::Runs;
 pub use self::save::Saver;
+pub use self::shown::Shown;
 pub use self::state::{SavedState, SavedVersions};
 use crate::live_path::BatchHome;
 use crate::operation::OperationKind;
@@ -201,6 +203,9 @@ fn is_zero(number: &u32) -> bool {
 struct SavedLeft {
     batch: SavedBatchHome,
     view: SavedView,
+    /// Whether the view is made of the one in which the batch before it in the list was left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    follows: bool,
     log_len: u32,
 }
 
@@ -238,7 +243,9 @@ enum SavedTools {
 struct SavedStep {
     operation: OperationKind,
     description: String,
-    view: SavedView,
+    /// How the view it left is made of the one that the step before left: parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    change: Vec<i64>,
 }
 
 impl Conversation {

@@ -8,7 +8,7 @@ use super::{
     Part, Runs, SAVED_FORMAT, SavedBatch, SavedConversation, SavedEntry, SavedLeft, SavedMark,
     SavedMarks, SavedStep, SavedTools, SavedVersion, SavedView,
 };
-use crate::history::{History, Record};
+use crate::history::{History, Record, StepRecord};
 use crate::live_path::{LivePath, OpenBatch};
 use crate::operation::OperationKind;
 use crate::state::State;
@@ -90,6 +90,8 @@ const FEW_RUNS: usize = 8;
 const KNOWN_RUNS: usize = 64;
 /// Of so many versions it is known what they take.
 const KNOWN_VERSIONS: usize = 1_024;
+/// So much may always change before a full list is written.
+const LEAST_CHANGES: usize = 64;
 /// So many changes may have to be read for a version.
 const MOST_CHANGES: usize = 256;
 
@@ -118,24 +120,8 @@ impl Saver {
         let state = history.state_of(record);
         // An APPEND without a reason needs no words.
         let is_plain = record.kind == OperationKind::Append && record.is_plain();
-        let batches = new_batches(&state.path, version).into_iter().map(|batch| SavedBatch {
-            ordinal: batch.home.ordinal,
-            timestamp: batch.opening.timestamp,
-            description: batch.opening.description.to_string(),
-            boundary: batch.opening.boundary,
-            left: batch.below().map(|left| SavedLeft {
-                batch: left.batch.home.into(),
-                view: self.view(before, &left.view, left.view_home.target()).0,
-                log_len: left.log_len as u32,
-            }),
-        });
-        let batches = batches.collect();
-        let steps = record.steps().iter().map(|step| SavedStep {
-            operation: step.kind,
-            description: step.description.to_string(),
-            view: self.view(before, &step.view, None).0,
-        });
-        let steps = steps.collect();
+        let batches = self.batches(before, new_batches(&state.path, version));
+        let steps = save_steps(before, record);
         let home = (state.homes.view != version).then_some(state.homes.view);
         let (view, weight) = self.view(before, &state.view, home);
         if home.is_none() {
@@ -162,6 +148,41 @@ impl Saver {
             }),
             steps,
         }
+    }
+
+    /// The batches that a request opened. The view in which one was left is a change of the one
+    /// before it, with a full list when the changes have become longer than that.
+    fn batches(&self, before: Option<&State>, batches: Vec<&OpenBatch>) -> Vec<SavedBatch> {
+        let mut saved = Vec::with_capacity(batches.len());
+        let mut last: Option<&View> = None;
+        let (mut listed, mut changed) = (LEAST_CHANGES, 0);
+        for batch in batches {
+            let left = batch.below().map(|left| {
+                let home = left.view_home.target();
+                let change = last.replace(&left.view).filter(|_| home.is_none());
+                let change = change.map(|last| changes(last, &left.view));
+                changed += change.as_ref().map_or(0, Vec::len);
+                let (view, follows) = match change {
+                    None => (self.view(before, &left.view, home).0, false),
+                    Some(change) if changed <= listed => (SavedView::made_of(None, &change), true),
+                    Some(_) => {
+                        let (view, weight) = in_full(&left.view);
+                        (listed, changed) = (weight.most_runs.max(LEAST_CHANGES), 0);
+                        (view, false)
+                    }
+                };
+                let (batch, log_len) = (left.batch.home.into(), left.log_len as u32);
+                SavedLeft { batch, view, follows, log_len }
+            });
+            saved.push(SavedBatch {
+                ordinal: batch.home.ordinal,
+                timestamp: batch.opening.timestamp,
+                description: batch.opening.description.to_string(),
+                boundary: batch.opening.boundary,
+                left,
+            });
+        }
+        saved
     }
 
     /// What is far back is not worth its memory: a change of it is written in full.
@@ -264,6 +285,22 @@ fn new_batches(path: &LivePath, version: Version) -> Vec<&OpenBatch> {
     }
     batches.reverse();
     batches
+}
+
+/// The steps of a list of operations, each as a change of what the one before it left.
+fn save_steps(before: Option<&State>, record: &Record) -> Vec<SavedStep> {
+    let start = View::default();
+    let mut last = before.map_or(&start, |before| &before.view);
+    let step = |step: &StepRecord, last: &View| {
+        let change = changes(last, &step.view);
+        SavedStep {
+            operation: step.kind,
+            description: step.description.to_string(),
+            change: change.into_iter().flat_map(Part::numbers).collect(),
+        }
+    };
+    let steps = record.steps().iter();
+    steps.map(|record| step(record, std::mem::replace(&mut last, &record.view))).collect()
 }
 
 /// How `view` is made of stretches of `base` and of log entries.

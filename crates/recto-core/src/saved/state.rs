@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::load::{change_marks, check_jumps, damaged, in_version};
-use super::{Runs, SavedBatch, SavedBatchHome, SavedTools, SavedVersion, SavedView, Saver};
+use super::{
+    Runs, SavedBatch, SavedBatchHome, SavedLeft, SavedTools, SavedVersion, SavedView, Saver,
+};
 use crate::live_path::{BatchHome, Opening, StoredPath};
 use crate::operation::OperationKind;
 use crate::state::Homes;
@@ -23,7 +25,6 @@ pub struct SavedState {
     pub(crate) version: Version,
     pub(crate) saved: Arc<SavedVersion>,
     pub(crate) view: Runs,
-    pub(crate) steps: Vec<Runs>,
     pub(crate) marks: Marks,
     pub(crate) tools: Option<Vec<Tool>>,
     pub(crate) tools_home: Version,
@@ -36,7 +37,7 @@ pub struct SavedState {
 
 /// How much had to be read: changes, and what is in them.
 #[derive(Clone, Copy, Debug, Default)]
-struct Effort {
+pub(super) struct Effort {
     depth: usize,
     cost: usize,
 }
@@ -60,22 +61,14 @@ impl SavedState {
 
     /// The log entries that must be measured to put the version at hand, in order.
     pub fn entries(&self) -> Vec<LogIndex> {
-        let views = self.steps.iter().chain([&self.view]);
-        let mut entries: Vec<LogIndex> = views.flat_map(Runs::indices).collect();
+        let mut entries: Vec<LogIndex> = self.view.indices().collect();
         entries.sort_unstable();
-        entries.dedup();
         entries
     }
 
     /// How long the log was.
     pub fn log_len(&self) -> u32 {
         self.saved.log_len
-    }
-
-    /// The log entries that the model read or that were marked.
-    pub fn shown(&self) -> impl Iterator<Item = LogIndex> {
-        let marked = self.marks.labels().flat_map(|label| self.marks.with(label));
-        self.view.indices().chain(marked)
     }
 
     /// Tells a saver how this version was read, so that the next one can be written as its change.
@@ -169,12 +162,17 @@ impl SavedVersions {
         self.0.get(&version).map(|saved| &**saved)
     }
 
-    /// Lets go of all versions below this one.
-    pub fn forget_below(&mut self, version: Version) {
-        self.0 = self.0.split_off(&version);
+    /// How many versions are at hand.
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 
-    fn saved(&self, version: Version) -> Result<&Arc<SavedVersion>, Error> {
+    /// Whether no version is at hand.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn saved(&self, version: Version) -> Result<&Arc<SavedVersion>, Error> {
         self.0.get(&version).ok_or(Error::NotLoaded(Missing::Version(version)))
     }
 
@@ -196,8 +194,6 @@ impl SavedVersions {
         check_jumps(saved, version)?;
         let log_len = saved.log_len as usize;
         let (view, view_effort) = self.view(&saved.view, version, log_len)?;
-        let steps = saved.steps.iter();
-        let steps = steps.map(|step| Ok(self.view(&step.view, version, log_len)?.0));
         let (marks, marks_home, marks_effort) = self.marks(saved, version)?;
         let (tools, tools_home) = self.tools(saved, version)?;
         let batch: BatchHome = saved.batch.into();
@@ -205,7 +201,6 @@ impl SavedVersions {
             version,
             saved: saved.clone(),
             view,
-            steps: steps.collect::<Result<_, Error>>()?,
             marks,
             tools,
             homes: Homes { view: saved.view.home().unwrap_or(version), marks: marks_home },
@@ -218,7 +213,7 @@ impl SavedVersions {
     }
 
     /// A view in a version, as runs of log entries.
-    fn view(
+    pub(super) fn view(
         &self,
         saved: &SavedView,
         version: Version,
@@ -245,7 +240,7 @@ impl SavedVersions {
         Ok((runs, Effort { depth: changes.len(), cost }))
     }
 
-    fn marks(
+    pub(super) fn marks(
         &self,
         saved: &SavedVersion,
         version: Version,
@@ -302,7 +297,7 @@ impl SavedVersions {
     fn below(
         &self,
         from: StoredPath,
-    ) -> impl Iterator<Item = Result<(usize, SavedBatchHome, &super::SavedLeft), Error>> {
+    ) -> impl Iterator<Item = Result<(usize, SavedBatchHome, &SavedLeft), Error>> {
         let mut at = Some((SavedBatchHome::from(from.home), from.number));
         std::iter::from_fn(move || {
             let (home, number) = at.take()?;
@@ -329,10 +324,11 @@ impl SavedVersions {
         wanted: usize,
     ) -> Result<SavedLeftBatch, Error> {
         for step in self.below(from) {
-            let (number, SavedBatchHome(left_in, _), left) = step?;
+            let (number, home, left) = step?;
+            let SavedBatchHome(left_in, _) = home;
             if number == wanted {
                 let log_len = left.log_len as usize;
-                let (view, _) = self.view(&left.view, left_in, log_len)?;
+                let view = self.left_view(home, left)?;
                 return Ok(SavedLeftBatch {
                     opening: self.opened(left.batch, left_in)?.opening(),
                     batch: left.batch.into(),
@@ -344,6 +340,35 @@ impl SavedVersions {
             }
         }
         Err(damaged("its live path does not reach batch 0"))
+    }
+
+    /// The view in which a batch was left when the one at `home` was opened on it.
+    fn left_view(&self, home: SavedBatchHome, left: &SavedLeft) -> Result<Runs, Error> {
+        let SavedBatchHome(left_in, ordinal) = home;
+        let batches = &self.saved(left_in)?.batches;
+        let end = batches.iter().position(|batch| batch.ordinal == ordinal).unwrap_or(0);
+        let before = batches[..end].iter().rev().filter_map(|batch| batch.left.as_ref());
+        let mut changes = Vec::new();
+        let mut at = left;
+        for before in before {
+            if !at.follows {
+                break;
+            }
+            changes.push(at);
+            at = before;
+        }
+        if at.follows {
+            return Err(damaged("a batch follows none"));
+        }
+        let (mut runs, _) = self.view(&at.view, left_in, at.log_len as usize)?;
+        for change in changes.iter().rev() {
+            let changed = runs.changed_by(&change.view);
+            runs = changed.ok_or_else(|| damaged("its view is not made of what is there"))?;
+        }
+        match runs.is_sound(left.log_len as usize) {
+            true => Ok(runs),
+            false => Err(damaged("it holds an entry twice, or one that came later")),
+        }
     }
 
     /// How the batches below `from` began: from batch 0 on.

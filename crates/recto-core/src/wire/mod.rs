@@ -1,4 +1,4 @@
-//! JSON in: requests in all three forms, and queries.
+//! JSON in: requests in all three forms, and queries. Out goes the first form (`write.rs`).
 //!
 //! | form | looks like |
 //! |---|---|
@@ -15,6 +15,7 @@ mod modification;
 mod node;
 mod operation;
 mod query;
+mod write;
 
 pub use mark_map::{MarkMap, TypeIndices};
 

@@ -11,3 +11,4 @@ mod refusals;
 mod saved;
 mod talk;
 mod tools;
+mod written;

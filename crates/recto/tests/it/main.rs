@@ -6,6 +6,7 @@ mod corpus;
 mod damaged;
 mod driver;
 mod golden;
+mod growth;
 mod meddled;
 mod model;
 mod places;

@@ -1,0 +1,158 @@
+//! Requests out: the one form in which each is written.
+//!
+//! What always holds: reading what was written gives the same request again, and the same request is
+//! written alike for ever. Stores know repeated requests by it. So a field that an operation gets
+//! later is left out where it has its default, and none that is here changes its name or its place.
+
+use serde::Serialize;
+
+use crate::operation::{Carry, Operation, Request, Rollback, Scope, Step};
+use crate::{Message, Role, RoleSet};
+
+impl Request {
+    /// The request in the contract's own form; [`from_json`](Self::from_json) reads it again. The
+    /// same request is written alike by every release, with the messages as they came.
+    ///
+    /// ```
+    /// use recto_core::{Request, Truncate};
+    ///
+    /// let request = Request::from(Truncate { keep_last: Some(2), ..Default::default() });
+    /// assert_eq!(request.to_json(), r#"{"operation":"TRUNCATE","keepLast":2}"#);
+    /// assert_eq!(Request::from_json(&request.to_json())?, request);
+    /// # Ok::<(), recto_core::Error>(())
+    /// ```
+    pub fn to_json(&self) -> String {
+        match &*self.steps {
+            [step] => written(step),
+            steps => {
+                let steps: Vec<String> = steps.iter().map(written).collect();
+                format!(r#"{{"ops":[{}]}}"#, steps.join(","))
+            }
+        }
+    }
+}
+
+/// An object that is being written, field by field.
+struct Fields(String);
+
+impl Fields {
+    fn of(name: &str) -> Fields {
+        Fields(format!(r#"{{"operation":"{name}""#))
+    }
+
+    fn raw(&mut self, name: &str, json: &str) -> &mut Fields {
+        self.0.push_str(",\"");
+        self.0.push_str(name);
+        self.0.push_str("\":");
+        self.0.push_str(json);
+        self
+    }
+
+    fn field(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> &mut Fields {
+        let json = serde_json::to_string(value).expect("plain data can be written");
+        self.raw(name, &json)
+    }
+
+    fn some(&mut self, name: &str, value: &Option<impl Serialize>) -> &mut Fields {
+        match value {
+            Some(value) => self.field(name, value),
+            None => self,
+        }
+    }
+
+    fn roles(&mut self, name: &str, roles: RoleSet) -> &mut Fields {
+        self.field(name, &roles.iter().collect::<Vec<Role>>())
+    }
+
+    fn message(&mut self, name: &str, message: &Message) -> &mut Fields {
+        self.raw(name, message.json())
+    }
+
+    fn messages(&mut self, name: &str, messages: &[Message]) -> &mut Fields {
+        let all: Vec<&str> = messages.iter().map(Message::json).collect();
+        self.raw(name, &format!("[{}]", all.join(",")))
+    }
+
+    /// Only where it is not what it is without it.
+    fn flag(&mut self, name: &str, value: bool, default: bool) -> &mut Fields {
+        if value == default { self } else { self.field(name, &value) }
+    }
+
+    fn scope(&mut self, scope: Scope) -> &mut Fields {
+        match scope {
+            Scope::Visible => self,
+            Scope::All => self.field("scope", "all"),
+        }
+    }
+}
+
+fn written(step: &Step) -> String {
+    let mut fields = match &step.operation {
+        // The contract's own form has no such operation.
+        Operation::ReplaceEntries(_) => Fields::of("replace"),
+        operation => Fields::of(operation.kind().as_str()),
+    };
+    write_fields(&mut fields, &step.operation);
+    fields.some("description", &step.description);
+    fields.0 + "}"
+}
+
+fn write_fields<'a>(fields: &'a mut Fields, operation: &Operation) -> &'a mut Fields {
+    match operation {
+        Operation::Append(it) => fields.messages("messages", &it.messages),
+        Operation::Insert(it) => {
+            fields.field("position", &it.position.0).messages("messages", &it.messages)
+        }
+        Operation::Replace(it) => {
+            fields.field("index", &it.index.0).message("message", &it.message)
+        }
+        Operation::ReplaceEntries(it) => {
+            fields.field("indices", &it.indices).messages("data", &it.messages)
+        }
+        Operation::Delete(it) => fields.field("indices", &it.indices),
+        Operation::Restore(it) => fields.field("indices", &it.indices),
+        Operation::Compress(it) => {
+            fields.field("indices", &it.indices);
+            match &it.summary {
+                Some(summary) => fields.message("summary", summary),
+                None => fields,
+            }
+        }
+        Operation::Truncate(it) => {
+            fields.some("keepFirst", &it.keep_first).some("keepLast", &it.keep_last);
+            fields.some("removeFirst", &it.remove_first).some("removeLast", &it.remove_last);
+            fields.some("range", &it.range).some("role", &it.role);
+            fields.flag("keepOthers", it.keep_others, false).scope(it.scope)
+        }
+        Operation::Filter(it) => {
+            if let Some(roles) = it.roles {
+                fields.roles("roles", roles);
+            }
+            fields.some("contentContains", &it.content_contains);
+            fields.some("contentExcludes", &it.content_excludes).scope(it.scope)
+        }
+        Operation::Clear(it) => {
+            fields.flag("keepSystemMessage", it.keep_system_message, true).scope(it.scope)
+        }
+        Operation::Fit(it) => {
+            fields.field("maxTokens", &it.max_tokens).flag("keepSystem", it.keep_system, true);
+            fields.some("startOn", &it.start_on)
+        }
+        Operation::BatchStart(it) => fields.some("boundary", &it.boundary),
+        Operation::BatchEnd(it) => {
+            fields.field("targetBatchIndex", &it.target.0);
+            match it.carry {
+                Carry::None => fields,
+                Carry::All => fields.field("carry", "all"),
+                Carry::Roles(roles) => fields.roles("carry", roles),
+            }
+        }
+        Operation::Rollback(Rollback::ToBatch(batch)) => fields.field("targetBatchIndex", &batch.0),
+        Operation::Rollback(Rollback::ToVersion(version)) => {
+            fields.field("targetVersion", &version.0)
+        }
+        Operation::Mark(it) => fields.field("indices", &it.indices).field("mark", &it.mark),
+        Operation::Unmark(it) => fields.field("indices", &it.indices).field("mark", &it.mark),
+        Operation::Undo(_) | Operation::Redo(_) => fields,
+    }
+}

@@ -1,0 +1,85 @@
+//! Requests as they are written: read again they are the same, and they stay the same for ever,
+//! because stores know repeated requests by what is written here.
+
+use proptest::prelude::*;
+use recto_core::Request;
+use testkit::corpus::REQUESTS;
+use testkit::generate::{self, Choices, Step};
+use testkit::{Model, Settings};
+
+/// What earlier releases wrote: never to be changed, only to be added to.
+const WRITTEN: &[&str] = &[
+    r#"{"operation":"APPEND","messages":[{"role":"user", "content":"a\u00e9","n":1e400,"n":-0}]}"#,
+    r#"{"operation":"INSERT","position":3,"messages":[{"role":"user","content":"x"}]}"#,
+    r#"{"operation":"REPLACE","index":0,"message":{"role":"user","content":"x"}}"#,
+    r#"{"operation":"replace","indices":[1,0],"data":[{"role":"user","content":"x"}]}"#,
+    r#"{"operation":"DELETE","indices":[2,1,1]}"#,
+    r#"{"operation":"RESTORE","indices":[7],"description":"it was \"needed\""}"#,
+    r#"{"operation":"COMPRESS","indices":[0,1]}"#,
+    r#"{"operation":"COMPRESS","indices":[0],"summary":{"role":"assistant","content":"s"}}"#,
+    r#"{"operation":"TRUNCATE","keepLast":2}"#,
+    r#"{"operation":"TRUNCATE","keepFirst":1,"role":"tool","keepOthers":true,"scope":"all"}"#,
+    r#"{"operation":"TRUNCATE","removeFirst":4}"#,
+    r#"{"operation":"TRUNCATE","removeLast":4}"#,
+    r#"{"operation":"TRUNCATE","range":{"start":1,"end":9}}"#,
+    r#"{"operation":"FILTER","roles":["system","user"],"contentContains":["a"],"contentExcludes":["b","c"],"scope":"all"}"#,
+    r#"{"operation":"CLEAR"}"#,
+    r#"{"operation":"CLEAR","keepSystemMessage":false,"scope":"all"}"#,
+    r#"{"operation":"FIT","maxTokens":1000}"#,
+    r#"{"operation":"FIT","maxTokens":0,"keepSystem":false,"startOn":"user"}"#,
+    r#"{"operation":"BATCH_START"}"#,
+    r#"{"operation":"BATCH_START","boundary":5}"#,
+    r#"{"operation":"BATCH_END","targetBatchIndex":1}"#,
+    r#"{"operation":"BATCH_END","targetBatchIndex":0,"carry":"all"}"#,
+    r#"{"operation":"BATCH_END","targetBatchIndex":0,"carry":["assistant","tool"]}"#,
+    r#"{"operation":"ROLLBACK","targetBatchIndex":2}"#,
+    r#"{"operation":"ROLLBACK","targetVersion":40}"#,
+    r#"{"operation":"MARK","indices":[3],"mark":"pinned"}"#,
+    r#"{"operation":"UNMARK","indices":[3],"mark":"\u0001\n日"}"#,
+    r#"{"operation":"UNDO"}"#,
+    r#"{"operation":"REDO","description":""}"#,
+    r#"{"ops":[{"operation":"DELETE","indices":[0]},{"operation":"CLEAR","description":"why"}]}"#,
+];
+
+#[test]
+fn every_release_writes_the_same() {
+    for written in WRITTEN {
+        let request =
+            Request::from_json(written).unwrap_or_else(|error| panic!("{written}: {error}"));
+        assert_eq!(request.to_json(), *written);
+    }
+    let names: std::collections::BTreeSet<&str> =
+        WRITTEN.iter().filter_map(|written| written.split('"').nth(3)).collect();
+    assert_eq!(names.len(), 18 + 1, "every operation, and a list: {names:?}");
+}
+
+fn comes_back(json: &str) {
+    if let Ok(request) = Request::from_json(json) {
+        let written = request.to_json();
+        let again = Request::from_json(&written);
+        assert_eq!(again.as_ref(), Ok(&request), "{json}: {written}");
+        assert_eq!(again.unwrap().to_json(), written);
+    }
+}
+
+#[test]
+fn whatever_can_be_read_comes_back() {
+    REQUESTS.iter().for_each(|(request, _)| comes_back(request));
+}
+
+proptest! {
+    #[test]
+    fn random_requests_come_back(
+        settings in prop::collection::vec(any::<u16>(), 0..8),
+        steps in prop::collection::vec(prop::collection::vec(any::<u16>(), 0..80), 1..20),
+    ) {
+        let settings: Settings = generate::settings(&mut Choices::new(&settings));
+        let mut model = Model::new(settings, 0);
+        for numbers in steps {
+            if let Step::Apply(request) = generate::step(&mut Choices::new(&numbers), &model) {
+                comes_back(&request.to_string());
+                let _ = model.apply(&request, 1);
+            }
+        }
+    }
+}
