@@ -80,6 +80,11 @@ impl Work {
         matches!(self, Work::Rewrite { .. })
     }
 
+    /// Whether it is over as soon as it is durable.
+    pub(super) fn is_short(&self) -> bool {
+        !matches!(self, Work::Restore(_) | Work::Remove { .. } | Work::Rewrite { .. })
+    }
+
     /// What it adds to the search.
     pub(super) fn words(&self) -> &[WordsOf] {
         match self {

@@ -1,5 +1,5 @@
 //! The one writer of a file in this process: it takes requests in the order in which they come, and
-//! makes as many durable at once as are waiting.
+//! makes as many durable at once as are waiting. `desk.rs` says on which thread.
 //!
 //! ```text
 //!   BEGIN IMMEDIATE
@@ -13,12 +13,14 @@
 //! the writer opens the file anew and looks.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{mpsc, oneshot};
 
+use super::desk::Shared;
 use super::fault::{self, Fault};
 use super::search_index::{self, Waiting};
 use super::work::Work;
@@ -41,7 +43,8 @@ pub(super) struct Job {
     pub(super) answer: oneshot::Sender<Result<(), Error>>,
 }
 
-/// The writer, on a thread of its own.
+/// The writer.
+#[derive(Debug)]
 pub(super) struct Writer {
     path: PathBuf,
     db: Connection,
@@ -51,37 +54,52 @@ pub(super) struct Writer {
     is_read_only: bool,
 }
 
+/// Works until nobody can ask any more: the writer's thread.
+pub(super) fn run(desk: &Shared, mut queue: mpsc::Receiver<Job>) {
+    let mut kept = None;
+    while let Some(first) = kept.take().or_else(|| queue.blocking_recv()) {
+        // If somebody panicked as the writer, nobody knows what it was about to do.
+        let Ok(mut writer) = desk.writer.lock() else { return };
+        let stands_alone = first.work.leaves_copies();
+        let mut jobs = vec![first];
+        while !stands_alone && jobs.len() < GROUP {
+            match queue.try_recv() {
+                Ok(job) if job.work.leaves_copies() => {
+                    kept = Some(job);
+                    break;
+                }
+                Ok(job) => jobs.push(job),
+                Err(_) => break,
+            }
+        }
+        desk.queued.fetch_sub(jobs.len(), Ordering::Relaxed);
+        writer.take_turn(jobs);
+        drop(writer);
+        connection::give_way();
+    }
+}
+
 impl Writer {
     pub(super) fn new(path: PathBuf, db: Connection, has_index: bool) -> Result<Writer, Fault> {
         let waiting = if has_index { Waiting::in_file(&db)? } else { Waiting::default() };
         Ok(Writer { path, db, has_index, waiting, is_read_only: false })
     }
 
-    /// Works until nobody can ask any more.
-    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Job>) {
-        let mut kept = None;
-        while let Some(first) = kept.take().or_else(|| queue.blocking_recv()) {
-            let stands_alone = first.work.leaves_copies();
-            let mut jobs = vec![first];
-            while !stands_alone && jobs.len() < GROUP {
-                match queue.try_recv() {
-                    Ok(job) if job.work.leaves_copies() => {
-                        kept = Some(job);
-                        break;
-                    }
-                    Ok(job) => jobs.push(job),
-                    Err(_) => break,
-                }
-            }
-            self.take_turn(jobs);
-            connection::give_way();
-        }
+    /// Begins without waiting for anybody; says whether it could.
+    pub(super) fn begins_at_once(&mut self) -> bool {
+        !self.is_read_only && connection::without_waiting(|| self.begin()).is_ok()
     }
 
-    fn take_turn(&mut self, mut jobs: Vec<Job>) {
+    fn begin(&self) -> rusqlite::Result<()> {
+        self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(drop)
+    }
+
+    /// Makes requests durable, and answers them.
+    pub(super) fn take_turn(&mut self, mut jobs: Vec<Job>) {
         for round in 0.. {
             jobs.retain(|job| !job.answer.is_closed());
             if jobs.is_empty() {
+                self.roll_back();
                 return;
             }
             let is_last = round == LEAVERS;
@@ -153,7 +171,9 @@ impl Writer {
         if is_erasure {
             self.db.pragma_update(None, "secure_delete", true)?;
         }
-        self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        if self.db.is_autocommit() {
+            self.begin()?;
+        }
         schema::check_format(&self.db)?;
         let mut answers = Vec::with_capacity(jobs.len());
         // A request that is alone needs no savepoint: if it is refused, all of nothing is rolled back.
