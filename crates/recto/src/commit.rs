@@ -2,8 +2,8 @@
 
 use recto_core::{Conversation, LogIndex};
 use recto_store::{
-    Commit, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Page, Seal, WordsOf, hash_of,
-    pack_commit, pack_entries, pack_records, words_of,
+    Commit, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Page, Seal, Words, WordsOf, hash_of,
+    pack_commit, pack_entries, pack_records,
 };
 
 use crate::opened::Opened;
@@ -131,7 +131,7 @@ pub(crate) fn words(conversation: &Conversation, from: u32) -> Vec<WordsOf> {
     entries
         .filter_map(|entry| {
             let message = conversation.message(LogIndex(entry))?;
-            Some(WordsOf { entry, words: words_of(&message.text()) })
+            Some(WordsOf { entry, words: Words::of(&message.text()) })
         })
         .collect()
 }
