@@ -38,6 +38,7 @@ mod erase;
 mod error;
 mod fork;
 mod opened;
+mod packing;
 mod prune;
 mod recto;
 mod shelf;

@@ -15,6 +15,7 @@ use recto_core::{
 use recto_store::{ConversationId, EntryMeta, Head, Store};
 
 use crate::Error;
+use crate::packing::Packing;
 use crate::recto::Counters;
 use crate::shelf::{OpenCommit, Shelf, damaged};
 use crate::stored::Setup;
@@ -27,6 +28,8 @@ pub(crate) struct Opened {
     pub(crate) saver: Saver,
     /// Saved versions that were read, to put others together.
     versions: SavedVersions,
+    /// Commits that are being packed.
+    pub(crate) packing: Option<Packing>,
 }
 
 /// More saved versions than these are not kept.
@@ -59,7 +62,7 @@ impl Opened {
         let conversation = Conversation::open(&settings, counter, &state, measure)?;
         let mut saver = Saver::default();
         state.tell(&mut saver);
-        Ok(Opened { shelf, conversation, saver, versions })
+        Ok(Opened { shelf, conversation, saver, versions, packing: None })
     }
 
     /// The newest version, as it is stored.
@@ -213,11 +216,14 @@ impl Opened {
         }
     }
 
-    /// Goes on with a version that this process made.
-    pub(crate) fn advance(&mut self, commit: OpenCommit, next: Conversation, is_sealed: bool) {
-        if is_sealed {
-            self.shelf.tail.clear();
-        }
+    /// Goes on with a version that is stored now; the commits below another one are packed.
+    pub(crate) fn advance(
+        &mut self,
+        commit: Arc<OpenCommit>,
+        next: Conversation,
+        packed_below: u32,
+    ) {
+        self.shelf.tail.retain(|commit| commit.head.version >= packed_below);
         self.shelf.tail.push(commit);
         self.conversation = next;
     }
@@ -250,7 +256,7 @@ impl Opened {
             // What was read tells nothing about how the new version is written: the next one is
             // written in full.
             self.saver = Saver::default();
-            self.advance(commit, next, false);
+            self.advance(commit, next, 0);
         }
         Ok(true)
     }
