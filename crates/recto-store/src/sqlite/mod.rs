@@ -16,6 +16,7 @@ mod desk;
 mod erasure;
 mod fault;
 mod inspection;
+mod known;
 mod place;
 mod read;
 mod readers;

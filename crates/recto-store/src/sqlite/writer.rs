@@ -3,11 +3,13 @@
 //!
 //! ```text
 //!   BEGIN IMMEDIATE
-//!     savepoint · request · release      refused, or nobody waits for it: rolled back to there
-//!     savepoint · request · release
+//!     request                refused before it has written anything, or done
+//!     request
 //!     …
-//!   COMMIT                               synced; only now every one of them is answered
+//!   COMMIT                   synced; only now every one of them is answered
 //! ```
+//!
+//! If one of several fails half-way, all are rolled back and done again with a savepoint for each.
 //!
 //! What a request is told is what is stored. If SQLite cannot say whether a commit went through,
 //! the writer opens the file anew and looks.
@@ -22,9 +24,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::desk::Shared;
 use super::fault::{self, Fault};
+use super::known::Known;
 use super::search_index::{self, Waiting};
 use super::work::Work;
-use super::{connection, erasure, schema};
+use super::{connection, erasure};
 use crate::Error;
 
 /// The most requests that become durable together.
@@ -43,6 +46,14 @@ pub(super) struct Job {
     pub(super) answer: oneshot::Sender<Result<(), Error>>,
 }
 
+/// How a request that fails in part is taken back without the others of its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Savepoints {
+    /// Not at all: it hardly ever happens, and then all of them are done again.
+    None,
+    Each,
+}
+
 /// The writer.
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -50,6 +61,7 @@ pub(super) struct Writer {
     db: Connection,
     has_index: bool,
     waiting: Waiting,
+    known: Known,
     /// The disk failed to make something durable, so nothing can be promised any more.
     is_read_only: bool,
 }
@@ -82,7 +94,8 @@ pub(super) fn run(desk: &Shared, mut queue: mpsc::Receiver<Job>) {
 impl Writer {
     pub(super) fn new(path: PathBuf, db: Connection, has_index: bool) -> Result<Writer, Fault> {
         let waiting = if has_index { Waiting::in_file(&db)? } else { Waiting::default() };
-        Ok(Writer { path, db, has_index, waiting, is_read_only: false })
+        let known = Known::default();
+        Ok(Writer { path, db, has_index, waiting, known, is_read_only: false })
     }
 
     /// Begins without waiting for anybody; says whether it could.
@@ -133,8 +146,13 @@ impl Writer {
             return all(Error::ReadOnly);
         }
         let is_erasure = jobs[0].work.leaves_copies();
-        let answers = match self.perform(jobs, is_erasure) {
-            Ok(answers) => answers,
+        let mut performed = self.perform(jobs, is_erasure, Savepoints::None);
+        if matches!(performed, Ok(None)) {
+            self.roll_back();
+            performed = self.perform(jobs, is_erasure, Savepoints::Each);
+        }
+        let answers = match performed {
+            Ok(answers) => answers.unwrap_or_default(),
             Err(fault) => {
                 self.roll_back();
                 return all(fault.during("writing"));
@@ -166,36 +184,47 @@ impl Writer {
         }
     }
 
-    /// Does the work of every job, each in a savepoint. A fault means that all of it is lost.
-    fn perform(&mut self, jobs: &[Job], is_erasure: bool) -> Result<Vec<Result<(), Error>>, Fault> {
+    /// Does the work of every job. A fault means that all of it is lost; none, that without
+    /// savepoints a part of a request cannot be taken back.
+    fn perform(
+        &mut self,
+        jobs: &[Job],
+        is_erasure: bool,
+        savepoints: Savepoints,
+    ) -> Result<Option<Vec<Result<(), Error>>>, Fault> {
         if is_erasure {
             self.db.pragma_update(None, "secure_delete", true)?;
         }
         if self.db.is_autocommit() {
             self.begin()?;
         }
-        schema::check_format(&self.db)?;
+        self.known.look(&self.db)?;
         let mut answers = Vec::with_capacity(jobs.len());
-        // A request that is alone needs no savepoint: if it is refused, all of nothing is rolled back.
-        let has_others = jobs.len() > 1;
         for job in jobs {
-            if has_others {
+            if savepoints == Savepoints::Each {
                 self.db.prepare_cached("SAVEPOINT request")?.execute([])?;
             }
-            let done = job.work.perform(&self.db, self.has_index);
+            let before = self.db.total_changes();
+            let done = job.work.perform(&self.db, &mut self.known, self.has_index);
             // SQLite may have given up the whole transaction; then there is no savepoint either.
             if done.is_err() && self.db.is_autocommit() {
-                return done.map(|()| answers);
+                return done.map(|()| None);
             }
-            if has_others {
+            // A request that is alone needs no savepoint: if it is refused, all of it is rolled back.
+            let is_in_part = done.is_err() && self.db.total_changes() != before;
+            if is_in_part && jobs.len() > 1 && savepoints == Savepoints::None {
+                return Ok(None);
+            }
+            if savepoints == Savepoints::Each {
                 if done.is_err() {
+                    self.known.forget();
                     self.db.prepare_cached("ROLLBACK TO request")?.execute([])?;
                 }
                 self.db.prepare_cached("RELEASE request")?.execute([])?;
             }
             answers.push(done.map_err(|fault| fault.during(job.work.doing())));
         }
-        Ok(answers)
+        Ok(Some(answers))
     }
 
     /// Counts the words that wait now, and puts them into the index if there are many.
@@ -224,6 +253,7 @@ impl Writer {
     }
 
     fn roll_back(&mut self) {
+        self.known.forget();
         if !self.db.is_autocommit() && self.db.execute_batch("ROLLBACK").is_err() {
             // Nobody else sees what this connection holds; a new one does not hold it.
             let _ = self.open_again();
@@ -267,6 +297,7 @@ impl Writer {
     /// A new connection knows nothing that is not in the file.
     fn open_again(&mut self) -> Result<(), Fault> {
         self.db = connection::open(&self.path, false)?;
+        self.known = Known::default();
         if self.has_index {
             self.waiting = Waiting::in_file(&self.db)?;
         }
