@@ -6,19 +6,17 @@
 //!   a task, which must not hold its thread up ────────────┴──► queue ──► the writer's thread
 //! ```
 //!
-//! On a quick disk, waking another thread and being woken by it takes a third of the time of a
-//! commit. So a program that blocks on its request (`block_on` on a thread of its own, as `main` and
-//! `recto::blocking` do) becomes the writer for that long. What waits for another process, or takes
-//! long, goes to the queue in any case; and so do several requests that one thread asks for together,
-//! since they become durable together there.
+//! Who blocks on a request becomes the writer for that long (`own_thread.rs` says why, and who does).
+//! What waits for another process, or takes long, goes to the queue in any case; and so do several
+//! requests that one thread asks for together, since they become durable together there.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{mpsc, oneshot};
 
+use super::own_thread::OwnThread;
 use super::work::Work;
 use super::writer::{Job, Writer};
 use crate::Error;
@@ -32,8 +30,7 @@ pub(super) struct Desk {
     /// None only while it is being dropped.
     queue: Option<mpsc::Sender<Job>>,
     thread: Option<JoinHandle<()>>,
-    /// How many requests are about to be done on the threads that ask.
-    here: AtomicUsize,
+    own_thread: OwnThread,
 }
 
 #[derive(Debug)]
@@ -51,7 +48,12 @@ impl Desk {
         let thread = thread::Builder::new()
             .name("recto-writer".to_owned())
             .spawn(move || super::writer::run(&threads, jobs))?;
-        Ok(Desk { shared, queue: Some(queue), thread: Some(thread), here: AtomicUsize::new(0) })
+        Ok(Desk {
+            shared,
+            queue: Some(queue),
+            thread: Some(thread),
+            own_thread: OwnThread::default(),
+        })
     }
 
     /// Has something written, and waits until it is durable.
@@ -59,8 +61,10 @@ impl Desk {
         let doing = work.doing();
         let (answer, mut answered) = oneshot::channel();
         let mut job = Job { work, answer };
-        if job.work.is_short() && waits_for_this_alone() {
-            match self.do_here(job).await {
+        if job.work.is_short()
+            && let Some(_here) = self.own_thread.waits_for_this().await
+        {
+            match self.do_here(job) {
                 None => return answered.try_recv().unwrap_or(Err(Error::UnknownOutcome)),
                 Some(not_done) => job = not_done,
             }
@@ -74,11 +78,8 @@ impl Desk {
     }
 
     /// Does it on this thread if nobody else writes or waits to. Gives it back if it did not.
-    async fn do_here(&self, job: Job) -> Option<Job> {
-        let here = Counted::one_more(&self.here);
-        // What else this thread asks for at the same time comes in now.
-        tokio::task::yield_now().await;
-        if here.0.load(Ordering::Relaxed) > 1 || self.shared.queued.load(Ordering::Relaxed) > 0 {
+    fn do_here(&self, job: Job) -> Option<Job> {
+        if self.shared.queued.load(Ordering::Relaxed) > 0 {
             return Some(job);
         }
         let Ok(mut writer) = self.shared.writer.try_lock() else { return Some(job) };
@@ -87,30 +88,6 @@ impl Desk {
         }
         writer.take_turn(vec![job]);
         None
-    }
-}
-
-/// Whether the thread has nothing else to do than to wait for what it is polling: it blocks on it,
-/// beside a runtime whose tasks have other threads.
-fn waits_for_this_alone() -> bool {
-    tokio::task::try_id().is_none()
-        && Handle::try_current()
-            .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
-}
-
-/// Counts one as long as it lives.
-struct Counted<'a>(&'a AtomicUsize);
-
-impl<'a> Counted<'a> {
-    fn one_more(count: &'a AtomicUsize) -> Counted<'a> {
-        count.fetch_add(1, Ordering::Relaxed);
-        Counted(count)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -161,8 +138,8 @@ mod tests {
             let writer = Mutex::new(Writer::new(path, db, false).unwrap());
             let shared = Arc::new(Shared { writer, queued: AtomicUsize::new(0) });
             let (queue, jobs) = mpsc::channel(QUEUE);
-            let here = AtomicUsize::new(0);
-            let desk = Desk { shared, queue: Some(queue), thread: None, here };
+            let own_thread = OwnThread::default();
+            let desk = Desk { shared, queue: Some(queue), thread: None, own_thread };
             let id = ConversationId(uuid::Uuid::now_v7());
             let trial = Trial { desk, queue: jobs, id, folder };
             let new = NewConversation {

@@ -17,6 +17,7 @@ mod erasure;
 mod fault;
 mod inspection;
 mod known;
+mod own_thread;
 mod place;
 mod read;
 mod readers;
