@@ -93,12 +93,17 @@ pub(crate) fn value(text: &str) -> Result<&str, Error> {
     }
 }
 
+/// The text without the space that may stand around a JSON value.
+pub(crate) fn trimmed(text: &str) -> &str {
+    text.trim_matches([' ', '\t', '\n', '\r'])
+}
+
 /// A text that was checked before, for writing it out as it is.
 pub(crate) fn raw(text: &str) -> &RawValue {
     serde_json::from_str(text).expect("the text was checked when it came in")
 }
 
-/// The fields of an object; `None` for any other kind of value. The text was checked before.
+/// The fields of an object; `None` for any other kind of value, and for what is no JSON.
 pub(crate) fn object(text: &str) -> Option<Fields<'_>> {
     serde_json::from_str(text).ok()
 }

@@ -32,6 +32,10 @@ impl Limits {
     }
 
     pub(crate) fn check_depth(&self, text: &str) -> Result<(), Error> {
+        // A text is never deeper than it is long.
+        if text.len() <= self.depth {
+            return Ok(());
+        }
         within("the depth of the JSON", json::depth(text), self.depth)
     }
 

@@ -111,6 +111,14 @@ impl Message {
 
     /// [`from_json`](Self::from_json) with limits of your own.
     pub fn from_json_within(text: &str, limits: &Limits) -> Result<Message, Error> {
+        let object = json::trimmed(text);
+        // Reading the fields of an object checks it from end to end: that is enough.
+        if limits.check_message(object).is_ok()
+            && let Some(fields) = json::object(object)
+        {
+            return Self::from_fields(object, &fields);
+        }
+        // Whatever it is, it is refused, and here is told why.
         Self::from_checked_json(json::value(text)?, limits)
     }
 
@@ -121,6 +129,11 @@ impl Message {
             let kind = Kind::of(text).name();
             Error::message(format!("a message is an object with role and content, not {kind}"))
         })?;
+        Self::from_fields(text, &fields)
+    }
+
+    /// Reads a message from the fields of its text.
+    fn from_fields(text: &str, fields: &json::Fields<'_>) -> Result<Message, Error> {
         let role = read_role(fields.get("role"))?;
         for name in ["id", "name"] {
             let value = fields.get(name);

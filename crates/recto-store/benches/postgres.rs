@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use recto_store::{
     Commit, CommitBody, CommitRow, ConversationId, Entry, EntryMeta, Head, IdempotencyKey, Link,
-    NewConversation, PostgresOptions, PostgresStore, Store, Tenant, WordsOf, hash_of, words_of,
+    NewConversation, PostgresOptions, PostgresStore, Store, Tenant, Words, WordsOf, hash_of,
 };
 use testserver::PostgresServer;
 
@@ -114,6 +114,6 @@ fn commit(conversation: ConversationId, version: u32, keyed: bool) -> Commit {
         version,
         changed: true,
     });
-    let words = vec![WordsOf { entry: version, words: words_of(&text) }];
+    let words = vec![WordsOf { entry: version, words: Words::of(&text) }];
     Commit { conversation, row: CommitRow { head, body: body.pack() }, key, words, seal: None }
 }

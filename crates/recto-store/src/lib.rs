@@ -49,4 +49,4 @@ pub use rows::{
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::Store;
-pub use words::{MAX_WORD, words_of};
+pub use words::{MAX_WORD, Words, words_of};

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use crate::names;
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, StoredRows, Tenant, WordsOf,
+    NewConversation, Page, PageKind, Rewrite, Store, StoredRows, Tenant, Words, WordsOf,
 };
 
 /// Conversations in memory.
@@ -35,7 +35,7 @@ struct Rows {
     commits: BTreeMap<u32, CommitRow>,
     pages: BTreeMap<(PageKind, u32), Page>,
     keys: BTreeMap<String, IdempotencyKey>,
-    words: BTreeMap<u32, BTreeSet<String>>,
+    words: BTreeMap<u32, Words>,
 }
 
 impl Rows {
@@ -48,7 +48,7 @@ impl Rows {
     }
 
     fn index(&mut self, words: Vec<WordsOf>) {
-        let words = words.into_iter().map(|of| (of.entry, of.words.into_iter().collect()));
+        let words = words.into_iter().map(|of| (of.entry, of.words));
         self.words.extend(words);
     }
 }

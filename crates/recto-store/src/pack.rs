@@ -112,13 +112,14 @@ pub fn pack_records<'a>(first: u32, records: impl IntoIterator<Item = (&'a str, 
 }
 
 /// Packs neighbouring log entries, the first of which has this index.
-pub fn pack_entries(first: u32, entries: &[Entry]) -> Page {
+pub fn pack_entries<'a>(first: u32, entries: impl IntoIterator<Item = &'a Entry>) -> Page {
+    let entries: Vec<&Entry> = entries.into_iter().collect();
     let bodies: String = entries.iter().map(|entry| &*entry.body).collect();
     Page {
         kind: PageKind::Entries,
         first,
         count: entries.len() as u32,
-        meta: pack(&to_bytes(&Columns::of(entries)), Level::Usual),
+        meta: pack(&to_bytes(&Columns::of(&entries)), Level::Usual),
         body: pack(bodies.as_bytes(), Level::Usual),
     }
 }
@@ -189,7 +190,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(entries: &[Entry]) -> Columns {
+    fn of(entries: &[&Entry]) -> Columns {
         let metas = || entries.iter().map(|entry| &entry.meta);
         let numbered = || (0..).zip(metas());
         let mut before = 0_i64;

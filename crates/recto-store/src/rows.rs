@@ -4,7 +4,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::{Error, Link};
+use crate::{Error, Link, Words};
 
 /// What a conversation is known by, for ever. Names can change; this does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -210,13 +210,13 @@ pub struct StoredRows {
     pub keys: Vec<IdempotencyKey>,
 }
 
-/// The words of one log entry; see [`words_of`](crate::words_of).
+/// The words of one log entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WordsOf {
     /// The entry.
     pub entry: u32,
-    /// Its words. Others than those that `words_of` makes may not be found.
-    pub words: Vec<String>,
+    /// Its words. Others than those that [`Words::of`] makes may not be found.
+    pub words: Words,
 }
 
 /// A log entry that the search found.

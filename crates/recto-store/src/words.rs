@@ -12,30 +12,139 @@ pub const MAX_WORD: usize = 64;
 /// words of their own, so that a search finds what stands between others.
 ///
 /// ```
-/// assert_eq!(recto_store::words_of("Retry: the retry 2 of 日本"), ["2", "of", "retry", "the", "日", "本"]);
+/// use recto_store::Words;
+///
+/// let words = Words::of("Retry: the retry 2 of 日本");
+/// assert!(words.iter().eq(["2", "of", "retry", "the", "日", "本"]));
 /// ```
-pub fn words_of(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    for letter in text.chars() {
-        if !letter.is_alphanumeric() {
-            finish(&mut word, &mut words);
-        } else if is_written_without_spaces(letter) {
-            finish(&mut word, &mut words);
-            words.push(letter.to_string());
-        } else if word.len() < MAX_WORD {
-            word.extend(letter.to_lowercase());
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words(
+    /// One behind the other, a space between them: one piece of memory, however many they are.
+    String,
+);
+
+impl Words {
+    /// The words of a text.
+    pub fn of(text: &str) -> Words {
+        let mut finder = Finder::default();
+        let mut rest = text;
+        while let Some(letter) = rest.chars().next() {
+            let run = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+            if run > 0 {
+                finder.extend(&rest[..run]);
+                rest = &rest[run..];
+                continue;
+            }
+            rest = &rest[letter.len_utf8()..];
+            if !letter.is_alphanumeric() {
+                finder.finish();
+            } else if is_written_without_spaces(letter) {
+                finder.finish();
+                finder.lower.push(letter);
+                finder.finish();
+            } else if finder.len() < MAX_WORD {
+                finder.lower.extend(letter.to_lowercase());
+            }
         }
+        finder.finish();
+        finder.words()
     }
-    finish(&mut word, &mut words);
-    words.sort_unstable();
-    words.dedup();
-    words
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.split_terminator(' ')
+    }
+
+    /// All of them, a space between them.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether a word is among them.
+    pub fn contains(&self, word: &str) -> bool {
+        self.iter().any(|other| other == word)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
-fn finish(word: &mut String, words: &mut Vec<String>) {
-    if !word.is_empty() {
-        words.push(std::mem::take(word));
+/// Words that are words already.
+impl<S: AsRef<str>> FromIterator<S> for Words {
+    fn from_iter<I: IntoIterator<Item = S>>(words: I) -> Words {
+        let mut finder = Finder::default();
+        for word in words {
+            finder.lower.push_str(word.as_ref());
+            finder.finish();
+        }
+        finder.words()
+    }
+}
+
+/// The words of a text as a list: what a search is asked for.
+///
+/// ```
+/// assert_eq!(recto_store::words_of("Retry: the retry"), ["retry", "the"]);
+/// ```
+pub fn words_of(text: &str) -> Vec<String> {
+    Words::of(text).iter().map(str::to_owned).collect()
+}
+
+/// The words that were found, as they stand in the text but in lower case.
+#[derive(Default)]
+struct Finder {
+    lower: String,
+    found: Vec<Found>,
+    /// Where the word that is being read begins.
+    start: usize,
+}
+
+/// A word, and its first bytes as a number: most words are told apart by it alone.
+struct Found {
+    front: u64,
+    start: usize,
+    end: usize,
+}
+
+impl Finder {
+    /// How long the word that is being read is.
+    fn len(&self) -> usize {
+        self.lower.len() - self.start
+    }
+
+    fn extend(&mut self, ascii: &str) {
+        let from = self.lower.len();
+        let room = MAX_WORD.saturating_sub(self.len());
+        self.lower.push_str(&ascii[..ascii.len().min(room)]);
+        self.lower[from..].make_ascii_lowercase();
+    }
+
+    fn finish(&mut self) {
+        let (start, end) = (self.start, self.lower.len());
+        if start < end {
+            let mut front = [0; 8];
+            let len = front.len().min(end - start);
+            front[..len].copy_from_slice(&self.lower.as_bytes()[start..start + len]);
+            self.found.push(Found { front: u64::from_be_bytes(front), start, end });
+            self.start = end;
+        }
+    }
+
+    fn words(mut self) -> Words {
+        let word = |found: &Found| &self.lower[found.start..found.end];
+        self.found
+            .sort_unstable_by(|a, b| a.front.cmp(&b.front).then_with(|| word(a).cmp(word(b))));
+        self.found.dedup_by(|a, b| a.front == b.front && word(a) == word(b));
+        let mut words = String::with_capacity(self.lower.len() + self.found.len());
+        for found in &self.found {
+            if !words.is_empty() {
+                words.push(' ');
+            }
+            words.push_str(word(found));
+        }
+        Words(words)
     }
 }
 
@@ -60,6 +169,43 @@ mod tests {
     fn a_word_that_is_too_long_is_cut_and_found_by_its_whole() {
         let long = "A".repeat(1_000);
         assert_eq!(words_of(&long), words_of(&long[..MAX_WORD]));
+    }
+
+    /// The plain way.
+    fn plainly(text: &str) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        let mut word = String::new();
+        for letter in text.chars().chain([' ']) {
+            let stands_alone = is_written_without_spaces(letter);
+            if !letter.is_alphanumeric() || stands_alone {
+                words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
+                words
+                    .extend((letter.is_alphanumeric() && stands_alone).then(|| letter.to_string()));
+            } else if word.len() < MAX_WORD {
+                word.extend(letter.to_lowercase());
+            }
+        }
+        words.sort();
+        words.dedup();
+        words
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn words_are_found_as_the_plain_way_finds_them(
+            text in "(\\PC|[a-cA-C]{1,9}|[A-B]{60,70}|[ßİ日本ก\u{301}²½]| |, ){0,60}",
+        ) {
+            proptest::prop_assert_eq!(words_of(&text), plainly(&text));
+        }
+
+        #[test]
+        fn words_that_are_words_stay_so(mut words in proptest::collection::vec("[a-z]{1,12}", 0..20)) {
+            let given: Words = words.iter().collect();
+            words.sort();
+            words.dedup();
+            proptest::prop_assert!(given.iter().eq(&words));
+            proptest::prop_assert_eq!(given.as_str(), words.join(" "));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use recto_core::{Limits, LogIndex, Message};
 use recto_store::{
     CommitBody, ConversationId, ConversationRow, Entry, NewConversation, PageKind, Store,
-    StoredRows, Tenant, WordsOf, words_of,
+    StoredRows, Tenant, Words, WordsOf,
 };
 
 use crate::recto::Options;
@@ -181,7 +181,7 @@ fn words(entries: &BTreeMap<u32, Entry>) -> Vec<WordsOf> {
     let present = entries.iter().filter(|(_, entry)| entry.meta.gone.is_none());
     let words = present.filter_map(|(&number, entry)| {
         let message = Message::from_json_within(&entry.body, &Limits::NONE).ok()?;
-        Some(WordsOf { entry: LogIndex(number).0, words: words_of(&message.text()) })
+        Some(WordsOf { entry: LogIndex(number).0, words: Words::of(&message.text()) })
     });
     words.collect()
 }

@@ -1,20 +1,12 @@
-//! The next version of a conversation as a row, and when older rows are packed into pages.
+//! The next version of a conversation as a row. `packing.rs` says when rows are packed into pages.
 
 use recto_core::{Conversation, LogIndex};
 use recto_store::{
-    Commit, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Page, Seal, WordsOf, hash_of,
-    pack_commit, pack_entries, pack_records, words_of,
+    Commit, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Words, WordsOf, hash_of, pack_commit,
 };
 
 use crate::opened::Opened;
 use crate::shelf::OpenCommit;
-
-/// So many commits are packed together.
-const MOST_COMMITS: usize = 64;
-/// And as soon as they have so many bytes.
-const MOST_BYTES: usize = 128 * 1024;
-/// A page holds so many entries, unless they are long.
-const PAGE_ENTRIES: usize = 64;
 
 /// A version that is about to be stored.
 pub(crate) struct Prepared {
@@ -25,7 +17,7 @@ pub(crate) struct Prepared {
 
 impl Opened {
     /// Prepares the version that the engine made on top of the newest one.
-    pub(crate) fn prepare(
+    pub(crate) async fn prepare(
         &mut self,
         next: &Conversation,
         key: Option<IdempotencyKey>,
@@ -38,57 +30,12 @@ impl Opened {
         let head = head_of(before, &record, &entries, saved.timestamp());
         let words = if is_searched { words(next, before.entries) } else { Vec::new() };
         let mut open = OpenCommit { head, record, entries, packed: [0; 32] };
-        let seal = self.seal(&mut open);
+        let seal = self.seal(&mut open).await;
         let row = CommitRow { head, body: pack_commit(&open.record, &open.entries) };
         open.packed = hash_of(&row.body);
         let commit = Commit { conversation: self.shelf.id, row, key, words, seal };
         Prepared { commit, open }
     }
-
-    /// Packs the older commits, once they are enough. A commit that is large on its own has its
-    /// entries packed at once.
-    fn seal(&self, new: &mut OpenCommit) -> Option<Seal> {
-        let tail = &self.shelf.tail;
-        let bytes: usize = tail.iter().chain([&*new]).map(OpenCommit::weight).sum();
-        if tail.len() < MOST_COMMITS && bytes < MOST_BYTES {
-            return None;
-        }
-        let first = tail.first()?.head.version;
-        let records = tail.iter().map(|commit| (&*commit.record, commit.head.link));
-        let mut pages = vec![pack_records(first, records)];
-        let mut pending: Vec<(u32, Entry)> = tail.iter().flat_map(numbered).collect();
-        if new.weight() >= MOST_BYTES / 2 {
-            pending.extend(numbered(new));
-            new.entries.clear();
-        }
-        pages.extend(entry_pages(&pending));
-        let rows = Some(Seal::hash(tail.iter().map(|commit| commit.packed)));
-        Some(Seal { below: new.head.version, pages, rows })
-    }
-}
-
-fn numbered(commit: &OpenCommit) -> impl Iterator<Item = (u32, Entry)> {
-    commit.range().zip(commit.entries.iter().cloned())
-}
-
-/// Pages of neighbouring entries, none too large.
-fn entry_pages(entries: &[(u32, Entry)]) -> Vec<Page> {
-    let mut pages = Vec::new();
-    let mut rest = entries;
-    while let Some((first, _)) = rest.first() {
-        let mut bytes = 0;
-        let fits = |(place, (number, entry)): &(usize, &(u32, Entry))| {
-            bytes += entry.body.len();
-            *place == 0
-                || *place < PAGE_ENTRIES && bytes <= MOST_BYTES && *number == first + *place as u32
-        };
-        let count = rest.iter().enumerate().take_while(fits).count();
-        let (page, behind) = rest.split_at(count);
-        let page: Vec<Entry> = page.iter().map(|(_, entry)| entry.clone()).collect();
-        pages.push(pack_entries(*first, &page));
-        rest = behind;
-    }
-    pages
 }
 
 /// The log entries from one on, as they are stored.
@@ -131,7 +78,7 @@ pub(crate) fn words(conversation: &Conversation, from: u32) -> Vec<WordsOf> {
     entries
         .filter_map(|entry| {
             let message = conversation.message(LogIndex(entry))?;
-            Some(WordsOf { entry, words: words_of(&message.text()) })
+            Some(WordsOf { entry, words: Words::of(&message.text()) })
         })
         .collect()
 }

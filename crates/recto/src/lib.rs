@@ -40,6 +40,7 @@ mod error;
 mod fork;
 mod open_slots;
 mod opened;
+mod packing;
 mod prune;
 mod recto;
 mod shelf;

@@ -15,6 +15,7 @@ use recto_core::{
 use recto_store::{ConversationId, EntryMeta, Head, Store};
 
 use crate::Error;
+use crate::packing::Packing;
 use crate::recto::Counters;
 use crate::shelf::{OpenCommit, Shelf, damaged};
 use crate::stored::Setup;
@@ -29,6 +30,8 @@ pub(crate) struct Opened {
     versions: SavedVersions,
     /// About how many bytes were put at hand since it was opened.
     weight: usize,
+    /// Commits that are being packed.
+    pub(crate) packing: Option<Packing>,
 }
 
 /// An open conversation that has become heavier than this is opened anew: what nobody asks for again
@@ -69,7 +72,7 @@ impl Opened {
         let conversation = Conversation::open(&settings, counter, &state, measure)?;
         let mut saver = Saver::default();
         state.tell(&mut saver);
-        Ok(Opened { shelf, conversation, saver, versions, weight: 0 })
+        Ok(Opened { shelf, conversation, saver, versions, weight: 0, packing: None })
     }
 
     /// The newest version, as it is stored.
@@ -244,11 +247,14 @@ impl Opened {
         }
     }
 
-    /// Goes on with a version that this process made.
-    pub(crate) fn advance(&mut self, commit: OpenCommit, next: Conversation, is_sealed: bool) {
-        if is_sealed {
-            self.shelf.tail.clear();
-        }
+    /// Goes on with a version that is stored now; the commits below another one are packed.
+    pub(crate) fn advance(
+        &mut self,
+        commit: Arc<OpenCommit>,
+        next: Conversation,
+        packed_below: u32,
+    ) {
+        self.shelf.tail.retain(|commit| commit.head.version >= packed_below);
         let new = self.conversation.log().len() as u32..next.log().len() as u32;
         let messages = new.filter_map(|index| next.message(LogIndex(index)));
         let messages = messages.map(|message| message.json().len() + ENTRY_WEIGHT);
@@ -285,7 +291,7 @@ impl Opened {
             // What was read tells nothing about how the new version is written: the next one is
             // written in full.
             self.saver = Saver::default();
-            self.advance(commit, next, false);
+            self.advance(commit, next, 0);
         }
         Ok(true)
     }

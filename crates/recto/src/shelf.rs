@@ -48,12 +48,12 @@ pub(crate) struct Shelf {
     pub(crate) id: ConversationId,
     pub(crate) lineage: Vec<Ancestor>,
     /// Its commits that were not packed when they were read, in order.
-    pub(crate) tail: Vec<OpenCommit>,
+    pub(crate) tail: Vec<Arc<OpenCommit>>,
 }
 
 impl Shelf {
     /// The commits of this conversation above a version that are not packed yet.
-    pub(crate) async fn commits(&self, above: Option<u32>) -> Result<Vec<OpenCommit>, Error> {
+    pub(crate) async fn commits(&self, above: Option<u32>) -> Result<Vec<Arc<OpenCommit>>, Error> {
         self.commits_of(self.id, above).await
     }
 
@@ -61,16 +61,17 @@ impl Shelf {
         &self,
         id: ConversationId,
         above: Option<u32>,
-    ) -> Result<Vec<OpenCommit>, Error> {
+    ) -> Result<Vec<Arc<OpenCommit>>, Error> {
         let rows = self.store.commits(id, above).await?;
-        rows.into_iter().map(|row| open_commit(id, row)).collect()
+        rows.into_iter().map(|row| open_commit(id, row).map(Arc::new)).collect()
     }
 
     /// Records from a version on: those that are in one row with it.
     pub(crate) async fn records(&self, version: u32) -> Result<Vec<(u32, Record)>, Error> {
-        let has = |commits: &[OpenCommit]| {
+        let has = |commits: &[Arc<OpenCommit>]| {
             let commits = commits.iter().filter(|commit| commit.head.version >= version);
-            let records: Vec<(u32, Record)> = commits.map(OpenCommit::numbered_record).collect();
+            let records: Vec<(u32, Record)> =
+                commits.map(|commit| commit.numbered_record()).collect();
             records.first().is_some_and(|(first, _)| *first == version).then_some(records)
         };
         if let Some(records) = has(&self.tail) {
@@ -189,7 +190,7 @@ impl Places {
         }
     }
 
-    fn put_commits(&mut self, commits: &[OpenCommit]) {
+    fn put_commits(&mut self, commits: &[Arc<OpenCommit>]) {
         for commit in commits {
             let end = self.first + self.entries.len() as u32;
             let numbered = commit.range().zip(&commit.entries);

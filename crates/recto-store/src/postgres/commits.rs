@@ -54,7 +54,7 @@ macro_rules! words {
     ($entries:literal, $words:literal) => {
         concat!(
             "indexed AS (INSERT INTO recto_words (tenant, conversation, entry, words) \
-             SELECT $1, $2, entry, string_to_array(words, E'\\n') FROM accepted, \
+             SELECT $1, $2, entry, string_to_array(words, ' ') FROM accepted, \
              unnest($",
             $entries,
             "::bigint[], $",
@@ -284,7 +284,7 @@ impl<'a> CommitDraft<'a> {
     }
 }
 
-/// The words of entries as columns. A word is a run of letters and digits, so a line break parts them.
+/// The words of entries as columns. A word is a run of letters and digits, so a space parts them.
 pub(super) struct WordColumns {
     pub(super) entries: Vec<i64>,
     pub(super) words: Vec<String>,
@@ -294,7 +294,7 @@ impl WordColumns {
     pub(super) fn new(words: &[WordsOf]) -> WordColumns {
         // Each entry once, or the server could not tell which of its words to keep.
         let words: BTreeMap<_, _> =
-            words.iter().map(|of| (i64::from(of.entry), of.words.join("\n"))).collect();
+            words.iter().map(|of| (i64::from(of.entry), of.words.as_str().to_owned())).collect();
         let (entries, words) = words.into_iter().unzip();
         WordColumns { entries, words }
     }

@@ -29,7 +29,7 @@ WITH ancestors AS (
     SELECT $1, ancestors.id, created.id FROM created, ancestors
 ), indexed AS (
     INSERT INTO recto_words (tenant, conversation, entry, words)
-    SELECT $1, $2, entry, string_to_array(words, E'\n')
+    SELECT $1, $2, entry, string_to_array(words, ' ')
     FROM created, unnest($14::bigint[], $15::text[]) AS of (entry, words)
 )
 INSERT INTO recto_commits

@@ -1,7 +1,8 @@
 //! A store in one file, with SQLite built in.
 //!
 //! What always holds:
-//! - one thread writes, in the order of the requests, and groups them (`queue.rs`, `writer.rs`);
+//! - one writes at a time, in the order of the requests, and groups them (`desk.rs`, `queue.rs`,
+//!   `writer.rs`);
 //! - readers go on beside it and see only what is durable (`readers.rs`);
 //! - any number of processes may open the same file;
 //! - every row has a checksum, which is looked at whenever the row is read (`checksum.rs`);
@@ -12,9 +13,12 @@
 
 mod checksum;
 mod connection;
+mod desk;
 mod erasure;
 mod fault;
 mod inspection;
+mod known;
+mod own_thread;
 mod place;
 mod queue;
 mod read;
@@ -28,23 +32,19 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
 use rusqlite::{Connection, ErrorCode};
-use tokio::sync::{mpsc, oneshot};
 
+use self::desk::Desk;
 use self::fault::Fault;
 use self::readers::Readers;
 use self::work::Work;
-use self::writer::{Job, Writer};
+use self::writer::Writer;
 use crate::names;
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
     NewConversation, Page, PageKind, Rewrite, Store, StoredRows, Tenant,
 };
-
-/// How many requests may wait for the writer before callers have to wait to ask.
-const QUEUE: usize = 1_024;
 
 /// How a file is opened.
 #[derive(Clone, Debug)]
@@ -82,9 +82,7 @@ pub struct SqliteStore {
     path: PathBuf,
     has_index: bool,
     readers: Arc<Readers>,
-    /// None only while it is being dropped.
-    queue: Option<mpsc::Sender<Job>>,
-    writer: Option<JoinHandle<()>>,
+    writer: Desk,
 }
 
 impl SqliteStore {
@@ -115,14 +113,10 @@ impl SqliteStore {
             lowered.map_err(|error| failed(error.into()))?;
         }
         let has_index = search_index::is_in(&db).map_err(failed)?;
-        let mut writer = Writer::new(path.clone(), db, has_index).map_err(failed)?;
-        let (queue, jobs) = mpsc::channel(QUEUE);
-        let writer = thread::Builder::new()
-            .name("recto-writer".to_owned())
-            .spawn(move || queue::serve(&mut writer, jobs))
-            .map_err(|error| Error::failed(OPENING, error.kind()))?;
+        let writer = Writer::new(path.clone(), db, has_index).map_err(failed)?;
+        let writer = Desk::open(writer).map_err(|error| Error::failed(OPENING, error.kind()))?;
         let readers = Readers::new(path.clone(), options.readers);
-        Ok(SqliteStore { path, has_index, readers, queue: Some(queue), writer: Some(writer) })
+        Ok(SqliteStore { path, has_index, readers, writer })
     }
 
     /// Copies everything as it is now into a new file, while others go on reading and writing. The
@@ -134,15 +128,7 @@ impl SqliteStore {
 
     /// Has the writer do something, and waits until it is durable.
     fn write<'a>(&'a self, checked: Result<Work, Error>) -> Answer<'a, ()> {
-        Box::pin(async move {
-            let work = checked?;
-            let doing = work.doing();
-            let (answer, answered) = oneshot::channel();
-            let queue = self.queue.as_ref().expect("nobody asks while it is being dropped");
-            let asked = queue.send(Job { work, answer }).await;
-            asked.map_err(|_| Error::failed(doing, "the writer has stopped"))?;
-            answered.await.unwrap_or(Err(Error::UnknownOutcome))
-        })
+        Box::pin(async move { self.writer.write(checked?).await })
     }
 
     fn read<T: Send + 'static>(
@@ -181,14 +167,10 @@ impl fmt::Debug for SqliteStore {
 }
 
 impl Drop for SqliteStore {
-    /// Waits for the writer, which is the last to close the file: then the log is gone too.
+    /// The writer, which is dropped after this, is the last to close the file: then the log is gone
+    /// too.
     fn drop(&mut self) {
         self.readers.close();
-        self.queue = None;
-        if let Some(writer) = self.writer.take() {
-            // It was told by its requests if it failed.
-            let _ = writer.join();
-        }
     }
 }
 

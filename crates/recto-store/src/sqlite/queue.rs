@@ -26,7 +26,7 @@ pub(super) struct Job<W> {
 }
 
 /// Who serves the line.
-pub(super) trait Desk {
+pub(super) trait Clerk {
     type Work;
 
     /// Whether a request must not be stored together with others.
@@ -36,8 +36,16 @@ pub(super) trait Desk {
     /// then nothing is stored; the last time, nobody is waited for.
     fn store(&mut self, jobs: &[Job<Self::Work>], is_last: bool) -> Option<Vec<Result<(), Error>>>;
 
+    /// All have left, and nothing is stored.
+    fn nobody_waits(&mut self) {}
+
+    /// Before a group is gathered: whether it can be served.
+    fn before_group(&mut self) -> bool {
+        true
+    }
+
     /// Afterwards, before others come.
-    fn pause(&mut self) {}
+    fn after_group(&mut self, _served: usize) {}
 }
 
 /// Whether somebody whose request could be stored does not wait for it any more.
@@ -46,14 +54,17 @@ pub(super) fn somebody_left<W>(jobs: &[Job<W>], answers: &[Result<(), Error>]) -
 }
 
 /// Serves the line until nobody can ask any more.
-pub(super) fn serve<D: Desk>(desk: &mut D, mut line: mpsc::Receiver<Job<D::Work>>) {
+pub(super) fn serve<C: Clerk>(clerk: &mut C, mut line: mpsc::Receiver<Job<C::Work>>) {
     let mut kept = None;
     while let Some(first) = kept.take().or_else(|| next(&mut line)) {
-        let stands_alone = D::stands_alone(&first.work);
+        if !clerk.before_group() {
+            return;
+        }
+        let stands_alone = C::stands_alone(&first.work);
         let mut jobs = vec![first];
         while !stands_alone && jobs.len() < GROUP {
             match line.try_recv() {
-                Ok(job) if D::stands_alone(&job.work) => {
+                Ok(job) if C::stands_alone(&job.work) => {
                     kept = Some(job);
                     break;
                 }
@@ -61,8 +72,9 @@ pub(super) fn serve<D: Desk>(desk: &mut D, mut line: mpsc::Receiver<Job<D::Work>
                 Err(_) => break,
             }
         }
-        take_turn(desk, jobs);
-        desk.pause();
+        let served = jobs.len();
+        take_turn(clerk, jobs);
+        clerk.after_group(served);
     }
 }
 
@@ -74,13 +86,14 @@ fn next<W>(line: &mut mpsc::Receiver<Job<W>>) -> Option<Job<W>> {
     line.blocking_recv()
 }
 
-fn take_turn<D: Desk>(desk: &mut D, mut jobs: Vec<Job<D::Work>>) {
+/// Has a group stored, and tells everybody.
+pub(super) fn take_turn<C: Clerk>(clerk: &mut C, mut jobs: Vec<Job<C::Work>>) {
     for round in 0.. {
         jobs.retain(|job| !job.answer.is_closed());
         if jobs.is_empty() {
-            return;
+            return clerk.nobody_waits();
         }
-        if let Some(answers) = desk.store(&jobs, round == LEAVERS) {
+        if let Some(answers) = clerk.store(&jobs, round == LEAVERS) {
             // Who was refused is told first, and so can be the first of those who try again.
             let answered = jobs.into_iter().zip(answers);
             let (done, refused): (Vec<_>, Vec<_>) = answered.partition(|(_, done)| done.is_ok());
@@ -113,7 +126,7 @@ mod tests {
 
     struct Numbers(Arc<Mutex<Shelf>>);
 
-    impl Desk for Numbers {
+    impl Clerk for Numbers {
         type Work = u32;
 
         fn stands_alone(work: &u32) -> bool {

@@ -36,7 +36,7 @@ impl Waiting {
     }
 
     pub(super) fn add(&mut self, words: &[WordsOf]) {
-        let bytes: usize = words.iter().flat_map(|of| &of.words).map(|word| word.len() + 1).sum();
+        let bytes: usize = words.iter().map(|of| of.words.as_str().len()).sum();
         self.entries = self.entries.saturating_add(words.len() as u32);
         self.bytes = self.bytes.saturating_add(bytes as u32);
     }
@@ -62,7 +62,7 @@ pub(super) fn is_in(db: &Connection) -> Result<bool, Fault> {
 pub(super) fn add(db: &Connection, number: Number, words: &[WordsOf]) -> Result<(), Fault> {
     let mut insert = db.prepare_cached("INSERT OR REPLACE INTO waiting VALUES (?1, ?2)")?;
     for of in words.iter().filter(|of| !of.words.is_empty()) {
-        insert.execute(params![number.place(of.entry), of.words.join(" ")])?;
+        insert.execute(params![number.place(of.entry), of.words.as_str()])?;
     }
     Ok(())
 }

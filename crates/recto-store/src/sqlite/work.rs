@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fault::Fault;
+use super::known::Known;
 use super::place::Number;
 use super::{read, search_index};
 use crate::memory::check_next;
@@ -25,13 +26,23 @@ pub(super) enum Work {
 
 impl Work {
     /// Does it, provided that the tables allow it. Can be repeated after a rollback.
-    pub(super) fn perform(&self, db: &Connection, has_index: bool) -> Result<(), Fault> {
+    ///
+    /// What is refused because of what is stored is refused before anything is written.
+    pub(super) fn perform(
+        &self,
+        db: &Connection,
+        known: &mut Known,
+        has_index: bool,
+    ) -> Result<(), Fault> {
+        if !matches!(self, Work::Commit(_) | Work::Remember { .. }) {
+            known.forget();
+        }
         match self {
             Work::Create(new) => create(db, new, has_index),
             Work::Restore(restored) => restore(db, &restored.0, &restored.1, has_index),
             Work::Rename { tenant, from, to } => rename(db, tenant, from, to),
             Work::Remove { tenant, name } => remove(db, tenant, name, has_index),
-            Work::Commit(new) => commit(db, new, has_index),
+            Work::Commit(new) => commit(db, known, new, has_index),
             Work::Remember { conversation, key } => {
                 keep_key(db, named_number(db, *conversation)?, key)
             }
@@ -78,6 +89,11 @@ impl Work {
     /// Whether copies of what was there before must be cleaned away afterwards.
     pub(super) fn leaves_copies(&self) -> bool {
         matches!(self, Work::Rewrite { .. })
+    }
+
+    /// Whether it is over as soon as it is durable.
+    pub(super) fn is_short(&self) -> bool {
+        !matches!(self, Work::Restore(_) | Work::Remove { .. } | Work::Rewrite { .. })
     }
 
     /// What it adds to the search.
@@ -262,22 +278,37 @@ fn named_number(db: &Connection, id: ConversationId) -> Result<Number, Fault> {
     Ok(found.map(Number).ok_or_else(unknown)?)
 }
 
-fn commit(db: &Connection, commit: &Commit, has_index: bool) -> Result<(), Fault> {
-    let number = named_number(db, commit.conversation)?;
-    check_next(read::newest(db, number, commit.conversation)?, commit.row.head.version)?;
+fn commit(
+    db: &Connection,
+    known: &mut Known,
+    commit: &Commit,
+    has_index: bool,
+) -> Result<(), Fault> {
+    let id = commit.conversation;
+    let (number, newest) = match known.newest(id) {
+        Some(newest) => newest,
+        None => {
+            let number = named_number(db, id)?;
+            (number, read::newest(db, number, id)?)
+        }
+    };
+    check_next(newest, commit.row.head.version)?;
+    if let Some(seal) = &commit.seal
+        && seal.rows.is_some()
+    {
+        let rows = read::commits(db, id, None)?;
+        let packed = rows.iter().filter(|row| row.head.version < seal.below);
+        seal.check(packed.map(|row| &*row.body))?;
+    }
     if let Some(key) = &commit.key {
         keep_key(db, number, key)?;
     }
     insert_commit(db, number, &commit.row)?;
+    known.note(id, number, commit.row.head.version);
     if has_index {
         search_index::add(db, number, &commit.words)?;
     }
     if let Some(seal) = &commit.seal {
-        if seal.rows.is_some() {
-            let rows = read::commits(db, commit.conversation, None)?;
-            let packed = rows.iter().filter(|row| row.head.version < seal.below);
-            seal.check(packed.map(|row| &*row.body))?;
-        }
         db.prepare_cached("DELETE FROM commits WHERE place >= ?1 AND place < ?2")?
             .execute([number.place(0), number.place(seal.below)])?;
         for page in &seal.pages {

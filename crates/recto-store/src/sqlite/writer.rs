@@ -1,13 +1,15 @@
 //! The one writer of a file in this process: it takes requests in the order in which they come, and
-//! makes as many durable at once as are waiting.
+//! makes as many durable at once as are waiting. `desk.rs` says on which thread.
 //!
 //! ```text
 //!   BEGIN IMMEDIATE
-//!     savepoint · request · release      refused, or nobody waits for it: rolled back to there
-//!     savepoint · request · release
+//!     request                refused before it has written anything, or done
+//!     request
 //!     …
-//!   COMMIT                               synced; only now every one of them is answered
+//!   COMMIT                   synced; only now every one of them is answered
 //! ```
+//!
+//! If one of several fails half-way, all are rolled back and done again with a savepoint for each.
 //!
 //! What a request is told is what is stored. If SQLite cannot say whether a commit went through,
 //! the writer opens the file anew and looks.
@@ -19,10 +21,11 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 
 use super::fault::{self, Fault};
-use super::queue::{self, Desk};
+use super::known::Known;
+use super::queue::{self, Clerk};
 use super::search_index::{self, Waiting};
 use super::work::Work;
-use super::{connection, erasure, schema};
+use super::{connection, erasure};
 use crate::Error;
 
 /// How often the writer tries to find out what is stored, on a disk that just failed.
@@ -31,17 +34,27 @@ const SETTLING: u64 = 8;
 /// A request, and where its answer goes.
 pub(super) type Job = queue::Job<Work>;
 
-/// The writer, on a thread of its own.
+/// How a request that fails in part is taken back without the others of its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Savepoints {
+    /// Not at all: it hardly ever happens, and then all of them are done again.
+    None,
+    Each,
+}
+
+/// The writer.
+#[derive(Debug)]
 pub(super) struct Writer {
     path: PathBuf,
     db: Connection,
     has_index: bool,
     waiting: Waiting,
+    known: Known,
     /// The disk failed to make something durable, so nothing can be promised any more.
     is_read_only: bool,
 }
 
-impl Desk for Writer {
+impl Clerk for Writer {
     type Work = Work;
 
     fn stands_alone(work: &Work) -> bool {
@@ -63,15 +76,25 @@ impl Desk for Writer {
         answers
     }
 
-    fn pause(&mut self) {
-        connection::give_way();
+    fn nobody_waits(&mut self) {
+        self.roll_back();
     }
 }
 
 impl Writer {
     pub(super) fn new(path: PathBuf, db: Connection, has_index: bool) -> Result<Writer, Fault> {
         let waiting = if has_index { Waiting::in_file(&db)? } else { Waiting::default() };
-        Ok(Writer { path, db, has_index, waiting, is_read_only: false })
+        let known = Known::default();
+        Ok(Writer { path, db, has_index, waiting, known, is_read_only: false })
+    }
+
+    /// Begins without waiting for anybody; says whether it could.
+    pub(super) fn begins_at_once(&mut self) -> bool {
+        !self.is_read_only && connection::without_waiting(|| self.begin()).is_ok()
+    }
+
+    fn begin(&self) -> rusqlite::Result<()> {
+        self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(drop)
     }
 
     /// Stores what can be stored, in one transaction.
@@ -81,8 +104,13 @@ impl Writer {
             return all(Error::ReadOnly);
         }
         let is_erasure = jobs[0].work.leaves_copies();
-        let answers = match self.perform(jobs, is_erasure) {
-            Ok(answers) => answers,
+        let mut performed = self.perform(jobs, is_erasure, Savepoints::None);
+        if matches!(performed, Ok(None)) {
+            self.roll_back();
+            performed = self.perform(jobs, is_erasure, Savepoints::Each);
+        }
+        let answers = match performed {
+            Ok(answers) => answers.unwrap_or_default(),
             Err(fault) => {
                 self.roll_back();
                 return all(fault.during("writing"));
@@ -113,34 +141,47 @@ impl Writer {
         }
     }
 
-    /// Does the work of every job, each in a savepoint. A fault means that all of it is lost.
-    fn perform(&mut self, jobs: &[Job], is_erasure: bool) -> Result<Vec<Result<(), Error>>, Fault> {
+    /// Does the work of every job. A fault means that all of it is lost; none, that without
+    /// savepoints a part of a request cannot be taken back.
+    fn perform(
+        &mut self,
+        jobs: &[Job],
+        is_erasure: bool,
+        savepoints: Savepoints,
+    ) -> Result<Option<Vec<Result<(), Error>>>, Fault> {
         if is_erasure {
             self.db.pragma_update(None, "secure_delete", true)?;
         }
-        self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        schema::check_format(&self.db)?;
+        if self.db.is_autocommit() {
+            self.begin()?;
+        }
+        self.known.look(&self.db)?;
         let mut answers = Vec::with_capacity(jobs.len());
-        // A request that is alone needs no savepoint: if it is refused, all of nothing is rolled back.
-        let has_others = jobs.len() > 1;
         for job in jobs {
-            if has_others {
+            if savepoints == Savepoints::Each {
                 self.db.prepare_cached("SAVEPOINT request")?.execute([])?;
             }
-            let done = job.work.perform(&self.db, self.has_index);
+            let before = self.db.total_changes();
+            let done = job.work.perform(&self.db, &mut self.known, self.has_index);
             // SQLite may have given up the whole transaction; then there is no savepoint either.
             if done.is_err() && self.db.is_autocommit() {
-                return done.map(|()| answers);
+                return done.map(|()| None);
             }
-            if has_others {
+            // A request that is alone needs no savepoint: if it is refused, all of it is rolled back.
+            let is_in_part = done.is_err() && self.db.total_changes() != before;
+            if is_in_part && jobs.len() > 1 && savepoints == Savepoints::None {
+                return Ok(None);
+            }
+            if savepoints == Savepoints::Each {
                 if done.is_err() {
+                    self.known.forget();
                     self.db.prepare_cached("ROLLBACK TO request")?.execute([])?;
                 }
                 self.db.prepare_cached("RELEASE request")?.execute([])?;
             }
             answers.push(done.map_err(|fault| fault.during(job.work.doing())));
         }
-        Ok(answers)
+        Ok(Some(answers))
     }
 
     /// Counts the words that wait now, and puts them into the index if there are many.
@@ -169,6 +210,7 @@ impl Writer {
     }
 
     fn roll_back(&mut self) {
+        self.known.forget();
         if !self.db.is_autocommit() && self.db.execute_batch("ROLLBACK").is_err() {
             // Nobody else sees what this connection holds; a new one does not hold it.
             let _ = self.open_again();
@@ -212,6 +254,7 @@ impl Writer {
     /// A new connection knows nothing that is not in the file.
     fn open_again(&mut self) -> Result<(), Fault> {
         self.db = connection::open(&self.path, false)?;
+        self.known = Known::default();
         if self.has_index {
             self.waiting = Waiting::in_file(&self.db)?;
         }

@@ -104,7 +104,8 @@ impl Pair<'_> {
             lineage.push(Ancestor { id: id_of(n[3]), versions: 1, entries: 1 });
         }
         let first = row(u32::from(n[4] % 3));
-        let words = vec![WordsOf { entry: first.head.version, words: words_of(n[5]) }];
+        let words =
+            vec![WordsOf { entry: first.head.version, words: words_of(n[5]).iter().collect() }];
         let new = new(id_of(n[0]), name_of(n[1]));
         NewConversation { tenant, lineage, first, words, ..new }
     }
@@ -114,7 +115,7 @@ impl Pair<'_> {
         let rows = self.memory.commits(conversation, None).await.unwrap_or_default();
         let newest = rows.last().map_or(0, |row| row.head.version);
         let version = newest + u32::from(n[1] % 16 != 15);
-        let words = vec![WordsOf { entry: version, words: words_of(n[2]) }];
+        let words = vec![WordsOf { entry: version, words: words_of(n[2]).iter().collect() }];
         let key = n[3].is_multiple_of(4).then(|| key(name_of(n[4]), version));
         let lowest = rows.first().map_or(0, |row| row.head.version);
         let below =

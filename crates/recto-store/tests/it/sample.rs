@@ -66,7 +66,7 @@ pub(crate) fn key(key: &str, version: u32) -> IdempotencyKey {
 }
 
 pub(crate) fn words(entry: u32, words: &str) -> WordsOf {
-    WordsOf { entry, words: recto_store::words_of(words) }
+    WordsOf { entry, words: recto_store::Words::of(words) }
 }
 
 pub(crate) fn page(kind: PageKind, first: u32, count: u32) -> Page {

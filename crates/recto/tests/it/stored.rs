@@ -29,6 +29,9 @@ on_every_store! {
     what_was_accepted_is_there_when_the_program_starts_again
     a_long_conversation_is_packed_and_every_version_stays_readable
     one_large_request_is_packed_at_once
+    rows_are_packed_while_requests_go_on
+    a_large_request_is_packed_at_once_even_while_others_are_being_packed
+    what_is_erased_while_it_is_being_packed_does_not_come_back
     a_writer_who_has_seen_an_old_version_is_refused
     many_writers_on_one_conversation_make_dense_versions
     a_repeated_request_answers_what_the_first_one_answered
@@ -125,7 +128,7 @@ async fn what_was_erased_does_not_come_back_with_a_program_that_had_it_open(plac
     talk.append([Message::user("secret"), say(1)]).await.unwrap();
     let elsewhere = place.recto().conversation("a").await.unwrap();
     elsewhere.erase(LogIndex(0)).await.unwrap();
-    for number in 2..100 {
+    for number in 2..200 {
         talk.append([say(number)]).await.unwrap();
     }
     assert_eq!(copies(&place, &talk, "secret").await, Vec::<String>::new());
@@ -225,7 +228,7 @@ async fn a_long_conversation_is_packed_and_every_version_stays_readable(place: P
         }
     }
     let rows = place.store.commits(talk.id(), None).await.unwrap().len();
-    assert!(rows <= 65, "{rows} rows are not packed");
+    assert!(rows <= 129, "{rows} rows are not packed");
     let again = place.recto().conversation("a").await.unwrap();
     let newest = again.version().await.unwrap();
     assert_eq!(newest, Version(307));
@@ -254,6 +257,64 @@ async fn one_large_request_is_packed_at_once(place: Place) {
     assert_eq!(middle.text(), "message number 2500");
     assert_eq!(again.stats().await.unwrap().total_messages, 5_001);
     assert!(again.verify().await.unwrap().is_sound());
+}
+
+/// A conversation whose first 64 rows are being packed.
+async fn packing(place: &Place) -> StoredConversation {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    for number in 0..64 {
+        talk.append([say(number)]).await.unwrap();
+    }
+    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 65, "none is waited for");
+    talk
+}
+
+/// Appends until the rows that were being packed are in pages.
+async fn until_packed(place: &Place, talk: &StoredConversation) -> usize {
+    for number in 64..129 {
+        talk.append([say(number)]).await.unwrap();
+        let rows = place.store.commits(talk.id(), None).await.unwrap();
+        if rows[0].head.version > 0 {
+            return number + 1;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    panic!("requests wait for the packing once there are twice as many rows");
+}
+
+async fn rows_are_packed_while_requests_go_on(place: Place) {
+    let talk = packing(&place).await;
+    let count = until_packed(&place, &talk).await;
+    let again = place.recto().conversation("a").await.unwrap();
+    let expected: Vec<String> = (0..count).map(|n| format!("message number {n}")).collect();
+    assert_eq!(texts(&again).await, expected);
+    assert!(again.verify().await.unwrap().is_sound());
+}
+
+async fn a_large_request_is_packed_at_once_even_while_others_are_being_packed(place: Place) {
+    let talk = packing(&place).await;
+    talk.append((64..5_000).map(say)).await.unwrap();
+    let rows = place.store.commits(talk.id(), None).await.unwrap();
+    let bytes: usize = rows.iter().map(|row| row.body.len()).sum();
+    assert!(bytes < 10_000, "{bytes} bytes are not packed into pages");
+    talk.append([say(5_000)]).await.unwrap();
+    let again = place.recto().conversation("a").await.unwrap();
+    for number in [3, 63, 64, 4_999, 5_000] {
+        let message = again.message(LogIndex(number)).await.unwrap().unwrap();
+        assert_eq!(message.text(), format!("message number {number}"));
+    }
+    assert!(again.verify().await.unwrap().is_sound());
+}
+
+async fn what_is_erased_while_it_is_being_packed_does_not_come_back(place: Place) {
+    let talk = packing(&place).await;
+    let other = place.recto().conversation("a").await.unwrap();
+    other.erase(LogIndex(7)).await.unwrap();
+    let count = until_packed(&place, &talk).await;
+    assert_eq!(copies(&place, &talk, "message number 7\"").await, Vec::<String>::new());
+    assert_eq!(texts(&talk).await.len(), count);
+    assert_eq!(texts(&talk).await[7], "[erased]");
+    assert!(talk.verify().await.unwrap().is_sound());
 }
 
 async fn a_writer_who_has_seen_an_old_version_is_refused(place: Place) {

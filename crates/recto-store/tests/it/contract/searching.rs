@@ -113,8 +113,8 @@ pub(super) async fn every_script_has_words(store: &dyn Store) {
     // So many at once do not wait any more: both places of the index are met.
     store.commit(Commit { words: said[..9].to_vec(), ..commit(id(1), 1) }).await.unwrap();
     for of in &said {
-        for word in &of.words {
-            let hits = store.search(&tenant(), std::slice::from_ref(word), None, usize::MAX).await;
+        for word in of.words.iter() {
+            let hits = store.search(&tenant(), &[word.to_owned()], None, usize::MAX).await;
             let hits: Vec<u32> = hits.unwrap().into_iter().map(|hit| hit.entry).collect();
             let expected = said.iter().rev().filter(|other| other.words.contains(word));
             assert_eq!(hits, expected.map(|other| other.entry).collect::<Vec<_>>(), "{word:?}");

@@ -11,7 +11,7 @@ mod writers;
 
 use recto_store::{
     Commit, CommitRow, ConversationId, Head, IdempotencyKey, Link, NewConversation,
-    PostgresOptions, PostgresStore, Store, Tenant, WordsOf, hash_of, words_of,
+    PostgresOptions, PostgresStore, Store, Tenant, Words, WordsOf, hash_of,
 };
 use testserver::PostgresServer;
 
@@ -39,7 +39,7 @@ fn row(version: u32, text: &str) -> CommitRow {
 }
 
 fn words(entry: u32, text: &str) -> Vec<WordsOf> {
-    vec![WordsOf { entry, words: words_of(text) }]
+    vec![WordsOf { entry, words: Words::of(text) }]
 }
 
 fn commit(conversation: ConversationId, version: u32, text: &str) -> Commit {
