@@ -1,9 +1,11 @@
-//! Keeps an agent run in a SQLite file, one version a message, and prints what that took.
+//! Keeps an agent run, one version a message, and prints what that took: in a SQLite file, or in a
+//! PostgreSQL server that it starts.
 //! `xtask/src/compare/storage.py` does the same with what people use today.
 //!
 //! ```text
 //! cargo run --release -p recto --example store_run -- write run.jsonl 1000
 //! cargo run --release -p recto --example store_run -- run.jsonl [--search]
+//! cargo run --release -p recto --features postgres --example store_run -- run.jsonl --postgres
 //! ```
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
 
@@ -24,9 +26,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["write", path, count] => write(path, count.parse()?),
-        [path] => run(path, false),
-        [path, "--search"] => run(path, true),
-        _ => Err("usage: store_run write FILE MESSAGES, or store_run FILE [--search]".into()),
+        [path] => in_a_file(path, false),
+        [path, "--search"] => in_a_file(path, true),
+        [path, "--postgres"] => in_postgres(path),
+        _ => Err("usage: store_run write FILE MESSAGES, or store_run FILE [--search | --postgres]"
+            .into()),
     }
 }
 
@@ -35,16 +39,34 @@ fn write(path: &str, count: usize) -> Result<(), Box<dyn Error>> {
     Ok(std::fs::write(path, lines)?)
 }
 
-fn run(path: &str, search: bool) -> Result<(), Box<dyn Error>> {
-    let lines = std::fs::read_to_string(path)?;
-    let messages = lines.lines().map(Message::from_json).collect::<Result<Vec<_>, _>>()?;
+fn in_a_file(path: &str, search: bool) -> Result<(), Box<dyn Error>> {
     let beside = Path::new(path).parent().ok_or("the file is in no folder")?;
     let folder = tempfile::tempdir_in(beside)?;
     let file = folder.path().join("run.db");
-    let open = || {
-        let options = Options { search, ..Options::default() };
-        Recto::open_with(&format!("sqlite:{}", file.display()), options)
+    run(path, &format!("sqlite:{}", file.display()), search)
+}
+
+#[cfg(feature = "postgres")]
+fn in_postgres(path: &str) -> Result<(), Box<dyn Error>> {
+    let server = testserver::PostgresServer::shared();
+    run(path, &server.database(), false)
+}
+
+#[cfg(not(feature = "postgres"))]
+fn in_postgres(_path: &str) -> Result<(), Box<dyn Error>> {
+    Err("build it with --features postgres".into())
+}
+
+fn run(path: &str, address: &str, search: bool) -> Result<(), Box<dyn Error>> {
+    let lines = std::fs::read_to_string(path)?;
+    let messages = lines.lines().map(Message::from_json).collect::<Result<Vec<_>, _>>()?;
+    let open = || Recto::open_with(address, Options { search, ..Options::default() });
+    let size = || -> Result<u64, Box<dyn Error>> {
+        let recto = open()?;
+        let store = recto.inner().store();
+        Ok(recto.wait(store.size())?.ok_or("it has a size")?)
     };
+    let empty = if address.starts_with("sqlite:") { 0 } else { size()? };
 
     let recto = open()?;
     let talk = recto.create("run", Settings::default())?;
@@ -74,7 +96,7 @@ fn run(path: &str, search: bool) -> Result<(), Box<dyn Error>> {
     let result = json!({
         "messages": messages.len(),
         "done": messages.len(),
-        "bytes": std::fs::metadata(&file)?.len(),
+        "bytes": size()? - empty,
         "seconds": seconds,
         "append": middle(appends),
         "newest": newest,

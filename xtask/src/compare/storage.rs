@@ -26,8 +26,12 @@ struct Keeper {
 
 #[derive(Clone, Copy)]
 enum Kind {
-    Recto(&'static [&'static str]),
+    Recto { options: &'static [&'static str], needs_postgres: bool },
     Python { peer: &'static str, growth: Growth, needs_postgres: bool },
+}
+
+const fn recto(options: &'static [&'static str], needs_postgres: bool) -> Kind {
+    Kind::Recto { options, needs_postgres }
 }
 
 const fn python(peer: &'static str, growth: Growth, needs_postgres: bool) -> Kind {
@@ -35,8 +39,9 @@ const fn python(peer: &'static str, growth: Growth, needs_postgres: bool) -> Kin
 }
 
 const KEEPERS: &[Keeper] = &[
-    Keeper { name: "Recto, SQLite", kind: Kind::Recto(&[]) },
-    Keeper { name: "Recto, SQLite, with search", kind: Kind::Recto(&["--search"]) },
+    Keeper { name: "Recto, SQLite", kind: recto(&[], false) },
+    Keeper { name: "Recto, SQLite, with search", kind: recto(&["--search"], false) },
+    Keeper { name: "Recto, PostgreSQL", kind: recto(&["--postgres"], true) },
     Keeper {
         name: "LangGraph, SQLite, full state",
         kind: python("langgraph-sqlite", Growth::Quadratic, false),
@@ -118,7 +123,8 @@ pub(super) fn run(
 
 /// Built apart, so that no run waits for the compiler.
 fn build(workspace: &Workspace, console: &Console) -> Result<(), StepsFailed> {
-    let command = workspace.cargo(["build", "--release", "-p", "recto", "--example", "store_run"]);
+    let mut command = workspace.cargo(["build", "--release", "-p", "recto"]);
+    command.args(["--features", "postgres", "--example", "store_run"]);
     let advice = "make the example store_run compile again";
     console.run(Step::new("build", command, advice)).required()?;
     Ok(())
@@ -151,15 +157,18 @@ impl Comparison<'_> {
     /// None if what it needs is not installed.
     fn keep(&self, keeper: &Keeper, file: &Path) -> anyhow::Result<Option<KeptRun>> {
         let (command, growth) = match keeper.kind {
-            Kind::Recto(options) => {
-                let mut command = self.example();
-                command.arg(file).args(options);
-                (command, Growth::Linear)
-            }
-            Kind::Python { needs_postgres: true, .. } if !self.has_postgres => {
+            Kind::Recto { needs_postgres: true, .. }
+            | Kind::Python { needs_postgres: true, .. }
+                if !self.has_postgres =>
+            {
                 let name = keeper.name;
                 self.console.line(format_args!("{name}: left out, since PostgreSQL is missing"));
                 return Ok(None);
+            }
+            Kind::Recto { options, .. } => {
+                let mut command = self.example();
+                command.arg(file).args(options);
+                (command, Growth::Linear)
             }
             Kind::Python { peer, growth, .. } => {
                 let mut command = self.venv.python();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use recto_store::{
     Commit, Error, NewConversation, Page, PageKind, Rewrite, Seal, SqliteOptions, SqliteStore,
-    Store,
+    Store, StoredRows,
 };
 use rusqlite::Connection;
 
@@ -176,6 +176,32 @@ async fn requests_of_one_group_do_not_hurt_each_other() {
     assert_eq!(renamed, Err(Error::ConversationExists { name: "a".into() }));
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(0), row(1), row(2)]));
     assert_eq!(store.commits(id(2), None).await, Ok(vec![row(0), row(1)]));
+}
+
+#[tokio::test]
+async fn a_request_that_fails_half_way_is_taken_back_without_the_others_of_its_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let store = open(&path).await;
+    grown(&store, 1, "a", 0).await;
+    let held = hold(&path);
+    let release = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        held.execute_batch("COMMIT").unwrap();
+    };
+    // The second of the two keys is refused when the rest is written already.
+    let twice = StoredRows { keys: vec![key("k", 1), key("k", 1)], ..StoredRows::default() };
+    let (first, restored, second, ()) = tokio::join!(
+        store.commit(commit(id(1), 1)),
+        store.restore(new(id(2), "b"), twice),
+        store.commit(commit(id(1), 2)),
+        release,
+    );
+    assert_eq!((first, second), (Ok(()), Ok(())));
+    assert_eq!(restored, Err(Error::KeyReused { key: "k".into() }));
+    assert_eq!(store.find(&tenant(), "b").await, Ok(None));
+    assert_eq!(store.commits(id(1), None).await, Ok(vec![row(0), row(1), row(2)]));
+    assert_eq!(store.check().await, Ok(Vec::new()));
 }
 
 #[tokio::test]

@@ -27,17 +27,21 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     let create =
         |recto: &Recto, name: &str, settings| runtime.block_on(warm(recto, name, settings));
     let one = create(&plain, "one", Settings::default());
+    let tasked = create(&plain, "by a task", Settings::default());
     let roughly = create(&plain, "roughly counted", Settings::counting_with(Approx));
     let found = create(&searched, "one", Settings::default());
     let many: Vec<_> =
         (0..WRITERS).map(|n| create(&plain, &format!("{n}"), Settings::default())).collect();
-    let [mut bare_rates, mut single, mut rough, mut with_search, mut eight]: [Rates; 5] =
-        Default::default();
+    let [mut bare_rates, mut single, mut by_task, mut rough, mut with_search, mut eight]: [Rates;
+        6] = Default::default();
     for (round, messages) in run.chunks(A_ROUND).enumerate() {
         note(&format!("appends: round {} of {rounds}", round + 1));
         let append = |talk: &StoredConversation| runtime.block_on(append_all(talk, messages));
         bare_rates.take(A_ROUND, || messages.iter().for_each(|m| bare.append(m.json())));
         single.take(A_ROUND, || append(&one));
+        by_task.take(A_ROUND, || {
+            runtime.block_on(append_side_by_side(std::slice::from_ref(&tasked), messages));
+        });
         rough.take(A_ROUND, || append(&roughly));
         with_search.take(A_ROUND, || append(&found));
         eight.take(A_ROUND * WRITERS, || {
@@ -47,6 +51,7 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     let beside_bare =
         |name: &str, rates: &Rates| rates.row(name, "bare insert + commit", &bare_rates);
     table.row(beside_bare("one writer", &single).bar(Bar::AtLeast(0.8)));
+    table.row(beside_bare("  in a task, by way of the writer's thread", &by_task));
     table.row(beside_bare("  tokens counted by `approx`", &rough));
     table.row(beside_bare("  with search index", &with_search));
     let eight = eight.row("8 writers on 8 conversations", "one writer", &single);
