@@ -9,7 +9,7 @@ use crate::Error;
 
 /// Reads every byte, so that the server tests the checksums of its pages, if it has any; and rows
 /// whose conversation is not there.
-const LOOKS: [(&str, &str); 5] = [
+const LOOKS: [(&str, &str); 9] = [
     (
         "recto_commits",
         "SELECT count(md5(m.body)) * 0 + count(*) FILTER (WHERE c.id IS NULL) FROM recto_commits m LEFT JOIN recto_conversations c ON c.tenant = m.tenant AND c.id = m.conversation",
@@ -29,6 +29,23 @@ const LOOKS: [(&str, &str); 5] = [
     (
         "recto_conversations",
         "SELECT count(md5(c.settings || c.lineage)) * 0 + count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM recto_commits m WHERE m.tenant = c.tenant AND m.conversation = c.id)) FROM recto_conversations c",
+    ),
+    (
+        "recto_forks",
+        "SELECT count(*) FROM (SELECT tenant, (of ->> 'id')::uuid, id FROM recto_conversations, jsonb_array_elements(lineage::jsonb) AS of) AS told (tenant, ancestor, fork) FULL JOIN recto_forks f USING (tenant, ancestor, fork) WHERE told.fork IS NULL OR f.fork IS NULL",
+    ),
+    // A row that does not begin where the one before it ends: a version or a page is missing.
+    (
+        "recto_commits, by their numbers,",
+        "SELECT count(*) FROM (SELECT version - lag(version) OVER (PARTITION BY tenant, conversation ORDER BY version) AS step FROM recto_commits) AS steps WHERE step > 1",
+    ),
+    (
+        "recto_pages, by their numbers,",
+        "SELECT count(*) FROM (SELECT first - lag(first + count) OVER (PARTITION BY tenant, conversation, kind ORDER BY first) AS gap FROM recto_pages) AS gaps WHERE gap <> 0",
+    ),
+    (
+        "recto_conversations, by their first rows,",
+        "SELECT count(*) FROM recto_conversations c CROSS JOIN LATERAL (SELECT coalesce((c.lineage::jsonb -> -1 ->> 'versions')::bigint - 1, 0) AS version, coalesce((c.lineage::jsonb -> -1 ->> 'entries')::bigint, 0) AS entry) AS start WHERE start.version <> least((SELECT min(first) FROM recto_pages p WHERE p.tenant = c.tenant AND p.conversation = c.id AND p.kind = 0), (SELECT min(version) FROM recto_commits m WHERE m.tenant = c.tenant AND m.conversation = c.id)) OR start.entry <> (SELECT min(first) FROM recto_pages p WHERE p.tenant = c.tenant AND p.conversation = c.id AND p.kind = 1) OR (SELECT max(first + count) FROM recto_pages p WHERE p.tenant = c.tenant AND p.conversation = c.id AND p.kind = 0) <> (SELECT min(version) FROM recto_commits m WHERE m.tenant = c.tenant AND m.conversation = c.id)",
     ),
 ];
 

@@ -1,5 +1,6 @@
 //! Looking after a file as a whole: damage, size, copies.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use rusqlite::{Connection, backup::Backup};
 use super::fault::Fault;
 use super::place::Number;
 use super::read;
-use crate::{Error, PageKind};
+use crate::{Ancestor, ConversationId, Error, PageKind};
 
 /// What is wrong with the file: in SQLite's own structures, then in rows.
 pub(super) fn damage(db: &Connection) -> Result<Vec<String>, Fault> {
@@ -28,6 +29,8 @@ pub(super) fn damage(db: &Connection) -> Result<Vec<String>, Fault> {
 /// Rows that are not what was written.
 fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
     let mut found = Vec::new();
+    // Which conversations share rows of which, by what their lineages say.
+    let mut shares = BTreeSet::new();
     let mut note = |problem: Result<(), Fault>| match problem {
         Err(Fault::Refused(error)) => {
             found.push(error.to_string());
@@ -47,7 +50,17 @@ fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
             }
         };
         let (number, id) = (conversation.number, conversation.id);
-        note(conversation.ancestors().map(drop))?;
+        match conversation.ancestors() {
+            Ok(lineage) => {
+                for ancestor in &lineage {
+                    let found = read::number(db, ancestor.id);
+                    shares.extend(found.as_ref().ok().map(|ancestor| (ancestor.0, number.0)));
+                    note(found.map(drop))?;
+                }
+                note(dense(db, &conversation, &lineage))?;
+            }
+            Err(fault) => note(Err(fault))?,
+        }
         note(read::newest(db, number, id).map(drop))?;
         note(read::commits(db, id, None).map(drop))?;
         for kind in [PageKind::Records, PageKind::Entries] {
@@ -62,7 +75,94 @@ fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
             note(read::key(db, id, &key).map(drop))?;
         }
     }
+    let mut select = db.prepare("SELECT ancestor, fork FROM shares")?;
+    let kept = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if kept.collect::<Result<BTreeSet<(i64, i64)>, _>>()? != shares {
+        found.push("which conversations share rows is not what their lineages say".to_owned());
+    }
+    for (table, count) in ORPHANS {
+        let is_there = "SELECT 1 FROM sqlite_schema WHERE name = ?1";
+        if !db.prepare_cached(is_there)?.exists([table])? {
+            continue; // the search index, in a file without one
+        }
+        let alone: i64 = db.query_row(count, [], |row| row.get(0))?;
+        if alone > 0 {
+            found.push(format!("{table} has {alone} rows without their conversation"));
+        }
+    }
     Ok(found)
+}
+
+/// Rows that nobody would find: a changed bit in a key can take a row out of its conversation.
+const ORPHANS: [(&str, &str); 5] = [
+    (
+        "commits",
+        "SELECT count(*) FROM commits WHERE place >> 32 NOT IN (SELECT number FROM conversations)",
+    ),
+    (
+        "pages",
+        "SELECT count(*) FROM pages WHERE place >> 33 NOT IN (SELECT number FROM conversations)",
+    ),
+    (
+        "keys",
+        "SELECT count(*) FROM keys WHERE conversation NOT IN (SELECT number FROM conversations)",
+    ),
+    (
+        "waiting",
+        "SELECT count(*) FROM waiting WHERE place >> 32 NOT IN (SELECT number FROM conversations)",
+    ),
+    (
+        "words_docsize",
+        "SELECT count(*) FROM words_docsize WHERE id >> 32 NOT IN (SELECT number FROM conversations)",
+    ),
+];
+
+/// Tests that no version and no page is missing between the first and the newest.
+fn dense(
+    db: &Connection,
+    conversation: &read::Conversation,
+    lineage: &[Ancestor],
+) -> Result<(), Fault> {
+    let (number, id) = (conversation.number, conversation.id);
+    // A fork's first row is the version that it starts from.
+    let from = lineage.last();
+    let versions = from.map_or(0, |from| from.versions.saturating_sub(1));
+    let mut next = pages_end(db, number, PageKind::Records, versions, id)?;
+    let mut select =
+        db.prepare_cached("SELECT place FROM commits WHERE place BETWEEN ?1 AND ?2")?;
+    let places = number.places();
+    let places = select.query_map([places.start(), places.end()], |row| row.get(0))?;
+    for place in places {
+        let (_, version) = Number::and_number(place?);
+        if version != next {
+            return Err(read::damaged(id, format!("version {next} is missing")));
+        }
+        next = next.saturating_add(1);
+    }
+    pages_end(db, number, PageKind::Entries, from.map_or(0, |from| from.entries), id).map(drop)
+}
+
+/// Where the pages of a kind end, which must follow each other from `first` on.
+fn pages_end(
+    db: &Connection,
+    number: Number,
+    kind: PageKind,
+    first: u32,
+    id: ConversationId,
+) -> Result<u32, Fault> {
+    let mut select =
+        db.prepare_cached("SELECT place, count FROM pages WHERE place BETWEEN ?1 AND ?2")?;
+    let places = [number.page(kind, 0), number.page(kind, u32::MAX)];
+    let pages = select.query_map(places, |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))?;
+    let mut next = first;
+    for page in pages {
+        let (place, count): (i64, u32) = page?;
+        if place as u32 != next {
+            return Err(read::damaged(id, format!("the page of {kind:?} at {next} is missing")));
+        }
+        next = next.saturating_add(count);
+    }
+    Ok(next)
 }
 
 fn firsts(db: &Connection, number: Number, kind: PageKind) -> Result<Vec<u32>, Fault> {

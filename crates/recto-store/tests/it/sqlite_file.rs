@@ -10,7 +10,7 @@ use recto_store::{
 };
 use rusqlite::Connection;
 
-use crate::sample::{commit, grown, id, key, new, page, row, row_saying, tenant, words};
+use crate::sample::{commit, fork, grown, id, key, new, page, row, row_saying, tenant, words};
 
 async fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(path, SqliteOptions::default()).await.unwrap()
@@ -288,4 +288,56 @@ async fn a_backup_is_complete_while_others_write() {
     assert_eq!(rows, store.commits(id(1), None).await.unwrap()[..rows.len()]);
     assert_eq!(copy.check().await, Ok(vec![]));
     copy.commit(commit(id(1), rows.len() as u32)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_row_that_is_not_where_it_was_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    {
+        let store = open(&path).await;
+        grown(&store, 1, "a", 6).await;
+        for version in [7, 8] {
+            let first = (version - 7) * 3;
+            let pages = vec![page(PageKind::Records, first, 3), page(PageKind::Entries, first, 3)];
+            let seal = Some(Seal { below: first + 3, pages, rows: None });
+            let words = vec![words(version, "red")];
+            let key = Some(key(&version.to_string(), version));
+            let sealed = Commit { seal, words, key, ..commit(id(1), version) };
+            store.commit(sealed).await.unwrap();
+        }
+        let first = row(4);
+        store.create(NewConversation { first, ..fork(id(2), "b", &[id(1)], 5) }).await.unwrap();
+        assert_eq!(store.check().await, Ok(vec![]));
+    }
+    // What a changed bit in a key makes of a row, and rows that are gone.
+    for (number, change) in [
+        "DELETE FROM shares",
+        "UPDATE shares SET fork = fork + 64",
+        "UPDATE shares SET ancestor = ancestor + 64",
+        "INSERT INTO shares VALUES (2, 1)",
+        "UPDATE commits SET place = place + (64 << 32) WHERE place = (1 << 32) + 8",
+        "UPDATE commits SET place = place + 64 WHERE place = (1 << 32) + 8",
+        "DELETE FROM commits WHERE place = (1 << 32) + 6",
+        "DELETE FROM commits WHERE place = (1 << 32) + 7",
+        "UPDATE pages SET place = place + (64 << 33) WHERE place = (1 << 33) + 3",
+        "DELETE FROM pages WHERE place = (1 << 33)",
+        "DELETE FROM pages WHERE place = (1 << 33) + 3",
+        "DELETE FROM pages WHERE place = (1 << 33) + (1 << 32)",
+        "UPDATE keys SET conversation = 65 WHERE key = '7'",
+        "UPDATE keys SET key = 'w' WHERE key = '7'",
+        "UPDATE waiting SET place = place + (64 << 32)",
+        "DELETE FROM conversations WHERE number = 2",
+        "UPDATE conversations SET lineage = '[]' WHERE number = 2",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let copy = folder.path().join(format!("{number}.db"));
+        fs::copy(&path, &copy).unwrap();
+        let changed = Connection::open(&copy).unwrap().execute(change, []).unwrap();
+        assert!(changed > 0, "{change}");
+        let found = open(&copy).await.check().await;
+        assert!(found.as_ref().is_ok_and(|found| !found.is_empty()), "{change}: {found:?}");
+    }
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use recto_store::{Ancestor, Error, NewConversation, Rewrite, Store, Tenant};
+use recto_store::{
+    Ancestor, Commit, Error, Link, NewConversation, Rewrite, Seal, Store, Tenant, pack_entries,
+    pack_records,
+};
 use testserver::PostgresServer;
 
 use super::{commit, create, keyed, new, open, store, tenant, version};
@@ -130,4 +133,50 @@ async fn a_rewrite_waits_for_a_fork_that_is_being_made() {
     assert!(!rewriting.is_finished());
     client.batch_execute("COMMIT").await.unwrap();
     assert_eq!(rewriting.await.unwrap(), Err(Error::Forked));
+}
+
+#[tokio::test]
+async fn a_row_that_is_not_where_it_was_is_noticed() {
+    let server = PostgresServer::shared();
+    for change in [
+        "SELECT 1",
+        "DELETE FROM recto_forks",
+        "UPDATE recto_forks SET fork = ancestor",
+        "UPDATE recto_commits SET version = 70 WHERE version = 5",
+        "UPDATE recto_commits SET tenant = 'x' WHERE version = 5",
+        "DELETE FROM recto_commits WHERE version = 3",
+        "DELETE FROM recto_commits WHERE version = 4",
+        "DELETE FROM recto_pages WHERE kind = 0 AND first = 0",
+        "DELETE FROM recto_pages WHERE kind = 0 AND first = 1",
+        "DELETE FROM recto_pages WHERE kind = 1 AND first = 0",
+        "UPDATE recto_keys SET tenant = 'x'",
+    ] {
+        let address = server.database();
+        let store = open(&address).await;
+        let id = create(&store, "a").await;
+        store.create(fork("b", &[id])).await.unwrap();
+        for version in 1..=5 {
+            let text = version.to_string();
+            let first = match version {
+                4 => Some((0, 1)),
+                5 => Some((1, 2)),
+                _ => None,
+            };
+            let seal = first.map(|(first, count)| {
+                let records = (0..count).map(|_| ("{}", Link([0; 32])));
+                let entries =
+                    vec![
+                        recto_store::Entry { meta: Default::default(), body: text.clone() };
+                        count
+                    ];
+                let pages = vec![pack_records(first, records), pack_entries(first, &entries)];
+                Seal { below: first + count as u32, pages, rows: None }
+            });
+            store.commit(Commit { seal, ..keyed(id, version, &text) }).await.unwrap();
+        }
+        let database = address.rsplit('/').next().unwrap();
+        server.sql(database, change);
+        let found = store.check().await.unwrap();
+        assert_eq!(found.is_empty(), change == "SELECT 1", "{change}: {found:?}");
+    }
 }
