@@ -4,7 +4,7 @@
 //!
 //! `cargo bench -p recto --bench store` prints a table; `-- --messages 1000` makes the agent run
 //! shorter, `-- --json` prints the numbers as JSON, a word chooses parts: `size`, `appends`,
-//! `postgres`, `opening`, `forks`.
+//! `postgres`, `opening`, `million`, `forks`.
 //!
 //! Parts are a file each. Nothing is written but into a temporary folder on the disk of the target
 //! folder, since what a commit costs depends on the disk.
@@ -15,6 +15,7 @@ mod bare;
 mod bench;
 mod forks;
 mod long;
+mod million;
 mod opening;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -30,6 +31,9 @@ fn main() {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|argument| argument == opening::CHILD) {
         return opening::read_as_child(&arguments[1..]);
+    }
+    if arguments.first().is_some_and(|argument| argument == million::CHILD) {
+        return million::work_as_child(&arguments[1..]);
     }
     let messages = take_messages(&mut arguments);
     let (options, words): (Vec<String>, Vec<String>) =
@@ -69,6 +73,7 @@ const PARTS: &[(&str, Measure)] = &[
     #[cfg(feature = "postgres")]
     ("postgres", postgres::measure),
     ("opening", opening::measure),
+    ("million", million::measure),
     ("forks", forks::measure),
 ];
 

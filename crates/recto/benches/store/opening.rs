@@ -99,7 +99,7 @@ pub(crate) fn read_as_child(arguments: &[String]) {
 }
 
 /// The most bytes that this process has had, where the system tells.
-fn most_memory() -> Option<f64> {
+pub(crate) fn most_memory() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

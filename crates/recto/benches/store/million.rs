@@ -1,0 +1,133 @@
+//! A million messages in a hundred thousand batches: built, opened, read at the end and edited by
+//! processes of their own, which tell how long it took them and how much memory.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use recto::{Approx, Delete, LogIndex, Message, Options, Recto, Settings, Truncate, Version};
+use recto_store::{SqliteOptions, SqliteStore};
+
+use crate::bench::{Bench, Search, bytes_on_disk, messages, note};
+use crate::long::{NAME, VIEW};
+use crate::table::{Bar, Row, Table, Unit};
+
+/// The first argument of a process that does one of these things.
+pub(crate) const CHILD: &str = "--million-as-child";
+
+/// No process may take more: the messages alone are more than a gigabyte.
+const MOST_MEMORY: f64 = 512.0 * 1024.0 * 1024.0;
+
+pub(crate) fn measure(bench: &Bench, table: &mut Table) {
+    let scale = if bench.is_test { 1_000 } else { 1 };
+    let (count, batches) = (1_000_000 / scale, 100_000 / scale);
+    table.part(format!("A conversation of {count} messages in {batches} batches"));
+    note(&format!("making a conversation of {count} messages in {batches} batches"));
+    let path = bench.path("million.db");
+    let (seconds, memory) = told(&path, &["build", &count.to_string(), &batches.to_string()]);
+    // Not durable request by request: that is another part's figure.
+    table.row(Row::new("build it", Unit::Seconds, seconds));
+    let most = |memory| {
+        Row::new("  most memory of that process", Unit::Bytes, memory).bar(Bar::Under(MOST_MEMORY))
+    };
+    table.row(most(memory));
+    table.row(Row::new("its file", Unit::Bytes, bytes_on_disk(&path) as f64));
+    for (what, name, bar) in [
+        ("tail", "open, read its view of 50", Some(Bar::Under(5e-3))),
+        ("past", "open, read the view in the middle", Some(Bar::Under(20e-3))),
+        ("append", "open, append one message", None),
+        ("edit", "open, delete a message of the view", None),
+        ("again", "  and another one", Some(Bar::Under(20e-3))),
+        ("rollback", "open, go back to the middle", None),
+    ] {
+        note(what);
+        let rounds: Vec<(f64, f64)> = (0..bench.rounds(5)).map(|_| told(&path, &[what])).collect();
+        let least = rounds.iter().map(|round| round.0).fold(f64::INFINITY, f64::min);
+        let row = Row::new(name, Unit::Seconds, least);
+        table.row(match bar {
+            Some(bar) => row.bar(bar),
+            None => row,
+        });
+        table.row(most(rounds.iter().map(|round| round.1).fold(0.0, f64::max)));
+    }
+}
+
+/// What a process tells: seconds, and bytes of memory.
+fn told(path: &Path, arguments: &[&str]) -> (f64, f64) {
+    let program = std::env::current_exe().expect("it is running");
+    let output = Command::new(program).arg(CHILD).arg(path).args(arguments).output();
+    let output = output.expect("it can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = String::from_utf8_lossy(&output.stdout);
+    let mut numbers = told.split_whitespace().map(|number| number.parse().unwrap_or(f64::NAN));
+    (numbers.next().unwrap_or(f64::NAN), numbers.next().unwrap_or(f64::NAN))
+}
+
+pub(crate) fn work_as_child(arguments: &[String]) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let path = Path::new(&arguments[0]);
+    let seconds = runtime.expect("threads can be started").block_on(async {
+        match &*arguments[1] {
+            "build" => {
+                let number = |at: usize| arguments[at].parse().expect("it is a number");
+                build(path, number(2), number(3)).await
+            }
+            what => work(path, what).await,
+        }
+    });
+    println!("{seconds} {}", crate::opening::most_memory().unwrap_or(f64::NAN));
+}
+
+async fn build(path: &Path, count: usize, batches: usize) -> f64 {
+    let clock = Instant::now();
+    let options = SqliteOptions { search: false, forgetful: true, ..SqliteOptions::default() };
+    let store = SqliteStore::open(path, options).await.expect("the file can be made");
+    let recto = Recto::over(std::sync::Arc::new(store), Options::default());
+    let talk = recto.create(NAME, Settings::counting_with(Approx)).await.expect("it is new");
+    let mut messages = messages(count);
+    for _ in 0..batches {
+        let cut = Truncate { keep_last: Some(VIEW - 10), ..Truncate::default() };
+        talk.apply(cut).await.expect("it can be cut");
+        let more: Vec<Message> = messages.by_ref().take(count / batches).collect();
+        talk.append(more).await.expect("it can be appended");
+    }
+    let cut = Truncate { keep_last: Some(VIEW), ..Truncate::default() };
+    talk.apply(cut).await.expect("it can be cut");
+    clock.elapsed().as_secs_f64()
+}
+
+/// Opens the file, and does one thing with the conversation.
+async fn work(path: &Path, what: &str) -> f64 {
+    let mut clock = Instant::now();
+    let recto = Bench::open(path, Search::Off).await;
+    let talk = recto.conversation(NAME).await.expect("it is there");
+    let last = async || {
+        let shown = talk.messages().await.expect("they can be read");
+        shown.last().map_or(LogIndex(0), |entry| entry.index)
+    };
+    let delete = |index| Delete { indices: vec![index] };
+    match what {
+        "tail" => drop(talk.messages().await.expect("they can be read")),
+        "past" => {
+            let newest = talk.version().await.expect("it is there");
+            let middle = Version(newest.0 / 2);
+            assert!(!talk.messages_at(middle).await.expect("they can be read").is_empty());
+        }
+        "append" => drop(talk.append([Message::user("go on")]).await.expect("it is accepted")),
+        "rollback" => {
+            let newest = talk.version().await.expect("it is there");
+            let back = recto::Rollback::ToVersion(Version(newest.0 / 2));
+            talk.apply(back).await.expect("it is accepted");
+            talk.apply(recto::Undo).await.expect("it is accepted");
+        }
+        _ => {
+            talk.apply(delete(last().await)).await.expect("it is accepted");
+            if what == "again" {
+                let index = last().await;
+                clock = Instant::now();
+                talk.apply(delete(index)).await.expect("it is accepted");
+            }
+        }
+    }
+    clock.elapsed().as_secs_f64()
+}
