@@ -176,6 +176,10 @@ impl Store for PostgresStore {
         Box::pin(self.replace_rows(id, at, rewrite))
     }
 
+    fn clean(&self) -> Answer<'_, ()> {
+        Box::pin(self.leave_no_copy())
+    }
+
     fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
         Box::pin(self.find_forks(id))
     }
