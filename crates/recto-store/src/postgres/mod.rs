@@ -27,6 +27,7 @@ mod commits;
 mod connections;
 mod conversations;
 mod copies;
+mod encryption;
 mod fault;
 mod keys;
 mod numbers;
