@@ -104,6 +104,28 @@ impl PostgresServer {
         String::from_utf8(output.stdout).expect("psql prints UTF-8").trim().to_owned()
     }
 
+    /// Everything in a database, as statements that [`load`](PostgresServer::load) reads again.
+    pub fn dump(&self, database: &str) -> String {
+        let mut dump = self.programs.command(self.programs.path("pg_dump"));
+        dump.args(["--inserts", "--no-owner", "--no-privileges"]);
+        let output = dump.args(["--dbname", &self.address(database)]).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let dump = String::from_utf8(output.stdout).expect("pg_dump prints UTF-8");
+        // Without remarks, and without what only some releases of psql understand.
+        let is_statement = |line: &&str| !line.starts_with(['\\', '-']) && !line.is_empty();
+        dump.lines().filter(is_statement).fold(String::new(), |all, line| all + line + "\n")
+    }
+
+    /// Runs the statements of a file in a database.
+    pub fn load(&self, database: &str, file: &Path) {
+        let mut psql = self.psql(database, "SELECT 1");
+        let statements = std::fs::File::open(file).expect("the file is there");
+        let output = psql.args(["--file", "-"]).stdin(statements).output().expect("psql runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {said}", file.display());
+    }
+
     /// Ends the server at once, as a power cut would end it.
     pub fn kill(&self) {
         self.watch().order("kill");
