@@ -70,6 +70,9 @@ impl Conversation {
         state: &SavedState,
         measure: impl FnMut(LogIndex) -> Option<Measure>,
     ) -> Result<Conversation, Error> {
+        if state.version.0 == u32::MAX {
+            return Err(damaged("there can be no version of this number"));
+        }
         let setup = settings.setup(counter)?;
         let mut log = MessageLog::opened(state.log_len() as usize);
         let record = make_record(&setup, &mut log, state, measure)?;

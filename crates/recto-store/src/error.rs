@@ -115,9 +115,10 @@ pub enum Error {
          repeat it with the same idempotency key to find out"
     )]
     UnknownOutcome,
-    /// An erasure did its work, but could not clean up behind itself.
+    /// Something was erased or removed, but it could not be cleaned up behind it.
     #[error(
-        "the message is erased, but copies of it may be left in the file: {reason}; erase it again"
+        "it is gone, but copies of it may be left in the files: {reason}; clean the store, or erase \
+         it again"
     )]
     CopiesLeft {
         /// What is known of the cause.

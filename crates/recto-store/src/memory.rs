@@ -372,6 +372,10 @@ impl Store for MemoryStore {
         self.answer(move |tables| tables.rewrite(id, at, rewrite))
     }
 
+    fn clean(&self) -> Answer<'_, ()> {
+        self.answer(|_| Ok(()))
+    }
+
     fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
         self.answer(move |tables| {
             tables.rows(id)?;

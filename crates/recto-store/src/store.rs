@@ -48,7 +48,8 @@ pub trait Store: Debug + Send + Sync {
     fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()>;
 
     /// Takes a conversation away: its name at once, its rows unless forks share them. It takes no
-    /// more requests; what forks share can still be read and rewritten.
+    /// more requests; what forks share can still be read and rewritten. What is taken away is gone for
+    /// good when this returns, as after a [rewrite](Self::rewrite).
     fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()>;
 
     /// The commits above version `above` that are not packed, in order; there is always at least
@@ -97,6 +98,10 @@ pub trait Store: Debug + Send + Sync {
     /// the others are there, and that there is no fork that was not asked. What was there before is gone for good when this returns: no copy is
     /// left in free space, in the journal or in the search index.
     fn rewrite(&self, conversation: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()>;
+
+    /// Leaves no copy behind of what was rewritten or removed before. To be asked for after
+    /// [`CopiesLeft`](crate::Error::CopiesLeft).
+    fn clean(&self) -> Answer<'_, ()>;
 
     /// The forks that share rows of a conversation, directly or through others, by name.
     fn forks(&self, conversation: ConversationId) -> Answer<'_, Vec<ConversationRow>>;

@@ -1,10 +1,10 @@
 //! Erasing a message for good.
 
 use recto_core::{LogIndex, Message};
-use recto_store::{CommitBody, CommitRow, Entry, PageKind, Rewrite, pack_entries};
+use recto_store::{CommitRow, Entry, PageKind, Rewrite, pack_entries};
 
 use crate::opened::read_message;
-use crate::shelf::damaged;
+use crate::shelf::{damaged, unpack_commit};
 use crate::{Error, StoredConversation};
 
 /// What was erased.
@@ -45,8 +45,7 @@ impl StoredConversation {
             let mut rewrite = Rewrite { forget: vec![index.0], ..Rewrite::default() };
             let mut receipt = None;
             for row in commits {
-                let mut body = CommitBody::unpack(&row.body).map_err(|e| damaged(owner, e))?;
-                let first = row.head.entries - body.entries.len() as u32;
+                let (first, mut body) = unpack_commit(owner, &row)?;
                 let place = index.0.checked_sub(first).map(|place| place as usize);
                 if let Some(entry) = place.and_then(|place| body.entries.get_mut(place)) {
                     let message = read_message(shelf, &entry.body)?;

@@ -352,7 +352,9 @@ fn near(sorted: impl Iterator<Item = LogIndex>) -> Vec<Range<u32>> {
     let mut ranges: Vec<Range<u32>> = Vec::new();
     for LogIndex(index) in sorted {
         match ranges.last_mut() {
-            Some(range) if index < range.end + NEAR => range.end = range.end.max(index + 1),
+            Some(range) if index < range.end.saturating_add(NEAR) => {
+                range.end = range.end.max(index + 1)
+            }
             _ => ranges.push(index..index + 1),
         }
     }

@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 
 use recto_core::{BatchIndex, LogIndex, Shown, Timestamp, Version};
-use recto_store::{
-    CommitBody, CommitRow, ConversationId, ConversationRow, PageKind, Rewrite, pack_entries,
-};
+use recto_store::{CommitRow, ConversationId, ConversationRow, PageKind, Rewrite, pack_entries};
 
 use crate::erase::overwrite;
 use crate::opened::{Opened, read_message};
-use crate::shelf::damaged;
+use crate::shelf::{damaged, unpack_commit};
 use crate::{Error, StoredConversation};
 
 /// What a prune keeps. A version is kept if any of these keeps it, and the newest one always is. One
@@ -170,8 +168,7 @@ async fn drop_hidden(
     let mut rewrite = Rewrite { forks: Some(asked), ..Rewrite::default() };
     let rows = shelf.store.commits(id, None).await?;
     for row in rows {
-        let mut body = CommitBody::unpack(&row.body).map_err(|error| damaged(id, error))?;
-        let start = row.head.entries - body.entries.len() as u32;
+        let (start, mut body) = unpack_commit(id, &row)?;
         let mut is_changed = false;
         for (index, entry) in (start..).zip(&mut body.entries) {
             if goes(index) && entry.meta.gone.is_none() {

@@ -253,12 +253,20 @@ impl Recto {
         Ok(self.shared.store.rename(&self.tenant, from, to).await?)
     }
 
-    /// Takes a conversation away for good. What its forks share with it stays theirs.
+    /// Takes a conversation away for good: no copy is left in the store's files. What its forks share
+    /// with it stays theirs. Like erasing, it writes the whole store anew.
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         let id = self.row(name).await?.id;
-        self.shared.store.remove(&self.tenant, name).await?;
+        let removed = self.shared.store.remove(&self.tenant, name).await;
+        // It may be gone even if that could not be done to the end.
         self.shared.open.forget(id);
-        Ok(())
+        Ok(removed?)
+    }
+
+    /// Leaves no copy behind of what was erased, pruned or removed before: to be tried again where
+    /// that could not be done to the end.
+    pub async fn clean(&self) -> Result<(), Error> {
+        Ok(self.shared.store.clean().await?)
     }
 
     /// Messages of any conversation that have all the words of `text`, visible or not. A word is a

@@ -213,11 +213,20 @@ fn bare(metas: Vec<EntryMeta>) -> Vec<Entry> {
     metas.into_iter().map(|meta| Entry { meta, body: String::new() }).collect()
 }
 
-fn open_commit(id: ConversationId, row: CommitRow) -> Result<OpenCommit, Error> {
+/// Unpacks the body of a row; also says which entry is the first in it.
+pub(crate) fn unpack_commit(
+    id: ConversationId,
+    row: &CommitRow,
+) -> Result<(u32, CommitBody), Error> {
     let body = CommitBody::unpack(&row.body).map_err(|error| damaged(id, error))?;
-    if body.entries.len() > row.head.entries as usize {
-        return Err(damaged(id, "a commit has more entries than the log"));
+    match row.head.entries.checked_sub(body.entries.len() as u32) {
+        Some(first) => Ok((first, body)),
+        None => Err(damaged(id, "a commit has more entries than the log")),
     }
+}
+
+fn open_commit(id: ConversationId, row: CommitRow) -> Result<OpenCommit, Error> {
+    let (_, body) = unpack_commit(id, &row)?;
     let packed = hash_of(&row.body);
     Ok(OpenCommit { head: row.head, record: body.record, entries: body.entries, packed })
 }

@@ -175,7 +175,10 @@ impl StoredConversation {
     /// Which request made a version, when, and why.
     pub async fn version_info(&self, version: Version) -> Result<VersionInfo, Error> {
         let found = self.versions(version.0..version.0.saturating_add(1)).await?;
-        Ok(found.into_iter().next().expect("a range of one version has one"))
+        let current = Version(u32::MAX - 1);
+        let missing = recto_core::Error::VersionNotFound { version, current, field: "version" };
+        // Only the number behind the last that there can be makes a range without any.
+        Ok(found.into_iter().next().ok_or(missing)?)
     }
 
     /// The versions of a range in order: which request made each, when, and why. Refused if one of

@@ -42,6 +42,16 @@ impl PostgresServer {
 
     /// A server for a test that kills it or looks into its files.
     pub fn start() -> PostgresServer {
+        PostgresServer::start_with(None)
+    }
+
+    /// A server that also takes encrypted connections, with a certificate for these names that
+    /// nobody but itself has signed: it is in [`certificate`](PostgresServer::certificate).
+    pub fn start_encrypted(names: &[&str]) -> PostgresServer {
+        PostgresServer::start_with(Some(names))
+    }
+
+    fn start_with(names: Option<&[&str]>) -> PostgresServer {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("recto-postgres-{}-{number}", std::process::id());
@@ -50,7 +60,10 @@ impl PostgresServer {
         make_folder(&folder, &programs);
         initialise(&folder, &programs);
         let port = free_port();
-        let watch = Mutex::new(Watch::new(&programs, &folder, port));
+        if let Some(names) = names {
+            write_certificate(&folder, &programs, names);
+        }
+        let watch = Mutex::new(Watch::new(&programs, &folder, port, names.is_some()));
         let server = PostgresServer { programs, folder, port, databases: AtomicU32::new(0), watch };
         server.wait_until_ready();
         server
@@ -73,6 +86,11 @@ impl PostgresServer {
         self.port
     }
 
+    /// The certificate of a server that was [started](PostgresServer::start_encrypted) with one.
+    pub fn certificate(&self) -> PathBuf {
+        self.folder.join("server.crt")
+    }
+
     /// The directory that holds the databases.
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
@@ -84,6 +102,28 @@ impl PostgresServer {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{sql}: {said}");
         String::from_utf8(output.stdout).expect("psql prints UTF-8").trim().to_owned()
+    }
+
+    /// Everything in a database, as statements that [`load`](PostgresServer::load) reads again.
+    pub fn dump(&self, database: &str) -> String {
+        let mut dump = self.programs.command(self.programs.path("pg_dump"));
+        dump.args(["--inserts", "--no-owner", "--no-privileges"]);
+        let output = dump.args(["--dbname", &self.address(database)]).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let dump = String::from_utf8(output.stdout).expect("pg_dump prints UTF-8");
+        // Without remarks, and without what only some releases of psql understand.
+        let is_statement = |line: &&str| !line.starts_with(['\\', '-']) && !line.is_empty();
+        dump.lines().filter(is_statement).fold(String::new(), |all, line| all + line + "\n")
+    }
+
+    /// Runs the statements of a file in a database.
+    pub fn load(&self, database: &str, file: &Path) {
+        let mut psql = self.psql(database, "SELECT 1");
+        let statements = std::fs::File::open(file).expect("the file is there");
+        let output = psql.args(["--file", "-"]).stdin(statements).output().expect("psql runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {said}", file.display());
     }
 
     /// Ends the server at once, as a power cut would end it.
@@ -126,10 +166,18 @@ impl PostgresServer {
 }
 
 impl Watch {
-    fn new(programs: &Programs, folder: &Path, port: u16) -> Watch {
+    fn new(programs: &Programs, folder: &Path, port: u16, is_encrypted: bool) -> Watch {
         let mut script = programs.command("/bin/sh");
         script.args(["-c", include_str!("watch.sh"), "watch"]).arg(folder);
         script.arg(programs.path("postgres")).arg("-D").arg(folder.join("data"));
+        let encryption = is_encrypted.then(|| {
+            let file = |name: &str| folder.join(name).display().to_string();
+            [
+                "ssl=on".to_owned(),
+                format!("ssl_cert_file={}", file("server.crt")),
+                format!("ssl_key_file={}", file("server.key")),
+            ]
+        });
         let settings = [
             format!("port={port}"),
             "listen_addresses=127.0.0.1".to_owned(),
@@ -138,7 +186,7 @@ impl Watch {
             "max_connections=200".to_owned(),
             "max_prepared_transactions=4".to_owned(),
         ];
-        for setting in settings {
+        for setting in settings.into_iter().chain(encryption.into_iter().flatten()) {
             script.args(["-c", &setting]);
         }
         // A group of its own: what ends the tests by a signal to all of them must not end the script
@@ -171,6 +219,24 @@ fn make_folder(folder: &Path, programs: &Programs) {
     if let Some(user) = programs.user() {
         std::os::unix::fs::chown(folder, Some(user.uid), Some(user.gid))
             .expect("root may give a folder away");
+    }
+}
+
+/// A new certificate and its key, which only the server's user may read.
+fn write_certificate(folder: &Path, programs: &Programs, names: &[&str]) {
+    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+    let made = rcgen::generate_simple_self_signed(names).expect("the names are names");
+    for (name, text) in
+        [("server.crt", made.cert.pem()), ("server.key", made.signing_key.serialize_pem())]
+    {
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("the folder is ours");
+        let only_owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&path, only_owner).expect("the file is ours");
+        if let Some(user) = programs.user() {
+            std::os::unix::fs::chown(&path, Some(user.uid), Some(user.gid))
+                .expect("root may give a file away");
+        }
     }
 }
 

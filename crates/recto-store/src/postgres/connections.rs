@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
-use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Config, NoTls};
 
 use super::PostgresOptions;
+use super::encryption::Encryption;
 use super::fault::Fault;
 use crate::Error;
 
@@ -19,8 +19,9 @@ impl Connections {
     pub(super) fn new(address: &str, options: &PostgresOptions) -> Result<Connections, Error> {
         // What the driver says of an address can quote the password in it.
         let invalid = |_| Error::InvalidAddress { given: "postgres://…".to_owned() };
+        let (address, encryption) = Encryption::take(address);
         let mut config: Config = address.parse().map_err(invalid)?;
-        check_privacy(&config)?;
+        let tls = encryption.prepare(&mut config)?;
         if config.get_application_name().is_none() {
             config.application_name("recto");
         }
@@ -29,7 +30,11 @@ impl Connections {
         }
         config.keepalives_idle(Duration::from_secs(30));
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let pool = Pool::builder(Manager::from_config(config, NoTls, recycling))
+        let manager = match tls {
+            Some(tls) => Manager::from_config(config, tls, recycling),
+            None => Manager::from_config(config, NoTls, recycling),
+        };
+        let pool = Pool::builder(manager)
             .max_size(options.connections.max(1))
             .wait_timeout(Some(options.wait))
             .create_timeout(Some(CONNECT_WITHIN * 2))
@@ -52,25 +57,5 @@ impl std::fmt::Debug for Connections {
             .field("most", &status.max_size)
             .field("open", &status.size)
             .finish_non_exhaustive()
-    }
-}
-
-/// There is no encryption yet, so only an address that says so may lead over a network.
-fn check_privacy(config: &Config) -> Result<(), Error> {
-    let names = config.get_hosts().iter().all(|host| match host {
-        Host::Tcp(name) => {
-            name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-        }
-        #[cfg(unix)]
-        Host::Unix(_) => true,
-    });
-    let is_local = names && config.get_hostaddrs().iter().all(|ip| ip.is_loopback());
-    match is_local || config.get_ssl_mode() == SslMode::Disable {
-        true => Ok(()),
-        false => Err(Error::failed(
-            "opening the store",
-            "the connection would not be encrypted; if the network is trusted, \
-             add sslmode=disable to the address",
-        )),
     }
 }

@@ -63,6 +63,7 @@ impl From<PoolError> for Fault {
                 None if error.to_string().contains("authentication") => {
                     Fault::Failed("the server wants another way of authentication".into())
                 }
+                None if error.to_string().contains("TLS") => Fault::Failed(not_encrypted(&error)),
                 None => Fault::Unreachable("the server cannot be reached".into()),
             },
             _ => Fault::Failed("the pool of connections is closed".into()),
@@ -76,6 +77,15 @@ pub(super) fn is_taken_in(error: &tokio_postgres::Error, table: &str) -> bool {
     // Where tables are spread over machines, names have the number of a shard behind them.
     let constraint = error.constraint().or(error.table()).unwrap_or(table);
     *error.code() == SqlState::UNIQUE_VIOLATION && constraint.starts_with(table)
+}
+
+/// What the driver and rustls say of a handshake: nothing of it is stored data.
+fn not_encrypted(error: &tokio_postgres::Error) -> String {
+    let cause =
+        std::error::Error::source(error).map_or(String::new(), |cause| format!(" ({cause})"));
+    format!(
+        "no encrypted connection can be made{cause}; see sslmode and sslrootcert in the address"
+    )
 }
 
 fn is_io(error: &tokio_postgres::Error) -> bool {

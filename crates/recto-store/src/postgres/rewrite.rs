@@ -64,8 +64,13 @@ SELECT count(*) FROM (
 ) AS others
 WHERE age(seen) > age($1::text::xid)";
 
-const WRITE_ANEW: [&str; 3] =
-    ["VACUUM FULL recto_commits", "VACUUM FULL recto_pages", "VACUUM FULL recto_words"];
+const WRITE_ANEW: [&str; 5] = [
+    "VACUUM FULL recto_commits",
+    "VACUUM FULL recto_pages",
+    "VACUUM FULL recto_words",
+    "VACUUM FULL recto_keys",
+    "VACUUM FULL recto_conversations",
+];
 
 /// How long older transactions are waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -87,6 +92,11 @@ impl PostgresStore {
                 break;
             }
         }
+        self.leave_no_copy().await
+    }
+
+    /// Writes the tables anew, without what was deleted or replaced.
+    pub(super) async fn leave_no_copy(&self) -> Result<(), Error> {
         let mut attempts = Attempts::at_reading("clearing away old rows");
         loop {
             let attempt = self.clear_away().await;

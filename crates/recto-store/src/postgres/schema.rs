@@ -96,6 +96,9 @@ const TUNING_1: &[&str] = &[
     "ALTER TABLE recto_pages ALTER COLUMN body SET STATISTICS 0",
     "ALTER TABLE recto_pages ALTER COLUMN meta SET STATISTICS 0",
     "ALTER TABLE recto_words ALTER COLUMN words SET STATISTICS 0",
+    "ALTER TABLE recto_keys ALTER COLUMN key SET STATISTICS 0",
+    "ALTER TABLE recto_conversations ALTER COLUMN name SET STATISTICS 0",
+    "ALTER TABLE recto_conversations ALTER COLUMN settings SET STATISTICS 0",
 ];
 
 /// Makes or updates the tables; says whether they hold words for the search.

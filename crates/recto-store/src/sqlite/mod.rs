@@ -267,6 +267,10 @@ impl Store for SqliteStore {
         self.write(Ok(Work::Rewrite { conversation, at, rewrite }))
     }
 
+    fn clean(&self) -> Answer<'_, ()> {
+        self.write(Ok(Work::Clean))
+    }
+
     fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
         self.read("looking for forks", move |db| read::forks(db, id))
     }

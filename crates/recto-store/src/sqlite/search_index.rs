@@ -84,12 +84,10 @@ pub(super) fn forget(db: &Connection, number: Number, entries: &[u32]) -> Result
         db.prepare_cached("DELETE FROM waiting WHERE place = ?1")?.execute([place])?;
         db.prepare_cached("DELETE FROM words WHERE rowid = ?1")?.execute([place])?;
     }
-    if !entries.is_empty() {
-        db.execute_batch("INSERT INTO words (words) VALUES ('optimize')")?;
-    }
-    Ok(())
+    if entries.is_empty() { Ok(()) } else { merge(db) }
 }
 
+/// Forgets all entries of a conversation for good.
 pub(super) fn forget_all(db: &Connection, number: Number) -> Result<(), Fault> {
     let places = number.places();
     for delete in [
@@ -98,7 +96,12 @@ pub(super) fn forget_all(db: &Connection, number: Number) -> Result<(), Fault> {
     ] {
         db.prepare_cached(delete)?.execute([places.start(), places.end()])?;
     }
-    Ok(())
+    merge(db)
+}
+
+/// Merges the index, so that deleted words leave it.
+fn merge(db: &Connection) -> Result<(), Fault> {
+    Ok(db.execute_batch("INSERT INTO words (words) VALUES ('optimize')")?)
 }
 
 /// Entries that have all these words, the newest first.

@@ -17,11 +17,27 @@ use crate::{
 pub(super) enum Work {
     Create(Box<NewConversation>),
     Restore(Box<(NewConversation, StoredRows)>),
-    Rename { tenant: Tenant, from: String, to: String },
-    Remove { tenant: Tenant, name: String },
+    Rename {
+        tenant: Tenant,
+        from: String,
+        to: String,
+    },
+    Remove {
+        tenant: Tenant,
+        name: String,
+    },
     Commit(Box<Commit>),
-    Remember { conversation: ConversationId, key: IdempotencyKey },
-    Rewrite { conversation: ConversationId, at: u32, rewrite: Rewrite },
+    Remember {
+        conversation: ConversationId,
+        key: IdempotencyKey,
+    },
+    Rewrite {
+        conversation: ConversationId,
+        at: u32,
+        rewrite: Rewrite,
+    },
+    /// Nothing but what comes after something was erased.
+    Clean,
 }
 
 impl Work {
@@ -49,6 +65,7 @@ impl Work {
             Work::Rewrite { conversation, at, rewrite } => {
                 self::rewrite(db, *conversation, *at, rewrite, has_index)
             }
+            Work::Clean => Ok(()),
         }
     }
 
@@ -83,12 +100,13 @@ impl Work {
                     });
                 Ok(are_there)
             }
+            Work::Clean => Ok(true),
         }
     }
 
     /// Whether copies of what was there before must be cleaned away afterwards.
     pub(super) fn leaves_copies(&self) -> bool {
-        matches!(self, Work::Rewrite { .. })
+        matches!(self, Work::Rewrite { .. } | Work::Remove { .. } | Work::Clean)
     }
 
     /// Whether it is over as soon as it is durable.
@@ -115,6 +133,7 @@ impl Work {
             Work::Commit(_) => "accepting a request",
             Work::Remember { .. } => "keeping an idempotency key",
             Work::Rewrite { .. } => "replacing rows",
+            Work::Clean => "leaving no copy",
         }
     }
 }

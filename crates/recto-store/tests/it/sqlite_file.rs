@@ -252,7 +252,8 @@ async fn nothing_is_left_of_what_was_erased() {
         }
         let packed = Page { body: secret(1).body, ..page(PageKind::Entries, 0, entries + 1) };
         if is_packed {
-            let seal = Some(Seal { below: entries + 1, pages: vec![packed.clone()], rows: None });
+            let pages = vec![packed.clone(), page(PageKind::Records, 0, entries + 1)];
+            let seal = Some(Seal { below: entries + 1, pages, rows: None });
             store.commit(Commit { seal, ..commit(id(1), entries + 1) }).await.unwrap();
         }
         assert!(traces(folder.path()) > 500);
@@ -265,6 +266,39 @@ async fn nothing_is_left_of_what_was_erased() {
         assert_eq!(traces(folder.path()), 0, "{entries} entries, packed: {is_packed}");
         assert_eq!(store.search(&tenant(), &[SECRET.into()], None, 9).await, Ok(vec![]));
         assert_eq!(store.check().await, Ok(vec![]));
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_what_was_removed() {
+    for entries in [3, 900] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        let store = open(&path).await;
+        grown(&store, 1, "other", 3).await;
+        store.create(new(id(2), &format!("{SECRET} name"))).await.unwrap();
+        for version in 1..=entries {
+            let words = vec![words(version, &format!("{SECRET} number{version}"))];
+            let row = row_saying(version, &format!("{SECRET} {version}").repeat(500));
+            let key = Some(key(&format!("{SECRET} {version}"), version));
+            store.commit(Commit { row, words, key, ..commit(id(2), version) }).await.unwrap();
+        }
+        assert!(traces(folder.path()) > 500);
+        let reader = Connection::open(&path).unwrap();
+        if entries == 3 {
+            reader.execute_batch("BEGIN; SELECT * FROM commits").unwrap();
+        }
+        let removed = store.remove(&tenant(), &format!("{SECRET} name")).await;
+        if entries == 3 {
+            assert!(matches!(removed, Err(Error::CopiesLeft { .. })), "{removed:?}");
+            reader.execute_batch("COMMIT").unwrap();
+            store.clean().await.unwrap();
+        } else {
+            removed.unwrap();
+        }
+        assert_eq!(traces(folder.path()), 0, "{entries} entries");
+        assert_eq!(store.check().await, Ok(vec![]));
+        assert_eq!(store.commits(id(1), None).await.unwrap().len(), 4);
     }
 }
 

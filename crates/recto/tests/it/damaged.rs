@@ -1,9 +1,12 @@
 //! Rows that somebody made up: they are refused, or `verify` names them, and nothing takes long.
 
 use recto::{
-    Approx, BatchIndex, ConversationId, LogIndex, Message, Settings, StoredConversation, Tenant,
+    Approx, BatchIndex, ConversationId, Keep, LogIndex, Message, Settings, StoredConversation,
+    Tenant, Version, Write,
 };
-use recto_store::{Commit, CommitBody, CommitRow, Head, Link, NewConversation, Rewrite, hash_of};
+use recto_store::{
+    Commit, CommitBody, CommitRow, Entry, Head, Link, NewConversation, Rewrite, hash_of,
+};
 
 use crate::places::{Place, memory};
 
@@ -13,12 +16,22 @@ const START: &str = r#"{"operation":"APPEND","timestamp":0,"logLen":0,"view":{"p
 
 /// A conversation of these records and lengths of the log.
 async fn made_up(versions: &[(&str, u32)]) -> StoredConversation {
+    made_up_from(0, versions, Vec::new()).await
+}
+
+/// The same from a version on, each of whose rows has these entries.
+async fn made_up_from(
+    first: u32,
+    versions: &[(&str, u32)],
+    entries_of_each: Vec<Entry>,
+) -> StoredConversation {
     let Place { store, .. } = memory().await;
     let conversation = ConversationId(uuid::Uuid::from_bytes([1; 16]));
-    let mut rows = (0..).zip(versions).map(|(version, &(record, entries))| CommitRow {
-        head: Head { version, entries, link: Link([0; 32]), committed: 0 },
-        body: CommitBody { record: record.to_owned(), entries: Vec::new() }.pack(),
-    });
+    let mut rows =
+        (first..=u32::MAX).zip(versions).map(|(version, &(record, entries))| CommitRow {
+            head: Head { version, entries, link: Link([0; 32]), committed: 0 },
+            body: CommitBody { record: record.to_owned(), entries: entries_of_each.clone() }.pack(),
+        });
     let new = NewConversation {
         id: conversation,
         tenant: Tenant::default(),
@@ -78,4 +91,55 @@ async fn a_message_that_is_put_in_the_place_of_an_erased_one_is_noticed() {
     let rewrite = Rewrite { commits: vec![row], ..Rewrite::default() };
     place.store.rewrite(talk.id(), 1, rewrite).await.unwrap();
     assert_eq!(talk.verify().await.unwrap().faults.len(), 1);
+}
+
+/// Everything that can be asked of a conversation ends in an answer or an error.
+async fn ask_for_everything(talk: &StoredConversation) {
+    let keeps = [
+        Keep::newest(),
+        Keep::last_batches(usize::MAX),
+        Keep { last_versions: Some(2), ..Keep::default() },
+    ];
+    for keep in keeps {
+        let _ = talk.prune(&keep).await;
+    }
+    let _ = talk.erase(LogIndex(0)).await;
+    let _ = talk.erase(LogIndex(u32::MAX)).await;
+    let _ = talk.fork("fork", Version(u32::MAX)).await;
+    let _ = talk.versions(u32::MAX - 1..u32::MAX).await;
+    let _ = talk.version_info(Version(u32::MAX)).await;
+    let _ = talk.messages().await;
+    let _ = talk.message(LogIndex(u32::MAX - 1)).await;
+    let _ = talk.stats().await;
+    let _ = talk.set_tools(Vec::new(), Write::default()).await;
+}
+
+#[tokio::test]
+async fn the_last_numbers_there_are_cause_no_overflow() {
+    let start =
+        |version: u32| START.replace("\"batch\":[0,0]", &format!("\"batch\":[{version},0]"));
+    let talk = made_up_from(u32::MAX, &[(&start(u32::MAX), 0)], Vec::new()).await;
+    ask_for_everything(&talk).await;
+    assert_eq!(talk.append([Message::user("x")]).await.unwrap_err().code(), "storage");
+    // The last version that can be: it is read, and takes no other behind it.
+    let talk = made_up_from(u32::MAX - 1, &[(&start(u32::MAX - 1), 0)], Vec::new()).await;
+    assert_eq!(talk.version().await.unwrap(), Version(u32::MAX - 1));
+    assert_eq!(talk.append([Message::user("x")]).await.unwrap_err().code(), "too_large");
+    let pruned = talk.prune(&Keep { last_versions: Some(1), ..Keep::default() }).await;
+    assert_eq!(pruned.unwrap().kept_versions, 1);
+    ask_for_everything(&talk).await;
+    let long =
+        START.replace("\"logLen\":0", "\"logLen\":4294967295").replace("[]}", "[-4294967295,1]}");
+    let long = long.replace("[0,0],\"b", "[1,0],\"b");
+    let talk = made_up(&[(&long, u32::MAX)]).await;
+    assert_eq!(talk.messages().await.unwrap_err().code(), "storage");
+    ask_for_everything(&talk).await;
+}
+
+#[tokio::test]
+async fn a_row_with_more_entries_than_the_log_is_refused() {
+    let entry = Entry { meta: Default::default(), body: r#"{"role":"user","content":"x"}"#.into() };
+    let talk = made_up_from(0, &[(START, 0)], vec![entry; 3]).await;
+    ask_for_everything(&talk).await;
+    assert_eq!(talk.prune(&Keep::newest()).await.unwrap_err().code(), "storage");
 }

@@ -62,6 +62,7 @@ impl Store for Meddled {
         key(id: ConversationId, key: &'a str) -> Option<IdempotencyKey>;
         search(tenant: &'a Tenant, words: &'a [String],
             within: Option<&'a [(ConversationId, u32)]>, limit: usize) -> Vec<Hit>;
+        clean() -> ();
         forks(id: ConversationId) -> Vec<ConversationRow>;
         tenants() -> Vec<Tenant>;
         rows(id: ConversationId) -> StoredRows;

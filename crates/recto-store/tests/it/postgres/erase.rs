@@ -5,7 +5,7 @@ use std::path::Path;
 use recto_store::{Error, Rewrite, Store};
 use testserver::PostgresServer;
 
-use super::{commit, create, open, row, tenant};
+use super::{commit, create, keyed, open, row, tenant};
 
 /// How many files under a folder hold these bytes.
 fn files_with(folder: &Path, bytes: &str) -> usize {
@@ -56,6 +56,32 @@ async fn what_is_erased_is_in_no_file_of_the_database() {
     assert_eq!(found, []);
     assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
     store.commit(commit(id, 4, "goes on")).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_removed_is_in_no_file_of_the_database() {
+    let server = PostgresServer::start();
+    let address = server.database();
+    let store = open(&address).await;
+    create(&store, "public").await;
+    let id = create(&store, "namesecret").await;
+    let long = format!("{} longsecret", "filler ".repeat(3_000));
+    store.commit(keyed(id, 1, "a shortsecret")).await.unwrap();
+    store.commit(commit(id, 2, &long)).await.unwrap();
+    let database = address.rsplit('/').next().unwrap();
+    server.sql(database, "ANALYZE");
+    server.sql(database, "VACUUM");
+    server.sql(database, "CHECKPOINT");
+    let base = server.data().join("base");
+    let secrets = ["shortsecret", "longsecret", "namesecret"];
+    assert!(secrets.iter().all(|secret| files_with(&base, secret) > 0));
+    store.remove(&tenant(), "namesecret").await.unwrap();
+    server.sql(database, "CHECKPOINT");
+    for secret in secrets {
+        assert_eq!(files_with(&base, secret), 0, "{secret}");
+    }
+    assert!(files_with(&base, "public") > 0);
+    assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 //!
 //! The tests start a server by themselves; see the crate `testserver`.
 
+mod encryption;
 mod erase;
 mod faults;
 mod format;
