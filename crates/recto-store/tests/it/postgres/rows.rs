@@ -67,7 +67,7 @@ async fn rows_stay_until_the_last_fork_is_gone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_left_of_what_is_removed_while_others_write() {
     let store = Arc::new(store().await);
-    for round in 0..30 {
+    for round in 0..12 {
         let name = format!("round {round}");
         let id = create(&*store, &name).await;
         let writer = tokio::spawn({
