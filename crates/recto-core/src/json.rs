@@ -1,4 +1,6 @@
 //! Reading JSON without losing anything: values stay slices of the text they came in.
+//!
+//! What is public here is what other crates need to read messages in the same way.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -86,7 +88,7 @@ impl Kind {
 }
 
 /// One JSON value, checked from end to end, without the space around it.
-pub(crate) fn value(text: &str) -> Result<&str, Error> {
+pub fn value(text: &str) -> Result<&str, Error> {
     match serde_json::from_str::<&RawValue>(text) {
         Ok(raw) => Ok(raw.get()),
         Err(error) => Err(Error::InvalidJson { reason: error.to_string() }),
@@ -110,7 +112,7 @@ pub(crate) fn list(text: &str) -> Option<Vec<&str>> {
 }
 
 /// What stands between the quotes of a string; `None` for any other kind of value.
-pub(crate) fn quoted(text: &str) -> Option<&str> {
+pub fn quoted(text: &str) -> Option<&str> {
     text.strip_prefix('"')?.strip_suffix('"')
 }
 
@@ -121,7 +123,7 @@ pub(crate) fn decode_string(literal: &str) -> Cow<'_, str> {
 
 /// What the text between the quotes of a JSON string stands for. Half a surrogate pair, which no
 /// string can hold, is read as U+FFFD.
-pub(crate) fn unescape(escaped: &str) -> Cow<'_, str> {
+pub fn unescape(escaped: &str) -> Cow<'_, str> {
     if memchr::memchr(b'\\', escaped.as_bytes()).is_none() {
         return Cow::Borrowed(escaped);
     }
@@ -143,7 +145,7 @@ pub(crate) fn has_plain_escapes(text: &str) -> bool {
 }
 
 /// Adds what `escaped` stands for to `plain`.
-pub(crate) fn unescape_into(escaped: &str, plain: &mut String) {
+pub fn unescape_into(escaped: &str, plain: &mut String) {
     let mut rest = escaped;
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
         plain.push_str(&rest[..at]);
@@ -189,7 +191,7 @@ fn unicode_escape(text: &str) -> (char, usize) {
 
 /// Adds `text` as compact JSON: no space between values, strings with no more escapes than needed,
 /// keys and numbers as they came. The text was checked before.
-pub(crate) fn compact_into(text: &str, out: &mut String) {
+pub fn compact_into(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(quote) = memchr::memchr(b'"', rest.as_bytes()) {
         push_without_space(&rest[..quote], out);
@@ -229,7 +231,7 @@ fn push_literal(literal: &str, out: &mut String) {
 }
 
 /// How deep the lists and objects of a JSON text go. The text was checked before.
-pub(crate) fn depth(text: &str) -> usize {
+pub fn depth(text: &str) -> usize {
     let bytes = text.as_bytes();
     let (mut at, mut now, mut most) = (0, 0usize, 0);
     while at < bytes.len() {

@@ -1,0 +1,509 @@
+//! Formats that are lists of messages: what they have in common.
+//!
+//! A file is a list, an object that holds one (an API request), several of either one behind the
+//! other (JSON lines), or a list of such objects. Each foreign message becomes one or more Recto
+//! messages. Whether its original bytes have to be kept is found out by writing the made messages
+//! again and comparing: only where they differ, `metadata.source.original` holds them.
+
+use std::io::Write;
+
+use recto_core::{Insert, Limits, Message, Position, Role};
+
+use crate::export::{Container, ExportOptions};
+use crate::import::{Input, Out, Remark, Start};
+use crate::json::{self, Str};
+use crate::parts::MessageParts;
+use crate::source::{self, Layout, Source};
+use crate::values::{Peeked, Values};
+use crate::{Error, Format};
+
+/// How one message of a format is read and written.
+pub(crate) trait MessageForm: Sync {
+    /// The format.
+    fn format(&self) -> Format;
+
+    /// The keys under which an object holds the list of messages, such as `messages`.
+    fn list_keys(&self) -> &'static [&'static str];
+
+    /// Reads one foreign message. `memory` is what is known from the messages before it.
+    fn read(&self, foreign: &str, memory: &mut Memory) -> Result<Vec<Draft>, Misfit>;
+
+    /// Reads what stands around the list and means messages, such as Anthropic's `system`: they come
+    /// before the list's (by an INSERT, where they stand behind it).
+    fn read_envelope(&self, _key: &str, _value: &str) -> Option<Result<Vec<Draft>, Misfit>> {
+        None
+    }
+
+    /// Writes messages that were one foreign message (or one message that never was one) as foreign
+    /// messages, separated by commas. What has no place there is said in `remarks`.
+    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>);
+}
+
+/// What a format remembers from one message to the next, such as the ids it had to make up.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// How many foreign messages came before.
+    pub(crate) count: usize,
+    /// The calls without ids that wait for their results: names and made-up ids.
+    pub(crate) nameless_calls: Vec<(String, String)>,
+}
+
+/// A Recto message in the making.
+pub(crate) enum Draft {
+    /// The foreign message is a Recto message with the same meaning.
+    AsItIs,
+    /// It is made.
+    Made {
+        role: Role,
+        /// The content: a JSON string or list of parts.
+        content: String,
+        /// More fields, such as `,"name":"ada"`.
+        fields: String,
+        /// Whose model wrote it, as JSON strings stand between quotes.
+        provider: Option<String>,
+        /// Which model wrote it.
+        model: Option<String>,
+    },
+}
+
+impl Draft {
+    pub(crate) fn made(role: Role, content: String) -> Draft {
+        Draft::Made { role, content, fields: String::new(), provider: None, model: None }
+    }
+
+    fn into_json(self, foreign: &str, source: Source<'_>) -> String {
+        match self {
+            Draft::AsItIs => foreign.to_owned(),
+            Draft::Made { role, content, fields, provider, model } => {
+                let source = Source {
+                    provider: provider.as_deref().map(Str::escaped_text),
+                    model: model.as_deref().map(Str::escaped_text),
+                    ..source
+                };
+                let mut out = String::with_capacity(content.len() + 128);
+                out.push_str("{\"role\":\"");
+                out.push_str(role.as_str());
+                out.push_str("\",\"content\":");
+                out.push_str(&content);
+                out.push_str(&fields);
+                out.push_str(",\"metadata\":{\"source\":");
+                source.write(&mut out);
+                out.push_str("}}");
+                out
+            }
+        }
+    }
+}
+
+/// Why a foreign message cannot be said in Recto's form.
+pub(crate) struct Misfit {
+    /// The field, seen from the message.
+    pub(crate) field: String,
+    /// What is wrong and what would be right.
+    pub(crate) reason: String,
+}
+
+impl Misfit {
+    pub(crate) fn new(field: impl Into<String>, reason: impl Into<String>) -> Misfit {
+        Misfit { field: field.into(), reason: reason.into() }
+    }
+}
+
+/// Imports a file of a format that is a list of messages.
+pub(crate) fn import(
+    form: &dyn MessageForm,
+    input: &dyn Input,
+    out: &mut Out<'_>,
+) -> Result<(), Error> {
+    let limit = out.options.limits.message_bytes;
+    let mut values = Values::new(input.open()?, limit);
+    let mut reader = Reader { form, memory: Memory::default(), is_list_open: false };
+    let mut has_read_some = false;
+    while let Some(byte) = values.peek_byte()? {
+        match byte {
+            b'[' => {
+                reader.is_list_open = false;
+                reader.list(&mut values, "", out)?;
+                reader.is_list_open = false;
+            }
+            _ => reader.object(&mut values, "", has_read_some, out)?,
+        }
+        has_read_some = true;
+        out.progress(values.bytes_taken());
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    form: &'a dyn MessageForm,
+    memory: Memory,
+    /// Whether the messages that come belong to the conversation that is open.
+    is_list_open: bool,
+}
+
+impl Reader<'_> {
+    /// The items of a list: messages, or objects that hold a list each.
+    fn list(
+        &mut self,
+        values: &mut Values<'_>,
+        path: &str,
+        out: &mut Out<'_>,
+    ) -> Result<(), Error> {
+        let mut number = 0;
+        values.each_item(|values| {
+            let place = format!("{path}[{number}]");
+            number += 1;
+            match values.peek_byte()? {
+                Some(b'[') => {
+                    self.is_list_open = false;
+                    self.list(values, &place, out)?;
+                    self.is_list_open = false;
+                }
+                _ => self.object(values, &place, false, out)?,
+            }
+            out.progress(values.bytes_taken());
+            Ok(())
+        })
+    }
+
+    /// An object that is a message, or holds a list of messages. `is_line`: if it is broken, the next
+    /// line can be read all the same.
+    fn object(
+        &mut self,
+        values: &mut Values<'_>,
+        path: &str,
+        is_line: bool,
+        out: &mut Out<'_>,
+    ) -> Result<(), Error> {
+        match values.peek_value()? {
+            Peeked::Whole(len) => {
+                let line = values.line();
+                let text = values.peeked(len);
+                let keys = self.form.list_keys();
+                let holds_list =
+                    keys.iter().any(|key| json::get(text, key).is_some_and(json::is_list));
+                if holds_list {
+                    return self.envelope(values, path, out);
+                }
+                let text = values.take_peeked(len)?;
+                self.message(text, line, path, out)
+            }
+            Peeked::TooLarge => self.envelope(values, path, out),
+            Peeked::Broken(reason) if is_line => {
+                out.remark(values.line(), path, format!("left out: {reason}"));
+                values.skip_line()
+            }
+            Peeked::Broken(reason) => Err(values.malformed(&reason)),
+        }
+    }
+
+    /// An object that holds a list of messages among other fields.
+    fn envelope(
+        &mut self,
+        values: &mut Values<'_>,
+        path: &str,
+        out: &mut Out<'_>,
+    ) -> Result<(), Error> {
+        if values.peek_byte()? != Some(b'{') {
+            return Err(values.too_large());
+        }
+        self.is_list_open = false;
+        let mut envelope = String::from("{");
+        let mut has_list = false;
+        let form = self.form;
+        values.each_field(|values, key| {
+            if envelope.len() > 1 {
+                envelope.push(',');
+            }
+            json::push_string(key, &mut envelope);
+            envelope.push(':');
+            let is_list = form.list_keys().contains(&key) && values.peek_byte()? == Some(b'[');
+            if is_list && !has_list {
+                has_list = true;
+                envelope.push_str("null");
+                self.open(out)?;
+                let place = join(path, key);
+                return self.list(values, &place, out);
+            }
+            let line = values.line();
+            let value = values.value()?;
+            envelope.push_str(value);
+            match form.read_envelope(key, value) {
+                None => {}
+                Some(Err(misfit)) => out.remark(line, &join(path, &misfit.field), misfit.reason),
+                Some(Ok(drafts)) => {
+                    let messages = finish(form, value, drafts)?;
+                    if has_list {
+                        let count = messages.len();
+                        out.apply(Insert { position: Position(0), messages }, count)?;
+                    } else {
+                        self.open(out)?;
+                        messages.into_iter().try_for_each(|message| out.message(message))?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        self.is_list_open = false;
+        if !has_list {
+            out.remark(values.line(), path, "an object without messages was left out");
+        }
+        envelope.push('}');
+        out.envelope(envelope)
+    }
+
+    /// A conversation starts, if none is open.
+    fn open(&mut self, out: &mut Out<'_>) -> Result<(), Error> {
+        if std::mem::replace(&mut self.is_list_open, true) {
+            return Ok(());
+        }
+        self.memory = Memory::default();
+        out.start(Start::default())
+    }
+
+    fn message(
+        &mut self,
+        foreign: &str,
+        line: u64,
+        path: &str,
+        out: &mut Out<'_>,
+    ) -> Result<(), Error> {
+        self.open(out)?;
+        for message in self.convert(foreign, line, path, out)? {
+            out.message(message)?;
+        }
+        Ok(())
+    }
+
+    fn convert(
+        &mut self,
+        foreign: &str,
+        line: u64,
+        path: &str,
+        out: &mut Out<'_>,
+    ) -> Result<Vec<Message>, Error> {
+        let limits = &out.options.limits;
+        let depth = recto_core::json::depth(foreign);
+        if depth > limits.depth {
+            return Err(Error::TooLarge {
+                line,
+                what: "the depth of the JSON",
+                size: depth as u64,
+                limit: limits.depth as u64,
+            });
+        }
+        let drafts = self.form.read(foreign, &mut self.memory);
+        self.memory.count += 1;
+        let misfit = match drafts {
+            Ok(drafts) => match finish(self.form, foreign, drafts) {
+                Ok(messages) => return Ok(messages),
+                Err(error) => {
+                    Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
+                }
+            },
+            Err(misfit) => misfit,
+        };
+        out.remark(line, &join(path, &misfit.field), misfit.reason);
+        Ok(vec![unread(self.form, foreign)?])
+    }
+}
+
+fn join(path: &str, field: &str) -> String {
+    match (path, field) {
+        ("", field) => field.to_owned(),
+        (path, "") => path.to_owned(),
+        (path, field) => format!("{path}.{field}"),
+    }
+}
+
+/// What is made of a foreign message is larger than it: limits are for what comes from outside.
+fn made(json: &str) -> Result<Message, recto_core::Error> {
+    Message::from_json_within(json, &Limits::NONE)
+}
+
+/// Makes the messages, with the original bytes where writing them again would give others.
+pub(crate) fn finish(
+    form: &dyn MessageForm,
+    foreign: &str,
+    drafts: Vec<Draft>,
+) -> Result<Vec<Message>, recto_core::Error> {
+    if let [Draft::AsItIs] = drafts[..] {
+        return Ok(vec![made(foreign)?]);
+    }
+    let pieces = drafts.len();
+    let of = source::hash(foreign);
+    let format = Some(Str::plain(form.format().name()));
+    let plain =
+        Source { format, of: (pieces > 1).then(|| Str::plain(&of)), pieces, ..Source::default() };
+    let jsons = drafts
+        .into_iter()
+        .enumerate()
+        .map(|(piece, draft)| draft.into_json(foreign, Source { piece, ..plain }));
+    let mut messages = jsons.map(|json| made(&json)).collect::<Result<Vec<_>, _>>()?;
+
+    let read: Vec<MessageParts<'_>> = messages.iter().map(MessageParts::of).collect();
+    let mut written = String::new();
+    form.write(&read, &mut written, &mut Vec::new());
+    let (layout, original) = if written == foreign {
+        return Ok(messages);
+    } else if json::spaced(&written) == foreign {
+        (Layout::Spaced, None)
+    } else {
+        (Layout::Compact, Some(foreign))
+    };
+    let first =
+        with_source(&messages[0], Source { layout, original, ..read_source(&messages[0], plain) })?;
+    messages[0] = first;
+    Ok(messages)
+}
+
+fn read_source<'a>(message: &'a Message, plain: Source<'a>) -> Source<'a> {
+    let source = MessageParts::of(message).source;
+    source.unwrap_or(plain)
+}
+
+/// A made message with another source: it is its last field.
+fn with_source(message: &Message, source: Source<'_>) -> Result<Message, recto_core::Error> {
+    let mark = ",\"metadata\":{\"source\":";
+    let end = message.json().rfind(mark).unwrap_or(message.json().len());
+    let mut out = message.json()[..end].to_owned();
+    out.push_str(mark);
+    source.write(&mut out);
+    out.push_str("}}");
+    made(&out)
+}
+
+/// A foreign message that could not be read, kept whole: it comes back on export, and no provider
+/// sees it.
+fn unread(form: &dyn MessageForm, foreign: &str) -> Result<Message, recto_core::Error> {
+    let source = Source {
+        format: Some(Str::plain(form.format().name())),
+        pieces: 1,
+        original: Some(foreign),
+        ..Source::default()
+    };
+    let content = r#"[{"type":"unread"}]"#.to_owned();
+    made(&Draft::made(Role::User, content).into_json(foreign, source))
+}
+
+/// Exports messages to a format that is a list of messages.
+pub(crate) fn export(
+    form: &dyn MessageForm,
+    messages: &mut dyn Iterator<Item = &Message>,
+    options: &ExportOptions<'_>,
+    file: &mut dyn Write,
+) -> Result<Vec<Remark>, Error> {
+    let (before, between, after) = match options.container {
+        Container::List => ("[".to_owned(), ",\n", "]\n".to_owned()),
+        Container::Lines => (String::new(), "\n", "\n".to_owned()),
+        Container::Envelope(envelope) => {
+            let (before, after) = split_envelope(form, envelope)?;
+            (format!("{before}["), ",", format!("]{after}\n"))
+        }
+    };
+    file.write_all(before.as_bytes())?;
+    let mut remarks = Vec::new();
+    let mut writer = ListWriter { form, between, is_first: true, number: 0 };
+    let mut group: Vec<&Message> = Vec::new();
+    for message in messages {
+        if !group.is_empty() && !is_next_piece(&group, message) {
+            writer.group(&group, file, &mut remarks)?;
+            group.clear();
+        }
+        group.push(message);
+    }
+    if !group.is_empty() {
+        writer.group(&group, file, &mut remarks)?;
+    }
+    file.write_all(after.as_bytes())?;
+    Ok(remarks)
+}
+
+/// Whether a message is the next piece of the foreign message that the group is of.
+fn is_next_piece(group: &[&Message], message: &Message) -> bool {
+    let source = |message| MessageParts::of(message).source;
+    let (Some(before), Some(this)) = (group.last().copied().and_then(source), source(message))
+    else {
+        return false;
+    };
+    let same = before.of.is_some() && before.of.map(Str::escaped) == this.of.map(Str::escaped);
+    same && this.piece == before.piece + 1
+}
+
+/// What stands in an envelope before and behind the list of messages.
+fn split_envelope<'a>(
+    form: &dyn MessageForm,
+    envelope: &'a str,
+) -> Result<(&'a str, &'a str), Error> {
+    let list = json::fields(envelope).find_map(|(key, value)| {
+        let is_list = form.list_keys().contains(&&*key.text()) && value == "null";
+        is_list.then(|| value.as_ptr().addr() - envelope.as_ptr().addr())
+    });
+    match list {
+        Some(at) => Ok((&envelope[..at], &envelope[at + "null".len()..])),
+        None => Err(Error::Malformed {
+            format: Some(form.format()),
+            line: 1,
+            field: form.list_keys()[0].to_owned(),
+            reason: "an envelope has null where the messages go".into(),
+        }),
+    }
+}
+
+struct ListWriter<'a> {
+    form: &'a dyn MessageForm,
+    between: &'a str,
+    is_first: bool,
+    number: u64,
+}
+
+impl ListWriter<'_> {
+    fn group(
+        &mut self,
+        group: &[&Message],
+        file: &mut dyn Write,
+        remarks: &mut Vec<Remark>,
+    ) -> Result<(), Error> {
+        let read: Vec<MessageParts<'_>> = group.iter().copied().map(MessageParts::of).collect();
+        let mut told = Vec::new();
+        let text = write_group(self.form, &read, &mut told);
+        let line = self.number + 1;
+        self.number += group.len() as u64;
+        let field = String::new();
+        remarks.extend(told.into_iter().map(|message| Remark {
+            line,
+            field: field.clone(),
+            message,
+        }));
+        // One Recto message may be several foreign ones: each is an item.
+        for item in json::items(&format!("[{text}]")) {
+            if !std::mem::replace(&mut self.is_first, false) {
+                file.write_all(self.between.as_bytes())?;
+            }
+            file.write_all(item.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// The pieces of a foreign message as that message: the original where all pieces are there.
+fn write_group(
+    form: &dyn MessageForm,
+    read: &[MessageParts<'_>],
+    remarks: &mut Vec<String>,
+) -> String {
+    let first = read[0].source.filter(|source| source.is_from(form.format().name()));
+    if let Some(source) = first
+        && source.piece == 0
+        && source.pieces == read.len()
+        && let Some(original) = source.original
+    {
+        return original.to_owned();
+    }
+    let mut out = String::new();
+    form.write(read, &mut out, remarks);
+    match first {
+        Some(source) if source.layout == Layout::Spaced => json::spaced(&out),
+        _ => out,
+    }
+}

@@ -1,0 +1,4 @@
+//! What this crate promises, over whole files and whole conversations.
+
+mod files;
+mod openai_chat;
