@@ -8,6 +8,7 @@
 //! - [`conformance`]: the cases of the workspace's `conformance/` folder.
 //! - [`generate`]: one generator of random steps for proptest, fuzzers and
 //!   seeded loops.
+//! - [`provider`]: what model providers refuse.
 //!
 //! Nothing here knows the real engine: the engine is tested against this.
 
@@ -15,6 +16,7 @@ pub mod agent_run;
 pub mod conformance;
 pub mod generate;
 pub mod model;
+pub mod provider;
 
 pub use agent_run::AgentRun;
 pub use model::{Diff, Model, Outcome, Refusal, Role, Settings, Snapshot, Tool};
