@@ -35,6 +35,7 @@ mod import;
 mod json;
 mod media;
 mod parts;
+mod render;
 mod source;
 mod values;
 
@@ -47,4 +48,7 @@ pub use import::{
 pub use json::Str;
 pub use media::{Media, MediaBody, MediaKind};
 pub use parts::{MessageParts, Part};
+pub use render::{
+    Finding, NO_RESULT, RULES, RenderOptions, Rendered, Rule, Severity, Target, render,
+};
 pub use source::{Layout, Source};

@@ -8,7 +8,7 @@
 
 mod head;
 pub(crate) mod message_list;
-mod openai_chat;
+pub(crate) mod openai_chat;
 
 use std::fmt;
 use std::io::{Read, Write};

@@ -2,3 +2,4 @@
 
 mod files;
 mod openai_chat;
+mod render;
