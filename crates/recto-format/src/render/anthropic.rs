@@ -139,7 +139,7 @@ fn write_block(block: &Block<'_>, body: &mut Body) {
             media(it, body);
             cache(extra.cache_control, body);
         }
-        Block::Thinking { text, signature, .. } => {
+        Block::Thinking { text, signature } => {
             body.push("{\"type\":\"thinking\",\"thinking\":");
             body.quoted(text.escaped());
             body.push(",\"signature\":");

@@ -95,7 +95,7 @@ fn write_block(block: &Block<'_>, body: &mut Body) {
             body.quoted(text.escaped());
         }
         Block::Media { media: it, .. } => media(it, body),
-        Block::Thinking { text, signature: signed, .. } => {
+        Block::Thinking { text, signature: signed } => {
             body.push("{\"text\":");
             body.quoted(text.escaped());
             body.push(",\"thought\":true");

@@ -38,7 +38,9 @@ use crate::parts::MessageParts;
 
 pub use rule::{Finding, RULES, Rule, Severity};
 
-use plan::Plan;
+pub(crate) use openai_chat::detail;
+pub(crate) use plan::Plan;
+pub(crate) use turn::{Answer, AnswerContent, Block, Call, Extra, Side, Turn};
 
 /// What stands for a result that is missing.
 pub const NO_RESULT: &str = "[no result]";
@@ -149,24 +151,24 @@ pub fn render<'m>(
 }
 
 /// Messages as texts without halves of surrogate pairs, which no provider takes.
-struct Reading<'m> {
+pub(crate) struct Reading<'m> {
     messages: Vec<(&'m Message, Cow<'m, str>)>,
 }
 
 impl<'m> Reading<'m> {
-    fn of(messages: impl IntoIterator<Item = &'m Message>) -> Reading<'m> {
+    pub(crate) fn of(messages: impl IntoIterator<Item = &'m Message>) -> Reading<'m> {
         let whole = |message: &'m Message| (message, whole_characters(message.json()));
         Reading { messages: messages.into_iter().map(whole).collect() }
     }
 
-    fn parts(&self) -> Vec<MessageParts<'_>> {
+    pub(crate) fn parts(&self) -> Vec<MessageParts<'_>> {
         self.messages
             .iter()
             .map(|(message, text)| MessageParts::of_json(message.role(), text))
             .collect()
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    pub(crate) fn findings(&self) -> Vec<Finding> {
         let is_changed = |text: &Cow<'_, str>| matches!(text, Cow::Owned(_));
         let changed = self.messages.iter().enumerate().filter(|(_, (_, text))| is_changed(text));
         let finding = |index| Finding {

@@ -104,7 +104,7 @@ fn media(media: &Media<'_>, body: &mut Body) {
 }
 
 /// How closely the model looks at an image.
-pub(super) fn detail<'a>(media: &Media<'a>) -> Option<&'a str> {
+pub(crate) fn detail<'a>(media: &Media<'a>) -> Option<&'a str> {
     let detail = json::get_str(media.json, "detail")?.escaped();
     ["low", "high", "auto"].contains(&detail).then_some(detail)
 }

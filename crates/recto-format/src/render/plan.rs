@@ -228,10 +228,10 @@ impl<'a> Planner<'a, '_> {
                 let Some(block) = self.say_text(side, at, *text, part) else { return };
                 said.blocks.push(block);
             }
-            Part::Thinking { text, signature, json } => {
+            Part::Thinking { text, signature, .. } => {
                 let (text, signature) = (*text, *signature);
                 if side == Side::Assistant && self.keeps_thinking(at, text, signature) {
-                    said.blocks.push(Block::Thinking { text, signature, json });
+                    said.blocks.push(Block::Thinking { text, signature });
                 } else {
                     let why = "thinking that this model did not make, or did not sign";
                     self.find(&rule::THINKING_FOR_ITS_MAKER, at, why);
@@ -357,14 +357,9 @@ impl<'a> Planner<'a, '_> {
 
     /// Whether the message was made by the provider, and the model as far as they are known.
     fn is_maker(&self, at: usize) -> bool {
-        let Some(source) = &self.messages[at].source else { return false };
-        let is_provider =
-            source.provider.is_some_and(|provider| provider.text() == self.dialect.provider);
-        let is_model = match (source.model, self.options.model) {
-            (Some(made_by), Some(model)) => made_by.text() == model,
-            _ => true,
-        };
-        is_provider && is_model
+        let source = &self.messages[at].source;
+        let (provider, model) = (self.dialect.provider, self.options.model);
+        source.as_ref().is_some_and(|source| source.is_made_by(provider, model))
     }
 
     fn keeps_thinking(&self, at: usize, text: Str<'_>, signature: Option<Str<'_>>) -> bool {
@@ -390,7 +385,7 @@ impl<'a> Planner<'a, '_> {
         if let Some(signature) = signature {
             let is_kept = self.dialect.target == Target::Gemini
                 && side == Side::Assistant
-                && self.is_maker(at)
+                && (self.is_maker(at) || signature.escaped() == SKIP_SIGNATURE)
                 && is_base64(signature);
             if is_kept {
                 extra.signature = Some(signature);

@@ -55,7 +55,6 @@ pub(crate) enum Block<'a> {
     Thinking {
         text: Str<'a>,
         signature: Option<Str<'a>>,
-        json: &'a str,
     },
     /// A part that only this provider understands, as it came.
     Own {
@@ -85,6 +84,17 @@ pub(crate) struct Extra<'a> {
     pub(crate) signature: Option<Str<'a>>,
     pub(crate) cache_control: Option<&'a str>,
     pub(crate) citations: Option<&'a str>,
+}
+
+impl Extra<'_> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.signature.is_none() && self.cache_control.is_none() && self.citations.is_none()
+    }
+
+    /// Whether something in it goes to its maker only.
+    pub(crate) fn is_makers(&self) -> bool {
+        self.citations.is_some() || self.signature.is_some()
+    }
 }
 
 /// A tool call, with its answer.

@@ -1,8 +1,8 @@
 //! Random views, rendered for every provider, judged by what the providers refuse.
 
 use proptest::prelude::*;
-use recto_core::Message;
-use recto_format::{Error, RenderOptions, Rendered, Target, render};
+use recto_core::{Approx, Conversation, Message, Settings};
+use recto_format::{Error, RenderOptions, Rendered, Target, fix, lint, render};
 use serde_json::Value;
 use testkit::generate::{self, Choices};
 use testkit::provider::{Provider, gemini};
@@ -50,6 +50,30 @@ pub(crate) fn check(view: &[Message], target: Target, model: Option<&str>) -> Op
     Some(rendered)
 }
 
+/// Fixing is an ordinary request, after which lint is silent, and a fixed view is rendered as before.
+pub(crate) fn check_fix(view: &[Message], target: Target, model: Option<&str>) {
+    let options = RenderOptions { model, ..RenderOptions::default() };
+    let findings = lint(view, target, &options);
+    if view.is_empty() {
+        return;
+    }
+    let start = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
+    let (talk, _) = start.append(view.to_vec(), 1).unwrap();
+    let entries = talk.entries().map(|entry| (entry.index, entry.message));
+    let Some(request) = fix(entries, target, &options).unwrap() else {
+        assert_eq!(findings, []);
+        return;
+    };
+    let (fixed, _) = talk.apply(request, 2).unwrap();
+    let messages: Vec<Message> = fixed.messages().cloned().collect();
+    let left = lint(&messages, target, &options);
+    assert!(left.is_empty(), "{target} {left:#?}\n{}\n\n{}", shown(view), shown(&messages));
+    let rendered = |messages: &[Message]| {
+        render(messages, target, &options).map(|rendered| rendered.body).unwrap_or_default()
+    };
+    assert_eq!(rendered(&messages), rendered(view), "{target}\n{}\n\n{}", shown(view), shown(&messages));
+}
+
 /// What was rendered stays as it is when messages are appended, up to what was promised.
 pub(crate) fn check_append(
     view: &[Message],
@@ -83,6 +107,17 @@ proptest! {
         let view = view(&numbers, 12);
         for target in Target::ALL {
             check(&view, target, MODELS[model]);
+        }
+    }
+
+    #[test]
+    fn fixing_makes_lint_silent_and_changes_nothing_that_is_rendered(
+        numbers in prop::collection::vec(any::<u16>(), 0..200),
+        model in 0..4_usize,
+    ) {
+        let view = view(&numbers, 12);
+        for target in Target::ALL {
+            check_fix(&view, target, MODELS[model]);
         }
     }
 
@@ -141,6 +176,7 @@ fn judge(seed: u64) -> (u64, u64) {
             counts.1 += rendered.findings.len() as u64;
         }
         check_append(&view, &more, target, model);
+        check_fix(&view, target, model);
     }
     counts
 }
