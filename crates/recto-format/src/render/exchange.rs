@@ -1,11 +1,12 @@
 //! Which result answers which call.
 //!
-//! As in the engine: calls and results of one id pair off like brackets, a result answers the nearest
-//! call of its id before it that has no answer yet. In one message an id counts once, and a call and
-//! a result of one id in the same message belong together.
+//! As in the engine, calls and results of one id pair off like brackets: a result answers the nearest
+//! message before it with an open call of its id, and a call and a result of one id in the same message
+//! belong together. Where one message calls twice with the same id (some servers give all parallel
+//! calls the same, or none), its calls are answered in their order.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::parts::{MessageParts, Part};
 
@@ -17,7 +18,7 @@ pub(super) type Place = (usize, usize);
 pub(super) struct Exchanges {
     results: HashMap<Place, Place>,
     calls: HashMap<Place, Place>,
-    /// Results whose call has another answer, or that stand twice in a message.
+    /// Results whose calls all have answers.
     repeated: HashSet<Place>,
 }
 
@@ -26,7 +27,7 @@ impl Exchanges {
     pub(super) fn of(messages: &[MessageParts<'_>], is_call: impl Fn(usize) -> bool) -> Exchanges {
         let mut exchanges = Exchanges::default();
         // The calls that are open, by id, and the ids of those that were answered.
-        let mut open: HashMap<Cow<'_, str>, Vec<Place>> = HashMap::new();
+        let mut open: HashMap<Cow<'_, str>, Vec<VecDeque<Place>>> = HashMap::new();
         let mut answered: HashSet<Cow<'_, str>> = HashSet::new();
         let mut calls: Vec<(Cow<'_, str>, Place)> = Vec::new();
         let mut results: Vec<(Cow<'_, str>, Place)> = Vec::new();
@@ -40,33 +41,24 @@ impl Exchanges {
                     _ => {}
                 }
             }
-            // An id counts once in a message.
-            let mut called: HashMap<Cow<'_, str>, Place> = HashMap::new();
+            let mut called: HashMap<Cow<'_, str>, VecDeque<Place>> = HashMap::new();
             for (id, call) in calls.drain(..) {
-                called.entry(id).or_insert(call);
+                called.entry(id).or_default().push_back(call);
             }
-            let mut seen: HashSet<Cow<'_, str>> = HashSet::new();
             for (id, result) in results.drain(..) {
-                let is_second = seen.contains(&id);
-                let call = match is_second {
-                    true => None,
-                    false => called.remove(&id).or_else(|| open.get_mut(&id).and_then(Vec::pop)),
-                };
-                match call {
+                let inside = called.get_mut(&id).and_then(VecDeque::pop_front);
+                match inside.or_else(|| newest(open.get_mut(&id)?)) {
                     Some(call) => {
                         exchanges.results.insert(call, result);
                         exchanges.calls.insert(result, call);
-                        answered.insert(id.clone());
+                        answered.insert(id);
                     }
-                    None if is_second || answered.contains(&id) => {
-                        exchanges.repeated.insert(result);
-                    }
+                    None if answered.contains(&id) => drop(exchanges.repeated.insert(result)),
                     None => {}
                 }
-                seen.insert(id);
             }
-            for (id, call) in called {
-                open.entry(id).or_default().push(call);
+            for (id, calls) in called {
+                open.entry(id).or_default().push(calls);
             }
         }
         exchanges
@@ -86,4 +78,15 @@ impl Exchanges {
     pub(super) fn is_repeated(&self, result: Place) -> bool {
         self.repeated.contains(&result)
     }
+}
+
+/// The first open call of the newest message that has one.
+fn newest(messages: &mut Vec<VecDeque<Place>>) -> Option<Place> {
+    while let Some(calls) = messages.last_mut() {
+        match calls.pop_front() {
+            Some(call) => return Some(call),
+            None => drop(messages.pop()),
+        }
+    }
+    None
 }
