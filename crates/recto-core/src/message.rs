@@ -349,9 +349,10 @@ impl Message {
         self.header().content.parts()
     }
 
-    /// Whether a word without quotes, backslashes and control characters that is in a text is also
-    /// in that text as it stands between its quotes.
-    pub(crate) fn has_plain_escapes(&self) -> bool {
+    /// Whether no character is written as an escape that need not be one: then a word without quotes,
+    /// backslashes and control characters that is in a text is also in that text as it stands between
+    /// its quotes.
+    pub fn has_plain_escapes(&self) -> bool {
         self.header().has_plain_escapes
     }
 
@@ -573,7 +574,7 @@ impl<'a> Reader<'a> {
     /// Reads a part, and hands out the parts inside it. Calls and results count only at the top, not
     /// inside a tool result.
     fn read_part(&mut self, text: &'a str, is_top: bool) -> Result<Option<Vec<&'a str>>, Error> {
-        let fields = json::object(text).ok_or_else(|| {
+        let fields = json::checked_object(text).ok_or_else(|| {
             Error::message(format!(
                 "a part is an object with a type, not {}",
                 Kind::of(text).name()

@@ -71,6 +71,13 @@ impl Draft {
         Draft::Made { role, content, fields: String::new(), provider: None, model: None }
     }
 
+    fn role(&self) -> Role {
+        match self {
+            Draft::AsItIs => Role::User, // only a message alone can be as it is
+            Draft::Made { role, .. } => *role,
+        }
+    }
+
     fn into_json(self, foreign: &str, source: Source<'_>) -> String {
         match self {
             Draft::AsItIs => foreign.to_owned(),
@@ -179,9 +186,12 @@ impl Reader<'_> {
             Peeked::Whole(len) => {
                 let line = values.line();
                 let text = values.peeked(len);
-                let keys = self.form.list_keys();
-                let holds_list =
-                    keys.iter().any(|key| json::get(text, key).is_some_and(json::is_list));
+                let holds_list = self.form.list_keys().iter().any(|key| {
+                    // A key stands in quotes that a text inside a message would escape.
+                    let quoted = format!("\"{key}\"");
+                    memchr::memmem::find(text.as_bytes(), quoted.as_bytes()).is_some()
+                        && json::get(text, key).is_some_and(json::is_list)
+                });
                 if holds_list {
                     return self.envelope(values, path, out);
                 }
@@ -331,46 +341,47 @@ pub(crate) fn finish(
         return Ok(vec![made(foreign)?]);
     }
     let pieces = drafts.len();
-    let of = source::hash(foreign);
-    let format = Some(Str::plain(form.format().name()));
-    let plain =
-        Source { format, of: (pieces > 1).then(|| Str::plain(&of)), pieces, ..Source::default() };
-    let jsons = drafts
+    let of = if pieces > 1 { source::hash(foreign) } else { String::new() };
+    let plain = Source {
+        format: Some(Str::plain(form.format().name())),
+        of: (pieces > 1).then(|| Str::plain(&of)),
+        pieces,
+        ..Source::default()
+    };
+    let roles: Vec<Role> = drafts.iter().map(Draft::role).collect();
+    let mut jsons: Vec<String> = drafts
         .into_iter()
         .enumerate()
-        .map(|(piece, draft)| draft.into_json(foreign, Source { piece, ..plain }));
-    let mut messages = jsons.map(|json| made(&json)).collect::<Result<Vec<_>, _>>()?;
+        .map(|(piece, draft)| draft.into_json(foreign, Source { piece, ..plain }))
+        .collect();
 
-    let read: Vec<MessageParts<'_>> = messages.iter().map(MessageParts::of).collect();
-    let mut written = String::new();
+    let read: Vec<MessageParts<'_>> =
+        roles.iter().zip(&jsons).map(|(&role, json)| MessageParts::of_json(role, json)).collect();
+    let mut written = String::with_capacity(foreign.len());
     form.write(&read, &mut written, &mut Vec::new());
-    let (layout, original) = if written == foreign {
-        return Ok(messages);
+    let found = read[0].source.unwrap_or(plain);
+    let first = if written == foreign {
+        None
     } else if json::spaced(&written) == foreign {
-        (Layout::Spaced, None)
+        Some(with_source(&jsons[0], Source { layout: Layout::Spaced, ..found }))
     } else {
-        (Layout::Compact, Some(foreign))
+        Some(with_source(&jsons[0], Source { original: Some(foreign), ..found }))
     };
-    let first =
-        with_source(&messages[0], Source { layout, original, ..read_source(&messages[0], plain) })?;
-    messages[0] = first;
-    Ok(messages)
+    if let Some(first) = first {
+        jsons[0] = first;
+    }
+    jsons.iter().map(|json| made(json)).collect()
 }
 
-fn read_source<'a>(message: &'a Message, plain: Source<'a>) -> Source<'a> {
-    let source = MessageParts::of(message).source;
-    source.unwrap_or(plain)
-}
-
-/// A made message with another source: it is its last field.
-fn with_source(message: &Message, source: Source<'_>) -> Result<Message, recto_core::Error> {
+/// The JSON of a made message with another source: it is its last field.
+fn with_source(json: &str, source: Source<'_>) -> String {
     let mark = ",\"metadata\":{\"source\":";
-    let end = message.json().rfind(mark).unwrap_or(message.json().len());
-    let mut out = message.json()[..end].to_owned();
+    let end = json.rfind(mark).unwrap_or(json.len());
+    let mut out = json[..end].to_owned();
     out.push_str(mark);
     source.write(&mut out);
     out.push_str("}}");
-    made(&out)
+    out
 }
 
 /// A foreign message that could not be read, kept whole: it comes back on export, and no provider
