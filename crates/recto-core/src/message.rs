@@ -114,10 +114,13 @@ impl Message {
         Self::from_checked_json(json::value(text)?, limits)
     }
 
-    /// Reads a message from a text that is known to be one JSON value.
-    pub(crate) fn from_checked_json(text: &str, limits: &Limits) -> Result<Message, Error> {
+    /// Reads a message from a text that is known to be one JSON value without space around it, such as
+    /// one that [`json::value`] gave: it is not checked again. For programs that have checked it.
+    #[doc(hidden)]
+    pub fn from_checked_json(text: &str, limits: &Limits) -> Result<Message, Error> {
+        debug_assert!(json::value(text).is_ok_and(|value| value.len() == text.len()));
         limits.check_message(text)?;
-        let fields = json::object(text).ok_or_else(|| {
+        let fields = json::checked_object(text).ok_or_else(|| {
             let kind = Kind::of(text).name();
             Error::message(format!("a message is an object with role and content, not {kind}"))
         })?;

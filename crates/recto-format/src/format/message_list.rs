@@ -326,9 +326,10 @@ fn join(path: &str, field: &str) -> String {
     }
 }
 
-/// What is made of a foreign message is larger than it: limits are for what comes from outside.
+/// What is made of a foreign message is larger than it: limits are for what comes from outside. It
+/// consists of values that were checked when they were taken off the stream.
 fn made(json: &str) -> Result<Message, recto_core::Error> {
-    Message::from_json_within(json, &Limits::NONE)
+    Message::from_checked_json(json, &Limits::NONE)
 }
 
 /// Makes the messages, with the original bytes where writing them again would give others.
