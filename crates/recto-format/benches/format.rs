@@ -102,7 +102,6 @@ fn measure_import(file: &str, time: Duration, rows: &mut Vec<Row>) {
         lines.filter(Result::is_ok).count()
     });
     rows.push(Row::plain("… serde_json alone, into values", megabytes(took, file.len()), "MB/s"));
-
 }
 
 fn measure_export(file: &str, time: Duration, rows: &mut Vec<Row>) {
@@ -114,14 +113,14 @@ fn measure_export(file: &str, time: Duration, rows: &mut Vec<Row>) {
         out.len()
     });
     rows.push(Row::plain("export to the same", megabytes(took, file.len()), "MB/s"));
-
 }
 
 fn measure_render(messages: &[Message], time: Duration, rows: &mut Vec<Row>) {
     let options = RenderOptions::default();
     let milliseconds = |took: Duration| took.as_secs_f64() * 1e3;
     for target in Target::ALL {
-        let took = fastest(time, || render(messages, target, &options).map(|it| it.body.len()).ok());
+        let took =
+            fastest(time, || render(messages, target, &options).map(|it| it.body.len()).ok());
         let name = format!("render 1,000 messages for {target}");
         rows.push(Row::most(&name, milliseconds(took), MOST_MILLISECONDS));
     }

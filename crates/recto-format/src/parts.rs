@@ -179,7 +179,16 @@ impl<'a> Part<'a> {
         }
         let json = cursor.since(start);
         let PartFields {
-            kind, id, name, input, text, signature, answers, content, is_error, has_more
+            kind,
+            id,
+            name,
+            input,
+            text,
+            signature,
+            answers,
+            content,
+            is_error,
+            has_more,
         } = read;
         let kind = kind.unwrap_or(Str::plain(""));
         let other = Part::Other { kind, json };
