@@ -36,7 +36,9 @@ mod json;
 mod media;
 mod parts;
 mod source;
+mod unpack;
 mod values;
+mod zip;
 
 pub use error::Error;
 pub use export::{Container, ExportOptions, export};
