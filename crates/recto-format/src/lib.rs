@@ -9,7 +9,8 @@
 //! |---|---|
 //! | read a file of any [`Format`] | [`import`]: [`Step`]s for conversations, [`Remark`]s on what they cannot say |
 //! | write one | [`export`]: the same bytes, for messages that came from that format |
-//! | send a view to a provider | [`render`] it for a [`Target`] |
+//! | send a view to a provider | [`render`] it for a [`Target`]: a valid request, and [`Finding`]s on what was repaired |
+//! | know beforehand | [`lint`] a view for a target; [`fix`] gives the operations that put it right |
 //!
 //! # The way of the data
 //!
@@ -33,8 +34,10 @@ mod export;
 mod format;
 mod import;
 mod json;
+mod lint;
 mod media;
 mod parts;
+mod render;
 mod source;
 mod unpack;
 mod values;
@@ -47,6 +50,10 @@ pub use import::{
     Collected, ImportOptions, Input, Remark, Replay, Replayed, Sink, Start, Step, import,
 };
 pub use json::Str;
+pub use lint::{fix, lint};
 pub use media::{Media, MediaBody, MediaKind};
 pub use parts::{MessageParts, Part};
+pub use render::{
+    Finding, NO_RESULT, RULES, RenderOptions, Rendered, Rule, Severity, Target, render,
+};
 pub use source::{Layout, Source};

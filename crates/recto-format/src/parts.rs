@@ -97,7 +97,7 @@ impl<'a> MessageParts<'a> {
     }
 
     /// Reads a text that is known to be a Recto message.
-    fn of_json(role: Role, json: &'a str) -> MessageParts<'a> {
+    pub(crate) fn of_json(role: Role, json: &'a str) -> MessageParts<'a> {
         let mut read = MessageParts {
             role,
             parts: Vec::new(),
@@ -154,44 +154,23 @@ impl<'a> Part<'a> {
 
     /// Reads a part of a message that was checked when it came in.
     fn of(json: &'a str) -> Part<'a> {
-        let kind = json::get_str(json, "type").unwrap_or(Str::plain(""));
+        let mut read = PartFields::default();
+        json::fields(json).for_each(|(key, value)| match key.escaped().contains('\\') {
+            false => read.take(key.escaped(), value),
+            true => read.take(&key.text(), value),
+        });
+        let PartFields { kind, id, name, input, text, signature, answers, content, is_error } =
+            read;
+        let kind = kind.unwrap_or(Str::plain(""));
         let other = Part::Other { kind, json };
-        match &*kind.text() {
-            "text" => match json::get_str(json, "text") {
-                Some(text) => Part::Text { text, json },
-                None => other,
-            },
-            "thinking" => match json::get_str(json, "text") {
-                Some(text) => {
-                    Part::Thinking { text, signature: json::get_str(json, "signature"), json }
-                }
-                None => other,
-            },
-            "image" | "audio" | "file" => Part::Media(Media::of(json)),
-            "tool_use" => {
-                let (mut id, mut name, mut input) = (None, None, None);
-                for (key, value) in json::fields(json) {
-                    match &*key.text() {
-                        "id" => id = Str::of(value),
-                        "name" => name = Str::of(value),
-                        "input" => input = Some(value),
-                        _ => {}
-                    }
-                }
-                match (id, name, input) {
-                    (Some(id), Some(name), Some(input)) => Part::ToolUse { id, name, input, json },
-                    _ => other,
-                }
+        match (&*kind.text(), text, answers, (id, name, input)) {
+            ("text", Some(text), ..) => Part::Text { text, json },
+            ("thinking", Some(text), ..) => Part::Thinking { text, signature, json },
+            ("image" | "audio" | "file", ..) => Part::Media(Media::of(json)),
+            ("tool_use", _, _, (Some(id), Some(name), Some(input))) => {
+                Part::ToolUse { id, name, input, json }
             }
-            "tool_result" => match json::get_str(json, "tool_use_id") {
-                Some(id) => Part::ToolResult {
-                    id,
-                    content: json::get(json, "content"),
-                    is_error: json::get(json, "is_error") == Some("true"),
-                    json,
-                },
-                None => other,
-            },
+            ("tool_result", _, Some(id), _) => Part::ToolResult { id, content, is_error, json },
             _ => other,
         }
     }
@@ -217,6 +196,37 @@ impl<'a> Part<'a> {
     pub fn is_custom_call(&self) -> bool {
         let kind = json::get_str(self.json(), "kind");
         matches!(self, Part::ToolUse { .. }) && kind.is_some_and(|kind| kind.text() == "custom")
+    }
+}
+
+/// The fields of a part that mean something, read in one go.
+#[derive(Default)]
+struct PartFields<'a> {
+    kind: Option<Str<'a>>,
+    id: Option<Str<'a>>,
+    name: Option<Str<'a>>,
+    input: Option<&'a str>,
+    text: Option<Str<'a>>,
+    signature: Option<Str<'a>>,
+    answers: Option<Str<'a>>,
+    content: Option<&'a str>,
+    is_error: bool,
+}
+
+impl<'a> PartFields<'a> {
+    fn take(&mut self, key: &str, value: &'a str) {
+        match key {
+            "type" => self.kind = Str::of(value),
+            "id" => self.id = Str::of(value),
+            "name" => self.name = Str::of(value),
+            "input" => self.input = Some(value),
+            "text" => self.text = Str::of(value),
+            "signature" => self.signature = Str::of(value),
+            "tool_use_id" => self.answers = Str::of(value),
+            "content" => self.content = Some(value).filter(|&value| value != "null"),
+            "is_error" => self.is_error = value == "true",
+            _ => {}
+        }
     }
 }
 

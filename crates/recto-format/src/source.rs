@@ -78,6 +78,15 @@ impl<'a> Source<'a> {
         self.format.is_some_and(|name| name.text() == format)
     }
 
+    /// Whether the provider made it, and the model as far as both are known.
+    pub(crate) fn is_made_by(&self, provider: &str, model: Option<&str>) -> bool {
+        let is_model = match (self.model, model) {
+            (Some(made_by), Some(model)) => made_by.text() == model,
+            _ => true,
+        };
+        is_model && self.provider.is_some_and(|made_by| made_by.text() == provider)
+    }
+
     /// Adds it as JSON.
     pub(crate) fn write(&self, out: &mut String) {
         out.push('{');

@@ -15,7 +15,7 @@ mod head;
 mod langchain;
 pub(crate) mod message_list;
 mod new_parts;
-mod openai_chat;
+pub(crate) mod openai_chat;
 mod openai_responses;
 mod recto;
 mod session_line;

@@ -3,6 +3,9 @@
 mod chatgpt;
 mod claude_code;
 mod codex;
+mod conserved;
 mod corpus;
 mod files;
 mod openai_chat;
+mod operations;
+mod render;
