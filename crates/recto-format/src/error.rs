@@ -1,6 +1,7 @@
 //! What can go wrong, with the place where it did.
 
 use crate::Format;
+use crate::unpack::Bomb;
 
 /// Why something could not be read, written or rendered.
 #[derive(Debug, thiserror::Error)]
@@ -19,9 +20,9 @@ pub enum Error {
         reason: String,
     },
     /// One value of the input is larger than the limits allow.
-    #[error("line {line}: {what} is {size}, more than the {limit} that are allowed")]
+    #[error("{}{what} is {size}, more than the {limit} that are allowed", in_line(.line))]
     TooLarge {
-        /// The line, from 1.
+        /// The line, from 1; 0 where it is the whole file.
         line: u64,
         /// What is too large.
         what: &'static str,
@@ -41,7 +42,7 @@ pub enum Error {
     },
     /// Reading or writing failed.
     #[error("reading or writing failed: {0}")]
-    Io(#[from] std::io::Error),
+    Io(std::io::Error),
     /// The engine refused a message or a step.
     #[error(transparent)]
     Engine(#[from] recto_core::Error),
@@ -51,6 +52,17 @@ pub enum Error {
     /// A price table cannot be read.
     #[error("the price table: {0}")]
     Prices(String),
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Error {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<Bomb>()) {
+            Some(&Bomb { size, limit }) => {
+                Error::TooLarge { line: 0, what: "what the file holds unpacked", size, limit }
+            }
+            None => Error::Io(error),
+        }
+    }
 }
 
 impl Error {
@@ -69,6 +81,10 @@ impl Error {
 
 fn in_format(format: &Option<Format>) -> String {
     format.map(|format| format!("{format}: ")).unwrap_or_default()
+}
+
+fn in_line(line: &u64) -> String {
+    if *line == 0 { String::new() } else { format!("line {line}: ") }
 }
 
 fn in_field(field: &str) -> String {

@@ -14,6 +14,7 @@ use std::io::{Cursor, Read, Seek as _, SeekFrom};
 
 use recto_core::{Conversation, Limits, Message, Request, Settings, Timestamp, Version};
 
+use crate::unpack;
 use crate::{Error, Format};
 
 /// Something whose bytes can be read from the start as often as needed: formats that are trees look
@@ -71,6 +72,8 @@ pub enum Step {
         /// At which version of that line.
         version: Version,
     },
+    /// What follows belongs to this line again: 0 is the conversation itself, n its n-th fork.
+    Line(usize),
 }
 
 /// What a file says about a conversation beside its messages.
@@ -166,7 +169,7 @@ pub fn import<I: Input + ?Sized>(
         None => Format::recognise(input.open()?)?,
     };
     let mut out = Out::new(options, sink);
-    let imported = format.codec().import(&ByRef(input), &mut out).and_then(|()| out.finish());
+    let imported = format.codec().import(&Unpacked(input), &mut out).and_then(|()| out.finish());
     imported.map_err(|error| match error {
         Error::Malformed { format: None, line, field, reason } => {
             Error::Malformed { format: Some(format), line, field, reason }
@@ -176,12 +179,12 @@ pub fn import<I: Input + ?Sized>(
     Ok(format)
 }
 
-/// An input whose type is not known.
-struct ByRef<'a, I: ?Sized>(&'a I);
+/// An input, unpacked if it is packed.
+struct Unpacked<'a, I: ?Sized>(&'a I);
 
-impl<I: Input + ?Sized> Input for ByRef<'_, I> {
+impl<I: Input + ?Sized> Input for Unpacked<'_, I> {
     fn open(&self) -> std::io::Result<Box<dyn Read + '_>> {
-        self.0.open()
+        unpack::open(self.0.open()?)
     }
 }
 
@@ -191,45 +194,62 @@ pub(crate) struct Out<'a> {
     sink: &'a mut dyn Sink,
     waiting: Vec<Message>,
     has_started: bool,
-    log_len: usize,
-    version: u32,
+    /// How long the log of each line is, and its version: of the conversation itself and its forks.
+    lines: Vec<(usize, u32)>,
+    line: usize,
 }
 
 impl<'a> Out<'a> {
     fn new(options: &'a ImportOptions, sink: &'a mut dyn Sink) -> Out<'a> {
-        Out { options, sink, waiting: Vec::new(), has_started: false, log_len: 0, version: 0 }
+        let (waiting, lines) = (Vec::new(), vec![(0, 0)]);
+        Out { options, sink, waiting, has_started: false, lines, line: 0 }
     }
 
     /// How long the log is after what was put out.
     pub(crate) fn log_len(&self) -> usize {
-        self.log_len
+        self.lines[self.line].0
     }
 
     /// The version after what was put out, once [`flush`](Self::flush) was called.
     pub(crate) fn version(&self) -> Version {
-        Version(self.version)
+        Version(self.lines[self.line].1)
     }
 
     /// A new conversation starts.
     pub(crate) fn start(&mut self, start: Start) -> Result<(), Error> {
         self.flush()?;
         self.has_started = true;
-        (self.log_len, self.version) = (0, 0);
+        (self.lines, self.line) = (vec![(0, 0)], 0);
         self.sink.step(Step::Start(start))
     }
 
-    /// A fork starts: `log_len` is how long the log was at that version.
+    /// A fork starts: `log_len` is how long the log was at that version. Answers which line it is.
     pub(crate) fn fork(
         &mut self,
         name: String,
         of: usize,
         version: Version,
         log_len: usize,
-    ) -> Result<(), Error> {
+    ) -> Result<usize, Error> {
+        if !self.has_started {
+            self.start(Start::default())?;
+        }
         self.flush()?;
         // A fork starts as its line was at that version, and counts on from there.
-        (self.log_len, self.version) = (log_len, version.0);
-        self.sink.step(Step::Fork { name, of, version })
+        self.line = self.lines.len();
+        self.lines.push((log_len, version.0));
+        self.sink.step(Step::Fork { name, of, version })?;
+        Ok(self.line)
+    }
+
+    /// What follows belongs to this line.
+    pub(crate) fn line(&mut self, line: usize) -> Result<(), Error> {
+        if line == self.line || line >= self.lines.len() {
+            return Ok(());
+        }
+        self.flush()?;
+        self.line = line;
+        self.sink.step(Step::Line(line))
     }
 
     /// The next message.
@@ -237,7 +257,7 @@ impl<'a> Out<'a> {
         if !self.has_started {
             self.start(Start::default())?;
         }
-        self.log_len += 1;
+        self.lines[self.line].0 += 1;
         self.waiting.push(message);
         if self.waiting.len() >= self.options.messages_a_step.max(1) {
             self.flush()?;
@@ -250,15 +270,16 @@ impl<'a> Out<'a> {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        self.version += 1;
+        self.lines[self.line].1 += 1;
         self.sink.step(Step::Append(std::mem::take(&mut self.waiting)))
     }
 
     /// A request; `added` is how many messages it adds to the log.
     pub(crate) fn apply(&mut self, request: impl Into<Request>, added: usize) -> Result<(), Error> {
         self.flush()?;
-        self.version += 1;
-        self.log_len += added;
+        let (log_len, version) = &mut self.lines[self.line];
+        *version += 1;
+        *log_len += added;
         self.sink.step(Step::Apply(request.into()))
     }
 
@@ -288,6 +309,8 @@ impl<'a> Out<'a> {
 pub struct Replay {
     settings: Settings,
     now: Timestamp,
+    /// The line that steps belong to.
+    line: usize,
     /// The conversations that the file holds.
     pub conversations: Vec<Replayed>,
     /// What could not be represented.
@@ -308,14 +331,15 @@ pub struct Replayed {
 impl Replay {
     /// Makes conversations with these settings, at this time.
     pub fn new(settings: Settings, now: Timestamp) -> Replay {
-        Replay { settings, now, conversations: Vec::new(), remarks: Vec::new() }
+        Replay { settings, now, line: 0, conversations: Vec::new(), remarks: Vec::new() }
     }
 
     fn change(
         &mut self,
         change: impl FnOnce(&Conversation) -> Result<Conversation, recto_core::Error>,
     ) -> Result<(), Error> {
-        let line = self.conversations.last_mut().and_then(|replayed| replayed.lines.last_mut());
+        let replayed = self.conversations.last_mut();
+        let line = replayed.and_then(|replayed| replayed.lines.get_mut(self.line));
         let Some((_, conversation)) = line else {
             return Err(Error::Stopped("a step came before its conversation started".into()));
         };
@@ -332,6 +356,7 @@ impl Sink for Replay {
                 let conversation = Conversation::new(self.settings.clone(), now)?;
                 let lines = vec![(String::new(), conversation)];
                 self.conversations.push(Replayed { start, envelope: None, lines });
+                self.line = 0;
                 Ok(())
             }
             Step::Append(messages) => self.change(|line| Ok(line.append(messages, now)?.0)),
@@ -349,6 +374,11 @@ impl Sink for Replay {
                     return Err(Error::Stopped(format!("there is no line {of} to fork")));
                 };
                 lines.push((name, line.at(version)?));
+                self.line = lines.len() - 1;
+                Ok(())
+            }
+            Step::Line(line) => {
+                self.line = line;
                 Ok(())
             }
         }

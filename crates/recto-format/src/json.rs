@@ -236,9 +236,38 @@ pub(crate) fn push_str(text: Str<'_>, out: &mut String) {
     out.push('"');
 }
 
+/// Adds the fields of an object that are not among `known`, each with a comma in front.
+pub(crate) fn push_other_fields(object: &str, known: &[&str], out: &mut String) {
+    for (key, value) in fields(object).filter(|(key, _)| !known.contains(&&*key.text())) {
+        out.push(',');
+        push_str(key, out);
+        out.push(':');
+        out.push_str(value);
+    }
+}
+
+/// Adds those fields of an object that are among `wanted`, each with a comma in front.
+pub(crate) fn push_fields(object: &str, wanted: &[&str], out: &mut String) {
+    for (key, value) in fields(object).filter(|(key, _)| wanted.contains(&&*key.text())) {
+        out.push(',');
+        push_str(key, out);
+        out.push(':');
+        out.push_str(value);
+    }
+}
+
 /// The same JSON as Python's `json.dumps` lays it out: a space behind every comma and colon, none
 /// elsewhere.
 pub(crate) fn spaced(text: &str) -> String {
+    laid_out(text, true)
+}
+
+/// The same JSON without any space between values.
+pub(crate) fn without_space(text: &str) -> String {
+    laid_out(text, false)
+}
+
+fn laid_out(text: &str, is_spaced: bool) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     let mut at = 0;
@@ -249,7 +278,7 @@ pub(crate) fn spaced(text: &str) -> String {
             b'"' => out.push_str(&text[at..end]),
             _ => out.push(char::from(byte)),
         }
-        if matches!(byte, b',' | b':') {
+        if is_spaced && matches!(byte, b',' | b':') {
             out.push(' ');
         }
         at = end;
@@ -338,6 +367,7 @@ mod tests {
     fn spaced_is_pythons_layout() {
         assert_eq!(spaced(r#"{"a":[1,2],"b":"x,y:z"}"#), r#"{"a": [1, 2], "b": "x,y:z"}"#);
         assert_eq!(spaced("{ \"a\" :\n1 }"), r#"{"a": 1}"#);
+        assert_eq!(without_space("{ \"a\" :\n\"b c\" }"), r#"{"a":"b c"}"#);
     }
 
     #[test]

@@ -41,7 +41,9 @@ mod media;
 mod parts;
 mod render;
 mod source;
+mod unpack;
 mod values;
+mod zip;
 
 pub use cache_plan::{CachePlan, PaysOff, Price, PriceTable};
 pub use error::Error;

@@ -11,6 +11,8 @@
 //!   so it is always true to its message.
 //! - `of`, `piece`, `pieces`: one foreign message became several here. `of` is a hash of the foreign
 //!   bytes, so that pieces of different messages that an edit brought together are told apart.
+//! - `before`: lines that are no messages, such as a session's bookkeeping, with the message that
+//!   follows them.
 //! - `provider` and `model` say who wrote an assistant message: signatures and opaque parts go back
 //!   to their maker only.
 
@@ -35,6 +37,8 @@ pub struct Source<'a> {
     pub piece: usize,
     /// How many pieces there are.
     pub pieces: usize,
+    /// What stood in the file in front of it and is no message: a list of JSON values.
+    pub before: Option<&'a str>,
 }
 
 /// How JSON is laid out.
@@ -62,6 +66,7 @@ impl<'a> Source<'a> {
                 "of" => read.of = Str::of(value),
                 "piece" => read.piece = value.parse().unwrap_or(0),
                 "pieces" => read.pieces = value.parse().unwrap_or(1),
+                "before" => read.before = Some(value).filter(|value| json::is_list(value)),
                 _ => {}
             }
         }
@@ -106,9 +111,11 @@ impl<'a> Source<'a> {
             key_into("layout", start, out);
             out.push_str("\"spaced\"");
         }
-        if let Some(original) = self.original {
-            key_into("original", start, out);
-            out.push_str(original);
+        for (key, value) in [("before", self.before), ("original", self.original)] {
+            if let Some(value) = value {
+                key_into(key, start, out);
+                out.push_str(value);
+            }
         }
         out.push('}');
     }
@@ -142,6 +149,7 @@ mod tests {
             r#"{"format":"openai-chat"}"#,
             r#"{"format":"anthropic","provider":"anthropic","model":"m\"1","of":"00ff","piece":1,"pieces":3}"#,
             r#"{"format":"x","layout":"spaced","original":{"a": 1e400}}"#,
+            r#"{"format":"x","before":[{"type":"summary"}],"original":{}}"#,
         ] {
             let metadata = format!(r#"{{"source":{source}}}"#);
             let mut out = String::new();

@@ -5,6 +5,7 @@
 //! messages. Whether its original bytes have to be kept is found out by writing the made messages
 //! again and comparing: only where they differ, `metadata.source.original` holds them.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use recto_core::{Insert, Limits, Message, Position, Role};
@@ -25,6 +26,13 @@ pub(crate) trait MessageForm: Sync {
     /// The keys under which an object holds the list of messages, such as `messages`.
     fn list_keys(&self) -> &'static [&'static str];
 
+    /// Whether an object holds a list of messages and is none itself.
+    fn is_envelope(&self, object: &str) -> bool {
+        // The keys of a message are few and come early: most are no envelope at the first look.
+        let keys = self.list_keys();
+        json::fields(object).any(|(key, value)| json::is_list(value) && keys.contains(&&*key.text()))
+    }
+
     /// Reads one foreign message. `memory` is what is known from the messages before it.
     fn read(&self, foreign: &str, memory: &mut Memory) -> Result<Vec<Draft>, Misfit>;
 
@@ -34,8 +42,23 @@ pub(crate) trait MessageForm: Sync {
         None
     }
 
-    /// Writes messages that were one foreign message (or one message that never was one) as foreign
-    /// messages, separated by commas. What has no place there is said in `remarks`.
+    /// The field beside the list that holds what [`read_envelope`](Self::read_envelope) makes a system
+    /// message of.
+    fn system_field(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Writes the system messages in front of all others as the value of that field.
+    fn write_system(&self, _messages: &[MessageParts<'_>], _out: &mut String) {}
+
+    /// Whether a message that was not imported from this format belongs into the same foreign message
+    /// as the last one of a group of such messages.
+    fn joins(&self, _last: &MessageParts<'_>, _next: &MessageParts<'_>) -> bool {
+        false
+    }
+
+    /// Writes messages that were one foreign message (or belong into one) as foreign messages,
+    /// separated by commas. What has no place there is said in `remarks`.
     fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>);
 }
 
@@ -78,7 +101,7 @@ impl Draft {
         }
     }
 
-    fn into_json(self, foreign: &str, source: Source<'_>) -> String {
+    pub(crate) fn into_json(self, foreign: &str, source: Source<'_>) -> String {
         match self {
             Draft::AsItIs => foreign.to_owned(),
             Draft::Made { role, content, fields, provider, model } => {
@@ -186,13 +209,7 @@ impl Reader<'_> {
             Peeked::Whole(len) => {
                 let line = values.line();
                 let text = values.peeked(len);
-                let holds_list = self.form.list_keys().iter().any(|key| {
-                    // A key stands in quotes that a text inside a message would escape.
-                    let quoted = format!("\"{key}\"");
-                    memchr::memmem::find(text.as_bytes(), quoted.as_bytes()).is_some()
-                        && json::get(text, key).is_some_and(json::is_list)
-                });
-                if holds_list {
+                if self.form.is_envelope(text) {
                     return self.envelope(values, path, out);
                 }
                 let text = values.take_peeked(len)?;
@@ -242,7 +259,7 @@ impl Reader<'_> {
                 None => {}
                 Some(Err(misfit)) => out.remark(line, &join(path, &misfit.field), misfit.reason),
                 Some(Ok(drafts)) => {
-                    let messages = finish(form, value, drafts)?;
+                    let messages = made_of_field(form, drafts)?;
                     if has_list {
                         let count = messages.len();
                         out.apply(Insert { position: Position(0), messages }, count)?;
@@ -385,6 +402,16 @@ fn with_source(json: &str, source: Source<'_>) -> String {
     out
 }
 
+/// Messages from a field beside the list: the envelope keeps their bytes.
+fn made_of_field(
+    form: &dyn MessageForm,
+    drafts: Vec<Draft>,
+) -> Result<Vec<Message>, recto_core::Error> {
+    let format = Some(Str::plain(form.format().name()));
+    let source = Source { format, pieces: 1, ..Source::default() };
+    drafts.into_iter().map(|draft| made(&draft.into_json("", source))).collect()
+}
+
 /// A foreign message that could not be read, kept whole: it comes back on export, and no provider
 /// sees it.
 fn unread(form: &dyn MessageForm, foreign: &str) -> Result<Message, recto_core::Error> {
@@ -405,20 +432,32 @@ pub(crate) fn export(
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
 ) -> Result<Vec<Remark>, Error> {
+    let mut messages = messages.map(MessageParts::of).peekable();
+    let mut number = 0;
     let (before, between, after) = match options.container {
         Container::List => ("[".to_owned(), ",\n", "]\n".to_owned()),
         Container::Lines => (String::new(), "\n", "\n".to_owned()),
         Container::Envelope(envelope) => {
-            let (before, after) = split_envelope(form, envelope)?;
+            let mut systems = Vec::new();
+            if form.system_field().is_some() {
+                let is_system = |message: &MessageParts<'_>| message.role == Role::System;
+                while let Some(system) = messages.next_if(is_system) {
+                    systems.push(system);
+                }
+            }
+            number = systems.len() as u64;
+            let envelope = with_system(form, envelope, &systems);
+            let (before, after) = split_envelope(form, &envelope)?;
             (format!("{before}["), ",", format!("]{after}\n"))
         }
     };
     file.write_all(before.as_bytes())?;
     let mut remarks = Vec::new();
-    let mut writer = ListWriter { form, between, is_first: true, number: 0 };
-    let mut group: Vec<&Message> = Vec::new();
+    let is_lines = options.container == Container::Lines;
+    let mut writer = ListWriter { form, between, is_lines, is_first: true, number };
+    let mut group: Vec<MessageParts<'_>> = Vec::new();
     for message in messages {
-        if !group.is_empty() && !is_next_piece(&group, message) {
+        if group.last().is_some_and(|last| !is_next(form, last, &message)) {
             writer.group(&group, file, &mut remarks)?;
             group.clear();
         }
@@ -431,15 +470,67 @@ pub(crate) fn export(
     Ok(remarks)
 }
 
-/// Whether a message is the next piece of the foreign message that the group is of.
-fn is_next_piece(group: &[&Message], message: &Message) -> bool {
-    let source = |message| MessageParts::of(message).source;
-    let (Some(before), Some(this)) = (group.last().copied().and_then(source), source(message))
-    else {
-        return false;
+/// Whether a message goes on with the foreign message that the last one is of.
+fn is_next(form: &dyn MessageForm, last: &MessageParts<'_>, message: &MessageParts<'_>) -> bool {
+    if let (Some(before), Some(this)) = (last.source, message.source)
+        && before.of.is_some()
+        && before.of.map(Str::escaped) == this.of.map(Str::escaped)
+    {
+        return this.piece == before.piece + 1;
+    }
+    let is_from_here = |message: &MessageParts<'_>| {
+        message.source.is_some_and(|source| source.is_from(form.format().name()))
     };
-    let same = before.of.is_some() && before.of.map(Str::escaped) == this.of.map(Str::escaped);
-    same && this.piece == before.piece + 1
+    !is_from_here(last) && !is_from_here(message) && form.joins(last, message)
+}
+
+/// The envelope with these system messages in it: as it came if it holds them already.
+fn with_system<'a>(
+    form: &dyn MessageForm,
+    envelope: &'a str,
+    systems: &[MessageParts<'_>],
+) -> Cow<'a, str> {
+    let Some(field) = form.system_field() else { return Cow::Borrowed(envelope) };
+    let mut has_field = false;
+    for (key, value) in json::fields(envelope) {
+        let Some(Ok(drafts)) = form.read_envelope(&key.text(), value) else { continue };
+        has_field = true;
+        if let ([Draft::Made { content, .. }], [only]) = (&drafts[..], systems)
+            && json::get(only.json, "content") == Some(content)
+        {
+            return Cow::Borrowed(envelope);
+        }
+    }
+    if systems.is_empty() && !has_field {
+        return Cow::Borrowed(envelope);
+    }
+    let mut out = String::from("{");
+    let mut waits = !systems.is_empty();
+    for (key, value) in json::fields(envelope) {
+        let is_system = form.read_envelope(&key.text(), value).is_some_and(|read| read.is_ok());
+        let is_list = form.list_keys().contains(&&*key.text());
+        if waits && (is_system || is_list) {
+            waits = false;
+            comma(&mut out);
+            json::push_string(field, &mut out);
+            out.push(':');
+            form.write_system(systems, &mut out);
+        }
+        if !is_system {
+            comma(&mut out);
+            json::push_str(key, &mut out);
+            out.push(':');
+            out.push_str(value);
+        }
+    }
+    out.push('}');
+    Cow::Owned(out)
+}
+
+fn comma(out: &mut String) {
+    if out.len() > 1 {
+        out.push(',');
+    }
 }
 
 /// What stands in an envelope before and behind the list of messages.
@@ -465,6 +556,8 @@ fn split_envelope<'a>(
 struct ListWriter<'a> {
     form: &'a dyn MessageForm,
     between: &'a str,
+    /// Whether every message has to stay on its line.
+    is_lines: bool,
     is_first: bool,
     number: u64,
 }
@@ -472,13 +565,12 @@ struct ListWriter<'a> {
 impl ListWriter<'_> {
     fn group(
         &mut self,
-        group: &[&Message],
+        group: &[MessageParts<'_>],
         file: &mut dyn Write,
         remarks: &mut Vec<Remark>,
     ) -> Result<(), Error> {
-        let read: Vec<MessageParts<'_>> = group.iter().copied().map(MessageParts::of).collect();
         let mut told = Vec::new();
-        let text = write_group(self.form, &read, &mut told);
+        let text = write_group(self.form, group, &mut told);
         let line = self.number + 1;
         self.number += group.len() as u64;
         let field = String::new();
@@ -492,7 +584,10 @@ impl ListWriter<'_> {
             if !std::mem::replace(&mut self.is_first, false) {
                 file.write_all(self.between.as_bytes())?;
             }
-            file.write_all(item.as_bytes())?;
+            match self.is_lines && item.contains('\n') {
+                true => file.write_all(json::without_space(item).as_bytes())?,
+                false => file.write_all(item.as_bytes())?,
+            }
         }
         Ok(())
     }
