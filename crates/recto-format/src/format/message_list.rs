@@ -30,7 +30,8 @@ pub(crate) trait MessageForm: Sync {
     fn is_envelope(&self, object: &str) -> bool {
         // The keys of a message are few and come early: most are no envelope at the first look.
         let keys = self.list_keys();
-        json::fields(object).any(|(key, value)| json::is_list(value) && keys.contains(&&*key.text()))
+        json::fields(object)
+            .any(|(key, value)| json::is_list(value) && keys.contains(&&*key.text()))
     }
 
     /// Reads one foreign message. `memory` is what is known from the messages before it.

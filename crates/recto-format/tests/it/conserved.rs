@@ -102,7 +102,8 @@ fn check(transcript: &[Value], model: Option<&str>) {
         let options = RenderOptions { model, ..RenderOptions::default() };
         let Ok(rendered) = render(&view, target, &options) else {
             // What system messages say alone is no request for some; anything else is.
-            let is_said = |message: &Message| marks.always.iter().any(|it| message.json().contains(it));
+            let is_said =
+                |message: &Message| marks.always.iter().any(|it| message.json().contains(it));
             let has_content = view.iter().any(|it| !it.role().is_system() && is_said(it));
             assert!(!has_content, "{target}: {view:#?}");
             continue;
