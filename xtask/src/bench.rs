@@ -3,6 +3,8 @@
 //! Counts come from Valgrind by way of gungraun. They do not depend on how busy a machine is, so
 //! the benchmark itself sets hard limits and a regression fails.
 
+mod format;
+
 use std::process::Command;
 
 use anyhow::Context as _;
@@ -36,6 +38,8 @@ enum What {
     Counts,
     /// What it costs to keep conversations in a file.
     Store,
+    /// How fast transcripts are read and views rendered; fails above a limit.
+    Format,
 }
 
 pub(crate) fn run(
@@ -45,6 +49,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<()> {
     match options.what {
         What::Engine => timings("engine", &options.arguments, workspace, console),
+        What::Format => format::run(&options.arguments, workspace, console),
         What::Counts => counts(&options.arguments, workspace, console),
         What::Store => {
             requirement::ensure(&[requirement::postgresql()], workspace, console)?;

@@ -19,6 +19,8 @@ enum Part {
     Stores,
     /// Kills, power losses, failing disks, changed bits.
     Faults,
+    /// Random views, rendered for every provider and judged by its rules.
+    Format,
 }
 
 impl Part {
@@ -27,6 +29,7 @@ impl Part {
             Part::Engine => "sim engine",
             Part::Stores => "sim stores",
             Part::Faults => "sim faults",
+            Part::Format => "sim format",
         }
     }
 
@@ -36,6 +39,7 @@ impl Part {
             Part::Engine => ["recto-core", "", "model::simulation"],
             Part::Stores => ["recto", "postgres", "model::simulation"],
             Part::Faults => ["recto-store", "postgres", "faults::simulation"],
+            Part::Format => ["recto-format", "", "render::simulation"],
         }
     }
 }

@@ -57,7 +57,7 @@ mod error;
 mod gram_search;
 mod history;
 mod index_set;
-mod json;
+pub mod json;
 mod limits;
 mod live_path;
 mod marks;

@@ -10,12 +10,14 @@ mod message;
 mod operation;
 mod query;
 mod spoiled;
+mod transcript;
 
 use serde_json::{Value, json};
 
 use crate::model::{Model, Settings, Tool};
 
 pub use self::choices::{Choices, numbers};
+pub use self::transcript::{message, transcript};
 
 /// Something to ask of a conversation.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,6 +9,7 @@
 //! - [`corpus`]: hostile messages, requests and queries, with the verdict on each.
 //! - [`generate`]: one generator of random steps for proptest, fuzzers and
 //!   seeded loops.
+//! - [`provider`]: what model providers refuse.
 //!
 //! Nothing here knows the real engine: the engine is tested against this.
 
@@ -17,6 +18,7 @@ pub mod conformance;
 pub mod corpus;
 pub mod generate;
 pub mod model;
+pub mod provider;
 
 pub use agent_run::AgentRun;
 pub use model::{Diff, Model, Outcome, Refusal, Role, Settings, Snapshot, Tool};

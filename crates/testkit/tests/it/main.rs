@@ -2,4 +2,5 @@
 
 mod conformance;
 mod contract;
+mod provider;
 mod random_steps;

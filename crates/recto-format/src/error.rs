@@ -1,0 +1,97 @@
+//! What can go wrong, with the place where it did.
+
+use crate::Format;
+use crate::unpack::Bomb;
+
+/// Why something could not be read, written or rendered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The input is not JSON, or not the JSON that the format has.
+    #[error("{}line {line}: {field}{reason}", in_format(.format), field = in_field(.field))]
+    Malformed {
+        /// The format that was read.
+        format: Option<Format>,
+        /// The line, from 1.
+        line: u64,
+        /// The field, such as `messages[3].role`; empty where it is the whole line.
+        field: String,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+    /// One value of the input is larger than the limits allow.
+    #[error("{}{what} is {size}, more than the {limit} that are allowed", in_line(.line))]
+    TooLarge {
+        /// The line, from 1; 0 where it is the whole file.
+        line: u64,
+        /// What is too large.
+        what: &'static str,
+        /// How large it is, as far as it was read.
+        size: u64,
+        /// How large it may be.
+        limit: u64,
+    },
+    /// The format could not be recognised.
+    #[error("the format was not recognised; name one of {}", names())]
+    UnknownFormat,
+    /// The view has nothing that can be sent.
+    #[error("nothing in the view can be sent to {target}; it needs a text, an image or a file")]
+    NothingToSend {
+        /// The target's name.
+        target: &'static str,
+    },
+    /// Reading or writing failed.
+    #[error("reading or writing failed: {0}")]
+    Io(std::io::Error),
+    /// The engine refused a message or a step.
+    #[error(transparent)]
+    Engine(#[from] recto_core::Error),
+    /// Whoever takes the steps wants no more of them.
+    #[error("stopped: {0}")]
+    Stopped(String),
+    /// A price table cannot be read.
+    #[error("the price table: {0}")]
+    Prices(String),
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Error {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<Bomb>()) {
+            Some(&Bomb { size, limit }) => {
+                Error::TooLarge { line: 0, what: "what the file holds unpacked", size, limit }
+            }
+            None => Error::Io(error),
+        }
+    }
+}
+
+impl Error {
+    /// A code for programs, in the manner of the contract.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Malformed { .. } => "invalid_json",
+            Error::TooLarge { .. } => "too_large",
+            Error::UnknownFormat | Error::Prices(_) => "invalid_operation",
+            Error::NothingToSend { .. } => "empty_content",
+            Error::Io(_) | Error::Stopped(_) => "storage",
+            Error::Engine(error) => error.code().as_str(),
+        }
+    }
+}
+
+fn in_format(format: &Option<Format>) -> String {
+    format.map(|format| format!("{format}: ")).unwrap_or_default()
+}
+
+fn in_line(line: &u64) -> String {
+    if *line == 0 { String::new() } else { format!("line {line}: ") }
+}
+
+fn in_field(field: &str) -> String {
+    if field.is_empty() { String::new() } else { format!("{field}: ") }
+}
+
+fn names() -> String {
+    let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+    names.join(", ")
+}

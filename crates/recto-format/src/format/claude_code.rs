@@ -1,0 +1,557 @@
+//! Sessions of Claude Code: JSON lines that form a tree by `uuid` and `parentUuid`.
+//!
+//! The file is read once, in its order, which is the order in which things happened:
+//!
+//! | in the file | here |
+//! |---|---|
+//! | a line whose parent is the line before it | APPEND, one version a line |
+//! | a line whose parent is further back: the user went back | ROLLBACK to that version, then APPEND |
+//! | a piece of an answer (same `message.id`) that comes after results of its other pieces | INSERT behind the pieces before it |
+//! | `compact_boundary` and the summary behind it | COMPRESS; what the boundary preserves stays |
+//! | `content-replacement` | REPLACE of the result |
+//! | a sidechain | a fork that starts empty |
+//! | titles, snapshots, progress and all that is no message | kept with the next message, for export |
+//!
+//! `logicalParentUuid` is not followed: it points to what the summary stands for.
+
+mod chain;
+mod export;
+mod title;
+
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+
+use recto_core::{
+    Append, Compress, Insert, Message, Position, Replace, Request, Role, Rollback, Version,
+};
+
+use super::message_list::{Draft, Misfit};
+use super::new_parts::NewParts;
+use super::session_line;
+use super::{Codec, Head, Likelihood, anthropic};
+use crate::export::ExportOptions;
+use crate::import::{Input, Out, Remark, Start};
+use crate::json::{self, Str};
+use crate::values::{Peeked, Values};
+use crate::{Error, Format};
+
+use chain::{Chain, Node};
+
+/// How many times the size of a message a line may have: it holds what a tool gave twice.
+const LINE_FACTOR: usize = 8;
+
+pub(crate) struct ClaudeCode;
+
+impl Codec for ClaudeCode {
+    fn recognise(&self, head: &Head) -> Likelihood {
+        let mut most = Likelihood::No;
+        for line in head.objects() {
+            let has = |key: &str| json::fields(line).any(|(name, _)| name.escaped() == key);
+            let kind = json::get_str(line, "type").map(Str::escaped).unwrap_or_default();
+            let found = match kind {
+                _ if has("parentUuid") && has("uuid") => Likelihood::Surely,
+                "user" | "assistant" if has("sessionId") && has("message") => Likelihood::Surely,
+                "summary" if has("leafUuid") => Likelihood::Likely,
+                "file-history-snapshot" | "queue-operation" => Likelihood::Likely,
+                _ => Likelihood::No,
+            };
+            most = most.max(found);
+        }
+        most
+    }
+
+    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
+        let name = title::find(input)?;
+        let limit = out.options.limits.message_bytes.saturating_mul(LINE_FACTOR);
+        let mut values = Values::new(input.open()?, limit);
+        let mut session = Session {
+            out,
+            nodes: HashMap::new(),
+            chains: Vec::new(),
+            agents: HashMap::new(),
+            results: HashMap::new(),
+            name,
+        };
+        while values.peek_byte()?.is_some() {
+            session.value(&mut values)?;
+        }
+        session.end()
+    }
+
+    fn export(
+        &self,
+        messages: &mut dyn Iterator<Item = &Message>,
+        options: &ExportOptions<'_>,
+        file: &mut dyn Write,
+    ) -> Result<Vec<Remark>, Error> {
+        export::export(messages, options, file)
+    }
+}
+
+/// A session that is being read.
+struct Session<'o, 'a> {
+    out: &'o mut Out<'a>,
+    nodes: HashMap<Box<str>, Node>,
+    /// The main chain and, behind it, the sidechains: as many as the conversation has lines.
+    chains: Vec<Chain>,
+    /// The sidechains by name.
+    agents: HashMap<String, usize>,
+    /// The results by their calls.
+    results: HashMap<String, ResultPlace>,
+    name: Option<String>,
+}
+
+/// Where the result of a call is.
+#[derive(Clone, Copy)]
+struct ResultPlace {
+    chain: usize,
+    log: u32,
+    /// Whether it is alone in its message.
+    is_only: bool,
+}
+
+/// A line of the file.
+struct Line<'a> {
+    json: &'a str,
+    number: u64,
+    kind: Str<'a>,
+    uuid: Option<Str<'a>>,
+    /// The uuid of its parent.
+    parent: Option<Str<'a>>,
+    /// Whether it says that it has no parent.
+    is_root: bool,
+    is_sidechain: bool,
+}
+
+impl<'a> Line<'a> {
+    fn read(json: &'a str, number: u64) -> Line<'a> {
+        let mut line = Line {
+            json,
+            number,
+            kind: Str::plain(""),
+            uuid: None,
+            parent: None,
+            is_root: false,
+            is_sidechain: false,
+        };
+        for (key, value) in json::fields(json) {
+            match key.escaped() {
+                "type" => line.kind = Str::of(value).unwrap_or(Str::plain("")),
+                "uuid" => line.uuid = Str::of(value),
+                "parentUuid" => {
+                    line.parent = Str::of(value);
+                    line.is_root = value == "null";
+                }
+                "isSidechain" => line.is_sidechain = value == "true",
+                _ => {}
+            }
+        }
+        line
+    }
+
+    fn is(&self, flag: &str) -> bool {
+        json::get(self.json, flag) == Some("true")
+    }
+}
+
+impl Session<'_, '_> {
+    /// The next line. One that cannot be read is left out, and the next is read all the same.
+    fn value(&mut self, values: &mut Values<'_>) -> Result<(), Error> {
+        let number = values.line();
+        match values.peek_value()? {
+            Peeked::Whole(len) => {
+                let text = values.take_peeked(len)?;
+                let depth = recto_core::json::depth(text);
+                let deepest = self.out.options.limits.depth;
+                if depth > deepest || !json::is_object(text) {
+                    let reason = match depth > deepest {
+                        true => format!("left out: {depth} levels deep; {deepest} are allowed"),
+                        false => "left out: a line is an object".to_owned(),
+                    };
+                    self.out.remark(number, "", reason);
+                } else {
+                    self.line(&Line::read(text, number))?;
+                }
+            }
+            Peeked::TooLarge => {
+                self.out.remark(number, "", "left out: the line is larger than allowed");
+                values.skip_value()?;
+            }
+            Peeked::Broken(reason) => {
+                self.out.remark(number, "", format!("left out: {reason}"));
+                values.skip_line()?;
+            }
+        }
+        self.out.progress(values.bytes_taken());
+        Ok(())
+    }
+
+    fn line(&mut self, line: &Line<'_>) -> Result<(), Error> {
+        if self.chains.is_empty() {
+            self.start(line)?;
+        }
+        let kind = line.kind.text();
+        let is_message = matches!(&*kind, "user" | "assistant") && !line.is("isApiErrorMessage");
+        let is_known = line.uuid.is_some_and(|uuid| self.nodes.contains_key(&*uuid.text()));
+        if is_known {
+            self.out.remark(line.number, "uuid", "left out: this line was there already");
+            self.keep(line);
+            return Ok(());
+        }
+        if is_message && json::get(line.json, "message").is_some() {
+            return self.message(line);
+        }
+        match &*kind {
+            "content-replacement" => return self.replacement(line),
+            "attachment" => {
+                self.out.remark(line.number, "", "an attachment: kept, but no message");
+            }
+            "user" | "assistant" => {
+                self.out.remark(line.number, "", "no message of the model: kept, but not shown");
+            }
+            "system"
+            | "summary"
+            | "progress"
+            | "file-history-snapshot"
+            | "queue-operation"
+            | "last-prompt"
+            | "custom-title"
+            | "ai-title"
+            | "tag"
+            | "agent-name"
+            | "pr-link"
+            | "attribution-snapshot"
+            | "permission-mode"
+            | "mode" => {}
+            other => {
+                let reason = format!("a line of type {other:?}: kept, but no message");
+                self.out.remark(line.number, "type", reason);
+            }
+        }
+        self.keep(line);
+        Ok(())
+    }
+
+    fn start(&mut self, line: &Line<'_>) -> Result<(), Error> {
+        let id = json::get_str(line.json, "sessionId").map(|id| id.text().into_owned());
+        let created = json::get_str(line.json, "timestamp");
+        let created = created.and_then(|time| session_line::timestamp(&time.text()));
+        self.chains.push(Chain::default());
+        self.out.start(Start { name: self.name.take(), id, created })
+    }
+
+    /// Keeps a line that is no message, for the next one; it takes part in the tree.
+    fn keep(&mut self, line: &Line<'_>) {
+        let parent = line.parent.and_then(|parent| self.nodes.get(&*parent.text()).copied());
+        let chain = parent.map_or(0, |parent| parent.chain);
+        if let Some(uuid) = line.uuid
+            && !self.nodes.contains_key(&*uuid.text())
+        {
+            let node = parent.unwrap_or_else(|| self.chains[0].node(0, false, 0..0));
+            self.nodes.insert(uuid.text().into(), node);
+            if json::get_str(line.json, "subtype")
+                .is_some_and(|it| it.escaped() == "compact_boundary")
+            {
+                let boundary = Boundary::read(uuid, line.json, &self.nodes);
+                self.chains[chain].boundary = Some(boundary);
+            }
+        }
+        self.chains[chain].before.add(line.json);
+    }
+
+    /// Which chain a line belongs to. A sidechain that starts is a fork that starts empty.
+    fn chain_of(&mut self, line: &Line<'_>) -> Result<usize, Error> {
+        let parent = line.parent.and_then(|parent| self.nodes.get(&*parent.text()));
+        // In the file of a subagent all lines are of one sidechain: there it is the main one.
+        let is_whole_file = self.chains[0].version == 0;
+        match parent {
+            Some(parent) => Ok(parent.chain),
+            None if !line.is_sidechain || is_whole_file => Ok(0),
+            None => {
+                let agent = json::get_str(line.json, "agentId").map(|id| id.text().into_owned());
+                let name = agent.unwrap_or_else(|| format!("sidechain {}", self.chains.len()));
+                if let Some(known) = self.agents.get(&name) {
+                    return Ok(*known);
+                }
+                self.agents.insert(name.clone(), self.chains.len());
+                self.chains.push(Chain::default());
+                self.out.fork(name, 0, Version(0), 0)
+            }
+        }
+    }
+
+    fn message(&mut self, line: &Line<'_>) -> Result<(), Error> {
+        let number = self.chain_of(line)?;
+        self.out.line(number)?;
+        let message = json::get(line.json, "message").unwrap_or_default();
+        let time = json::get_str(line.json, "timestamp");
+        let time = time.and_then(|time| session_line::timestamp(&time.text()));
+        let before = self.chains[number].before.take();
+        let made = anthropic::read(message).and_then(|drafts| {
+            session_line::messages(
+                Format::ClaudeCode,
+                line.json,
+                message,
+                drafts,
+                before.clone(),
+                time,
+            )
+        });
+        let messages = match made {
+            Ok(messages) => messages,
+            Err(Misfit { field, reason }) => {
+                let field =
+                    if field.is_empty() { "message".into() } else { format!("message.{field}") };
+                self.out.remark(line.number, &field, reason);
+                self.chains[number].before.put_back(before);
+                self.keep(line);
+                return Ok(());
+            }
+        };
+        let is_result = messages.iter().any(|message| message.role() == Role::Tool);
+        let results = results_of(&messages);
+        let first = self.out.log_len();
+        self.place(number, line, message, messages, is_result)?;
+        let chain = &mut self.chains[number];
+        chain.version = self.out.version().0;
+        for (piece, ids) in results.into_iter().enumerate() {
+            let is_only = ids.len() == 1;
+            let log = (first + piece) as u32;
+            let place = ResultPlace { chain: number, log, is_only };
+            self.results.extend(ids.into_iter().map(|id| (id, place)));
+        }
+        if let Some(uuid) = line.uuid {
+            let logs = first as u32..self.out.log_len() as u32;
+            let node = chain.node(number, is_result, logs);
+            self.nodes.insert(uuid.text().into(), node);
+        }
+        Ok(())
+    }
+
+    /// Puts a line's messages where they belong.
+    fn place(
+        &mut self,
+        number: usize,
+        line: &Line<'_>,
+        message: &str,
+        messages: Vec<Message>,
+        is_result: bool,
+    ) -> Result<(), Error> {
+        let parent = line.parent.and_then(|parent| self.nodes.get(&*parent.text()).copied());
+        let chain = &mut self.chains[number];
+        let boundary = chain.boundary.take_if(|boundary| {
+            line.is("isCompactSummary")
+                || line.parent.is_some_and(|it| *it.text() == *boundary.uuid)
+        });
+        if boundary.is_some() || line.is("isCompactSummary") {
+            return self.compaction(number, messages, boundary, line.is("isCompactSummary"));
+        }
+        let response = match line.kind.escaped() {
+            "assistant" => json::get_str(message, "id").map(|id| id.text().into_owned()),
+            _ => None,
+        };
+        match parent {
+            Some(parent) if !chain.is_present(&parent) => {
+                let is_same_turn = parent.turn == chain.turn;
+                if is_same_turn && response.is_some() && response == chain.response {
+                    return self.insert(number, messages);
+                }
+                if !(is_same_turn && (is_result || parent.is_result)) {
+                    self.go_back(number, Some(parent))?;
+                }
+            }
+            None if line.is_root && chain.version > 0 => self.go_back(number, None)?,
+            None if line.parent.is_some() => {
+                let reason = "its parent is not in the file; it follows the line before it";
+                self.out.remark(line.number, "parentUuid", reason);
+            }
+            _ => {}
+        }
+        let chain = &mut self.chains[number];
+        if !is_result && (response.is_none() || response != chain.response) {
+            chain.start_turn(response);
+        }
+        let first = self.out.log_len();
+        let count = messages.len();
+        messages.into_iter().try_for_each(|message| self.out.message(message))?;
+        self.out.flush()?;
+        let chain = &mut self.chains[number];
+        (first..first + count).for_each(|log| chain.push(log as u32));
+        if !is_result {
+            chain.response_end = chain.view.len();
+        }
+        Ok(())
+    }
+
+    /// The user went back to a line, or to the start.
+    fn go_back(&mut self, number: usize, to: Option<Node>) -> Result<(), Error> {
+        let version = to.map_or(0, |node| node.version);
+        let step = Rollback::ToVersion(Version(version)).because("the user went back");
+        self.out.apply(step, 0)?;
+        self.chains[number].go_back(to);
+        Ok(())
+    }
+
+    /// A further piece of an answer, some of whose calls are answered already.
+    fn insert(&mut self, number: usize, messages: Vec<Message>) -> Result<(), Error> {
+        let position = self.chains[number].response_end;
+        let first = self.out.log_len();
+        let count = messages.len();
+        let insert = Insert { position: Position(position), messages };
+        self.out.apply(insert.because("a further piece of the same answer"), count)?;
+        let logs: Vec<u32> = (first..first + count).map(|log| log as u32).collect();
+        self.chains[number].insert(position, &logs);
+        self.chains[number].response_end += count;
+        Ok(())
+    }
+
+    /// All that is visible gives way to a summary, but for what the boundary preserves.
+    fn compaction(
+        &mut self,
+        number: usize,
+        messages: Vec<Message>,
+        boundary: Option<Boundary>,
+        is_summary: bool,
+    ) -> Result<(), Error> {
+        let kept_uuids = boundary.map(|boundary| boundary.kept).unwrap_or_default();
+        let kept: HashSet<u32> = kept_uuids
+            .iter()
+            .filter_map(|uuid| self.nodes.get(uuid))
+            .filter(|node| node.chain == number)
+            .flat_map(|node| node.logs())
+            .collect();
+        let chain = &mut self.chains[number];
+        let (kept, indices) = chain.split(&kept);
+        let first = self.out.log_len();
+        let count = messages.len();
+        let mut messages = messages;
+        let mut steps: Vec<recto_core::Step> = Vec::new();
+        let has_place = !indices.is_empty();
+        if has_place {
+            let summary = is_summary.then(|| messages.remove(0));
+            let reason = "the session was compacted";
+            steps.push(Compress { indices, summary }.because(reason));
+        }
+        // The summary stands in front of what is kept, the rest behind it.
+        let in_front = usize::from(has_place && is_summary);
+        if !messages.is_empty() {
+            steps.push(Append { messages }.into());
+        }
+        if steps.is_empty() {
+            return Ok(());
+        }
+        self.out.apply(steps.into_iter().collect::<Request>(), count)?;
+        let chain = &mut self.chains[number];
+        chain.start_turn(None);
+        chain.clear();
+        let added: Vec<u32> = (first..first + count).map(|log| log as u32).collect();
+        added[..in_front]
+            .iter()
+            .chain(&kept)
+            .chain(&added[in_front..])
+            .for_each(|log| chain.push(*log));
+        chain.version = self.out.version().0;
+        for uuid in kept_uuids {
+            if let Some(node) = self.nodes.get_mut(&uuid) {
+                *node = chain.node(number, node.is_result, node.logs());
+            }
+        }
+        Ok(())
+    }
+
+    /// The program put a shorter text in the place of a tool's result.
+    fn replacement(&mut self, line: &Line<'_>) -> Result<(), Error> {
+        let listed = json::get(line.json, "replacements").map(json::items).into_iter().flatten();
+        let mut found = Vec::new();
+        let mut drafts = Vec::new();
+        for (place, item) in listed.enumerate() {
+            let field = format!("replacements[{place}]");
+            let id = json::get_str(item, "toolUseId").or(json::get_str(item, "tool_use_id"));
+            let text = json::get(item, "replacement").filter(|text| Str::of(text).is_some());
+            let (Some(id), Some(text)) = (id, text) else {
+                self.out.remark(line.number, &field, "it has no toolUseId or no replacement");
+                continue;
+            };
+            let at = self.results.get(&*id.text()).and_then(|place| {
+                let position = self.chains[place.chain].position(place.log)?;
+                place.is_only.then_some((*place, position))
+            });
+            let Some(at) = at else {
+                self.out.remark(line.number, &field, "the result is not visible, or not alone");
+                continue;
+            };
+            let mut parts = NewParts::default();
+            parts.result(id, Some(text), false, "");
+            drafts.push(Draft::made(Role::Tool, parts.finish()));
+            found.push(at);
+        }
+        let Some(number) = found.first().map(|(place, _)| place.chain) else {
+            self.keep(line);
+            return Ok(());
+        };
+        let before = self.chains[number].before.take();
+        let made =
+            session_line::messages(Format::ClaudeCode, line.json, "", drafts, before.clone(), None);
+        let Ok(messages) = made else {
+            self.chains[number].before.put_back(before);
+            self.keep(line);
+            return Ok(());
+        };
+        for ((place, position), message) in found.into_iter().zip(messages) {
+            self.out.line(place.chain)?;
+            let new = self.out.log_len() as u32;
+            let replace = Replace { index: Position(position), message };
+            self.out.apply(replace.because("the program shortened the result"), 1)?;
+            let chain = &mut self.chains[place.chain];
+            chain.replaced.entry(place.log).or_default().push(new);
+            // Who hangs on the line before hangs on what it is now.
+            let old = std::mem::replace(&mut chain.version, self.out.version().0);
+            chain.renumber(old);
+        }
+        Ok(())
+    }
+
+    /// What stands behind the last message goes into the envelope.
+    fn end(self) -> Result<(), Error> {
+        let mut rest = String::new();
+        for mut chain in self.chains {
+            if let Some(list) = chain.before.take() {
+                let inner = &list[1..list.len() - 1];
+                rest.push(if rest.is_empty() { '[' } else { ',' });
+                rest.push_str(inner);
+            }
+        }
+        if rest.is_empty() {
+            return Ok(());
+        }
+        rest.push(']');
+        self.out.envelope(rest)
+    }
+}
+
+/// The ids of the results in each message.
+fn results_of(messages: &[Message]) -> Vec<Vec<String>> {
+    let ids = |message: &Message| message.tool_results().map(|id| id.into_owned()).collect();
+    messages.iter().map(ids).collect()
+}
+
+/// Where a session was compacted, and what is to stay.
+struct Boundary {
+    uuid: Box<str>,
+    kept: Vec<Box<str>>,
+}
+
+impl Boundary {
+    fn read(uuid: Str<'_>, line: &str, nodes: &HashMap<Box<str>, Node>) -> Boundary {
+        let metadata = json::get(line, "compactMetadata").unwrap_or("{}");
+        let listed = json::get(metadata, "preservedMessages")
+            .and_then(|preserved| json::get(preserved, "uuids"))
+            .map(json::items)
+            .into_iter()
+            .flatten()
+            .filter_map(Str::of)
+            .map(|uuid| Box::from(uuid.text()));
+        let kept = listed.filter(|uuid| nodes.contains_key(uuid)).collect();
+        Boundary { uuid: uuid.text().into(), kept }
+    }
+}

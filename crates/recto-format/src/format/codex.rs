@@ -1,0 +1,478 @@
+//! Rollouts of codex: JSON lines of `{timestamp, type, payload}`, also packed with zstd.
+//!
+//! | in the file | here |
+//! |---|---|
+//! | `response_item` | a message, as OpenAI's Responses have them |
+//! | `compacted` with `replacement_history` | COMPRESS of all that is visible into that history |
+//! | `compacted` without it, as of old | what users said stays, and the summary follows |
+//! | `event_msg` `thread_rolled_back` | ROLLBACK to before the last turns |
+//! | `turn_context` | says which model writes what follows |
+//! | all other lines | kept with the next message, for export |
+//!
+//! Other `event_msg` lines say again what the items say. The oldest rollouts have items without an
+//! envelope.
+
+use std::collections::HashSet;
+use std::io::Write;
+
+use recto_core::{
+    Append, Compress, Delete, LogIndex, Message, Request, Role, Rollback, Step, Timestamp, Version,
+};
+
+use super::message_list::{Draft, Misfit};
+use super::openai_responses;
+use super::session_line::{self, Before};
+use super::{Codec as FormatCodec, Head, Likelihood};
+use crate::export::{Container, ExportOptions};
+use crate::import::{Input, Out, Remark, Start};
+use crate::json::{self, Str};
+use crate::parts::MessageParts;
+use crate::values::{Peeked, Values};
+use crate::{Error, Format};
+
+/// How many times the size of a message a line may have: a compaction holds many.
+const LINE_FACTOR: usize = 8;
+
+/// What the program says in the user's name: such messages start no turn.
+const NOT_FROM_THE_USER: &[&str] = &[
+    "<environment_context>",
+    "<user_instructions>",
+    "<turn_aborted>",
+    "<user_shell_command>",
+    "<skill>",
+    "# AGENTS.md instructions",
+];
+
+pub(crate) struct Codex;
+
+impl FormatCodec for Codex {
+    fn recognise(&self, head: &Head) -> Likelihood {
+        let mut most = Likelihood::No;
+        for line in head.objects() {
+            let kind = json::get_str(line, "type").map(Str::escaped).unwrap_or_default();
+            let is_record = json::get(line, "payload").is_some();
+            let found = match kind {
+                "session_meta" | "response_item" | "compacted" | "turn_context" | "event_msg"
+                    if is_record =>
+                {
+                    Likelihood::Surely
+                }
+                _ if json::get(line, "record_type").is_some() => Likelihood::Likely,
+                _ => Likelihood::No,
+            };
+            most = most.max(found);
+        }
+        most
+    }
+
+    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
+        let limit = out.options.limits.message_bytes.saturating_mul(LINE_FACTOR);
+        let mut values = Values::new(input.open()?, limit);
+        let mut rollout = Rollout {
+            out,
+            has_started: false,
+            before: Before::default(),
+            model: None,
+            view: Vec::new(),
+            turns: Vec::new(),
+        };
+        while values.peek_byte()?.is_some() {
+            rollout.value(&mut values)?;
+        }
+        match rollout.before.take() {
+            Some(rest) => rollout.out.envelope(rest),
+            None => Ok(()),
+        }
+    }
+
+    fn export(
+        &self,
+        messages: &mut dyn Iterator<Item = &Message>,
+        options: &ExportOptions<'_>,
+        file: &mut dyn Write,
+    ) -> Result<Vec<Remark>, Error> {
+        export(messages, options, file)
+    }
+}
+
+/// A rollout that is being read.
+struct Rollout<'o, 'a> {
+    out: &'o mut Out<'a>,
+    has_started: bool,
+    before: Before,
+    /// The model that writes, as it stands between quotes.
+    model: Option<String>,
+    view: Vec<Visible>,
+    /// Where the turns of the user start in the view.
+    turns: Vec<usize>,
+}
+
+/// A visible log entry.
+#[derive(Clone, Copy)]
+struct Visible {
+    log: u32,
+    role: Role,
+    /// The version right before it, if that shows what stands in front of it.
+    version: Option<Version>,
+}
+
+impl Rollout<'_, '_> {
+    /// The next line. One that cannot be read is left out, and the next is read all the same.
+    fn value(&mut self, values: &mut Values<'_>) -> Result<(), Error> {
+        let number = values.line();
+        match values.peek_value()? {
+            Peeked::Whole(len) => {
+                let text = values.take_peeked(len)?;
+                let depth = recto_core::json::depth(text);
+                let deepest = self.out.options.limits.depth;
+                if depth > deepest {
+                    let reason = format!("left out: {depth} levels deep; {deepest} are allowed");
+                    self.out.remark(number, "", reason);
+                } else if json::is_object(text) {
+                    self.line(text, number)?;
+                } else {
+                    self.out.remark(number, "", "left out: a line is an object");
+                }
+            }
+            Peeked::TooLarge => {
+                self.out.remark(number, "", "left out: the line is larger than allowed");
+                values.skip_value()?;
+            }
+            Peeked::Broken(reason) => {
+                self.out.remark(number, "", format!("left out: {reason}"));
+                values.skip_line()?;
+            }
+        }
+        self.out.progress(values.bytes_taken());
+        Ok(())
+    }
+
+    fn line(&mut self, line: &str, number: u64) -> Result<(), Error> {
+        let kind = json::get_str(line, "type").map(Str::text).unwrap_or_default();
+        let payload = json::get(line, "payload");
+        if !self.has_started {
+            self.start(line, &kind, payload)?;
+        }
+        match (&*kind, payload) {
+            ("response_item", Some(item)) => self.item(line, item, "payload", number),
+            ("compacted", Some(payload)) => self.compaction(line, payload, number),
+            ("event_msg", Some(event)) if is(event, "thread_rolled_back") => {
+                let turns = json::get(event, "num_turns").and_then(|turns| turns.parse().ok());
+                if turns.is_none() {
+                    self.out.remark(number, "payload.num_turns", "no number of turns");
+                }
+                self.before.add(line);
+                self.go_back(turns.unwrap_or(0))
+            }
+            ("turn_context", Some(context)) => {
+                let model = json::get_str(context, "model");
+                self.model = model.map(|model| model.escaped().to_owned()).or(self.model.take());
+                self.before.add(line);
+                Ok(())
+            }
+            ("session_meta", Some(meta)) => {
+                for field in ["history_base", "forked_from_id"] {
+                    if json::get(meta, field).is_some() {
+                        let reason = "the history before is in another file";
+                        self.out.remark(number, &format!("payload.{field}"), reason);
+                    }
+                }
+                self.before.add(line);
+                Ok(())
+            }
+            ("inter_agent_communication", _) => {
+                self.out.remark(number, "", "a message between agents: kept, but not shown");
+                self.before.add(line);
+                Ok(())
+            }
+            // The oldest rollouts: items as they are.
+            (_, None) if !kind.is_empty() || json::get(line, "role").is_some() => {
+                self.item(line, line, "", number)
+            }
+            _ => {
+                self.before.add(line);
+                Ok(())
+            }
+        }
+    }
+
+    fn start(&mut self, line: &str, kind: &str, payload: Option<&str>) -> Result<(), Error> {
+        self.has_started = true;
+        let meta = payload.filter(|_| kind == "session_meta").unwrap_or(line);
+        let id = json::get_str(meta, "id").map(|id| id.text().into_owned());
+        let id = id.filter(|_| kind == "session_meta" || kind.is_empty());
+        self.out.start(Start { name: None, id, created: time_of(line) })
+    }
+
+    /// One item becomes one message.
+    fn item(&mut self, line: &str, item: &str, field: &str, number: u64) -> Result<(), Error> {
+        let before = self.before.take();
+        let draft = openai_responses::read(item).map(|draft| self.signed(draft, item));
+        let made = draft.and_then(|draft| {
+            let time = time_of(line);
+            session_line::messages(Format::Codex, line, item, vec![draft], before.clone(), time)
+        });
+        let messages = match made {
+            Ok(messages) => messages,
+            Err(misfit) => {
+                self.before.put_back(before);
+                self.misfit(misfit, field, number);
+                self.before.add(line);
+                return Ok(());
+            }
+        };
+        for message in messages {
+            let is_turn = starts_turn(&message);
+            let mut version = None;
+            if is_turn {
+                self.out.flush()?;
+                version = Some(self.out.version());
+            }
+            let (log, role) = (self.out.log_len() as u32, message.role());
+            self.out.message(message)?;
+            self.see(Visible { log, role, version }, is_turn);
+        }
+        Ok(())
+    }
+
+    fn see(&mut self, entry: Visible, is_turn: bool) {
+        if is_turn {
+            self.turns.push(self.view.len());
+        }
+        self.view.push(entry);
+    }
+
+    fn misfit(&mut self, misfit: Misfit, field: &str, number: u64) {
+        let field = match (field, &*misfit.field) {
+            (field, "") => field.to_owned(),
+            ("", inner) => inner.to_owned(),
+            (field, inner) => format!("{field}.{inner}"),
+        };
+        self.out.remark(number, &field, misfit.reason);
+    }
+
+    /// Says which model wrote what the model wrote.
+    fn signed(&self, draft: Draft, item: &str) -> Draft {
+        match draft {
+            Draft::Made { role: Role::Assistant, content, fields, .. } => Draft::Made {
+                role: Role::Assistant,
+                content,
+                fields,
+                provider: Some("openai".into()),
+                model: self.model.clone(),
+            },
+            Draft::AsItIs if is_from(item, "assistant") => Draft::Made {
+                role: Role::Assistant,
+                content: json::get(item, "content").unwrap_or("\"\"").to_owned(),
+                fields: String::new(),
+                provider: Some("openai".into()),
+                model: self.model.clone(),
+            },
+            other => other,
+        }
+    }
+
+    /// All that is visible gives way to another history.
+    fn compaction(&mut self, line: &str, payload: &str, number: u64) -> Result<(), Error> {
+        let history = json::get(payload, "replacement_history").filter(|list| json::is_list(list));
+        let mut drafts = Vec::new();
+        match history {
+            Some(list) => {
+                for (place, item) in json::items(list).enumerate() {
+                    match openai_responses::read(item) {
+                        Ok(Draft::AsItIs) => {
+                            let content = json::get(item, "content").unwrap_or("\"\"").to_owned();
+                            drafts.push(Draft::made(role_of(item), content));
+                        }
+                        Ok(draft) => drafts.push(draft),
+                        Err(misfit) => {
+                            let field = format!("payload.replacement_history[{place}]");
+                            self.misfit(misfit, &field, number);
+                        }
+                    }
+                }
+            }
+            None => match json::get(payload, "message").filter(|text| Str::of(text).is_some()) {
+                Some(text) if text != "\"\"" => {
+                    drafts.push(Draft::made(Role::User, text.to_owned()))
+                }
+                _ => self.out.remark(number, "payload.message", "a compaction without a summary"),
+            },
+        }
+        let before = self.before.take();
+        let made = session_line::messages(
+            Format::Codex,
+            line,
+            line,
+            drafts,
+            before.clone(),
+            time_of(line),
+        );
+        let messages = match made {
+            Ok(messages) => messages,
+            Err(misfit) => {
+                self.before.put_back(before);
+                self.misfit(misfit, "payload", number);
+                Vec::new()
+            }
+        };
+        if messages.is_empty() {
+            self.before.add(line);
+        }
+        // What users said stays where there is no other history.
+        let stays =
+            |entry: &Visible| history.is_none() && matches!(entry.role, Role::User | Role::System);
+        self.out.flush()?;
+        let view = std::mem::take(&mut self.view);
+        let turns: HashSet<usize> = std::mem::take(&mut self.turns).into_iter().collect();
+        let mut indices = Vec::new();
+        for (place, entry) in view.into_iter().enumerate() {
+            match stays(&entry) {
+                true => self.see(Visible { version: None, ..entry }, turns.contains(&place)),
+                false => indices.push(LogIndex(entry.log)),
+            }
+        }
+        let first = self.out.log_len() as u32;
+        for (place, message) in messages.iter().enumerate() {
+            let entry = Visible { log: first + place as u32, role: message.role(), version: None };
+            self.see(entry, starts_turn(message));
+        }
+        self.replace_all(indices, messages, history.is_some())
+    }
+
+    fn replace_all(
+        &mut self,
+        indices: Vec<LogIndex>,
+        mut messages: Vec<Message>,
+        has_history: bool,
+    ) -> Result<(), Error> {
+        let count = messages.len();
+        let reason = "the session was compacted";
+        let mut steps: Vec<Step> = Vec::new();
+        match (indices.is_empty(), has_history && count > 0) {
+            (true, _) => {}
+            (false, true) => {
+                let summary = Some(messages.remove(0));
+                steps.push(Compress { indices, summary }.because(reason));
+            }
+            (false, false) => steps.push(Delete { indices }.because(reason)),
+        }
+        if !messages.is_empty() {
+            steps.push(Append { messages }.because(reason));
+        }
+        match steps.is_empty() {
+            true => Ok(()),
+            false => self.out.apply(steps.into_iter().collect::<Request>(), count),
+        }
+    }
+
+    /// The last turns of the user are taken back.
+    fn go_back(&mut self, turns: usize) -> Result<(), Error> {
+        if turns == 0 || self.turns.is_empty() {
+            return Ok(());
+        }
+        let left = self.turns.len().saturating_sub(turns);
+        let place = self.turns[left];
+        self.turns.truncate(left);
+        self.out.flush()?;
+        let reason = "turns were taken back";
+        let gone: Vec<LogIndex> =
+            self.view[place..].iter().map(|entry| LogIndex(entry.log)).collect();
+        match self.view[place].version {
+            Some(version) => self.out.apply(Rollback::ToVersion(version).because(reason), 0)?,
+            None => self.out.apply(Delete { indices: gone }.because(reason), 0)?,
+        }
+        self.view.truncate(place);
+        Ok(())
+    }
+}
+
+fn is(event: &str, kind: &str) -> bool {
+    json::get_str(event, "type").is_some_and(|it| it.escaped() == kind)
+}
+
+fn is_from(item: &str, role: &str) -> bool {
+    json::get_str(item, "role").is_some_and(|it| it.escaped() == role)
+}
+
+fn role_of(item: &str) -> Role {
+    let role = json::get_str(item, "role").map(Str::text).unwrap_or_default();
+    Role::named(&role).unwrap_or(Role::User)
+}
+
+fn time_of(line: &str) -> Option<Timestamp> {
+    json::get_str(line, "timestamp").and_then(|time| session_line::timestamp(&time.text()))
+}
+
+fn starts_turn(message: &Message) -> bool {
+    let is_made_up = || {
+        let text = message.text();
+        NOT_FROM_THE_USER.iter().any(|start| text.trim_start().starts_with(start))
+    };
+    message.role() == Role::User && !is_made_up()
+}
+
+/// Writes messages as lines: those that were lines as they came, others as items.
+fn export(
+    messages: &mut dyn Iterator<Item = &Message>,
+    options: &ExportOptions<'_>,
+    file: &mut dyn Write,
+) -> Result<Vec<Remark>, Error> {
+    let mut remarks = Vec::new();
+    let mut number = 0;
+    let mut group: Vec<MessageParts<'_>> = Vec::new();
+    for message in messages.map(MessageParts::of) {
+        if group.last().is_some_and(|last| !session_line::is_next_piece(last, &message)) {
+            write_group(&group, number, file, &mut remarks)?;
+            number += group.len() as u64;
+            group.clear();
+        }
+        group.push(message);
+    }
+    if !group.is_empty() {
+        write_group(&group, number, file, &mut remarks)?;
+    }
+    if let Container::Envelope(list) = options.container {
+        for line in json::items(list) {
+            writeln!(file, "{line}")?;
+        }
+    }
+    Ok(remarks)
+}
+
+fn write_group(
+    group: &[MessageParts<'_>],
+    number: u64,
+    file: &mut dyn Write,
+    remarks: &mut Vec<Remark>,
+) -> Result<(), Error> {
+    use super::message_list::MessageForm as _;
+
+    let source = group[0].source.filter(|source| source.is_from(Format::Codex.name()));
+    for line in source.and_then(|source| source.before).map(json::items).into_iter().flatten() {
+        writeln!(file, "{line}")?;
+    }
+    if let Some(source) = source
+        && let Some(original) = source.original
+        && source.pieces == group.len()
+    {
+        writeln!(file, "{original}")?;
+        return Ok(());
+    }
+    let mut items = String::new();
+    let mut told = Vec::new();
+    openai_responses::OpenAiResponses.write(group, &mut items, &mut told);
+    let at = |message| Remark { line: number + 1, field: String::new(), message };
+    remarks.extend(told.into_iter().map(at));
+    let time = json::get(group[0].json, "timestamp").and_then(|time| time.parse().ok());
+    let time = session_line::time_of(time.unwrap_or(0));
+    for item in json::items(&format!("[{items}]")) {
+        let kind = if json::get(item, "type").is_some() { "" } else { "\"type\":\"message\"," };
+        let item = &item[1..];
+        writeln!(
+            file,
+            r#"{{"timestamp":"{time}","type":"response_item","payload":{{{kind}{item}}}"#
+        )?;
+    }
+    Ok(())
+}

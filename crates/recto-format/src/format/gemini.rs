@@ -1,0 +1,462 @@
+//! Google's Gemini: a list of contents, or a request with `contents`.
+//!
+//! | foreign | here |
+//! |---|---|
+//! | role `model`; `user`, `function` or none | `assistant`; `user` |
+//! | `functionCall` | `tool_use`; an id is made up where there is none |
+//! | `functionResponse` | `tool_result` in a message from the tool; found by id, else by name and order |
+//! | `thought: true` | `thinking` |
+//! | `thoughtSignature` | `signature` on the part that carries it |
+//! | `executableCode` and the like | a `gemini_part` that holds it, for Gemini only |
+
+use std::io::Write;
+
+use recto_core::{Message, Role};
+
+use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
+use super::new_parts::{NewParts, kind_of};
+use super::{Codec, Head, Likelihood};
+use crate::export::ExportOptions;
+use crate::import::{Input, Out, Remark};
+use crate::json::{self, Str};
+use crate::media::{MediaBody, MediaKind};
+use crate::parts::{MessageParts, Part};
+use crate::{Error, Format, Media};
+
+/// Ids that were made up start with this.
+const MADE_UP: &str = "gemini_call_";
+
+pub(crate) struct Gemini;
+
+impl Codec for Gemini {
+    fn recognise(&self, head: &Head) -> Likelihood {
+        let mut most = Likelihood::No;
+        for object in head.objects() {
+            if json::get(object, "contents").is_some_and(json::is_list) {
+                most = most.max(Likelihood::Likely);
+            }
+            let listed = json::get(object, "contents").map(json::items).into_iter().flatten();
+            for content in std::iter::once(object).chain(listed) {
+                most = most.max(likelihood(content));
+            }
+        }
+        most
+    }
+
+    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
+        message_list::import(self, input, out)
+    }
+
+    fn export(
+        &self,
+        messages: &mut dyn Iterator<Item = &Message>,
+        options: &ExportOptions<'_>,
+        file: &mut dyn Write,
+    ) -> Result<Vec<Remark>, Error> {
+        message_list::export(self, messages, options, file)
+    }
+}
+
+/// Parts here have no type: what they hold is in their field's name.
+fn likelihood(content: &str) -> Likelihood {
+    let Some(parts) = json::get(content, "parts") else { return Likelihood::No };
+    let is_model = json::get_str(content, "role").is_some_and(|role| role.escaped() == "model");
+    let has_types = json::items(parts).any(|part| json::get(part, "type").is_some());
+    match (has_types, is_model) {
+        (true, _) => Likelihood::No,
+        (false, true) => Likelihood::Surely,
+        (false, false) => Likelihood::Likely,
+    }
+}
+
+impl MessageForm for Gemini {
+    fn format(&self) -> Format {
+        Format::Gemini
+    }
+
+    fn list_keys(&self) -> &'static [&'static str] {
+        &["contents", "history"]
+    }
+
+    fn read(&self, foreign: &str, memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
+        let role = match json::get_str(foreign, "role").map(Str::escaped) {
+            None | Some("user" | "function") => Role::User,
+            Some("model") => Role::Assistant,
+            Some("system") => Role::System,
+            Some(other) => {
+                return Err(Misfit::new("role", format!("role is user or model, not {other:?}")));
+            }
+        };
+        let Some(parts) = json::get(foreign, "parts").filter(|parts| json::is_list(parts)) else {
+            return Err(Misfit::new("parts", "parts is missing; it is a list"));
+        };
+        let mut drafts: Vec<(Role, NewParts)> = Vec::new();
+        let mut is_own = false;
+        for (number, part) in json::items(parts).enumerate() {
+            let is_result = get(part, "functionResponse").is_some();
+            let role = if is_result { Role::Tool } else { role };
+            if drafts.last().is_none_or(|(before, _)| *before != role) {
+                drafts.push((role, NewParts::default()));
+            }
+            let Some((_, draft)) = drafts.last_mut() else { continue };
+            is_own |= read_part(part, number, memory, draft)
+                .map_err(|at| Misfit::new(format!("parts[{number}].{}", at.field), at.reason))?;
+        }
+        if drafts.is_empty() {
+            return Err(Misfit::new("parts", "the list of parts is empty"));
+        }
+        let provider = is_own.then(|| "google".to_owned());
+        let made = drafts.into_iter().map(|(role, parts)| Draft::Made {
+            role,
+            content: parts.finish(),
+            fields: String::new(),
+            provider: provider.clone(),
+            model: None,
+        });
+        Ok(made.collect())
+    }
+
+    fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, Misfit>> {
+        if !matches!(key, "systemInstruction" | "system_instruction") {
+            return None;
+        }
+        let mut parts = NewParts::default();
+        if let Some(text) = Str::of(value) {
+            parts.text(text, "");
+        }
+        for part in json::get(value, "parts").map(json::items).into_iter().flatten() {
+            match json::get_str(part, "text") {
+                Some(text) => parts.text(text, ""),
+                None => return Some(Err(Misfit::new(key, "its parts are texts"))),
+            }
+        }
+        Some(match parts.is_empty() {
+            true => Err(Misfit::new(key, "it says nothing")),
+            false => Ok(vec![Draft::made(Role::System, parts.finish())]),
+        })
+    }
+
+    fn system_field(&self) -> Option<&'static str> {
+        Some("systemInstruction")
+    }
+
+    fn write_system(&self, messages: &[MessageParts<'_>], out: &mut String) {
+        out.push_str("{\"parts\":[");
+        let start = out.len();
+        for part in messages.iter().flat_map(|message| &message.parts) {
+            if let Part::Text { text, .. } = *part {
+                if out.len() > start {
+                    out.push(',');
+                }
+                out.push_str("{\"text\":");
+                json::push_str(text, out);
+                out.push('}');
+            }
+        }
+        out.push_str("]}");
+    }
+
+    fn joins(&self, last: &MessageParts<'_>, next: &MessageParts<'_>) -> bool {
+        last.role == Role::Tool && next.role == Role::Tool
+    }
+
+    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+        let role_of = |role: Role| if role == Role::Assistant { "model" } else { "user" };
+        let mut rest = pieces;
+        while let [first, ..] = rest {
+            let role = role_of(first.role);
+            let len = rest.iter().take_while(|piece| role_of(piece.role) == role).count();
+            if rest.len() < pieces.len() {
+                out.push(',');
+            }
+            out.push_str(&format!(r#"{{"role":"{role}","parts":["#));
+            let start = out.len();
+            for piece in &rest[..len] {
+                if piece.role == Role::System {
+                    remarks.push("a system message became one from the user".into());
+                }
+                for part in &piece.parts {
+                    let before = out.len();
+                    if before > start {
+                        out.push(',');
+                    }
+                    if !write_part(piece, part, out, remarks) {
+                        out.truncate(before);
+                    }
+                }
+            }
+            out.push_str("]}");
+            rest = &rest[len..];
+        }
+    }
+}
+
+/// A field by its camelCase name, also if it is written in snake_case.
+fn get<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    json::get(object, name).or_else(|| json::get(object, &snake(name)))
+}
+
+fn get_str<'a>(object: &'a str, name: &str) -> Option<Str<'a>> {
+    get(object, name).and_then(Str::of)
+}
+
+/// `inlineData` as `inline_data`.
+fn snake(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 2);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
+/// Adds a part; answers whether only Gemini, or only the model that wrote it, can read it.
+fn read_part(
+    part: &str,
+    number: usize,
+    memory: &mut Memory,
+    parts: &mut NewParts,
+) -> Result<bool, Misfit> {
+    let signature = get_str(part, "thoughtSignature");
+    let mut extra = String::new();
+    if let Some(signature) = signature {
+        extra.push_str(",\"signature\":");
+        json::push_str(signature, &mut extra);
+    }
+    if let Some(text) = json::get_str(part, "text") {
+        match json::get(part, "thought") {
+            Some("true") => parts.thinking(text, &extra),
+            _ => parts.text(text, &extra),
+        }
+        return Ok(signature.is_some());
+    }
+    if let Some(call) = get(part, "functionCall") {
+        let name = json::get_str(call, "name");
+        let name = name.ok_or_else(|| Misfit::new("functionCall.name", "a call has a name"))?;
+        let input = json::get(call, "args").unwrap_or("{}");
+        match json::get_str(call, "id") {
+            Some(id) => parts.call(id, name, input, &extra),
+            None => {
+                let id = format!("{MADE_UP}{}_{number}", memory.count);
+                parts.call(Str::plain(&id), name, input, &extra);
+                memory.nameless_calls.push((name.text().into_owned(), id));
+            }
+        }
+        return Ok(signature.is_some());
+    }
+    if let Some(response) = get(part, "functionResponse") {
+        read_response(response, number, memory, parts)?;
+        return Ok(false);
+    }
+    if read_media(part, parts).is_some() {
+        return Ok(false);
+    }
+    if !json::is_object(part) || json::fields(part).next().is_none() {
+        return Err(Misfit::new("", "a part holds a text, data, a call or a response"));
+    }
+    parts.raw(&format!(r#"{{"type":"gemini_part","part":{part}}}"#));
+    Ok(true)
+}
+
+fn read_response(
+    response: &str,
+    number: usize,
+    memory: &mut Memory,
+    parts: &mut NewParts,
+) -> Result<(), Misfit> {
+    let name = json::get_str(response, "name");
+    let name = name.ok_or_else(|| Misfit::new("functionResponse.name", "a response has a name"))?;
+    let made_up;
+    let id = match json::get_str(response, "id") {
+        Some(id) => id,
+        None => {
+            let called = name.text();
+            let at = memory.nameless_calls.iter().position(|(call, _)| *call == called);
+            made_up = match at {
+                Some(at) => memory.nameless_calls.remove(at).1,
+                None => format!("{MADE_UP}{}_{number}", memory.count),
+            };
+            Str::plain(&made_up)
+        }
+    };
+    let value = json::get(response, "response").unwrap_or("{}");
+    let only = |key: &str| {
+        let mut fields = json::fields(value);
+        let (first, text) = (fields.next()?, fields.next().is_none());
+        (text && first.0.escaped() == key && Str::of(first.1).is_some()).then_some(first.1)
+    };
+    let mut extra = String::from(",\"name\":");
+    json::push_str(name, &mut extra);
+    match (only("result"), only("error")) {
+        (Some(text), _) => parts.result(id, Some(text), false, &extra),
+        (None, Some(text)) => parts.result(id, Some(text), true, &extra),
+        (None, None) => parts.result(id, Some(&json::string(value)), false, &extra),
+    }
+    Ok(())
+}
+
+fn read_media(part: &str, parts: &mut NewParts) -> Option<()> {
+    let mut extra = String::new();
+    if let Some(data) = get(part, "inlineData") {
+        let media_type = get_str(data, "mimeType")?;
+        let body = MediaBody::Base64 { media_type, data: json::get_str(data, "data")? };
+        json::push_other_fields(part, &["inlineData", "inline_data", "type"], &mut extra);
+        parts.media(kind_of(&media_type.text()), body, get_str(data, "displayName"), &extra);
+        return Some(());
+    }
+    let data = get(part, "fileData")?;
+    let media_type = get_str(data, "mimeType");
+    if let Some(media_type) = media_type {
+        extra.push_str(",\"media_type\":");
+        json::push_str(media_type, &mut extra);
+    }
+    json::push_other_fields(part, &["fileData", "file_data", "type"], &mut extra);
+    let kind = media_type.map_or(MediaKind::File, |it| kind_of(&it.text()));
+    parts.media(kind, MediaBody::Url(get_str(data, "fileUri")?), None, &extra);
+    Some(())
+}
+
+/// Writes a part; `false` if Gemini has no such part.
+fn write_part(
+    piece: &MessageParts<'_>,
+    part: &Part<'_>,
+    out: &mut String,
+    remarks: &mut Vec<String>,
+) -> bool {
+    let is_from_here = piece.source.is_some_and(|source| source.is_from(Format::Gemini.name()));
+    let signature = part.signature().filter(|_| is_from_here);
+    match *part {
+        Part::Text { text, .. } => {
+            out.push_str("{\"text\":");
+            json::push_str(text, out);
+        }
+        Part::Thinking { text, .. } => {
+            out.push_str("{\"text\":");
+            json::push_str(text, out);
+            out.push_str(",\"thought\":true");
+        }
+        Part::ToolUse { id, name, input, .. } => {
+            out.push_str("{\"functionCall\":{");
+            if !id.escaped().starts_with(MADE_UP) {
+                out.push_str("\"id\":");
+                json::push_str(id, out);
+                out.push(',');
+            }
+            out.push_str("\"name\":");
+            json::push_str(name, out);
+            out.push_str(",\"args\":");
+            out.push_str(input);
+            out.push('}');
+            if !json::is_object(input) {
+                remarks.push(format!("the input of {} is no object", name.text()));
+            }
+        }
+        Part::ToolResult { id, content, is_error, json, .. } => {
+            write_response(id, content, is_error, json, out, remarks);
+        }
+        Part::Media(media) => {
+            if !write_media(media, out) {
+                remarks.push("an image, audio or file has no place".into());
+                return false;
+            }
+        }
+        Part::Other { json, .. } if is_from_here => {
+            out.push_str(json::get(json, "part").unwrap_or(json));
+            return true;
+        }
+        Part::Other { kind, .. } => {
+            remarks.push(format!("a part of type {} has no place", kind.text()));
+            return false;
+        }
+    }
+    if let Some(signature) = signature {
+        out.push_str(",\"thoughtSignature\":");
+        json::push_str(signature, out);
+    }
+    out.push('}');
+    true
+}
+
+fn write_response(
+    id: Str<'_>,
+    content: Option<&str>,
+    is_error: bool,
+    json: &str,
+    out: &mut String,
+    remarks: &mut Vec<String>,
+) {
+    out.push_str("{\"functionResponse\":{");
+    if !id.escaped().starts_with(MADE_UP) {
+        out.push_str("\"id\":");
+        json::push_str(id, out);
+        out.push(',');
+    }
+    out.push_str("\"name\":");
+    match json::get_str(json, "name") {
+        Some(name) => json::push_str(name, out),
+        None => {
+            remarks
+                .push("the name of the function is not known; its call's id stands there".into());
+            json::push_str(id, out);
+        }
+    }
+    out.push_str(if is_error { ",\"response\":{\"error\":" } else { ",\"response\":{\"result\":" });
+    match content {
+        None => out.push_str("\"\""),
+        Some(content) if Str::of(content).is_some() => out.push_str(content),
+        Some(content) => {
+            let mut texts = String::new();
+            for part in Part::list(content) {
+                match part {
+                    Part::Text { text, .. } => {
+                        if !texts.is_empty() {
+                            texts.push_str("\\n");
+                        }
+                        texts.push_str(text.escaped());
+                    }
+                    _ => remarks.push("only the texts of a result have a place".into()),
+                }
+            }
+            out.push('"');
+            out.push_str(&texts);
+            out.push('"');
+        }
+    }
+    out.push_str("}}");
+}
+
+fn write_media(media: Media<'_>, out: &mut String) -> bool {
+    match media.body {
+        MediaBody::Base64 { media_type, data } => {
+            out.push_str("{\"inlineData\":{\"mimeType\":");
+            json::push_str(media_type, out);
+            out.push_str(",\"data\":");
+            json::push_str(data, out);
+            if let Some(name) = media.name {
+                out.push_str(",\"displayName\":");
+                json::push_str(name, out);
+            }
+            out.push('}');
+        }
+        MediaBody::Url(url) => {
+            out.push_str("{\"fileData\":{");
+            if let Some(media_type) = json::get_str(media.json, "media_type") {
+                out.push_str("\"mimeType\":");
+                json::push_str(media_type, out);
+                out.push(',');
+            }
+            out.push_str("\"fileUri\":");
+            json::push_str(url, out);
+            out.push('}');
+        }
+        MediaBody::Text(text) => {
+            out.push_str("{\"text\":");
+            json::push_str(text, out);
+        }
+        MediaBody::FileId { .. } | MediaBody::Unknown => return false,
+    }
+    json::push_fields(media.json, &["videoMetadata", "video_metadata", "mediaResolution"], out);
+    true
+}

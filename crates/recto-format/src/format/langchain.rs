@@ -1,0 +1,372 @@
+//! LangChain's messages, in both of its dumps: `messages_to_dict` (`{"type": "human", "data": {…}}`)
+//! and `dumps` (`{"lc": 1, "type": "constructor", "id": […, "HumanMessage"], "kwargs": {…}}`).
+//!
+//! Content is what a provider had (version 0) or LangChain's own blocks (version 1); both are read.
+//! A call that stands in the content and in `tool_calls` is one call. Calls whose arguments are no
+//! JSON are in `invalid_tool_calls`; here their input is that string.
+
+use std::io::Write;
+
+use recto_core::{Message, Role};
+
+use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
+use super::new_parts::{NewParts, kind_of};
+use super::{Codec, Head, Likelihood};
+use crate::export::ExportOptions;
+use crate::import::{Input, Out, Remark};
+use crate::json::{self, Str};
+use crate::media::{MediaBody, MediaKind};
+use crate::parts::{MessageParts, Part};
+use crate::{Error, Format};
+
+pub(crate) struct LangChain;
+
+impl Codec for LangChain {
+    fn recognise(&self, head: &Head) -> Likelihood {
+        let mut most = Likelihood::No;
+        for object in head.objects() {
+            let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
+            for message in std::iter::once(object).chain(listed) {
+                let is_dump = json::get(message, "lc").is_some();
+                let kind = json::get_str(message, "type").map(Str::text).unwrap_or_default();
+                let is_dict = json::get(message, "data").is_some_and(json::is_object)
+                    && role_of(&kind).is_some();
+                if is_dump || is_dict {
+                    most = Likelihood::Surely;
+                }
+            }
+        }
+        most
+    }
+
+    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
+        message_list::import(self, input, out)
+    }
+
+    fn export(
+        &self,
+        messages: &mut dyn Iterator<Item = &Message>,
+        options: &ExportOptions<'_>,
+        file: &mut dyn Write,
+    ) -> Result<Vec<Remark>, Error> {
+        message_list::export(self, messages, options, file)
+    }
+}
+
+/// Who writes messages of this type.
+fn role_of(kind: &str) -> Option<Role> {
+    let kind = kind.strip_suffix("Chunk").unwrap_or(kind);
+    Some(match kind {
+        "system" | "SystemMessage" => Role::System,
+        "human" | "HumanMessage" => Role::User,
+        "ai" | "AIMessage" => Role::Assistant,
+        "tool" | "ToolMessage" | "function" | "FunctionMessage" => Role::Tool,
+        "chat" | "ChatMessage" => Role::User,
+        _ => return None,
+    })
+}
+
+/// The type of a message and its fields, whichever dump it is from.
+fn open(foreign: &str) -> Result<(Str<'_>, &str), Misfit> {
+    if json::get(foreign, "lc").is_some() {
+        let ids = json::get(foreign, "id").map(json::items).into_iter().flatten();
+        let kind = ids.last().and_then(Str::of);
+        return match (kind, json::get(foreign, "kwargs")) {
+            (Some(kind), Some(fields)) => Ok((kind, fields)),
+            _ => Err(Misfit::new("kwargs", "only the name of the class is there, not its fields")),
+        };
+    }
+    match (json::get_str(foreign, "type"), json::get(foreign, "data")) {
+        (Some(kind), Some(fields)) => Ok((kind, fields)),
+        (None, _) => Err(Misfit::new("type", "type is missing")),
+        (_, None) => Err(Misfit::new("data", "data is missing; it holds the message")),
+    }
+}
+
+impl MessageForm for LangChain {
+    fn format(&self) -> Format {
+        Format::LangChain
+    }
+
+    fn list_keys(&self) -> &'static [&'static str] {
+        &["messages"]
+    }
+
+    fn read(&self, foreign: &str, memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
+        let (kind, data) = open(foreign)?;
+        let Some(role) = role_of(&kind.text()) else {
+            let reason = match &*kind.text() {
+                "remove" | "RemoveMessage" => {
+                    "a wish to remove a message, not a message".to_owned()
+                }
+                other => format!("no message of type {other:?} is known"),
+            };
+            return Err(Misfit::new("type", reason));
+        };
+        let mut parts = NewParts::default();
+        let mut fields = String::new();
+        if role == Role::Tool {
+            read_result(data, memory, &mut parts);
+        } else {
+            let calls = read_content(data, &mut parts)?;
+            read_calls(data, &calls, &mut parts);
+            let name = json::get_str(data, "name").or_else(|| json::get_str(data, "role"));
+            if let Some(name) = name.filter(|name| !name.is_empty()) {
+                fields.push_str(",\"name\":");
+                json::push_str(name, &mut fields);
+            }
+        }
+        let response = json::get(data, "response_metadata").unwrap_or("{}");
+        let model = json::get_str(response, "model_name").or(json::get_str(response, "model"));
+        let provider = json::get_str(response, "model_provider");
+        Ok(vec![Draft::Made {
+            role,
+            content: parts.finish(),
+            fields,
+            provider: provider.map(|provider| provider.escaped().to_owned()),
+            model: model.map(|model| model.escaped().to_owned()),
+        }])
+    }
+
+    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+        let mut is_first = true;
+        for message in pieces {
+            for part in &message.parts {
+                if let Part::ToolResult { .. } = part {
+                    comma(&mut is_first, out);
+                    write_result(part, out);
+                }
+            }
+            let is_result = |part: &Part<'_>| matches!(part, Part::ToolResult { .. });
+            if message.parts.iter().all(is_result) && !message.parts.is_empty() {
+                continue;
+            }
+            comma(&mut is_first, out);
+            write_message(message, out, remarks);
+        }
+    }
+}
+
+fn comma(is_first: &mut bool, out: &mut String) {
+    if !std::mem::replace(is_first, false) {
+        out.push(',');
+    }
+}
+
+fn read_result(data: &str, memory: &mut Memory, parts: &mut NewParts) {
+    let made_up = format!("function_{}", memory.count);
+    let id = json::get_str(data, "tool_call_id").unwrap_or(Str::plain(&made_up));
+    let content = json::get(data, "content").map(|content| match Str::of(content) {
+        Some(_) => content.to_owned(),
+        None => {
+            let mut inner = NewParts::default();
+            for block in json::items(content) {
+                read_block(block, &mut inner, &mut Vec::new());
+            }
+            inner.finish_list()
+        }
+    });
+    let is_error = json::get_str(data, "status").is_some_and(|it| it.escaped() == "error");
+    let mut extra = String::new();
+    json::push_fields(data, &["name"], &mut extra);
+    if extra.ends_with("null") {
+        extra.clear();
+    }
+    parts.result(id, content.as_deref(), is_error, &extra);
+}
+
+/// Reads the content; answers the ids of the calls in it.
+fn read_content(data: &str, parts: &mut NewParts) -> Result<Vec<String>, Misfit> {
+    let mut calls = Vec::new();
+    let content = json::get(data, "content").unwrap_or("\"\"");
+    match Str::of(content) {
+        Some(text) if text.is_empty() => {}
+        Some(text) => parts.text(text, ""),
+        None if json::is_list(content) => {
+            json::items(content).for_each(|block| read_block(block, parts, &mut calls));
+        }
+        None => return Err(Misfit::new("data.content", "content is a string or a list of blocks")),
+    }
+    Ok(calls)
+}
+
+fn read_block(block: &str, parts: &mut NewParts, calls: &mut Vec<String>) {
+    if let Some(text) = Str::of(block) {
+        parts.text(text, "");
+    } else if try_block(block, parts, calls).is_none() {
+        match json::get_str(block, "type") {
+            Some(_) => parts.raw(block),
+            None => parts.typed("unknown", block),
+        }
+    }
+}
+
+/// Adds a block in Recto's form; `None` if that has no words for it.
+fn try_block(block: &str, parts: &mut NewParts, calls: &mut Vec<String>) -> Option<()> {
+    let kind = json::get_str(block, "type")?.text();
+    match &*kind {
+        "text" => parts.raw(block),
+        "thinking" | "reasoning" => {
+            let text = json::get_str(block, "thinking").or(json::get_str(block, "reasoning"))?;
+            let extras = json::get(block, "extras").unwrap_or("{}");
+            let signature = json::get(block, "signature").or(json::get(extras, "signature"));
+            let extra = signature.map(|it| format!(",\"signature\":{it}")).unwrap_or_default();
+            parts.thinking(text, &extra);
+        }
+        "tool_use" | "tool_call" => {
+            let id = json::get_str(block, "id")?;
+            let input = json::get(block, "input").or(json::get(block, "args")).unwrap_or("{}");
+            parts.call(id, json::get_str(block, "name")?, input, "");
+            calls.push(id.text().into_owned());
+        }
+        "image_url" => {
+            let image = json::get(block, "image_url")?;
+            let url = Str::of(image).or_else(|| json::get_str(image, "url"))?;
+            let mut extra = String::new();
+            json::push_fields(image, &["detail"], &mut extra);
+            parts.media(MediaKind::Image, MediaBody::of_url(url), None, &extra);
+        }
+        "image" | "audio" | "file" | "video" => {
+            if json::get(block, "source").is_some_and(json::is_object) {
+                parts.raw(block); // as Anthropic has it, which is as it is here
+                return Some(());
+            }
+            let data = json::get_str(block, "base64").or(json::get_str(block, "data"));
+            let media_type = json::get_str(block, "mime_type");
+            let body = match (json::get_str(block, "url"), data) {
+                (Some(url), _) => MediaBody::of_url(url),
+                (None, Some(data)) => MediaBody::Base64 { media_type: media_type?, data },
+                (None, None) => {
+                    let id = json::get_str(block, "file_id").or(json::get_str(block, "id"))?;
+                    MediaBody::FileId { id, provider: None }
+                }
+            };
+            let kind = match &*kind {
+                "image" => MediaKind::Image,
+                "audio" => MediaKind::Audio,
+                _ => media_type.map_or(MediaKind::File, |it| kind_of(&it.text())),
+            };
+            parts.media(kind, body, None, "");
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Adds the calls that do not stand in the content.
+fn read_calls(data: &str, in_content: &[String], parts: &mut NewParts) {
+    let calls = json::get(data, "tool_calls").map(json::items).into_iter().flatten();
+    let broken = json::get(data, "invalid_tool_calls").map(json::items).into_iter().flatten();
+    for call in calls.chain(broken) {
+        let id = json::get_str(call, "id").unwrap_or(Str::plain(""));
+        if !id.is_empty() && in_content.iter().any(|known| *known == id.text()) {
+            continue;
+        }
+        let name = json::get_str(call, "name").unwrap_or(Str::plain(""));
+        let mut extra = String::new();
+        json::push_fields(call, &["error"], &mut extra);
+        parts.call(id, name, json::get(call, "args").unwrap_or("{}"), &extra);
+    }
+}
+
+/// Writes a message as `messages_to_dict` does.
+fn write_message(message: &MessageParts<'_>, out: &mut String, remarks: &mut Vec<String>) {
+    let kind = match message.role {
+        Role::System => "system",
+        Role::User | Role::Tool => "human",
+        Role::Assistant => "ai",
+    };
+    out.push_str(&format!(r#"{{"type":"{kind}","data":{{"content":"#));
+    let mut calls = String::new();
+    let mut broken = String::new();
+    let mut blocks: Vec<String> = Vec::new();
+    let mut only_text = None;
+    for part in &message.parts {
+        match *part {
+            Part::Text { text, .. } => {
+                only_text = if blocks.is_empty() { Some(text) } else { None };
+                blocks.push(format!(r#"{{"type":"text","text":"{}"}}"#, text.escaped()));
+            }
+            Part::Thinking { text, signature, .. } => {
+                let extras = signature.map_or_else(String::new, |signature| {
+                    format!(r#","extras":{{"signature":"{}"}}"#, signature.escaped())
+                });
+                let text = text.escaped();
+                blocks.push(format!(r#"{{"type":"reasoning","reasoning":"{text}"{extras}}}"#));
+            }
+            Part::Media(media) => match write_media(media) {
+                Some(block) => blocks.push(block),
+                None => remarks.push("the source of an image, audio or file is not known".into()),
+            },
+            Part::ToolUse { id, name, input, .. } => {
+                let is_broken = !json::is_object(input);
+                let list = if is_broken { &mut broken } else { &mut calls };
+                if !list.is_empty() {
+                    list.push(',');
+                }
+                list.push_str("{\"name\":");
+                json::push_str(name, list);
+                list.push_str(",\"args\":");
+                list.push_str(input);
+                list.push_str(",\"id\":");
+                json::push_str(id, list);
+                list.push_str(match is_broken {
+                    true => ",\"error\":null,\"type\":\"invalid_tool_call\"}",
+                    false => ",\"type\":\"tool_call\"}",
+                });
+            }
+            Part::Other { json, .. } => blocks.push(json.to_owned()),
+            Part::ToolResult { .. } => {}
+        }
+    }
+    match (&blocks[..], only_text) {
+        ([], _) => out.push_str("\"\""),
+        ([_], Some(text)) => json::push_str(text, out),
+        _ => out.push_str(&format!("[{}]", blocks.join(","))),
+    }
+    out.push_str(r#","additional_kwargs":{},"response_metadata":{}"#);
+    out.push_str(&format!(r#","type":"{kind}""#));
+    out.push_str(",\"name\":");
+    match message.name {
+        Some(name) => json::push_str(name, out),
+        None => out.push_str("null"),
+    }
+    out.push_str(",\"id\":null");
+    if message.role == Role::Assistant {
+        out.push_str(&format!(r#","tool_calls":[{calls}],"invalid_tool_calls":[{broken}]"#));
+    }
+    out.push_str("}}");
+}
+
+fn write_media(media: crate::Media<'_>) -> Option<String> {
+    let kind = match media.kind {
+        MediaKind::Image => "image",
+        MediaKind::Audio => "audio",
+        MediaKind::File => "file",
+    };
+    Some(match media.body {
+        MediaBody::Base64 { media_type, data } => format!(
+            r#"{{"type":"{kind}","base64":"{}","mime_type":"{}"}}"#,
+            data.escaped(),
+            media_type.escaped()
+        ),
+        MediaBody::Url(url) => format!(r#"{{"type":"{kind}","url":"{}"}}"#, url.escaped()),
+        MediaBody::FileId { id, .. } => format!(r#"{{"type":"{kind}","id":"{}"}}"#, id.escaped()),
+        MediaBody::Text(text) => format!(r#"{{"type":"text","text":"{}"}}"#, text.escaped()),
+        MediaBody::Unknown => return None,
+    })
+}
+
+fn write_result(part: &Part<'_>, out: &mut String) {
+    let Part::ToolResult { id, content, is_error, json, .. } = *part else { return };
+    out.push_str(r#"{"type":"tool","data":{"content":"#);
+    out.push_str(content.unwrap_or("\"\""));
+    out.push_str(r#","additional_kwargs":{},"response_metadata":{},"type":"tool","name":"#);
+    out.push_str(json::get(json, "name").unwrap_or("null"));
+    out.push_str(r#","id":null,"tool_call_id":"#);
+    json::push_str(id, out);
+    out.push_str(match is_error {
+        true => r#","artifact":null,"status":"error"}}"#,
+        false => r#","artifact":null,"status":"success"}}"#,
+    });
+}

@@ -1,0 +1,617 @@
+//! Formats that are lists of messages: what they have in common.
+//!
+//! A file is a list, an object that holds one (an API request), several of either one behind the
+//! other (JSON lines), or a list of such objects. Each foreign message becomes one or more Recto
+//! messages. Whether its original bytes have to be kept is found out by writing the made messages
+//! again and comparing: only where they differ, `metadata.source.original` holds them.
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use recto_core::{Insert, Limits, Message, Position, Role};
+
+use crate::export::{Container, ExportOptions};
+use crate::import::{Input, Out, Remark, Start};
+use crate::json::{self, Str};
+use crate::parts::MessageParts;
+use crate::source::{self, Layout, Source};
+use crate::values::{Peeked, Values};
+use crate::{Error, Format};
+
+/// How one message of a format is read and written.
+pub(crate) trait MessageForm: Sync {
+    /// The format.
+    fn format(&self) -> Format;
+
+    /// The keys under which an object holds the list of messages, such as `messages`.
+    fn list_keys(&self) -> &'static [&'static str];
+
+    /// Whether an object holds a list of messages and is none itself.
+    fn is_envelope(&self, object: &str) -> bool {
+        // The keys of a message are few and come early: most are no envelope at the first look.
+        let keys = self.list_keys();
+        json::fields(object)
+            .any(|(key, value)| json::is_list(value) && keys.contains(&&*key.text()))
+    }
+
+    /// Reads one foreign message. `memory` is what is known from the messages before it.
+    fn read(&self, foreign: &str, memory: &mut Memory) -> Result<Vec<Draft>, Misfit>;
+
+    /// Reads what stands around the list and means messages, such as Anthropic's `system`: they come
+    /// before the list's (by an INSERT, where they stand behind it).
+    fn read_envelope(&self, _key: &str, _value: &str) -> Option<Result<Vec<Draft>, Misfit>> {
+        None
+    }
+
+    /// The field beside the list that holds what [`read_envelope`](Self::read_envelope) makes a system
+    /// message of.
+    fn system_field(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Writes the system messages in front of all others as the value of that field.
+    fn write_system(&self, _messages: &[MessageParts<'_>], _out: &mut String) {}
+
+    /// Whether a message that was not imported from this format belongs into the same foreign message
+    /// as the last one of a group of such messages.
+    fn joins(&self, _last: &MessageParts<'_>, _next: &MessageParts<'_>) -> bool {
+        false
+    }
+
+    /// Writes messages that were one foreign message (or belong into one) as foreign messages,
+    /// separated by commas. What has no place there is said in `remarks`.
+    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>);
+}
+
+/// What a format remembers from one message to the next, such as the ids it had to make up.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// How many foreign messages came before.
+    pub(crate) count: usize,
+    /// The calls without ids that wait for their results: names and made-up ids.
+    pub(crate) nameless_calls: Vec<(String, String)>,
+}
+
+/// A Recto message in the making.
+pub(crate) enum Draft {
+    /// The foreign message is a Recto message with the same meaning.
+    AsItIs,
+    /// It is made.
+    Made {
+        role: Role,
+        /// The content: a JSON string or list of parts.
+        content: String,
+        /// More fields, such as `,"name":"ada"`.
+        fields: String,
+        /// Whose model wrote it, as JSON strings stand between quotes.
+        provider: Option<String>,
+        /// Which model wrote it.
+        model: Option<String>,
+    },
+}
+
+impl Draft {
+    pub(crate) fn made(role: Role, content: String) -> Draft {
+        Draft::Made { role, content, fields: String::new(), provider: None, model: None }
+    }
+
+    fn role(&self) -> Role {
+        match self {
+            Draft::AsItIs => Role::User, // only a message alone can be as it is
+            Draft::Made { role, .. } => *role,
+        }
+    }
+
+    pub(crate) fn into_json(self, foreign: &str, source: Source<'_>) -> String {
+        match self {
+            Draft::AsItIs => foreign.to_owned(),
+            Draft::Made { role, content, fields, provider, model } => {
+                let source = Source {
+                    provider: provider.as_deref().map(Str::escaped_text),
+                    model: model.as_deref().map(Str::escaped_text),
+                    ..source
+                };
+                let mut out = String::with_capacity(content.len() + 128);
+                out.push_str("{\"role\":\"");
+                out.push_str(role.as_str());
+                out.push_str("\",\"content\":");
+                out.push_str(&content);
+                out.push_str(&fields);
+                out.push_str(",\"metadata\":{\"source\":");
+                source.write(&mut out);
+                out.push_str("}}");
+                out
+            }
+        }
+    }
+}
+
+/// Why a foreign message cannot be said in Recto's form.
+pub(crate) struct Misfit {
+    /// The field, seen from the message.
+    pub(crate) field: String,
+    /// What is wrong and what would be right.
+    pub(crate) reason: String,
+}
+
+impl Misfit {
+    pub(crate) fn new(field: impl Into<String>, reason: impl Into<String>) -> Misfit {
+        Misfit { field: field.into(), reason: reason.into() }
+    }
+}
+
+/// Imports a file of a format that is a list of messages.
+pub(crate) fn import(
+    form: &dyn MessageForm,
+    input: &dyn Input,
+    out: &mut Out<'_>,
+) -> Result<(), Error> {
+    let limit = out.options.limits.message_bytes;
+    let mut values = Values::new(input.open()?, limit);
+    let mut reader = Reader { form, memory: Memory::default(), is_list_open: false };
+    let mut has_read_some = false;
+    while let Some(byte) = values.peek_byte()? {
+        match byte {
+            b'[' => {
+                reader.is_list_open = false;
+                reader.list(&mut values, "", out)?;
+                reader.is_list_open = false;
+            }
+            _ => reader.object(&mut values, "", has_read_some, out)?,
+        }
+        has_read_some = true;
+        out.progress(values.bytes_taken());
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    form: &'a dyn MessageForm,
+    memory: Memory,
+    /// Whether the messages that come belong to the conversation that is open.
+    is_list_open: bool,
+}
+
+impl Reader<'_> {
+    /// The items of a list: messages, or objects that hold a list each.
+    fn list(
+        &mut self,
+        values: &mut Values<'_>,
+        path: &str,
+        out: &mut Out<'_>,
+    ) -> Result<(), Error> {
+        let mut number = 0;
+        values.each_item(|values| {
+            let place = format!("{path}[{number}]");
+            number += 1;
+            match values.peek_byte()? {
+                Some(b'[') => {
+                    self.is_list_open = false;
+                    self.list(values, &place, out)?;
+                    self.is_list_open = false;
+                }
+                _ => self.object(values, &place, false, out)?,
+            }
+            out.progress(values.bytes_taken());
+            Ok(())
+        })
+    }
+
+    /// An object that is a message, or holds a list of messages. `is_line`: if it is broken, the next
+    /// line can be read all the same.
+    fn object(
+        &mut self,
+        values: &mut Values<'_>,
+        path: &str,
+        is_line: bool,
+        out: &mut Out<'_>,
+    ) -> Result<(), Error> {
+        match values.peek_value()? {
+            Peeked::Whole(len) => {
+                let line = values.line();
+                let text = values.peeked(len);
+                if self.form.is_envelope(text) {
+                    return self.envelope(values, path, out);
+                }
+                let text = values.take_peeked(len)?;
+                self.message(text, line, path, out)
+            }
+            Peeked::TooLarge => self.envelope(values, path, out),
+            Peeked::Broken(reason) if is_line => {
+                out.remark(values.line(), path, format!("left out: {reason}"));
+                values.skip_line()
+            }
+            Peeked::Broken(reason) => Err(values.malformed(&reason)),
+        }
+    }
+
+    /// An object that holds a list of messages among other fields.
+    fn envelope(
+        &mut self,
+        values: &mut Values<'_>,
+        path: &str,
+        out: &mut Out<'_>,
+    ) -> Result<(), Error> {
+        if values.peek_byte()? != Some(b'{') {
+            return Err(values.too_large());
+        }
+        self.is_list_open = false;
+        let mut envelope = String::from("{");
+        let mut has_list = false;
+        let form = self.form;
+        values.each_field(|values, key| {
+            if envelope.len() > 1 {
+                envelope.push(',');
+            }
+            json::push_string(key, &mut envelope);
+            envelope.push(':');
+            let is_list = form.list_keys().contains(&key) && values.peek_byte()? == Some(b'[');
+            if is_list && !has_list {
+                has_list = true;
+                envelope.push_str("null");
+                self.open(out)?;
+                let place = join(path, key);
+                return self.list(values, &place, out);
+            }
+            let line = values.line();
+            let value = values.value()?;
+            envelope.push_str(value);
+            match form.read_envelope(key, value) {
+                None => {}
+                Some(Err(misfit)) => out.remark(line, &join(path, &misfit.field), misfit.reason),
+                Some(Ok(drafts)) => {
+                    let messages = made_of_field(form, drafts)?;
+                    if has_list {
+                        let count = messages.len();
+                        out.apply(Insert { position: Position(0), messages }, count)?;
+                    } else {
+                        self.open(out)?;
+                        messages.into_iter().try_for_each(|message| out.message(message))?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        self.is_list_open = false;
+        if !has_list {
+            out.remark(values.line(), path, "an object without messages was left out");
+        }
+        envelope.push('}');
+        out.envelope(envelope)
+    }
+
+    /// A conversation starts, if none is open.
+    fn open(&mut self, out: &mut Out<'_>) -> Result<(), Error> {
+        if std::mem::replace(&mut self.is_list_open, true) {
+            return Ok(());
+        }
+        self.memory = Memory::default();
+        out.start(Start::default())
+    }
+
+    fn message(
+        &mut self,
+        foreign: &str,
+        line: u64,
+        path: &str,
+        out: &mut Out<'_>,
+    ) -> Result<(), Error> {
+        self.open(out)?;
+        for message in self.convert(foreign, line, path, out)? {
+            out.message(message)?;
+        }
+        Ok(())
+    }
+
+    fn convert(
+        &mut self,
+        foreign: &str,
+        line: u64,
+        path: &str,
+        out: &mut Out<'_>,
+    ) -> Result<Vec<Message>, Error> {
+        let limits = &out.options.limits;
+        let depth = recto_core::json::depth(foreign);
+        if depth > limits.depth {
+            return Err(Error::TooLarge {
+                line,
+                what: "the depth of the JSON",
+                size: depth as u64,
+                limit: limits.depth as u64,
+            });
+        }
+        let drafts = self.form.read(foreign, &mut self.memory);
+        self.memory.count += 1;
+        let misfit = match drafts {
+            Ok(drafts) => match finish(self.form, foreign, drafts) {
+                Ok(messages) => return Ok(messages),
+                Err(error) => {
+                    Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
+                }
+            },
+            Err(misfit) => misfit,
+        };
+        out.remark(line, &join(path, &misfit.field), misfit.reason);
+        Ok(vec![unread(self.form, foreign)?])
+    }
+}
+
+fn join(path: &str, field: &str) -> String {
+    match (path, field) {
+        ("", field) => field.to_owned(),
+        (path, "") => path.to_owned(),
+        (path, field) => format!("{path}.{field}"),
+    }
+}
+
+/// What is made of a foreign message is larger than it: limits are for what comes from outside. It
+/// consists of values that were checked when they were taken off the stream.
+fn made(json: &str) -> Result<Message, recto_core::Error> {
+    Message::from_checked_json(json, &Limits::NONE)
+}
+
+/// Makes the messages, with the original bytes where writing them again would give others.
+pub(crate) fn finish(
+    form: &dyn MessageForm,
+    foreign: &str,
+    drafts: Vec<Draft>,
+) -> Result<Vec<Message>, recto_core::Error> {
+    if let [Draft::AsItIs] = drafts[..] {
+        return Ok(vec![made(foreign)?]);
+    }
+    let pieces = drafts.len();
+    let of = if pieces > 1 { source::hash(foreign) } else { String::new() };
+    let plain = Source {
+        format: Some(Str::plain(form.format().name())),
+        of: (pieces > 1).then(|| Str::plain(&of)),
+        pieces,
+        ..Source::default()
+    };
+    let roles: Vec<Role> = drafts.iter().map(Draft::role).collect();
+    let mut jsons: Vec<String> = drafts
+        .into_iter()
+        .enumerate()
+        .map(|(piece, draft)| draft.into_json(foreign, Source { piece, ..plain }))
+        .collect();
+
+    let read: Vec<MessageParts<'_>> =
+        roles.iter().zip(&jsons).map(|(&role, json)| MessageParts::of_json(role, json)).collect();
+    let mut written = String::with_capacity(foreign.len());
+    form.write(&read, &mut written, &mut Vec::new());
+    let found = read[0].source.unwrap_or(plain);
+    let first = if written == foreign {
+        None
+    } else if json::spaced(&written) == foreign {
+        Some(with_source(&jsons[0], Source { layout: Layout::Spaced, ..found }))
+    } else {
+        Some(with_source(&jsons[0], Source { original: Some(foreign), ..found }))
+    };
+    if let Some(first) = first {
+        jsons[0] = first;
+    }
+    jsons.iter().map(|json| made(json)).collect()
+}
+
+/// The JSON of a made message with another source: it is its last field.
+fn with_source(json: &str, source: Source<'_>) -> String {
+    let mark = ",\"metadata\":{\"source\":";
+    let end = json.rfind(mark).unwrap_or(json.len());
+    let mut out = json[..end].to_owned();
+    out.push_str(mark);
+    source.write(&mut out);
+    out.push_str("}}");
+    out
+}
+
+/// Messages from a field beside the list: the envelope keeps their bytes.
+fn made_of_field(
+    form: &dyn MessageForm,
+    drafts: Vec<Draft>,
+) -> Result<Vec<Message>, recto_core::Error> {
+    let format = Some(Str::plain(form.format().name()));
+    let source = Source { format, pieces: 1, ..Source::default() };
+    drafts.into_iter().map(|draft| made(&draft.into_json("", source))).collect()
+}
+
+/// A foreign message that could not be read, kept whole: it comes back on export, and no provider
+/// sees it.
+fn unread(form: &dyn MessageForm, foreign: &str) -> Result<Message, recto_core::Error> {
+    let source = Source {
+        format: Some(Str::plain(form.format().name())),
+        pieces: 1,
+        original: Some(foreign),
+        ..Source::default()
+    };
+    let content = r#"[{"type":"unread"}]"#.to_owned();
+    made(&Draft::made(Role::User, content).into_json(foreign, source))
+}
+
+/// Exports messages to a format that is a list of messages.
+pub(crate) fn export(
+    form: &dyn MessageForm,
+    messages: &mut dyn Iterator<Item = &Message>,
+    options: &ExportOptions<'_>,
+    file: &mut dyn Write,
+) -> Result<Vec<Remark>, Error> {
+    let mut messages = messages.map(MessageParts::of).peekable();
+    let mut number = 0;
+    let (before, between, after) = match options.container {
+        Container::List => ("[".to_owned(), ",\n", "]\n".to_owned()),
+        Container::Lines => (String::new(), "\n", "\n".to_owned()),
+        Container::Envelope(envelope) => {
+            let mut systems = Vec::new();
+            if form.system_field().is_some() {
+                let is_system = |message: &MessageParts<'_>| message.role == Role::System;
+                while let Some(system) = messages.next_if(is_system) {
+                    systems.push(system);
+                }
+            }
+            number = systems.len() as u64;
+            let envelope = with_system(form, envelope, &systems);
+            let (before, after) = split_envelope(form, &envelope)?;
+            (format!("{before}["), ",", format!("]{after}\n"))
+        }
+    };
+    file.write_all(before.as_bytes())?;
+    let mut remarks = Vec::new();
+    let is_lines = options.container == Container::Lines;
+    let mut writer = ListWriter { form, between, is_lines, is_first: true, number };
+    let mut group: Vec<MessageParts<'_>> = Vec::new();
+    for message in messages {
+        if group.last().is_some_and(|last| !is_next(form, last, &message)) {
+            writer.group(&group, file, &mut remarks)?;
+            group.clear();
+        }
+        group.push(message);
+    }
+    if !group.is_empty() {
+        writer.group(&group, file, &mut remarks)?;
+    }
+    file.write_all(after.as_bytes())?;
+    Ok(remarks)
+}
+
+/// Whether a message goes on with the foreign message that the last one is of.
+fn is_next(form: &dyn MessageForm, last: &MessageParts<'_>, message: &MessageParts<'_>) -> bool {
+    if let (Some(before), Some(this)) = (last.source, message.source)
+        && before.of.is_some()
+        && before.of.map(Str::escaped) == this.of.map(Str::escaped)
+    {
+        return this.piece == before.piece + 1;
+    }
+    let is_from_here = |message: &MessageParts<'_>| {
+        message.source.is_some_and(|source| source.is_from(form.format().name()))
+    };
+    !is_from_here(last) && !is_from_here(message) && form.joins(last, message)
+}
+
+/// The envelope with these system messages in it: as it came if it holds them already.
+fn with_system<'a>(
+    form: &dyn MessageForm,
+    envelope: &'a str,
+    systems: &[MessageParts<'_>],
+) -> Cow<'a, str> {
+    let Some(field) = form.system_field() else { return Cow::Borrowed(envelope) };
+    let mut has_field = false;
+    for (key, value) in json::fields(envelope) {
+        let Some(Ok(drafts)) = form.read_envelope(&key.text(), value) else { continue };
+        has_field = true;
+        if let ([Draft::Made { content, .. }], [only]) = (&drafts[..], systems)
+            && json::get(only.json, "content") == Some(content)
+        {
+            return Cow::Borrowed(envelope);
+        }
+    }
+    if systems.is_empty() && !has_field {
+        return Cow::Borrowed(envelope);
+    }
+    let mut out = String::from("{");
+    let mut waits = !systems.is_empty();
+    for (key, value) in json::fields(envelope) {
+        let is_system = form.read_envelope(&key.text(), value).is_some_and(|read| read.is_ok());
+        let is_list = form.list_keys().contains(&&*key.text());
+        if waits && (is_system || is_list) {
+            waits = false;
+            comma(&mut out);
+            json::push_string(field, &mut out);
+            out.push(':');
+            form.write_system(systems, &mut out);
+        }
+        if !is_system {
+            comma(&mut out);
+            json::push_str(key, &mut out);
+            out.push(':');
+            out.push_str(value);
+        }
+    }
+    out.push('}');
+    Cow::Owned(out)
+}
+
+fn comma(out: &mut String) {
+    if out.len() > 1 {
+        out.push(',');
+    }
+}
+
+/// What stands in an envelope before and behind the list of messages.
+fn split_envelope<'a>(
+    form: &dyn MessageForm,
+    envelope: &'a str,
+) -> Result<(&'a str, &'a str), Error> {
+    let list = json::fields(envelope).find_map(|(key, value)| {
+        let is_list = form.list_keys().contains(&&*key.text()) && value == "null";
+        is_list.then(|| value.as_ptr().addr() - envelope.as_ptr().addr())
+    });
+    match list {
+        Some(at) => Ok((&envelope[..at], &envelope[at + "null".len()..])),
+        None => Err(Error::Malformed {
+            format: Some(form.format()),
+            line: 1,
+            field: form.list_keys()[0].to_owned(),
+            reason: "an envelope has null where the messages go".into(),
+        }),
+    }
+}
+
+struct ListWriter<'a> {
+    form: &'a dyn MessageForm,
+    between: &'a str,
+    /// Whether every message has to stay on its line.
+    is_lines: bool,
+    is_first: bool,
+    number: u64,
+}
+
+impl ListWriter<'_> {
+    fn group(
+        &mut self,
+        group: &[MessageParts<'_>],
+        file: &mut dyn Write,
+        remarks: &mut Vec<Remark>,
+    ) -> Result<(), Error> {
+        let mut told = Vec::new();
+        let text = write_group(self.form, group, &mut told);
+        let line = self.number + 1;
+        self.number += group.len() as u64;
+        let field = String::new();
+        remarks.extend(told.into_iter().map(|message| Remark {
+            line,
+            field: field.clone(),
+            message,
+        }));
+        // One Recto message may be several foreign ones: each is an item.
+        for item in json::items(&format!("[{text}]")) {
+            if !std::mem::replace(&mut self.is_first, false) {
+                file.write_all(self.between.as_bytes())?;
+            }
+            match self.is_lines && item.contains('\n') {
+                true => file.write_all(json::without_space(item).as_bytes())?,
+                false => file.write_all(item.as_bytes())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The pieces of a foreign message as that message: the original where all pieces are there.
+fn write_group(
+    form: &dyn MessageForm,
+    read: &[MessageParts<'_>],
+    remarks: &mut Vec<String>,
+) -> String {
+    let first = read[0].source.filter(|source| source.is_from(form.format().name()));
+    if let Some(source) = first
+        && source.piece == 0
+        && source.pieces == read.len()
+        && let Some(original) = source.original
+    {
+        return original.to_owned();
+    }
+    let mut out = String::new();
+    form.write(read, &mut out, remarks);
+    match first {
+        Some(source) if source.layout == Layout::Spaced => json::spaced(&out),
+        _ => out,
+    }
+}

@@ -1,0 +1,129 @@
+//! A list of parts in the making: what importers write the content of messages with.
+
+use crate::json::{self, Str};
+use crate::media::{self, MediaBody, MediaKind};
+
+/// Parts of a Recto message, as JSON.
+#[derive(Default)]
+pub(crate) struct NewParts(String);
+
+impl NewParts {
+    fn add(&mut self) -> &mut String {
+        self.0.push(if self.0.is_empty() { '[' } else { ',' });
+        &mut self.0
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many bytes were written.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A part as it is.
+    pub(crate) fn raw(&mut self, part: &str) {
+        self.add().push_str(part);
+    }
+
+    /// Something said. `extra` is more fields, such as `,"signature":"…"`.
+    pub(crate) fn text(&mut self, text: Str<'_>, extra: &str) {
+        let out = self.add();
+        out.push_str(r#"{"type":"text","text":"#);
+        json::push_str(text, out);
+        out.push_str(extra);
+        out.push('}');
+    }
+
+    /// Something thought.
+    pub(crate) fn thinking(&mut self, text: Str<'_>, extra: &str) {
+        let out = self.add();
+        out.push_str(r#"{"type":"thinking","text":"#);
+        json::push_str(text, out);
+        out.push_str(extra);
+        out.push('}');
+    }
+
+    /// A call of a tool.
+    pub(crate) fn call(&mut self, id: Str<'_>, name: Str<'_>, input: &str, extra: &str) {
+        let out = self.add();
+        out.push_str(r#"{"type":"tool_use","id":"#);
+        json::push_str(id, out);
+        out.push_str(r#","name":"#);
+        json::push_str(name, out);
+        out.push_str(r#","input":"#);
+        out.push_str(input);
+        out.push_str(extra);
+        out.push('}');
+    }
+
+    /// What a tool answered: `content` is a JSON string or a list of parts.
+    pub(crate) fn result(
+        &mut self,
+        id: Str<'_>,
+        content: Option<&str>,
+        is_error: bool,
+        extra: &str,
+    ) {
+        let out = self.add();
+        out.push_str(r#"{"type":"tool_result","tool_use_id":"#);
+        json::push_str(id, out);
+        if let Some(content) = content {
+            out.push_str(r#","content":"#);
+            out.push_str(content);
+        }
+        if is_error {
+            out.push_str(r#","is_error":true"#);
+        }
+        out.push_str(extra);
+        out.push('}');
+    }
+
+    /// An image, audio or file.
+    pub(crate) fn media(
+        &mut self,
+        kind: MediaKind,
+        body: MediaBody<'_>,
+        name: Option<Str<'_>>,
+        extra: &str,
+    ) {
+        media::write(kind, body, name, extra, self.add());
+    }
+
+    /// An object that has no type of its own, with one.
+    pub(crate) fn typed(&mut self, kind: &str, object: &str) {
+        let out = self.add();
+        out.push_str(r#"{"type":"#);
+        json::push_string(kind, out);
+        json::push_other_fields(object, &["type"], out);
+        out.push('}');
+    }
+
+    /// The list; one empty text if nothing was said, since a file may hold that.
+    pub(crate) fn finish(mut self) -> String {
+        if self.0.is_empty() {
+            return r#"[{"type":"text","text":""}]"#.to_owned();
+        }
+        self.0.push(']');
+        self.0
+    }
+
+    /// The list, which may be empty.
+    pub(crate) fn finish_list(mut self) -> String {
+        if self.0.is_empty() {
+            self.0.push('[');
+        }
+        self.0.push(']');
+        self.0
+    }
+}
+
+/// What kind of media a media type says.
+pub(crate) fn kind_of(media_type: &str) -> MediaKind {
+    match media_type.split('/').next() {
+        Some("image") => MediaKind::Image,
+        Some("audio") => MediaKind::Audio,
+        _ => MediaKind::File,
+    }
+}

@@ -1,0 +1,605 @@
+//! OpenAI's chat completions: `{role, content, tool_calls, tool_call_id, …}`.
+//!
+//! | foreign | here |
+//! |---|---|
+//! | a message whose content is a string or texts | is a Recto message already |
+//! | `developer` | `system` |
+//! | `tool_calls`, `function_call` | `tool_use` parts; arguments that are not JSON are a string as input |
+//! | a `tool` or `function` message | a `tool` message with one `tool_result` |
+//! | `refusal` | a `refusal` part |
+//! | `reasoning_content` | a `thinking` part in front |
+//! | `image_url`, `input_audio`, `file` | `image`, `audio`, `file` parts |
+//! | `audio` of an answer | an `openai_audio` part |
+
+use std::io::Write;
+
+use recto_core::{Message, Role};
+
+use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
+use super::{Codec, Format, Head, Likelihood};
+use crate::Error;
+use crate::export::ExportOptions;
+use crate::import::{Input, Out, Remark};
+use crate::json::{self, Str};
+use crate::media::{self, Media, MediaBody, MediaKind};
+use crate::parts::{MessageParts, Part};
+
+pub(super) struct OpenAiChat;
+
+impl Codec for OpenAiChat {
+    fn recognise(&self, head: &Head) -> Likelihood {
+        let objects = head.objects();
+        let first = objects.first().copied().unwrap_or_default();
+        let listed: Vec<&str> = match json::get(first, "messages") {
+            Some(list) => json::items(list).collect(),
+            None => objects,
+        };
+        let has = |key: &str| listed.iter().any(|message| json::get(message, key).is_some());
+        let has_roles =
+            listed.first().is_some_and(|message| json::get_str(message, "role").is_some());
+        match has_roles && (has("content") || has("tool_calls")) {
+            true if has("tool_calls") || has("tool_call_id") => Likelihood::Likely,
+            true => Likelihood::Maybe,
+            false => Likelihood::No,
+        }
+    }
+
+    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
+        message_list::import(self, input, out)
+    }
+
+    fn export(
+        &self,
+        messages: &mut dyn Iterator<Item = &Message>,
+        options: &ExportOptions<'_>,
+        file: &mut dyn Write,
+    ) -> Result<Vec<Remark>, Error> {
+        message_list::export(self, messages, options, file)
+    }
+}
+
+/// The fields of a foreign message that mean something here.
+#[derive(Default)]
+struct Foreign<'a> {
+    role: Option<Str<'a>>,
+    content: Option<&'a str>,
+    name: Option<&'a str>,
+    tool_calls: Option<&'a str>,
+    tool_call_id: Option<Str<'a>>,
+    function_call: Option<&'a str>,
+    refusal: Option<Str<'a>>,
+    reasoning: Option<Str<'a>>,
+    audio: Option<&'a str>,
+    /// Whether it has fields that mean something else in Recto.
+    has_own_fields: bool,
+}
+
+impl<'a> Foreign<'a> {
+    fn of(message: &'a str) -> Foreign<'a> {
+        let mut read = Foreign::default();
+        for (key, value) in json::fields(message).filter(|&(_, value)| value != "null") {
+            match &*key.text() {
+                "role" => read.role = Str::of(value),
+                "content" => read.content = Some(value),
+                "name" => read.name = Some(value),
+                "tool_calls" => read.tool_calls = Some(value).filter(|&list| list != "[]"),
+                "tool_call_id" => read.tool_call_id = Str::of(value),
+                "function_call" => read.function_call = Some(value),
+                "refusal" => read.refusal = Str::of(value),
+                "reasoning_content" => read.reasoning = Str::of(value),
+                "audio" => read.audio = Some(value),
+                "id" | "timestamp" | "metadata" => read.has_own_fields = true,
+                _ => {}
+            }
+        }
+        read
+    }
+
+    /// Whether it says nothing but its content, in a form that is Recto's own too.
+    fn is_plain(&self) -> bool {
+        let is_text =
+            |part: &str| json::get_str(part, "type").is_some_and(|it| it.escaped() == "text");
+        let content = self.content.unwrap_or_default();
+        let is_plain_content = match Str::of(content) {
+            Some(text) => !text.is_empty(),
+            None => json::is_list(content) && content != "[]" && json::items(content).all(is_text),
+        };
+        is_plain_content
+            && !self.has_own_fields
+            && self.tool_calls.is_none()
+            && self.function_call.is_none()
+            && self.refusal.is_none()
+            && self.reasoning.is_none()
+            && self.audio.is_none()
+            && self.name.is_none_or(|name| Str::of(name).is_some())
+    }
+}
+
+impl MessageForm for OpenAiChat {
+    fn format(&self) -> Format {
+        Format::OpenAiChat
+    }
+
+    fn list_keys(&self) -> &'static [&'static str] {
+        &["messages"]
+    }
+
+    fn read(&self, foreign: &str, memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
+        if !json::is_object(foreign) {
+            return Err(Misfit::new("", "a message is an object with a role and content"));
+        }
+        let read = Foreign::of(foreign);
+        let role = read.role.ok_or_else(|| Misfit::new("role", "role is missing"))?.text();
+        let own_role = match &*role {
+            "system" | "developer" => Role::System,
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            "tool" | "function" => return Ok(vec![read_result(&read, memory)?]),
+            other => {
+                let roles = "system, developer, user, assistant, tool or function";
+                return Err(Misfit::new("role", format!("role must be {roles}, not {other:?}")));
+            }
+        };
+        if role == own_role.as_str() && read.is_plain() {
+            return Ok(vec![Draft::AsItIs]);
+        }
+        let mut parts = List::default();
+        if let Some(reasoning) = read.reasoning {
+            let part = parts.add();
+            part.push_str(r#"{"type":"thinking","text":"#);
+            json::push_str(reasoning, part);
+            part.push('}');
+        }
+        read_content(read.content, &mut parts)?;
+        if let Some(refusal) = read.refusal {
+            write_refusal(refusal, parts.add());
+        }
+        if let Some(audio) = read.audio {
+            let part = parts.add();
+            part.push_str(r#"{"type":"openai_audio","audio":"#);
+            part.push_str(audio);
+            part.push('}');
+        }
+        if let Some(call) = read.function_call {
+            let name = json::get_str(call, "name");
+            let name =
+                name.ok_or_else(|| Misfit::new("function_call.name", "a call has a name"))?;
+            let id = format!("function_{}", memory.count);
+            memory.nameless_calls.push((name.text().into_owned(), id.clone()));
+            let arguments = json::get_str(call, "arguments").unwrap_or(Str::plain(""));
+            write_call(Str::plain(&id), name, &input_of(arguments), "", parts.add());
+        }
+        for (number, call) in json::items(read.tool_calls.unwrap_or("[]")).enumerate() {
+            read_call(call, &mut parts).map_err(|at| {
+                Misfit::new(format!("tool_calls[{number}].{}", at.field), at.reason)
+            })?;
+        }
+        let content = match (parts.is_empty(), own_role) {
+            // Said nothing and called nothing: kept, since a file may hold it.
+            (true, _) => r#"[{"type":"text","text":""}]"#.to_owned(),
+            _ => parts.finish(),
+        };
+        let fields = match read.name.and_then(Str::of) {
+            Some(name) => format!(r#","name":"{}""#, name.escaped()),
+            None => String::new(),
+        };
+        // An `openai_audio` part goes back to OpenAI only.
+        let provider = read.audio.map(|_| "openai".to_owned());
+        Ok(vec![Draft::Made { role: own_role, content, fields, provider, model: None }])
+    }
+
+    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+        for (number, message) in pieces.iter().enumerate() {
+            if number > 0 {
+                out.push(',');
+            }
+            write_message(message, out, remarks);
+        }
+    }
+}
+
+/// A list of parts in the making.
+#[derive(Default)]
+struct List(String);
+
+impl List {
+    fn add(&mut self) -> &mut String {
+        self.0.push(if self.0.is_empty() { '[' } else { ',' });
+        &mut self.0
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn finish(mut self) -> String {
+        self.0.push(']');
+        self.0
+    }
+}
+
+fn read_content(content: Option<&str>, parts: &mut List) -> Result<(), Misfit> {
+    let Some(content) = content else { return Ok(()) };
+    if let Some(text) = Str::of(content) {
+        if !text.is_empty() {
+            write_text(text, parts.add());
+        }
+        return Ok(());
+    }
+    if !json::is_list(content) {
+        return Err(Misfit::new("content", "content is a string, a list of parts or null"));
+    }
+    for (number, part) in json::items(content).enumerate() {
+        read_part(part, parts)
+            .map_err(|at| Misfit::new(format!("content[{number}].{}", at.field), at.reason))?;
+    }
+    Ok(())
+}
+
+fn read_part(part: &str, parts: &mut List) -> Result<(), Misfit> {
+    let missing = |field: &str| Misfit::new(field, format!("{field} is missing"));
+    let kind = json::get_str(part, "type").ok_or_else(|| missing("type"))?;
+    match &*kind.text() {
+        "image_url" => {
+            let image = json::get(part, "image_url").ok_or_else(|| missing("image_url"))?;
+            let url = Str::of(image).or_else(|| json::get_str(image, "url"));
+            let url = url.ok_or_else(|| missing("image_url.url"))?;
+            let detail = json::get(image, "detail");
+            let extra = detail.map(|detail| format!(r#","detail":{detail}"#)).unwrap_or_default();
+            media::write(MediaKind::Image, MediaBody::of_url(url), None, &extra, parts.add());
+        }
+        "input_audio" => {
+            let audio = json::get(part, "input_audio").ok_or_else(|| missing("input_audio"))?;
+            let data = json::get_str(audio, "data").ok_or_else(|| missing("input_audio.data"))?;
+            let form = json::get_str(audio, "format").unwrap_or(Str::plain("wav"));
+            let media_type = format!("audio/{}", form.escaped());
+            let media_type = Str::escaped_text(&media_type);
+            let body = MediaBody::Base64 { media_type, data };
+            media::write(MediaKind::Audio, body, None, "", parts.add());
+        }
+        "file" => {
+            let file = json::get(part, "file").ok_or_else(|| missing("file"))?;
+            let name = json::get_str(file, "filename");
+            let data = json::get_str(file, "file_data").map(MediaBody::of_url);
+            let id = json::get_str(file, "file_id")
+                .map(|id| MediaBody::FileId { id, provider: Some(Str::plain("openai")) });
+            let body = data.or(id).ok_or_else(|| missing("file.file_data"))?;
+            media::write(MediaKind::File, body, name, "", parts.add());
+        }
+        "text" if json::get_str(part, "text").is_none() => return Err(missing("text")),
+        // Texts, refusals, and what this program does not know.
+        _ => parts.add().push_str(part),
+    }
+    Ok(())
+}
+
+fn read_call(call: &str, parts: &mut List) -> Result<(), Misfit> {
+    let missing = |field: &str| Misfit::new(field, format!("{field} is missing"));
+    let id = json::get_str(call, "id").ok_or_else(|| missing("id"))?;
+    if let Some(custom) = json::get(call, "custom") {
+        let name = json::get_str(custom, "name").ok_or_else(|| missing("custom.name"))?;
+        let input = json::get(custom, "input").unwrap_or("\"\"");
+        write_call(id, name, input, r#","kind":"custom""#, parts.add());
+        return Ok(());
+    }
+    let function = json::get(call, "function").ok_or_else(|| missing("function"))?;
+    let name = json::get_str(function, "name").ok_or_else(|| missing("function.name"))?;
+    let input = match json::get(function, "arguments") {
+        // Some servers send the object itself.
+        Some(value) => Str::of(value).map_or_else(|| value.to_owned(), input_of),
+        None => "{}".to_owned(),
+    };
+    write_call(id, name, &input, "", parts.add());
+    Ok(())
+}
+
+/// The input of a call whose arguments are this text: the JSON that it holds. What holds none, or a
+/// string, is taken as a string, so that [`arguments_of`] gives the same text again.
+pub(crate) fn input_of(arguments: Str<'_>) -> String {
+    let text = arguments.text();
+    match json::checked(&text) {
+        Some(value) if value.len() == text.len() && Str::of(value).is_none() => text.into_owned(),
+        _ => format!("\"{}\"", arguments.escaped()),
+    }
+}
+
+/// The arguments for an input, as they stand between quotes.
+pub(crate) fn arguments_of(input: &str, out: &mut String) {
+    match Str::of(input) {
+        Some(text) => out.push_str(text.escaped()),
+        None => json::escape_into(input, out),
+    }
+}
+
+fn write_text(text: Str<'_>, out: &mut String) {
+    out.push_str(r#"{"type":"text","text":"#);
+    json::push_str(text, out);
+    out.push('}');
+}
+
+fn write_refusal(refusal: Str<'_>, out: &mut String) {
+    out.push_str(r#"{"type":"refusal","refusal":"#);
+    json::push_str(refusal, out);
+    out.push('}');
+}
+
+fn write_call(id: Str<'_>, name: Str<'_>, input: &str, extra: &str, out: &mut String) {
+    out.push_str(r#"{"type":"tool_use","id":"#);
+    json::push_str(id, out);
+    out.push_str(r#","name":"#);
+    json::push_str(name, out);
+    out.push_str(r#","input":"#);
+    out.push_str(input);
+    out.push_str(extra);
+    out.push('}');
+}
+
+fn read_result(read: &Foreign<'_>, memory: &mut Memory) -> Result<Draft, Misfit> {
+    let made_up;
+    let id = match (read.tool_call_id, read.name.and_then(Str::of)) {
+        (Some(id), _) => id,
+        // The old form: the result of a function names it, and there are no ids.
+        (None, Some(name)) => {
+            let name = name.text();
+            let at = memory.nameless_calls.iter().position(|(called, _)| *called == name);
+            made_up = match at {
+                Some(at) => memory.nameless_calls.remove(at).1,
+                None => format!("function_{}", memory.count),
+            };
+            Str::plain(&made_up)
+        }
+        (None, None) => {
+            return Err(Misfit::new("tool_call_id", "tool_call_id is missing; it names the call"));
+        }
+    };
+    let content = match read.content {
+        None => None,
+        Some(content) if Str::of(content).is_some() => Some(content.to_owned()),
+        Some(content) => {
+            let mut parts = List::default();
+            read_content(Some(content), &mut parts)?;
+            Some(if parts.is_empty() { "[]".to_owned() } else { parts.finish() })
+        }
+    };
+    let mut out = String::from(r#"[{"type":"tool_result","tool_use_id":"#);
+    json::push_str(id, &mut out);
+    if let Some(content) = content {
+        out.push_str(r#","content":"#);
+        out.push_str(&content);
+    }
+    out.push_str("}]");
+    Ok(Draft::made(Role::Tool, out))
+}
+
+/// Writes one Recto message as one foreign message, or as several if it holds results.
+fn write_message(message: &MessageParts<'_>, out: &mut String, remarks: &mut Vec<String>) {
+    let own = ["id", "timestamp", "metadata"];
+    let is_own = |key: Str<'_>| own.contains(&&*key.text());
+    let is_text = |part: &Part<'_>| matches!(part, Part::Text { .. });
+    let is_plain = message.role != Role::Tool
+        && message.parts.iter().all(is_text)
+        && !json::fields(message.json).any(|(key, _)| is_own(key));
+    if is_plain {
+        out.push_str(message.json);
+        return;
+    }
+    let is_result = |part: &&Part<'_>| matches!(part, Part::ToolResult { .. });
+    let results = message.parts.iter().filter(is_result);
+    let mut has_written = false;
+    for part in results {
+        if std::mem::replace(&mut has_written, true) {
+            out.push(',');
+        }
+        write_result(part, out, remarks);
+    }
+    let said: Vec<&Part<'_>> = message.parts.iter().filter(|part| !is_result(part)).collect();
+    if said.is_empty() && has_written {
+        return;
+    }
+    if has_written {
+        out.push(',');
+    }
+    // A tool's answer that names no call has no form of its own.
+    let role = if message.role == Role::Tool { Role::User } else { message.role };
+    out.push_str("{\"role\":\"");
+    out.push_str(role.as_str());
+    out.push_str("\",\"content\":");
+    let calls: Vec<&&Part<'_>> =
+        said.iter().filter(|part| matches!(part, Part::ToolUse { .. })).collect();
+    write_said(message, &said, !calls.is_empty(), out, remarks);
+    if let Some(name) = message.name {
+        out.push_str(",\"name\":");
+        json::push_str(name, out);
+    }
+    write_asides(&said, out);
+    if !calls.is_empty() {
+        out.push_str(",\"tool_calls\":");
+        for (number, part) in calls.into_iter().enumerate() {
+            out.push(if number == 0 { '[' } else { ',' });
+            write_tool_call(part, out);
+        }
+        out.push(']');
+    }
+    out.push('}');
+}
+
+/// The content: a string if it was one text from this format, else a list.
+fn write_said(
+    message: &MessageParts<'_>,
+    said: &[&Part<'_>],
+    has_calls: bool,
+    out: &mut String,
+    remarks: &mut Vec<String>,
+) {
+    let mut contents = Vec::new();
+    for part in said {
+        match part {
+            Part::Text { text, .. } => contents.push(Ok(*text)),
+            Part::Media(_) => contents.push(Err(part)),
+            Part::Other { json, .. } if is_refusal(part) && refusal_of(json).is_some() => {}
+            Part::Other { kind, .. } if kind.text() == "openai_audio" => {}
+            Part::Other { .. } => contents.push(Err(part)),
+            Part::Thinking { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => {}
+        }
+    }
+    match contents[..] {
+        [] if has_calls || message.role == Role::Assistant => out.push_str("null"),
+        [] => out.push_str("\"\""),
+        [Ok(text)] => json::push_str(text, out),
+        _ => {
+            for (number, content) in contents.into_iter().enumerate() {
+                out.push(if number == 0 { '[' } else { ',' });
+                match content {
+                    Ok(text) => write_text(text, out),
+                    Err(Part::Media(media)) => write_media(media, out, remarks),
+                    Err(other) => out.push_str(other.json()),
+                }
+            }
+            out.push(']');
+        }
+    }
+}
+
+fn is_refusal(part: &Part<'_>) -> bool {
+    matches!(part, Part::Other { kind, .. } if kind.text() == "refusal")
+}
+
+fn refusal_of(part: &str) -> Option<Str<'_>> {
+    json::get_str(part, "refusal")
+}
+
+/// What stands beside the content: a refusal, thoughts, the audio of an answer.
+fn write_asides(said: &[&Part<'_>], out: &mut String) {
+    for part in said {
+        match part {
+            Part::Thinking { text, .. } => {
+                out.push_str(",\"reasoning_content\":");
+                json::push_str(*text, out);
+            }
+            Part::Other { json, .. } if is_refusal(part) => {
+                if let Some(refusal) = refusal_of(json) {
+                    out.push_str(",\"refusal\":");
+                    json::push_str(refusal, out);
+                }
+            }
+            Part::Other { kind, json } if kind.text() == "openai_audio" => {
+                out.push_str(",\"audio\":");
+                out.push_str(json::get(json, "audio").unwrap_or("null"));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn write_tool_call(part: &Part<'_>, out: &mut String) {
+    let Part::ToolUse { id, name, input, .. } = *part else { return };
+    out.push_str("{\"id\":");
+    json::push_str(id, out);
+    if part.is_custom_call() {
+        out.push_str(",\"type\":\"custom\",\"custom\":{\"name\":");
+        json::push_str(name, out);
+        out.push_str(",\"input\":\"");
+    } else {
+        out.push_str(",\"type\":\"function\",\"function\":{\"name\":");
+        json::push_str(name, out);
+        out.push_str(",\"arguments\":\"");
+    }
+    arguments_of(input, out);
+    out.push_str("\"}}");
+}
+
+fn write_result(part: &Part<'_>, out: &mut String, remarks: &mut Vec<String>) {
+    let Part::ToolResult { id, content, is_error, .. } = *part else { return };
+    if is_error {
+        remarks.push("a tool result has no is_error here".into());
+    }
+    out.push_str("{\"role\":\"tool\",\"tool_call_id\":");
+    json::push_str(id, out);
+    out.push_str(",\"content\":");
+    match content {
+        None => out.push_str("\"\""),
+        Some(content) if Str::of(content).is_some() => out.push_str(content),
+        Some(content) => {
+            out.push('[');
+            for (number, part) in Part::list(content).iter().enumerate() {
+                if number > 0 {
+                    out.push(',');
+                }
+                match part {
+                    Part::Text { text, .. } => write_text(*text, out),
+                    Part::Media(media) => write_media(media, out, remarks),
+                    other => out.push_str(other.json()),
+                }
+            }
+            out.push(']');
+        }
+    }
+    out.push('}');
+}
+
+/// Writes an image, audio or file the way that chat completions have it.
+pub(crate) fn write_media(media: &Media<'_>, out: &mut String, remarks: &mut Vec<String>) {
+    if !try_write_media(media, out) {
+        remarks.push("an image, audio or file has no form here, and is kept as it is".into());
+        out.push_str(media.json);
+    }
+}
+
+/// Writes media if there is a form for it; else nothing is written.
+pub(crate) fn try_write_media(media: &Media<'_>, out: &mut String) -> bool {
+    match (media.kind, media.body) {
+        (MediaKind::Image, MediaBody::Base64 { .. } | MediaBody::Url(_)) => {
+            out.push_str(r#"{"type":"image_url","image_url":{"url":"#);
+            write_url(media.body, out);
+            if let Some(detail) = json::get(media.json, "detail") {
+                out.push_str(",\"detail\":");
+                out.push_str(detail);
+            }
+            out.push_str("}}");
+        }
+        (MediaKind::Audio, MediaBody::Base64 { media_type, data }) => {
+            let Some(form) = media_type.escaped().strip_prefix("audio/") else { return false };
+            out.push_str(r#"{"type":"input_audio","input_audio":{"data":"#);
+            json::push_str(data, out);
+            out.push_str(",\"format\":");
+            json::push_str(Str::escaped_text(form), out);
+            out.push_str("}}");
+        }
+        (MediaKind::File, MediaBody::Base64 { .. }) => {
+            out.push_str(r#"{"type":"file","file":{"#);
+            if let Some(name) = media.name {
+                out.push_str("\"filename\":");
+                json::push_str(name, out);
+                out.push(',');
+            }
+            out.push_str("\"file_data\":");
+            write_url(media.body, out);
+            out.push_str("}}");
+        }
+        (MediaKind::File, MediaBody::FileId { id, provider })
+            if provider.is_none_or(|provider| provider.text() == "openai") =>
+        {
+            out.push_str(r#"{"type":"file","file":{"file_id":"#);
+            json::push_str(id, out);
+            out.push_str("}}");
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// The address of media as a JSON string; bytes become a `data:` URL.
+pub(crate) fn write_url(body: MediaBody<'_>, out: &mut String) {
+    out.push('"');
+    match body {
+        MediaBody::Url(url) => out.push_str(url.escaped()),
+        MediaBody::Base64 { media_type, data } => {
+            out.push_str("data:");
+            out.push_str(media_type.escaped());
+            out.push_str(";base64,");
+            out.push_str(data.escaped());
+        }
+        _ => {}
+    }
+    out.push('"');
+}

@@ -1,0 +1,450 @@
+//! OpenAI's Responses: a flat list of items, a request with `input`, or an answer with `output`.
+//!
+//! | foreign | here |
+//! |---|---|
+//! | `message` | a message; `developer` is `system` |
+//! | `function_call`, `custom_tool_call` | an assistant message with a `tool_use` part; its id is `call_id` |
+//! | their outputs | a tool message with one `tool_result` |
+//! | `reasoning` and every other item | a part with the item as it is, for OpenAI only |
+
+use std::io::Write;
+
+use recto_core::{Message, Role};
+
+use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
+use super::new_parts::NewParts;
+use super::openai_chat::{arguments_of, input_of, write_url};
+use super::{Codec, Head, Likelihood};
+use crate::export::ExportOptions;
+use crate::import::{Input, Out, Remark};
+use crate::json::{self, Str};
+use crate::media::{MediaBody, MediaKind};
+use crate::parts::{MessageParts, Part};
+use crate::{Error, Format, Media};
+
+pub(crate) struct OpenAiResponses;
+
+impl Codec for OpenAiResponses {
+    fn recognise(&self, head: &Head) -> Likelihood {
+        let mut most = Likelihood::No;
+        for object in head.objects() {
+            if json::get(object, "payload").is_some() {
+                return Likelihood::No; // a rollout, which holds such items
+            }
+            let listed = ["input", "output"].into_iter().filter_map(|key| json::get(object, key));
+            let listed = listed.flat_map(json::items);
+            for item in std::iter::once(object).chain(listed) {
+                most = most.max(likelihood(item));
+            }
+        }
+        most
+    }
+
+    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
+        message_list::import(self, input, out)
+    }
+
+    fn export(
+        &self,
+        messages: &mut dyn Iterator<Item = &Message>,
+        options: &ExportOptions<'_>,
+        file: &mut dyn Write,
+    ) -> Result<Vec<Remark>, Error> {
+        message_list::export(self, messages, options, file)
+    }
+}
+
+fn likelihood(item: &str) -> Likelihood {
+    let kind = json::get_str(item, "type").map(Str::escaped).unwrap_or_default();
+    match kind {
+        "function_call" | "function_call_output" if json::get(item, "call_id").is_some() => {
+            Likelihood::Surely
+        }
+        "reasoning" if json::get(item, "summary").is_some() => Likelihood::Surely,
+        "message" | "" => {
+            let parts = json::get(item, "content").map(json::items).into_iter().flatten();
+            let kinds = parts.filter_map(|part| json::get_str(part, "type")).map(Str::escaped);
+            let mut own = kinds.filter(|kind| matches!(*kind, "input_text" | "output_text"));
+            if own.next().is_some() { Likelihood::Surely } else { Likelihood::No }
+        }
+        _ => Likelihood::No,
+    }
+}
+
+impl MessageForm for OpenAiResponses {
+    fn format(&self) -> Format {
+        Format::OpenAiResponses
+    }
+
+    fn list_keys(&self) -> &'static [&'static str] {
+        &["input", "output"]
+    }
+
+    /// The output of a call may be a list too.
+    fn is_envelope(&self, object: &str) -> bool {
+        let mut lists = self.list_keys().iter().filter_map(|key| json::get(object, key));
+        json::get(object, "call_id").is_none() && lists.any(json::is_list)
+    }
+
+    fn read(&self, foreign: &str, _memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
+        read(foreign).map(|draft| vec![draft])
+    }
+
+    fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, Misfit>> {
+        match key {
+            "instructions" if Str::of(value).is_some_and(|text| !text.is_empty()) => {
+                Some(Ok(vec![Draft::made(Role::System, value.to_owned())]))
+            }
+            "previous_response_id" if value != "null" => Some(Err(Misfit::new(
+                "previous_response_id",
+                "what came before is at the provider, not in the file",
+            ))),
+            _ => None,
+        }
+    }
+
+    fn system_field(&self) -> Option<&'static str> {
+        Some("instructions")
+    }
+
+    fn write_system(&self, messages: &[MessageParts<'_>], out: &mut String) {
+        let parts = messages.iter().flat_map(|message| &message.parts);
+        let texts: Vec<&str> = parts
+            .filter_map(|part| match part {
+                Part::Text { text, .. } => Some(text.escaped()),
+                _ => None,
+            })
+            .collect();
+        out.push('"');
+        out.push_str(&texts.join("\\n\\n"));
+        out.push('"');
+    }
+
+    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+        let mut items = Items { out, is_first: true, remarks };
+        for message in pieces {
+            items.message(message);
+        }
+    }
+}
+
+/// Reads one item.
+pub(crate) fn read(item: &str) -> Result<Draft, Misfit> {
+    if !json::is_object(item) {
+        return Err(Misfit::new("", "an item is an object with a type"));
+    }
+    let missing = |field: &str| Misfit::new(field, format!("{field} is missing"));
+    let kind = json::get_str(item, "type").map(Str::text);
+    let mut parts = NewParts::default();
+    match kind.as_deref() {
+        None if json::get(item, "role").is_some() => read_message(item),
+        Some("message") => read_message(item),
+        None => match json::get(item, "input").filter(|input| Str::of(input).is_some()) {
+            // A whole request whose input is one text.
+            Some(input) => Ok(Draft::made(Role::User, input.to_owned())),
+            None => Err(missing("type")),
+        },
+        Some("function_call") => {
+            let id = json::get_str(item, "call_id").ok_or_else(|| missing("call_id"))?;
+            let name = json::get_str(item, "name").ok_or_else(|| missing("name"))?;
+            let arguments = json::get_str(item, "arguments").unwrap_or(Str::plain("{}"));
+            parts.call(id, name, &input_of(arguments), "");
+            Ok(Draft::made(Role::Assistant, parts.finish()))
+        }
+        Some("custom_tool_call") => {
+            let id = json::get_str(item, "call_id").ok_or_else(|| missing("call_id"))?;
+            let name = json::get_str(item, "name").ok_or_else(|| missing("name"))?;
+            let input = json::get(item, "input").unwrap_or("\"\"");
+            parts.call(id, name, input, r#","kind":"custom""#);
+            Ok(Draft::made(Role::Assistant, parts.finish()))
+        }
+        Some(kind @ ("function_call_output" | "custom_tool_call_output")) => {
+            let id = json::get_str(item, "call_id").ok_or_else(|| missing("call_id"))?;
+            let extra = if kind.starts_with("custom") { r#","kind":"custom""# } else { "" };
+            let output = match json::get(item, "output") {
+                Some(list) if json::is_list(list) => Some(read_parts(list).finish_list()),
+                Some(text) if Str::of(text).is_some() => Some(text.to_owned()),
+                // Older rollouts have an object here.
+                Some(value) => Some(json::string(value)),
+                None => None,
+            };
+            parts.result(id, output.as_deref(), false, extra);
+            Ok(Draft::made(Role::Tool, parts.finish()))
+        }
+        Some(kind) => {
+            let is_answer = kind.ends_with("_output") || kind.ends_with("_response");
+            parts.raw(item);
+            Ok(Draft::Made {
+                role: if is_answer { Role::Tool } else { Role::Assistant },
+                content: parts.finish(),
+                fields: String::new(),
+                provider: Some("openai".into()),
+                model: None,
+            })
+        }
+    }
+}
+
+fn read_message(item: &str) -> Result<Draft, Misfit> {
+    let role = json::get_str(item, "role").map(Str::text).unwrap_or_default();
+    let own_role = match &*role {
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "system" | "developer" => Role::System,
+        other => {
+            let roles = "user, assistant, system or developer";
+            return Err(Misfit::new("role", format!("role must be {roles}, not {other:?}")));
+        }
+    };
+    let content = json::get(item, "content").unwrap_or("[]");
+    match Str::of(content) {
+        Some(text) => {
+            let is_bare =
+                json::fields(item).all(|(key, _)| matches!(&*key.text(), "role" | "content"));
+            if is_bare && role != "developer" && !text.is_empty() {
+                return Ok(Draft::AsItIs);
+            }
+            let mut parts = NewParts::default();
+            parts.text(text, "");
+            let content = if text.is_empty() { parts.finish() } else { content.to_owned() };
+            Ok(Draft::made(own_role, content))
+        }
+        None if json::is_list(content) => Ok(Draft::made(own_role, read_parts(content).finish())),
+        None => Err(Misfit::new("content", "content is a string or a list of parts")),
+    }
+}
+
+fn read_parts(list: &str) -> NewParts {
+    let mut parts = NewParts::default();
+    for part in json::items(list) {
+        if read_part(part, &mut parts).is_none() {
+            parts.raw(part);
+        }
+    }
+    parts
+}
+
+/// Adds a part in Recto's form; `None` if that has no words for it.
+fn read_part(part: &str, parts: &mut NewParts) -> Option<()> {
+    let file_id = || {
+        let provider = Some(Str::plain("openai"));
+        json::get_str(part, "file_id").map(|id| MediaBody::FileId { id, provider })
+    };
+    match &*json::get_str(part, "type")?.text() {
+        "input_text" | "output_text" => {
+            let mut extra = String::new();
+            json::push_other_fields(part, &["type", "text"], &mut extra);
+            parts.text(json::get_str(part, "text")?, &extra);
+        }
+        "input_image" => {
+            let url = json::get_str(part, "image_url").map(MediaBody::of_url);
+            let mut extra = String::new();
+            json::push_fields(part, &["detail"], &mut extra);
+            parts.media(MediaKind::Image, url.or_else(file_id)?, None, &extra);
+        }
+        "input_file" => {
+            let url = json::get_str(part, "file_data").map(MediaBody::of_url);
+            let url = url.or_else(|| json::get_str(part, "file_url").map(MediaBody::Url));
+            let name = json::get_str(part, "filename");
+            parts.media(MediaKind::File, url.or_else(file_id)?, name, "");
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Items in the making.
+struct Items<'a> {
+    out: &'a mut String,
+    is_first: bool,
+    remarks: &'a mut Vec<String>,
+}
+
+impl Items<'_> {
+    fn add(&mut self) -> &mut String {
+        if !std::mem::replace(&mut self.is_first, false) {
+            self.out.push(',');
+        }
+        self.out
+    }
+
+    fn message(&mut self, message: &MessageParts<'_>) {
+        let is_bare = message.is_string
+            && message.source.is_none()
+            && message.role != Role::Tool
+            && json::fields(message.json)
+                .all(|(key, _)| matches!(&*key.text(), "role" | "content"));
+        if is_bare {
+            let json = message.json;
+            self.add().push_str(json);
+            return;
+        }
+        let mut said: Vec<&Part<'_>> = Vec::new();
+        for part in &message.parts {
+            match *part {
+                Part::Text { .. } | Part::Media(_) => said.push(part),
+                Part::Other { kind, .. } if kind.text() == "refusal" => said.push(part),
+                Part::Thinking { .. } => self.remarks.push("a thought has no place".into()),
+                _ => {
+                    self.said(message.role, &mut said);
+                    self.item(message, part);
+                }
+            }
+        }
+        self.said(message.role, &mut said);
+    }
+
+    fn said(&mut self, role: Role, said: &mut Vec<&Part<'_>>) {
+        if said.is_empty() {
+            return;
+        }
+        let role = if role == Role::Tool { Role::User } else { role };
+        let mut content = String::new();
+        for part in said.drain(..) {
+            let before = content.len();
+            if before > 0 {
+                content.push(',');
+            }
+            if !write_part(part, role, &mut content) {
+                content.truncate(before);
+                self.remarks.push("an image, audio or file has no place".into());
+            }
+        }
+        let out = self.add();
+        out.push_str(r#"{"type":"message","role":""#);
+        out.push_str(role.as_str());
+        out.push_str(r#"","content":["#);
+        out.push_str(&content);
+        out.push_str("]}");
+    }
+
+    fn item(&mut self, message: &MessageParts<'_>, part: &Part<'_>) {
+        match *part {
+            Part::ToolUse { id, name, input, .. } => {
+                let (kind, field) = match part.is_custom_call() {
+                    true => ("custom_tool_call", "input"),
+                    false => ("function_call", "arguments"),
+                };
+                let out = self.add();
+                out.push_str(&format!(r#"{{"type":"{kind}","call_id":"#));
+                json::push_str(id, out);
+                out.push_str(r#","name":"#);
+                json::push_str(name, out);
+                out.push_str(&format!(r#","{field}":""#));
+                arguments_of(input, out);
+                out.push_str("\"}");
+            }
+            Part::ToolResult { id, content, is_error, json, .. } => {
+                if is_error {
+                    self.remarks.push("a tool result has no is_error here".into());
+                }
+                let is_custom =
+                    json::get_str(json, "kind").is_some_and(|kind| kind.escaped() == "custom");
+                let kind =
+                    if is_custom { "custom_tool_call_output" } else { "function_call_output" };
+                let mut output = String::new();
+                match content {
+                    None => output.push_str("\"\""),
+                    Some(content) if Str::of(content).is_some() => output.push_str(content),
+                    Some(content) => {
+                        for part in &Part::list(content) {
+                            let before = output.len();
+                            output.push(if before == 0 { '[' } else { ',' });
+                            if !write_part(part, Role::User, &mut output) {
+                                output.truncate(before);
+                                self.remarks.push("a part of a result has no place".into());
+                            }
+                        }
+                        output.push_str(if output.is_empty() { "[]" } else { "]" });
+                    }
+                }
+                let out = self.add();
+                out.push_str(&format!(r#"{{"type":"{kind}","call_id":"#));
+                json::push_str(id, out);
+                out.push_str(r#","output":"#);
+                out.push_str(&output);
+                out.push('}');
+            }
+            Part::Other { kind, json } => {
+                let is_ours = message.source.is_none_or(|source| {
+                    let provider = source.provider.map(Str::text);
+                    provider.as_deref() == Some("openai")
+                        || source.is_from(Format::OpenAiResponses.name())
+                        || source.is_from(Format::Codex.name())
+                });
+                match is_ours {
+                    true => self.add().push_str(json),
+                    false => {
+                        self.remarks.push(format!("a part of type {} has no place", kind.text()))
+                    }
+                }
+            }
+            Part::Text { .. } | Part::Thinking { .. } | Part::Media(_) => {}
+        }
+    }
+}
+
+/// Writes a part of a message or of a result; nothing if there is no form for it.
+fn write_part(part: &Part<'_>, role: Role, out: &mut String) -> bool {
+    match *part {
+        Part::Text { text, json, .. } => {
+            out.push_str(match role {
+                Role::Assistant => r#"{"type":"output_text","text":"#,
+                _ => r#"{"type":"input_text","text":"#,
+            });
+            json::push_str(text, out);
+            if role == Role::Assistant {
+                json::push_fields(json, &["annotations", "logprobs"], out);
+            }
+            out.push('}');
+            true
+        }
+        Part::Media(media) => write_media(media, out),
+        Part::Other { json, .. } => {
+            out.push_str(json);
+            true
+        }
+        _ => false,
+    }
+}
+
+fn write_media(media: Media<'_>, out: &mut String) -> bool {
+    match (media.kind, media.body) {
+        (MediaKind::Image, MediaBody::Url(_) | MediaBody::Base64 { .. }) => {
+            out.push_str(r#"{"type":"input_image","image_url":"#);
+            write_url(media.body, out);
+            json::push_fields(media.json, &["detail"], out);
+        }
+        (MediaKind::Image, MediaBody::FileId { id, .. }) => {
+            out.push_str(r#"{"type":"input_image","file_id":"#);
+            json::push_str(id, out);
+            json::push_fields(media.json, &["detail"], out);
+        }
+        (MediaKind::File, body) => {
+            out.push_str(r#"{"type":"input_file","#);
+            if let Some(name) = media.name {
+                out.push_str("\"filename\":");
+                json::push_str(name, out);
+                out.push(',');
+            }
+            match body {
+                MediaBody::Base64 { .. } => {
+                    out.push_str("\"file_data\":");
+                    write_url(body, out);
+                }
+                MediaBody::Url(_) => {
+                    out.push_str("\"file_url\":");
+                    write_url(body, out);
+                }
+                MediaBody::FileId { id, .. } => {
+                    out.push_str("\"file_id\":");
+                    json::push_str(id, out);
+                }
+                MediaBody::Text(_) | MediaBody::Unknown => return false,
+            }
+        }
+        _ => return false,
+    }
+    out.push('}');
+    true
+}

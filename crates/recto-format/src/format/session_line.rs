@@ -1,0 +1,179 @@
+//! A line of a session file, and the messages that it becomes.
+//!
+//! Sessions of programs hold more than messages: titles, snapshots, progress. What is no message is
+//! kept with the next one (`metadata.source.before`), so that the file can be written again.
+
+use recto_core::{Limits, Message, Role, Timestamp};
+
+use super::message_list::{Draft, Misfit};
+use crate::Format;
+use crate::json::{self, Str};
+use crate::parts::MessageParts;
+use crate::source::{self, Source};
+
+/// Lines that are no messages and wait for the next one.
+#[derive(Default)]
+pub(crate) struct Before(String);
+
+impl Before {
+    /// A line that is JSON.
+    pub(crate) fn add(&mut self, line: &str) {
+        self.0.push(if self.0.is_empty() { '[' } else { ',' });
+        self.0.push_str(line);
+    }
+
+    /// The list, which is empty afterwards.
+    pub(crate) fn take(&mut self) -> Option<String> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.push(']');
+        Some(std::mem::take(&mut self.0))
+    }
+
+    /// Undoes [`take`](Self::take).
+    pub(crate) fn put_back(&mut self, list: Option<String>) {
+        if let Some(mut list) = list {
+            list.pop();
+            self.0 = list;
+        }
+    }
+}
+
+/// Whether a message is the next piece of the line that the last one is of.
+pub(crate) fn is_next_piece(last: &MessageParts<'_>, message: &MessageParts<'_>) -> bool {
+    let (Some(before), Some(this)) = (last.source, message.source) else { return false };
+    let is_same = before.of.is_some() && before.of.map(Str::escaped) == this.of.map(Str::escaped);
+    is_same && this.piece == before.piece + 1
+}
+
+/// The messages that a line becomes. `foreign` is what the drafts were read from.
+pub(crate) fn messages(
+    format: Format,
+    line: &str,
+    foreign: &str,
+    drafts: Vec<Draft>,
+    before: Option<String>,
+    timestamp: Option<Timestamp>,
+) -> Result<Vec<Message>, Misfit> {
+    let pieces = drafts.len();
+    let of = source::hash(line);
+    let mut messages = Vec::with_capacity(pieces);
+    for (piece, draft) in drafts.into_iter().enumerate() {
+        let is_first = piece == 0;
+        let source = Source {
+            format: Some(Str::plain(format.name())),
+            of: (pieces > 1).then(|| Str::plain(&of)),
+            piece,
+            pieces,
+            original: is_first.then_some(line),
+            before: before.as_deref().filter(|_| is_first),
+            ..Source::default()
+        };
+        let json = made_json(draft, foreign, timestamp, source);
+        let message = Message::from_json_within(&json, &Limits::NONE).map_err(|error| {
+            Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
+        })?;
+        messages.push(message);
+    }
+    Ok(messages)
+}
+
+fn made_json(
+    draft: Draft,
+    foreign: &str,
+    timestamp: Option<Timestamp>,
+    source: Source<'_>,
+) -> String {
+    let (role, content, mut fields, provider, model) = match draft {
+        Draft::Made { role, content, fields, provider, model } => {
+            (role, content, fields, provider, model)
+        }
+        Draft::AsItIs => {
+            let role = json::get_str(foreign, "role").map(Str::text).unwrap_or_default();
+            let role = Role::named(&role).unwrap_or(Role::User);
+            let content = json::get(foreign, "content").unwrap_or("\"\"").to_owned();
+            (role, content, String::new(), None, None)
+        }
+    };
+    if let Some(timestamp) = timestamp {
+        fields.push_str(&format!(",\"timestamp\":{timestamp}"));
+    }
+    Draft::Made { role, content, fields, provider, model }.into_json(foreign, source)
+}
+
+/// Milliseconds since 1970 of a time such as `2026-05-01T10:00:00.250Z`.
+pub(crate) fn timestamp(text: &str) -> Option<Timestamp> {
+    let number = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
+    let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
+    let bytes = text.as_bytes();
+    if !marks.iter().all(|&(at, mark)| bytes.get(at) == Some(&mark)) {
+        return None;
+    }
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !is_date || hour > 23 || minute > 59 || second > 60 || !text.ends_with('Z') {
+        return None;
+    }
+    let digits = text.get(19..)?.trim_end_matches('Z').strip_prefix('.').unwrap_or("");
+    let mut millis = 0;
+    for place in 0..3 {
+        let digit =
+            digits.as_bytes().get(place).map_or(0, |byte| i64::from(byte.wrapping_sub(b'0')));
+        millis = millis * 10 + digit.min(9);
+    }
+    // Days since 1970, counted from 1 March so that leap days come last.
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000 + millis)
+}
+
+/// A time as sessions have it; see [`timestamp`].
+pub(crate) fn time_of(timestamp: Timestamp) -> String {
+    // Years beyond four digits cannot be written; the contract has no use for them.
+    let timestamp = timestamp.clamp(-62_135_596_800_000, 253_402_300_799_999);
+    let (days, millis) = (timestamp.div_euclid(86_400_000), timestamp.rem_euclid(86_400_000));
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = era * 400 + year + i64::from(month <= 2);
+    let (hour, minute) = (millis / 3_600_000, millis / 60_000 % 60);
+    let (second, millis) = (millis / 1_000 % 60, millis % 1_000);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_they_are_read() {
+        for time in
+            ["1970-01-01T00:00:00.000Z", "2000-02-29T12:30:45.678Z", "1969-12-31T23:59:59.999Z"]
+        {
+            assert_eq!(time_of(timestamp(time).unwrap()), time);
+        }
+        assert_eq!(time_of(i64::MAX), "9999-12-31T23:59:59.999Z");
+        assert_eq!(time_of(i64::MIN), "0001-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn times_are_read() {
+        assert_eq!(timestamp("1970-01-01T00:00:00Z"), Some(0));
+        assert_eq!(timestamp("2000-02-29T12:30:45.678Z"), Some(951_827_445_678));
+        assert_eq!(timestamp("2026-05-01T10:00:00.250Z"), Some(1_777_629_600_250));
+        assert_eq!(timestamp("2026-05-01T10:00:00.2501234Z"), Some(1_777_629_600_250));
+        for text in ["", "today", "2026-05-01", "2026-13-01T10:00:00Z", "2026-05-01T10:00:00+02:00"]
+        {
+            assert_eq!(timestamp(text), None, "{text}");
+        }
+    }
+}

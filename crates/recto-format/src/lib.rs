@@ -1,0 +1,62 @@
+//! Transcripts in and out of Recto, and views rendered for model providers.
+//!
+//! Users come with transcripts in a dozen shapes and leave through several providers' interfaces. In
+//! between, edits tear tool calls from their results, signatures get lost, ids stop fitting, and the
+//! provider answers 400 for ever. Here, whatever was done to a view, what is rendered of it is valid
+//! for the provider, and the repairs are listed.
+//!
+//! | to | use |
+//! |---|---|
+//! | read a file of any [`Format`] | [`import`]: [`Step`]s for conversations, [`Remark`]s on what they cannot say |
+//! | write one | [`export`]: the same bytes, for messages that came from that format |
+//! | send a view to a provider | [`render`] it for a [`Target`]: a valid request, and [`Finding`]s on what was repaired |
+//! | know what an edit costs at the provider's cache | [`CachePlan`] |
+//! | know beforehand | [`lint`] a view for a target; [`fix`] gives the operations that put it right |
+//!
+//! # The way of the data
+//!
+//! ```text
+//! file ──► Values ──► a format reads foreign messages ──► Recto messages, Steps ──► Conversation
+//!          (a value at a time)                            metadata.source
+//!
+//! view ──► MessageParts ──► rules ──► a request, and the repairs
+//! messages ──► MessageParts ──► a format writes ──► file
+//! ```
+//!
+//! Recto's own messages are the neutral form; [`MessageParts`] reads them without changing a byte, and
+//! says which fields mean something beyond the contract. [`Source`] says how a message remembers
+//! where it came from. Formats are in `format/`, one file each: start with `format/mod.rs`, then
+//! `format/openai_chat.rs`.
+//!
+//! Pure: bytes in, values out. No paths, no network; URLs in messages are handed on, never fetched.
+
+mod cache_plan;
+mod error;
+mod export;
+mod format;
+mod import;
+mod json;
+mod lint;
+mod media;
+mod parts;
+mod render;
+mod source;
+mod unpack;
+mod values;
+mod zip;
+
+pub use cache_plan::{CachePlan, PaysOff, Price, PriceTable};
+pub use error::Error;
+pub use export::{Container, ExportOptions, export};
+pub use format::Format;
+pub use import::{
+    Collected, ImportOptions, Input, Remark, Replay, Replayed, Sink, Start, Step, import,
+};
+pub use json::Str;
+pub use lint::{fix, lint};
+pub use media::{Media, MediaBody, MediaKind};
+pub use parts::{MessageParts, Part};
+pub use render::{
+    Finding, NO_RESULT, RULES, RenderOptions, Rendered, Rule, Severity, Target, render,
+};
+pub use source::{Layout, Source};

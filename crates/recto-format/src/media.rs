@@ -1,0 +1,195 @@
+//! Images, audio and files, and the ways to name their bytes.
+//!
+//! Recto's own form is `{"type": "image" | "audio" | "file", "source": …}`, where the source is one of
+//!
+//! ```json
+//! {"type": "base64", "media_type": "image/png", "data": "…"}
+//! {"type": "url", "url": "https://…"}
+//! {"type": "file_id", "file_id": "…", "provider": "openai"}
+//! {"type": "text", "text": "…"}
+//! ```
+//!
+//! and a file may have a `name`. `{"type": "image", "image_url": {"url": …}}` is read as well. URLs are
+//! handed on, never fetched.
+
+use crate::json::{self, Str};
+
+/// What kind of media it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MediaKind {
+    /// A picture.
+    Image,
+    /// Sound.
+    Audio,
+    /// A document.
+    File,
+}
+
+/// An image, audio or file in a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Media<'a> {
+    /// What it is.
+    pub kind: MediaKind,
+    /// Where its bytes are.
+    pub body: MediaBody<'a>,
+    /// The name of the file.
+    pub name: Option<Str<'a>>,
+    /// The part as it came.
+    pub json: &'a str,
+}
+
+/// Where the bytes of media are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MediaBody<'a> {
+    /// Here, in base64.
+    Base64 {
+        /// Such as `image/png`.
+        media_type: Str<'a>,
+        /// The bytes.
+        data: Str<'a>,
+    },
+    /// At an address.
+    Url(Str<'a>),
+    /// At a provider, under an id.
+    FileId {
+        /// The id.
+        id: Str<'a>,
+        /// Whose id it is.
+        provider: Option<Str<'a>>,
+    },
+    /// Here, as text.
+    Text(Str<'a>),
+    /// Nobody knows.
+    Unknown,
+}
+
+impl<'a> Media<'a> {
+    /// Reads an `image`, `audio` or `file` part.
+    pub(crate) fn of(part: &'a str) -> Media<'a> {
+        let kind = match json::get_str(part, "type").map(Str::escaped) {
+            Some("audio") => MediaKind::Audio,
+            Some("file") => MediaKind::File,
+            _ => MediaKind::Image,
+        };
+        let name = json::get_str(part, "name");
+        Media { kind, body: MediaBody::of(part), name, json: part }
+    }
+}
+
+impl<'a> MediaBody<'a> {
+    fn of(part: &'a str) -> MediaBody<'a> {
+        if let Some(source) = json::get(part, "source") {
+            return MediaBody::of_source(source).unwrap_or(MediaBody::Unknown);
+        }
+        let url = json::get(part, "image_url")
+            .and_then(|value| Str::of(value).or_else(|| json::get_str(value, "url")));
+        url.map_or(MediaBody::Unknown, MediaBody::of_url)
+    }
+
+    fn of_source(source: &'a str) -> Option<MediaBody<'a>> {
+        Some(match &*json::get_str(source, "type")?.text() {
+            "base64" => MediaBody::Base64 {
+                media_type: json::get_str(source, "media_type")?,
+                data: json::get_str(source, "data")?,
+            },
+            "url" => MediaBody::of_url(json::get_str(source, "url")?),
+            "file_id" => MediaBody::FileId {
+                id: json::get_str(source, "file_id")?,
+                provider: json::get_str(source, "provider"),
+            },
+            "text" => MediaBody::Text(json::get_str(source, "text")?),
+            _ => return None,
+        })
+    }
+
+    /// A `data:` URL holds the bytes themselves.
+    pub(crate) fn of_url(url: Str<'a>) -> MediaBody<'a> {
+        let inline = url.escaped().strip_prefix("data:").and_then(|rest| {
+            let (media_type, data) = rest.split_once(";base64,")?;
+            let media_type = media_type.split(';').next()?;
+            let is_plain = !media_type.contains('\\') && !data.contains('\\');
+            is_plain.then(|| (Str::plain(media_type), Str::plain(data)))
+        });
+        match inline {
+            Some((media_type, data)) => MediaBody::Base64 { media_type, data },
+            None => MediaBody::Url(url),
+        }
+    }
+}
+
+/// Writes media in Recto's own form; `extra` is more fields, such as `,"detail":"low"`.
+pub(crate) fn write(
+    kind: MediaKind,
+    body: MediaBody<'_>,
+    name: Option<Str<'_>>,
+    extra: &str,
+    out: &mut String,
+) {
+    out.push_str(match kind {
+        MediaKind::Image => r#"{"type":"image","source":"#,
+        MediaKind::Audio => r#"{"type":"audio","source":"#,
+        MediaKind::File => r#"{"type":"file","source":"#,
+    });
+    match body {
+        MediaBody::Base64 { media_type, data } => {
+            out.push_str(r#"{"type":"base64","media_type":"#);
+            json::push_str(media_type, out);
+            out.push_str(r#","data":"#);
+            json::push_str(data, out);
+        }
+        MediaBody::Url(url) => {
+            out.push_str(r#"{"type":"url","url":"#);
+            json::push_str(url, out);
+        }
+        MediaBody::FileId { id, provider } => {
+            out.push_str(r#"{"type":"file_id","file_id":"#);
+            json::push_str(id, out);
+            if let Some(provider) = provider {
+                out.push_str(r#","provider":"#);
+                json::push_str(provider, out);
+            }
+        }
+        MediaBody::Text(text) => {
+            out.push_str(r#"{"type":"text","text":"#);
+            json::push_str(text, out);
+        }
+        MediaBody::Unknown => out.push_str(r#"{"type":"unknown""#),
+    }
+    out.push('}');
+    if let Some(name) = name {
+        out.push_str(r#","name":"#);
+        json::push_str(name, out);
+    }
+    out.push_str(extra);
+    out.push('}');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_is_read_and_written_again() {
+        for part in [
+            r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}"#,
+            r#"{"type":"image","source":{"type":"url","url":"https://a/b.png"}}"#,
+            r#"{"type":"file","source":{"type":"file_id","file_id":"f1","provider":"openai"},"name":"a.pdf"}"#,
+            r#"{"type":"file","source":{"type":"text","text":"a\nb"}}"#,
+            r#"{"type":"audio","source":{"type":"base64","media_type":"audio/wav","data":""}}"#,
+        ] {
+            let media = Media::of(part);
+            let mut out = String::new();
+            write(media.kind, media.body, media.name, "", &mut out);
+            assert_eq!(out, part);
+        }
+    }
+
+    #[test]
+    fn a_data_url_is_the_bytes_themselves() {
+        let media =
+            Media::of(r#"{"type":"image","image_url":{"url":"data:image/gif;base64,R0lGOD=="}}"#);
+        let MediaBody::Base64 { media_type, data } = media.body else { panic!("{media:?}") };
+        assert_eq!((media_type.escaped(), data.escaped()), ("image/gif", "R0lGOD=="));
+        assert_eq!(Media::of(r#"{"type":"image"}"#).body, MediaBody::Unknown);
+    }
+}

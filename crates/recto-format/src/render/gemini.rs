@@ -1,0 +1,189 @@
+//! Gemini's contents: user and model take turns; results stand in front of the user's next turn.
+
+use super::Body;
+use super::plan::Plan;
+use super::turn::{Block, Call, Extra, Side, Turn};
+use crate::json::{self, Str};
+use crate::media::{Media, MediaBody, MediaKind};
+
+/// What only Gemini understands: a part of its own inside `{"type": "gemini_part", "part": …}`.
+pub(super) fn is_own_part(kind: &str, json: &str, is_assistant: bool) -> bool {
+    let own: &[&str] = match is_assistant {
+        true => &["executableCode", "codeExecutionResult", "toolCall", "toolResponse"],
+        false => &["fileData"],
+    };
+    let beside = ["thoughtSignature", "thought", "videoMetadata", "mediaResolution"];
+    let Some(part) = json::get(json, "part").filter(|_| kind == "gemini_part") else {
+        return false;
+    };
+    let count = |keys: &[&str]| {
+        let is_in = |(key, value): &(Str<'_>, &str)| {
+            keys.contains(&key.escaped()) && (json::is_object(value) || keys.len() == beside.len())
+        };
+        json::fields(part).filter(is_in).count()
+    };
+    let has_signature = json::get(part, "thoughtSignature").is_some();
+    let is_signed = json::get_str(part, "thoughtSignature").is_some_and(super::dialect::is_base64);
+    count(own) == 1
+        && json::fields(part)
+            .all(|(key, _)| own.contains(&key.escaped()) || beside.contains(&key.escaped()))
+        && (!has_signature || is_signed)
+}
+
+pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
+    let (system, turns): (Vec<&Turn<'_>>, Vec<&Turn<'_>>) =
+        plan.turns.iter().partition(|turn| turn.side == Side::System);
+    let mut is_first = true;
+    for block in system.iter().flat_map(|turn| &turn.blocks) {
+        let is_first = std::mem::replace(&mut is_first, false);
+        body.push(if is_first { "\"systemInstruction\":{\"parts\":[" } else { "," });
+        write_block(block, body);
+    }
+    body.push(if is_first { "\"contents\":[" } else { "]},\"contents\":[" });
+    let mut open = None;
+    for turn in turns {
+        go_on(turn.side, &mut open, body);
+        for block in &turn.blocks {
+            next_part(&mut open, body);
+            write_block(block, body);
+        }
+        for call in turn.calls() {
+            go_on(Side::User, &mut open, body);
+            next_part(&mut open, body);
+            response(call, body);
+        }
+    }
+    body.may_change();
+    body.push(if open.is_some() { "]}]}" } else { "]}" });
+}
+
+/// The content that is open, and whether it has a part.
+type Open = Option<(Side, bool)>;
+
+/// Goes on with the content of a side, or starts it.
+fn go_on(side: Side, open: &mut Open, body: &mut Body) {
+    match *open {
+        Some((same, _)) if same == side => return,
+        Some(_) => body.push("]},"),
+        None => {}
+    }
+    body.has_content = true;
+    body.push(match side {
+        Side::Assistant => "{\"role\":\"model\",\"parts\":[",
+        _ => "{\"role\":\"user\",\"parts\":[",
+    });
+    *open = Some((side, false));
+}
+
+fn next_part(open: &mut Open, body: &mut Body) {
+    if let Some((_, has_part)) = open
+        && std::mem::replace(has_part, true)
+    {
+        body.push(",");
+    }
+}
+
+fn write_block(block: &Block<'_>, body: &mut Body) {
+    match block {
+        Block::Text { text, extra } => {
+            body.push("{\"text\":");
+            body.quoted(text);
+            signature(extra, body);
+        }
+        Block::Refusal(text) => {
+            body.push("{\"text\":");
+            body.quoted(text.escaped());
+        }
+        Block::Media { media: it, .. } => media(it, body),
+        Block::Thinking { text, signature: signed } => {
+            body.push("{\"text\":");
+            body.quoted(text.escaped());
+            body.push(",\"thought\":true");
+            signature(&Extra { signature: *signed, ..Extra::default() }, body);
+        }
+        Block::Own { json, .. } => {
+            body.push(json::get(json, "part").unwrap_or("{}"));
+            return;
+        }
+        Block::Call(call) => {
+            body.push("{\"functionCall\":{\"id\":");
+            body.quoted(&call.id);
+            body.push(",\"name\":");
+            body.quoted(&call.name);
+            body.push(",\"args\":");
+            body.push(&call.input);
+            body.push("}");
+            signature(&call.extra, body);
+        }
+    }
+    body.push("}");
+}
+
+fn signature(extra: &Extra<'_>, body: &mut Body) {
+    if let Some(signature) = extra.signature {
+        body.push(",\"thoughtSignature\":");
+        body.quoted(signature.escaped());
+    }
+}
+
+fn media(media: &Media<'_>, body: &mut Body) {
+    match media.body {
+        MediaBody::Base64 { media_type, data } => {
+            body.push("{\"inlineData\":{\"mimeType\":");
+            body.quoted(media_type.escaped());
+            body.push(",\"data\":");
+            body.quoted(data.escaped());
+        }
+        MediaBody::Url(address) | MediaBody::FileId { id: address, .. } => {
+            body.push("{\"fileData\":{\"fileUri\":");
+            body.quoted(address.escaped());
+            if let Some(media_type) = guessed_type(media.kind, &address.text()) {
+                body.push(",\"mimeType\":");
+                body.quoted(media_type);
+            }
+        }
+        MediaBody::Text(_) | MediaBody::Unknown => body.push("{\"inlineData\":{"),
+    }
+    body.push("}");
+}
+
+/// What an address seems to be: Gemini wants to know, and addresses say it by their ending.
+fn guessed_type(kind: MediaKind, address: &str) -> Option<&'static str> {
+    let path = address.split(['?', '#']).next()?;
+    let ending = path.rsplit('.').next()?.to_ascii_lowercase();
+    Some(match (kind, &*ending) {
+        (MediaKind::Image, "jpg" | "jpeg") => "image/jpeg",
+        (MediaKind::Image, "gif") => "image/gif",
+        (MediaKind::Image, "webp") => "image/webp",
+        (MediaKind::Image, "png") => "image/png",
+        (MediaKind::File, "pdf") => "application/pdf",
+        (MediaKind::File, "txt" | "md") => "text/plain",
+        (MediaKind::Audio, "mp3") => "audio/mp3",
+        (MediaKind::Audio, "wav") => "audio/wav",
+        _ => return None,
+    })
+}
+
+/// A result: the object that the tool gave, or its text in one.
+fn response(call: &Call<'_>, body: &mut Body) {
+    if call.answer.from.is_none() {
+        body.may_change();
+    }
+    body.push("{\"functionResponse\":{\"id\":");
+    body.quoted(&call.id);
+    body.push(",\"name\":");
+    body.quoted(&call.name);
+    body.push(",\"response\":");
+    let text = call.answer.content.joined();
+    let plain = text.starts_with('{').then(|| recto_core::json::unescape(&text));
+    let object = plain.as_deref().and_then(json::checked).filter(|value| json::is_object(value));
+    match object {
+        Some(object) if !call.answer.is_error => body.push(object),
+        _ => {
+            body.push(if call.answer.is_error { "{\"error\":" } else { "{\"output\":" });
+            body.quoted(&text);
+            body.push("}");
+        }
+    }
+    body.push("}}");
+}

@@ -1,0 +1,144 @@
+//! Chat completions: each turn is a message, each result one of its own.
+
+use super::Body;
+use super::dialect::sound_format;
+use super::plan::Plan;
+use super::turn::{AnswerContent, Block, Call, Side, Turn};
+use crate::format::openai_chat::{arguments_of, write_url};
+use crate::json::{self, Str};
+use crate::media::{Media, MediaBody, MediaKind};
+
+pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
+    body.push("\"messages\":[");
+    for turn in &plan.turns {
+        if std::mem::replace(&mut body.has_content, true) {
+            body.push(",");
+        }
+        message(turn, body);
+        for call in turn.calls() {
+            body.push(",");
+            result(call, body);
+        }
+    }
+    body.may_change();
+    body.push("]}");
+}
+
+fn message(turn: &Turn<'_>, body: &mut Body) {
+    body.push(match turn.side {
+        Side::System => "{\"role\":\"system\",\"content\":",
+        Side::User => "{\"role\":\"user\",\"content\":",
+        Side::Assistant => "{\"role\":\"assistant\",\"content\":",
+    });
+    let is_said = |block: &&Block<'_>| {
+        matches!(block, Block::Text { .. } | Block::Media { .. } | Block::Refusal(_))
+    };
+    let mut said = turn.blocks.iter().filter(is_said);
+    match (said.next(), said.next()) {
+        (None, _) => body.push("null"),
+        (Some(Block::Text { text, .. }), None) => body.quoted(text),
+        _ => {
+            for (number, block) in turn.blocks.iter().filter(is_said).enumerate() {
+                body.push(if number == 0 { "[" } else { "," });
+                part(block, body);
+            }
+            body.push("]");
+        }
+    }
+    if let Some(name) = turn.name {
+        body.push(",\"name\":");
+        json::push_str(name, &mut body.out);
+    }
+    for (number, call) in turn.calls().enumerate() {
+        body.push(if number == 0 { ",\"tool_calls\":[" } else { "," });
+        tool_call(call, body);
+    }
+    body.push(if turn.has_calls() { "]}" } else { "}" });
+}
+
+fn part(block: &Block<'_>, body: &mut Body) {
+    match block {
+        Block::Text { text, .. } => {
+            body.push("{\"type\":\"text\",\"text\":");
+            body.quoted(text);
+            body.push("}");
+        }
+        Block::Refusal(text) => {
+            body.push("{\"type\":\"refusal\",\"refusal\":");
+            body.quoted(text.escaped());
+            body.push("}");
+        }
+        Block::Media { media: it, .. } => media(it, body),
+        Block::Thinking { .. } | Block::Own { .. } | Block::Call(_) => {}
+    }
+}
+
+fn media(media: &Media<'_>, body: &mut Body) {
+    match (media.kind, media.body) {
+        (MediaKind::Image, source) => {
+            body.push("{\"type\":\"image_url\",\"image_url\":{\"url\":");
+            write_url(source, &mut body.out);
+            if let Some(detail) = detail(media) {
+                body.push(",\"detail\":");
+                body.quoted(detail);
+            }
+        }
+        (MediaKind::Audio, MediaBody::Base64 { media_type, data }) => {
+            body.push("{\"type\":\"input_audio\",\"input_audio\":{\"data\":");
+            body.quoted(data.escaped());
+            body.push(",\"format\":");
+            body.quoted(sound_format(media_type).unwrap_or("wav"));
+        }
+        (_, MediaBody::FileId { id, .. }) => {
+            body.push("{\"type\":\"file\",\"file\":{\"file_id\":");
+            body.quoted(id.escaped());
+        }
+        (_, source) => {
+            body.push("{\"type\":\"file\",\"file\":{\"filename\":");
+            body.quoted(media.name.map_or("file", Str::escaped));
+            body.push(",\"file_data\":");
+            write_url(source, &mut body.out);
+        }
+    }
+    body.push("}}");
+}
+
+/// How closely the model looks at an image.
+pub(crate) fn detail<'a>(media: &Media<'a>) -> Option<&'a str> {
+    let detail = json::get_str(media.json, "detail")?.escaped();
+    ["low", "high", "auto"].contains(&detail).then_some(detail)
+}
+
+fn tool_call(call: &Call<'_>, body: &mut Body) {
+    body.push("{\"id\":");
+    body.quoted(&call.id);
+    let [start, input] = match call.is_custom {
+        true => [",\"type\":\"custom\",\"custom\":{\"name\":", ",\"input\":\""],
+        false => [",\"type\":\"function\",\"function\":{\"name\":", ",\"arguments\":\""],
+    };
+    body.push(start);
+    body.quoted(&call.name);
+    body.push(input);
+    arguments_of(&call.input, &mut body.out);
+    body.push("\"}}");
+}
+
+fn result(call: &Call<'_>, body: &mut Body) {
+    if call.answer.from.is_none() {
+        body.may_change();
+    }
+    body.push("{\"role\":\"tool\",\"tool_call_id\":");
+    body.quoted(&call.id);
+    body.push(",\"content\":");
+    match &call.answer.content {
+        AnswerContent::String(text) => body.quoted(text),
+        AnswerContent::Blocks(blocks) => {
+            for (number, block) in blocks.iter().enumerate() {
+                body.push(if number == 0 { "[" } else { "," });
+                part(block, body);
+            }
+            body.push("]");
+        }
+    }
+    body.push("}");
+}

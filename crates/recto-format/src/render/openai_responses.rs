@@ -1,0 +1,200 @@
+//! OpenAI's responses: a flat list of items. Outputs stand behind the calls of their turn.
+
+use super::Body;
+use super::dialect::{is_web, sound_format};
+use super::openai_chat::detail;
+use super::plan::Plan;
+use super::turn::{AnswerContent, Block, Call, Side, Turn};
+use crate::format::openai_chat::{arguments_of, write_url};
+use crate::json::{self, Str};
+use crate::media::{Media, MediaBody, MediaKind};
+
+/// Items that the model makes and that need no answer.
+const MADE_BY_THE_MODEL: &[&str] = &[
+    "file_search_call",
+    "web_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "mcp_list_tools",
+    "mcp_call",
+    "compaction",
+];
+
+pub(super) fn is_own_part(kind: &str, json: &str, is_assistant: bool) -> bool {
+    let id = json::get_str(json, "id");
+    let is_id = |prefix: &str| {
+        id.is_none_or(|id| {
+            let id = id.escaped();
+            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            id.starts_with(prefix) && !id.is_empty() && id.len() <= 64 && id.chars().all(is_word)
+        })
+    };
+    let fields = ["type", "id", "summary", "content", "encrypted_content", "status"];
+    is_assistant
+        && match kind {
+            "reasoning" => {
+                id.is_some()
+                    && is_id("rs")
+                    && json::get(json, "summary").is_some_and(json::is_list)
+                    && json::fields(json).all(|(key, _)| fields.contains(&key.escaped()))
+            }
+            "web_search_call" => is_id("ws"),
+            kind => is_id("") && MADE_BY_THE_MODEL.contains(&kind),
+        }
+}
+
+pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
+    body.push("\"input\":[");
+    for turn in &plan.turns {
+        items(turn, body);
+        for call in turn.calls() {
+            next_item(body);
+            output(call, body);
+        }
+    }
+    body.may_change();
+    body.push("]}");
+}
+
+fn next_item(body: &mut Body) {
+    if std::mem::replace(&mut body.has_content, true) {
+        body.push(",");
+    }
+}
+
+/// What is said is gathered into messages; calls and items of the model stand between them.
+fn items(turn: &Turn<'_>, body: &mut Body) {
+    let mut is_open = false;
+    for block in &turn.blocks {
+        let is_said = matches!(block, Block::Text { .. } | Block::Refusal(_) | Block::Media { .. });
+        match (is_said, is_open) {
+            (true, true) => body.push(","),
+            (true, false) => {
+                next_item(body);
+                body.push(match turn.side {
+                    Side::System => "{\"type\":\"message\",\"role\":\"system\",\"content\":[",
+                    Side::User => "{\"type\":\"message\",\"role\":\"user\",\"content\":[",
+                    Side::Assistant => "{\"type\":\"message\",\"role\":\"assistant\",\"content\":[",
+                });
+            }
+            (false, true) => body.push("]}"),
+            (false, false) => {}
+        }
+        is_open = is_said;
+        match block {
+            Block::Call(it) => {
+                next_item(body);
+                call(it, body);
+            }
+            Block::Own { json, .. } => {
+                next_item(body);
+                body.push(json);
+            }
+            said => part(said, turn.side == Side::Assistant, body),
+        }
+    }
+    if is_open {
+        body.push("]}");
+    }
+}
+
+fn part(block: &Block<'_>, is_assistant: bool, body: &mut Body) {
+    match block {
+        Block::Text { text, .. } => {
+            body.push(match is_assistant {
+                true => "{\"type\":\"output_text\",\"text\":",
+                false => "{\"type\":\"input_text\",\"text\":",
+            });
+            body.quoted(text);
+            body.push("}");
+        }
+        Block::Refusal(text) => {
+            body.push("{\"type\":\"refusal\",\"refusal\":");
+            body.quoted(text.escaped());
+            body.push("}");
+        }
+        Block::Media { media: it, .. } => media(it, body),
+        Block::Thinking { .. } | Block::Own { .. } | Block::Call(_) => {}
+    }
+}
+
+fn media(media: &Media<'_>, body: &mut Body) {
+    match (media.kind, media.body) {
+        (MediaKind::Image, source) => {
+            body.push("{\"type\":\"input_image\",");
+            match source {
+                MediaBody::FileId { id, .. } => {
+                    body.push("\"file_id\":");
+                    body.quoted(id.escaped());
+                }
+                _ => {
+                    body.push("\"image_url\":");
+                    write_url(source, &mut body.out);
+                }
+            }
+            if let Some(detail) = detail(media) {
+                body.push(",\"detail\":");
+                body.quoted(detail);
+            }
+        }
+        (MediaKind::Audio, MediaBody::Base64 { media_type, data }) => {
+            body.push("{\"type\":\"input_audio\",\"input_audio\":{\"data\":");
+            body.quoted(data.escaped());
+            body.push(",\"format\":");
+            body.quoted(sound_format(media_type).unwrap_or("wav"));
+            body.push("}");
+        }
+        (_, MediaBody::FileId { id, .. }) => {
+            body.push("{\"type\":\"input_file\",\"file_id\":");
+            body.quoted(id.escaped());
+        }
+        (_, source) if is_web(source) => {
+            body.push("{\"type\":\"input_file\",\"file_url\":");
+            write_url(source, &mut body.out);
+        }
+        (_, source) => {
+            body.push("{\"type\":\"input_file\",\"filename\":");
+            body.quoted(media.name.map_or("file", Str::escaped));
+            body.push(",\"file_data\":");
+            write_url(source, &mut body.out);
+        }
+    }
+    body.push("}");
+}
+
+fn call(call: &Call<'_>, body: &mut Body) {
+    let [start, input] = match call.is_custom {
+        true => ["{\"type\":\"custom_tool_call\",\"call_id\":", ",\"input\":\""],
+        false => ["{\"type\":\"function_call\",\"call_id\":", ",\"arguments\":\""],
+    };
+    body.push(start);
+    body.quoted(&call.id);
+    body.push(",\"name\":");
+    body.quoted(&call.name);
+    body.push(input);
+    arguments_of(&call.input, &mut body.out);
+    body.push("\"}");
+}
+
+fn output(call: &Call<'_>, body: &mut Body) {
+    if call.answer.from.is_none() {
+        body.may_change();
+    }
+    body.push(match call.is_custom {
+        true => "{\"type\":\"custom_tool_call_output\",\"call_id\":",
+        false => "{\"type\":\"function_call_output\",\"call_id\":",
+    });
+    body.quoted(&call.id);
+    body.push(",\"output\":");
+    match &call.answer.content {
+        AnswerContent::String(text) => body.quoted(text),
+        AnswerContent::Blocks(blocks) => {
+            for (number, block) in blocks.iter().enumerate() {
+                body.push(if number == 0 { "[" } else { "," });
+                part(block, false, body);
+            }
+            body.push("]");
+        }
+    }
+    body.push("}");
+}

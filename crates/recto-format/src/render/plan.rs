@@ -1,0 +1,639 @@
+//! From messages to turns that a provider takes: the rules at work.
+//!
+//! Phases, each a method: read the parts; find what the assistant said before anybody else; pair off
+//! calls and results; say each message in blocks; give out ids; let the sides take turns; look at the
+//! ends of turns. Everything depends only on what stands before it, but for results, which are moved
+//! to their call: so appending only appends, up to the first call that is still open.
+
+use std::borrow::Cow;
+
+use recto_core::Role;
+
+use super::dialect::{Dialect, Thinking, is_base64};
+use super::ends::SKIP_SIGNATURE;
+use super::exchange::{Exchanges, Place};
+use super::ids::{self, Ids};
+use super::rule::{self, Finding, Rule};
+use super::turn::{Answer, AnswerContent, Block, Call, Extra, Side, Turn};
+use super::{NO_RESULT, RenderOptions, Target};
+use crate::json::{self, Str};
+use crate::media::{Media, MediaBody};
+use crate::parts::{MessageParts, Part};
+
+/// What is to be written, and what was repaired on the way.
+pub(crate) struct Plan<'a> {
+    pub(crate) turns: Vec<Turn<'a>>,
+    pub(crate) findings: Vec<Finding>,
+    /// From which block on the last turn may change when messages are appended, though it would not
+    /// seem so.
+    pub(crate) open: Option<usize>,
+}
+
+impl<'a> Plan<'a> {
+    pub(crate) fn of(
+        messages: &'a [MessageParts<'a>],
+        dialect: &'static Dialect,
+        options: &RenderOptions<'_>,
+        findings: Vec<Finding>,
+    ) -> Plan<'a> {
+        let mut planner = Planner {
+            messages,
+            dialect,
+            options,
+            exchanges: Exchanges::default(),
+            told: 0,
+            turns: Vec::new(),
+            findings,
+            open: None,
+        };
+        planner.told = planner.find_told();
+        let told = planner.told;
+        planner.exchanges =
+            Exchanges::of(messages, |at| messages[at].role == Role::Assistant && at >= told);
+        for at in 0..messages.len() {
+            planner.say(at);
+        }
+        planner.check_order();
+        planner.give_ids();
+        if dialect.takes_turns {
+            planner.take_turns();
+        }
+        match dialect.target {
+            Target::Anthropic => planner.finish_anthropic(),
+            Target::OpenAiResponses => planner.finish_reasoning(),
+            Target::Gemini => planner.sign_calls(),
+            Target::OpenAiChat => {}
+        }
+        planner.findings.sort_by_key(|finding| finding.index);
+        Plan { turns: planner.turns, findings: planner.findings, open: planner.open }
+    }
+}
+
+/// The rules at work on one view.
+pub(super) struct Planner<'a, 'o> {
+    pub(super) messages: &'a [MessageParts<'a>],
+    pub(super) dialect: &'static Dialect,
+    pub(super) options: &'o RenderOptions<'o>,
+    pub(super) exchanges: Exchanges,
+    /// What the assistant says before this position is told as the user's.
+    pub(super) told: usize,
+    pub(super) turns: Vec<Turn<'a>>,
+    pub(super) findings: Vec<Finding>,
+    pub(super) open: Option<usize>,
+}
+
+/// What became of the parts of a message, apart from texts of system messages.
+#[derive(Default)]
+struct Said<'a> {
+    /// What its own side says.
+    blocks: Vec<Block<'a>>,
+    /// What only the user may say: it comes behind.
+    aside: Vec<Block<'a>>,
+}
+
+impl<'a> Planner<'a, '_> {
+    pub(super) fn find(&mut self, rule: &'static Rule, at: usize, message: impl Into<String>) {
+        self.find_with(rule, at, None, message);
+    }
+
+    pub(super) fn find_with(
+        &mut self,
+        rule: &'static Rule,
+        at: usize,
+        with: Option<usize>,
+        message: impl Into<String>,
+    ) {
+        debug_assert!(rule.targets.contains(&self.dialect.target), "{}", rule.name);
+        self.findings.push(Finding { rule, index: at, message: message.into(), with });
+    }
+
+    /// Where the two sides take turns, the user comes first: what the assistant says before that is
+    /// told as the user's, up to the first message that says anything. Answers where that ends.
+    fn find_told(&mut self) -> usize {
+        if !self.dialect.takes_turns {
+            return 0;
+        }
+        for (at, message) in self.messages.iter().enumerate() {
+            let is_system = message.role == Role::System;
+            let is_lead = |part: &Part<'a>| is_system && self.is_text_here(part);
+            if !message.parts.iter().any(|part| !is_lead(part) && self.says(part)) {
+                continue;
+            }
+            if message.role == Role::Assistant {
+                self.find(&rule::FIRST_FROM_THE_USER, at, "the assistant speaks first");
+                return at + 1;
+            }
+            return at;
+        }
+        self.messages.len()
+    }
+
+    /// Whether something is left of a part that the user says.
+    fn says(&self, part: &Part<'a>) -> bool {
+        match part {
+            Part::Text { text, .. } => self.has_text(*text),
+            Part::Media(media) => {
+                (self.dialect.media_from_user)(media)
+                    || matches!(media.body, MediaBody::Text(text) if self.has_text(text))
+            }
+            Part::ToolUse { .. } => true,
+            Part::ToolResult { content, .. } => flat(*content)
+                .iter()
+                .filter(|part| !matches!(part, Part::ToolResult { .. }))
+                .any(|part| self.says(part)),
+            Part::Thinking { .. } => false,
+            Part::Other { .. } => refusal(part).is_some_and(|text| self.has_text(text)),
+        }
+    }
+
+    /// Whether a part becomes a text, whoever says it.
+    fn is_text_here(&self, part: &Part<'_>) -> bool {
+        match part {
+            Part::Text { .. } => true,
+            Part::Media(media) => {
+                matches!(media.body, MediaBody::Text(_)) && !(self.dialect.media_from_user)(media)
+            }
+            part => refusal(part).is_some(),
+        }
+    }
+
+    fn has_text(&self, text: Str<'_>) -> bool {
+        if self.dialect.takes_blank_text { !text.is_empty() } else { !text.is_blank() }
+    }
+
+    /// Says one message in blocks.
+    fn say(&mut self, at: usize) {
+        let message = &self.messages[at];
+        let side = match message.role {
+            Role::System => Side::System,
+            Role::Assistant if at >= self.told => Side::Assistant,
+            _ => Side::User,
+        };
+        let before = self.findings.len();
+        let mut said = Said::default();
+        for (number, part) in message.parts.iter().enumerate() {
+            self.say_part(side, (at, number), part, &mut said);
+        }
+        if message.role == Role::Tool && !said.blocks.is_empty() && self.findings.len() == before {
+            self.find(&rule::RESULTS_HAVE_CALLS, at, "a tool's message names no call");
+        }
+        let is_result = |part: &Part<'_>| matches!(part, Part::ToolResult { .. });
+        let is_spoken = !said.blocks.is_empty() || !said.aside.is_empty();
+        let is_answer = !message.parts.is_empty() && message.parts.iter().all(is_result);
+        if !is_spoken && !is_answer {
+            self.find(&rule::SOMETHING_IS_SAID, at, "nothing is left of the message");
+            return;
+        }
+        let name = self.speaker(at, !said.blocks.is_empty());
+        self.add_turn(side, said.blocks, name, at);
+        self.add_turn(Side::User, said.aside, None, at);
+    }
+
+    fn add_turn(&mut self, side: Side, blocks: Vec<Block<'a>>, name: Option<Str<'a>>, at: usize) {
+        if blocks.is_empty() {
+            return;
+        }
+        let is_behind = self.turns.iter().any(|turn| turn.side != Side::System);
+        let side = match side {
+            Side::System if self.dialect.takes_turns && is_behind => {
+                self.find(&rule::SYSTEM_IN_FRONT, at, "a system message stands behind others");
+                Side::User
+            }
+            side => side,
+        };
+        self.turns.push(Turn { side, blocks, name, from: vec![at] });
+    }
+
+    /// The name of who speaks, where there is a place for it.
+    fn speaker(&mut self, at: usize, is_spoken: bool) -> Option<Str<'a>> {
+        let name = self.messages[at].name?;
+        if self.messages[at].role == Role::Tool && !is_spoken {
+            return None; // the name of a tool, which its call says too
+        }
+        if !self.dialect.has_speakers || !is_spoken {
+            self.find(&rule::SPEAKERS, at, "there is no place for a speaker's name");
+            return None;
+        }
+        let text = name.text();
+        let is_odd = |c: char| c.is_whitespace() || "<|\\/>".contains(c);
+        if text.is_empty() || text.chars().count() > 64 || text.chars().any(is_odd) {
+            self.find(&rule::SPEAKERS, at, format!("{text:?} is no name that fits"));
+            return None;
+        }
+        Some(name)
+    }
+
+    fn say_part(&mut self, side: Side, place: Place, part: &'a Part<'a>, said: &mut Said<'a>) {
+        let at = place.0;
+        match part {
+            Part::Text { text, .. } => {
+                let Some(block) = self.say_text(side, at, *text, part) else { return };
+                said.blocks.push(block);
+            }
+            Part::Thinking { text, signature, .. } => {
+                let (text, signature) = (*text, *signature);
+                if side == Side::Assistant && self.keeps_thinking(at, text, signature) {
+                    said.blocks.push(Block::Thinking { text, signature });
+                } else {
+                    let why = "thinking that this model did not make, or did not sign";
+                    self.find(&rule::THINKING_FOR_ITS_MAKER, at, why);
+                }
+            }
+            Part::Media(media) => {
+                let Some(block) = self.say_media(at, media) else { return };
+                let is_text = matches!(block, Block::Text { .. });
+                if side == Side::User || is_text {
+                    said.blocks.push(block);
+                } else {
+                    let why = "only the user can show an image, audio or file";
+                    self.find(&rule::MEDIA_WHERE_IT_MAY_STAND, at, why);
+                    said.aside.push(block);
+                }
+            }
+            Part::ToolUse { .. } if side == Side::Assistant => {
+                let call = self.say_call(place, part, said);
+                said.blocks.push(call);
+            }
+            Part::ToolUse { name, input, .. } => {
+                // What the assistant says first is told as the user's already.
+                if self.messages[at].role != Role::Assistant {
+                    let why = format!("a call of {} that is not the assistant's", name.text());
+                    self.find(&rule::CALLS_FROM_THE_ASSISTANT, at, why);
+                }
+                self.to_user(side, said).push(Block::text(told_call(*name, input)));
+            }
+            Part::ToolResult { id, content, .. } => {
+                if self.exchanges.call_of(place).is_some() {
+                    return; // it stands with its call
+                }
+                if self.exchanges.is_repeated(place) {
+                    let why = format!("the call {:?} is answered already", id.text());
+                    self.find(&rule::ONE_RESULT_A_CALL, at, why);
+                } else {
+                    let why = format!("there is no call {:?} before its result", id.text());
+                    self.find(&rule::RESULTS_HAVE_CALLS, at, why);
+                }
+                let blocks = self.say_content(at, *content);
+                self.to_user(side, said).extend(blocks);
+            }
+            Part::Other { kind, json } => self.say_other(side, at, part, *kind, json, said),
+        }
+    }
+
+    /// Where the user's words in a message go.
+    fn to_user<'s>(&self, side: Side, said: &'s mut Said<'a>) -> &'s mut Vec<Block<'a>> {
+        if side == Side::User { &mut said.blocks } else { &mut said.aside }
+    }
+
+    fn say_text(
+        &mut self,
+        side: Side,
+        at: usize,
+        text: Str<'a>,
+        part: &Part<'a>,
+    ) -> Option<Block<'a>> {
+        let extra = self.extra(side, at, part);
+        if !self.has_text(text) && extra.signature.is_none() {
+            self.find(&rule::NO_EMPTY_TEXT, at, "an empty text");
+            return None;
+        }
+        Some(Block::Text { text: Cow::Borrowed(text.escaped()), extra })
+    }
+
+    /// Media as this provider takes it; a file that is text becomes one where there is no other
+    /// form.
+    fn say_media(&mut self, at: usize, media: &Media<'a>) -> Option<Block<'a>> {
+        if (self.dialect.media_from_user)(media) {
+            return Some(Block::Media {
+                media: *media,
+                extra: self.extra(Side::User, at, &Part::Media(*media)),
+            });
+        }
+        if let MediaBody::Text(text) = media.body
+            && self.has_text(text)
+        {
+            return Some(Block::text(text.escaped()));
+        }
+        let why = "an image, audio or file in no form that is taken here";
+        self.find(&rule::MEDIA_HAS_A_FORM, at, why);
+        None
+    }
+
+    fn say_other(
+        &mut self,
+        side: Side,
+        at: usize,
+        part: &Part<'a>,
+        kind: Str<'a>,
+        json: &'a str,
+        said: &mut Said<'a>,
+    ) {
+        if let Some(text) = refusal(part) {
+            if text.is_empty() || !self.has_text(text) {
+                self.find(&rule::NO_EMPTY_TEXT, at, "an empty refusal");
+            } else if side == Side::Assistant && self.dialect.has_refusals {
+                said.blocks.push(Block::Refusal(text));
+            } else {
+                said.blocks.push(Block::text(text.escaped()));
+            }
+            return;
+        }
+        let is_assistant = side == Side::Assistant;
+        let is_own = side != Side::System
+            && self.is_maker(at)
+            && (self.dialect.own_parts)(&kind.text(), json, is_assistant)
+            && self.may_refer(&kind.text(), json);
+        if is_own {
+            said.blocks.push(Block::Own { kind, json });
+        } else {
+            let why = format!("a part of type {:?} that is not this provider's", kind.text());
+            self.find(&rule::PARTS_FOR_THEIR_MAKER, at, why);
+        }
+    }
+
+    /// Where nothing is stored at the provider, reasoning must bring its own content.
+    fn may_refer(&self, kind: &str, json: &str) -> bool {
+        let is_stored = !self.options.fields.contains(&("store", "false"));
+        kind != "reasoning" || is_stored || json::get_str(json, "encrypted_content").is_some()
+    }
+
+    /// Whether the message was made by the provider, and the model as far as they are known.
+    fn is_maker(&self, at: usize) -> bool {
+        let source = &self.messages[at].source;
+        let (provider, model) = (self.dialect.provider, self.options.model);
+        source.as_ref().is_some_and(|source| source.is_made_by(provider, model))
+    }
+
+    fn keeps_thinking(&self, at: usize, text: Str<'_>, signature: Option<Str<'_>>) -> bool {
+        let is_signed = signature.is_some_and(|signature| !signature.is_empty());
+        self.is_maker(at)
+            && match self.dialect.thinking {
+                Thinking::Nowhere => false,
+                Thinking::Signed => is_signed,
+                Thinking::Any => !text.is_empty() && signature.is_none_or(is_base64),
+            }
+    }
+
+    /// What stands beside a part.
+    fn extra(&mut self, side: Side, at: usize, part: &Part<'a>) -> Extra<'a> {
+        let mut extra = Extra::default();
+        if !part.has_more() {
+            return extra;
+        }
+        let signature = part.signature();
+        let part = part.json();
+        if let Some(signature) = signature {
+            let is_kept = self.dialect.target == Target::Gemini
+                && side == Side::Assistant
+                && (self.is_maker(at) || signature.escaped() == SKIP_SIGNATURE)
+                && is_base64(signature);
+            if is_kept {
+                extra.signature = Some(signature);
+            } else {
+                let why = "a signature that this model did not make";
+                self.find(&rule::THINKING_FOR_ITS_MAKER, at, why);
+            }
+        }
+        if self.dialect.target == Target::Anthropic {
+            extra.cache_control = json::get(part, "cache_control");
+            if self.is_maker(at) {
+                extra.citations = json::get(part, "citations").filter(|list| json::is_list(list));
+            }
+        }
+        extra
+    }
+
+    fn say_call(&mut self, place: Place, part: &'a Part<'a>, said: &mut Said<'a>) -> Block<'a> {
+        let at = place.0;
+        let Part::ToolUse { id, name, input, .. } = *part else {
+            return Block::text(""); // only calls come here
+        };
+        let result = self.exchanges.result_of(place);
+        let with = result.map(|(result, _)| result);
+        let fitted_id = ids::fit(id, &self.dialect.ids);
+        if fitted_id.is_some() {
+            self.find_with(
+                &rule::IDS_FIT,
+                at,
+                with,
+                format!("the id {:?} does not fit", id.text()),
+            );
+        }
+        let fitted_name = ids::fit(name, &self.dialect.names);
+        if fitted_name.is_some() {
+            self.find(&rule::NAMES_FIT, at, format!("the name {:?} does not fit", name.text()));
+        }
+        let is_custom = self.dialect.has_custom_calls && part.is_custom_call();
+        let input = match self.dialect.input_is_object && !json::is_object(input) {
+            false => Cow::Borrowed(input),
+            true => {
+                self.find(&rule::INPUT_IS_AN_OBJECT, at, "the input of a call is no object");
+                match input {
+                    "null" => Cow::Borrowed("{}"),
+                    _ => Cow::Owned(format!("{{\"input\":{input}}}")),
+                }
+            }
+        };
+        let extra = self.extra(Side::Assistant, at, part);
+        let answer = match result {
+            Some(result) => self.say_answer(at, result, said),
+            None => {
+                let why = format!("the call {:?} has no result", id.text());
+                self.find(&rule::ANSWERED_CALLS, at, why);
+                Answer {
+                    content: AnswerContent::String(Cow::Borrowed(NO_RESULT)),
+                    is_error: false,
+                    cache_control: None,
+                    from: None,
+                }
+            }
+        };
+        Block::Call(Box::new(Call {
+            id: fitted_id.map_or(Cow::Borrowed(id.escaped()), Cow::Owned),
+            name: fitted_name.map_or(Cow::Borrowed(name.escaped()), Cow::Owned),
+            input,
+            is_custom,
+            extra,
+            answer,
+            at,
+        }))
+    }
+
+    /// The result of a call. What results cannot hold comes behind all of them.
+    fn say_answer(&mut self, call: usize, result: Place, said: &mut Said<'a>) -> Answer<'a> {
+        let (at, number) = result;
+        let Part::ToolResult { content, is_error, json, has_more, .. } =
+            self.messages[at].parts[number]
+        else {
+            unreachable!("exchanges pair calls with results")
+        };
+        let content = match content.map(Str::of) {
+            None => AnswerContent::String(Cow::Borrowed("")),
+            Some(Some(text)) => AnswerContent::String(Cow::Borrowed(text.escaped())),
+            Some(None) => {
+                let (mut kept, mut moved) = (Vec::new(), false);
+                for block in self.say_content(at, content) {
+                    match &block {
+                        Block::Media { media, .. } => {
+                            let errors_are_text =
+                                is_error && self.dialect.target == Target::Anthropic;
+                            if (self.dialect.media_in_results)(media) && !errors_are_text {
+                                kept.push(block);
+                            } else {
+                                moved = true;
+                                said.aside.push(block);
+                            }
+                        }
+                        _ => kept.push(block),
+                    }
+                }
+                if moved {
+                    let why = "a result cannot hold this image, audio or file";
+                    self.find_with(&rule::MEDIA_WHERE_IT_MAY_STAND, at, Some(call), why);
+                }
+                match kept.is_empty() {
+                    true => AnswerContent::String(Cow::Borrowed("")),
+                    false => AnswerContent::Blocks(kept),
+                }
+            }
+        };
+        let is_empty = matches!(&content, AnswerContent::String(text) if text.is_empty());
+        let content = match is_error && is_empty && self.dialect.target == Target::Anthropic {
+            true => {
+                self.find(&rule::ERRORS_SAY_SOMETHING, at, "an error without a text");
+                AnswerContent::String(Cow::Borrowed(NO_RESULT))
+            }
+            false => content,
+        };
+        if is_error && !self.dialect.marks_errors {
+            self.find(&rule::ERRORS_ARE_MARKED, at, "the result is marked as an error");
+        }
+        let may_be_marked = self.dialect.target == Target::Anthropic && has_more;
+        Answer {
+            content,
+            is_error: is_error && self.dialect.marks_errors,
+            cache_control: may_be_marked.then(|| json::get(json, "cache_control")).flatten(),
+            from: Some(at),
+        }
+    }
+
+    /// The content of a result: its texts and media.
+    fn say_content(&mut self, at: usize, content: Option<&'a str>) -> Vec<Block<'a>> {
+        let mut blocks = Vec::new();
+        for part in flat(content) {
+            match &part {
+                Part::Text { text, .. } => {
+                    blocks.extend(self.say_text(Side::User, at, *text, &part))
+                }
+                Part::Media(media) => blocks.extend(self.say_media(at, media)),
+                Part::ToolUse { name, input, .. } => {
+                    blocks.push(Block::text(told_call(*name, input)));
+                }
+                Part::ToolResult { .. } => {} // what is in it comes behind it
+                Part::Thinking { .. } => {
+                    self.find(&rule::THINKING_FOR_ITS_MAKER, at, "thinking inside a result");
+                }
+                Part::Other { kind, .. } => match refusal(&part) {
+                    Some(text) if self.has_text(text) => blocks.push(Block::text(text.escaped())),
+                    _ => {
+                        let why = format!("a part of type {:?} inside a result", kind.text());
+                        self.find(&rule::PARTS_FOR_THEIR_MAKER, at, why);
+                    }
+                },
+            }
+        }
+        blocks
+    }
+
+    /// Finds results that do not stand right behind their call.
+    fn check_order(&mut self) {
+        let messages = self.messages;
+        let exchanges = std::mem::take(&mut self.exchanges);
+        let call_message =
+            |at: usize, number: usize| exchanges.call_of((at, number)).map(|it| it.0);
+        // The message whose results may stand here: all that came behind it are its results.
+        let mut asked: Option<usize> = None;
+        for (at, message) in messages.iter().enumerate() {
+            let may_answer = matches!(message.role, Role::User | Role::Tool);
+            let mut only_results = !message.parts.is_empty();
+            for (number, part) in message.parts.iter().enumerate() {
+                if !matches!(part, Part::ToolResult { .. }) {
+                    only_results = false;
+                    continue;
+                }
+                let Some(call) = call_message(at, number) else {
+                    only_results = false;
+                    continue;
+                };
+                if !(may_answer && only_results && asked == Some(call)) {
+                    let why = "a result does not stand right behind its call";
+                    self.find_with(&rule::RESULTS_FOLLOW_CALLS, at, Some(call), why);
+                    only_results = false;
+                }
+            }
+            let calls = message.role == Role::Assistant
+                && message.parts.iter().any(|part| matches!(part, Part::ToolUse { .. }));
+            if calls {
+                asked = Some(at);
+            } else if !(only_results && may_answer) {
+                asked = None;
+            }
+        }
+        self.exchanges = exchanges;
+    }
+
+    /// Makes ids unique.
+    fn give_ids(&mut self) {
+        let mut given = Ids::default();
+        let form = &self.dialect.ids;
+        let findings = &mut self.findings;
+        for block in self.turns.iter_mut().flat_map(|turn| &mut turn.blocks) {
+            let Block::Call(call) = block else { continue };
+            let (id, is_other) = given.give(call.id.clone(), form);
+            if is_other {
+                findings.push(Finding {
+                    rule: &rule::UNIQUE_IDS,
+                    index: call.at,
+                    message: format!("the id \"{}\" is used again", call.id),
+                    with: call.answer.from,
+                });
+            }
+            call.id = id;
+        }
+    }
+}
+
+/// The parts of a result, those of results inside it behind them.
+fn flat(content: Option<&str>) -> Vec<Part<'_>> {
+    let mut flat = Vec::new();
+    let mut open = vec![Part::of_result(content).into_iter()];
+    while let Some(level) = open.last_mut() {
+        match level.next() {
+            None => drop(open.pop()),
+            Some(part) => {
+                if let Part::ToolResult { content, .. } = part {
+                    open.push(Part::of_result(content).into_iter());
+                }
+                flat.push(part);
+            }
+        }
+    }
+    flat
+}
+
+fn refusal<'a>(part: &Part<'a>) -> Option<Str<'a>> {
+    match part {
+        Part::Other { kind, json } if kind.text() == "refusal" => json::get_str(json, "refusal"),
+        _ => None,
+    }
+}
+
+/// A call as text: its name and input, as the contract has it.
+fn told_call(name: Str<'_>, input: &str) -> String {
+    let mut text = name.text().into_owned();
+    text.push(' ');
+    recto_core::json::compact_into(input, &mut text);
+    let mut escaped = String::with_capacity(text.len() + 8);
+    json::escape_into(&text, &mut escaped);
+    escaped
+}

@@ -1,0 +1,468 @@
+//! JSON values off a stream, one at a time: memory is bounded by the largest value that is asked for.
+//!
+//! A value that is taken was checked from end to end. What is too large to be taken is left where it
+//! is, so that the caller can go into it instead, or answers `too_large`.
+
+use std::io::Read;
+
+use memchr::{memchr, memchr_iter, memchr2};
+
+use crate::Error;
+
+const CHUNK: usize = 64 << 10;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// A stream of JSON: one value, or values one behind the other, as JSON lines are.
+pub(crate) struct Values<'r> {
+    reader: Box<dyn Read + 'r>,
+    buffer: Vec<u8>,
+    /// Where what is not taken yet starts in the buffer.
+    at: usize,
+    is_at_end: bool,
+    /// Whether nothing was looked at yet.
+    is_fresh: bool,
+    /// How many bytes were dropped from the front of the buffer.
+    dropped: u64,
+    /// The line of `at`, from 1.
+    line: u64,
+    limit: usize,
+}
+
+/// A value that is there to be looked at, or why not.
+pub(crate) enum Peeked {
+    /// It ends this many bytes on, and was checked.
+    Whole(usize),
+    /// It is longer than the limit.
+    TooLarge,
+    /// It is not JSON.
+    Broken(String),
+}
+
+impl<'r> Values<'r> {
+    /// `limit` is how many bytes one value may have.
+    pub(crate) fn new(reader: impl Read + 'r, limit: usize) -> Values<'r> {
+        Values {
+            reader: Box::new(reader),
+            buffer: Vec::new(),
+            at: 0,
+            is_at_end: false,
+            is_fresh: true,
+            dropped: 0,
+            line: 1,
+            limit,
+        }
+    }
+
+    /// The line of what comes next, from 1.
+    pub(crate) fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// How many bytes were taken.
+    pub(crate) fn bytes_taken(&self) -> u64 {
+        self.dropped + self.at as u64
+    }
+
+    /// Reads more, if there is more. The buffer keeps only what is not taken.
+    fn fill(&mut self) -> Result<bool, Error> {
+        if self.is_at_end {
+            return Ok(false);
+        }
+        if self.at > 0 {
+            self.buffer.drain(..self.at);
+            self.dropped += self.at as u64;
+            self.at = 0;
+        }
+        let old = self.buffer.len();
+        // Growing with what is there keeps long values from being read in small steps.
+        let more = CHUNK.max(old).min(self.limit.max(CHUNK));
+        self.buffer.resize(old + more, 0);
+        let count = loop {
+            match self.reader.read(&mut self.buffer[old..]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        let count = match count {
+            Ok(count) => count,
+            Err(error) => {
+                self.buffer.truncate(old);
+                return Err(error.into());
+            }
+        };
+        self.buffer.truncate(old + count);
+        self.is_at_end = count == 0;
+        Ok(count > 0)
+    }
+
+    fn take(&mut self, count: usize) {
+        self.line += memchr_iter(b'\n', &self.buffer[self.at..self.at + count]).count() as u64;
+        self.at += count;
+    }
+
+    /// The byte that the next value starts with, behind any space; `None` at the end.
+    pub(crate) fn peek_byte(&mut self) -> Result<Option<u8>, Error> {
+        if std::mem::replace(&mut self.is_fresh, false) {
+            while self.buffer.len() < BYTE_ORDER_MARK.len() && self.fill()? {}
+            if self.buffer.starts_with(BYTE_ORDER_MARK) {
+                self.at = BYTE_ORDER_MARK.len();
+            }
+        }
+        loop {
+            let rest = &self.buffer[self.at..];
+            match rest.iter().position(|byte| !matches!(byte, b' ' | b'\n' | b'\r' | b'\t')) {
+                Some(space) => {
+                    let byte = rest[space];
+                    self.take(space);
+                    return Ok(Some(byte));
+                }
+                None => {
+                    self.take(self.buffer.len() - self.at);
+                    if !self.fill()? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a single byte, such as a bracket, that [`peek_byte`](Self::peek_byte) has shown.
+    pub(crate) fn take_byte(&mut self) {
+        if self.at < self.buffer.len() {
+            self.take(1);
+        }
+    }
+
+    /// Looks for the end of the next value, without taking it.
+    pub(crate) fn peek_value(&mut self) -> Result<Peeked, Error> {
+        self.peek_byte()?;
+        if let Some(len) = self.peek_line() {
+            return Ok(Peeked::Whole(len));
+        }
+        let mut scan = Scan::default();
+        let len = loop {
+            if let Some(len) = scan.go_on(&self.buffer[self.at..]) {
+                break len;
+            }
+            let so_far = self.buffer.len() - self.at;
+            if so_far > self.limit {
+                return Ok(Peeked::TooLarge);
+            }
+            if !self.fill()? {
+                break so_far; // a number may end here; anything else is found to be broken
+            }
+        };
+        if len > self.limit {
+            return Ok(Peeked::TooLarge);
+        }
+        let bytes = &self.buffer[self.at..self.at + len];
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                return Ok(Peeked::Broken(format!(
+                    "byte {} is not UTF-8; JSON is written in UTF-8",
+                    error.valid_up_to()
+                )));
+            }
+        };
+        Ok(match recto_core::json::value(text) {
+            Ok(_) => Peeked::Whole(len),
+            Err(error) => Peeked::Broken(error.to_string()),
+        })
+    }
+
+    /// The length of the next value, if it is exactly the rest of the line, and all of that was read:
+    /// the case of JSON lines, found by one look for the end of the line.
+    fn peek_line(&self) -> Option<usize> {
+        let rest = &self.buffer[self.at..];
+        let end = memchr(b'\n', rest).filter(|&end| end <= self.limit)?;
+        let line = rest[..end].trim_ascii_end();
+        if !matches!(line, [b'{', .., b'}']) {
+            return None;
+        }
+        let text = std::str::from_utf8(line).ok()?;
+        recto_core::json::value(text).ok().map(str::len)
+    }
+
+    /// Takes the value that was peeked.
+    pub(crate) fn take_peeked(&mut self, len: usize) -> Result<&str, Error> {
+        let start = self.at;
+        let len = len.min(self.buffer.len() - start);
+        self.take(len);
+        std::str::from_utf8(&self.buffer[start..start + len])
+            .map_err(|_| self.malformed("not UTF-8"))
+    }
+
+    /// The value that was peeked.
+    pub(crate) fn peeked(&self, len: usize) -> &str {
+        let end = (self.at + len).min(self.buffer.len());
+        std::str::from_utf8(&self.buffer[self.at..end]).unwrap_or_default()
+    }
+
+    /// Takes the next value, which must be whole and within the limit.
+    pub(crate) fn value(&mut self) -> Result<&str, Error> {
+        match self.peek_value()? {
+            Peeked::Whole(len) => self.take_peeked(len),
+            Peeked::TooLarge => Err(self.too_large()),
+            Peeked::Broken(reason) => Err(self.malformed(&reason)),
+        }
+    }
+
+    /// Goes over the next value without keeping it, however large it is.
+    pub(crate) fn skip_value(&mut self) -> Result<(), Error> {
+        self.peek_byte()?;
+        let mut scan = Scan::default();
+        loop {
+            let rest = &self.buffer[self.at..];
+            if let Some(len) = scan.go_on(rest) {
+                self.take(len);
+                return Ok(());
+            }
+            self.take(scan.at);
+            scan.at = 0;
+            if !self.fill()? {
+                return Err(self.malformed("the input ends inside a value"));
+            }
+        }
+    }
+
+    /// Goes on at the next line.
+    pub(crate) fn skip_line(&mut self) -> Result<(), Error> {
+        loop {
+            match memchr(b'\n', &self.buffer[self.at..]) {
+                Some(end) => {
+                    self.take(end + 1);
+                    return Ok(());
+                }
+                None => {
+                    self.take(self.buffer.len() - self.at);
+                    if !self.fill()? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Goes through a list whose bracket comes next, and hands over each place where an item starts.
+    /// `each` must take the item.
+    pub(crate) fn each_item(
+        &mut self,
+        mut each: impl FnMut(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.expect(b'[')?;
+        if self.peek_byte()? == Some(b']') {
+            self.take_byte();
+            return Ok(());
+        }
+        loop {
+            each(self)?;
+            match self.peek_byte()? {
+                Some(b',') => self.take_byte(),
+                Some(b']') => {
+                    self.take_byte();
+                    return Ok(());
+                }
+                _ => return Err(self.malformed("a comma or the end of the list is missing")),
+            }
+        }
+    }
+
+    /// Goes through an object whose brace comes next, and hands over each key where its value
+    /// starts. `each` must take the value.
+    pub(crate) fn each_field(
+        &mut self,
+        mut each: impl FnMut(&mut Self, &str) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.expect(b'{')?;
+        if self.peek_byte()? == Some(b'}') {
+            self.take_byte();
+            return Ok(());
+        }
+        loop {
+            if self.peek_byte()? != Some(b'"') {
+                return Err(self.malformed("a key is missing"));
+            }
+            let key = self.value()?;
+            let key = recto_core::json::quoted(key).map(recto_core::json::unescape);
+            let key = key.unwrap_or_default().into_owned();
+            self.expect(b':')?;
+            self.peek_byte()?;
+            each(self, &key)?;
+            match self.peek_byte()? {
+                Some(b',') => self.take_byte(),
+                Some(b'}') => {
+                    self.take_byte();
+                    return Ok(());
+                }
+                _ => return Err(self.malformed("a comma or the end of the object is missing")),
+            }
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), Error> {
+        if self.peek_byte()? == Some(byte) {
+            self.take_byte();
+            return Ok(());
+        }
+        Err(self.malformed(&format!("here a {:?} is missing", char::from(byte))))
+    }
+
+    pub(crate) fn malformed(&self, reason: &str) -> Error {
+        Error::Malformed {
+            format: None,
+            line: self.line,
+            field: String::new(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    pub(crate) fn too_large(&self) -> Error {
+        Error::TooLarge {
+            line: self.line,
+            what: "a value's size in bytes",
+            size: (self.buffer.len() - self.at) as u64,
+            limit: self.limit as u64,
+        }
+    }
+}
+
+/// Looks for the end of a value, and can go on when more has come.
+#[derive(Default)]
+struct Scan {
+    at: usize,
+    depth: usize,
+    state: State,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Start,
+    Between,
+    InString,
+    Escaped,
+    Scalar,
+}
+
+impl Scan {
+    /// Where the value ends in `bytes`, which start where they started before.
+    fn go_on(&mut self, bytes: &[u8]) -> Option<usize> {
+        while let Some(&byte) = bytes.get(self.at) {
+            match self.state {
+                State::Escaped => self.state = State::InString,
+                State::InString => match memchr2(b'"', b'\\', &bytes[self.at..]) {
+                    None => {
+                        self.at = bytes.len();
+                        return None;
+                    }
+                    Some(found) => {
+                        self.at += found;
+                        self.state = match bytes[self.at] {
+                            b'\\' => State::Escaped,
+                            _ if self.depth == 0 => return Some(self.at + 1),
+                            _ => State::Between,
+                        };
+                    }
+                },
+                State::Scalar => {
+                    if matches!(byte, b',' | b']' | b'}' | b':' | b' ' | b'\n' | b'\r' | b'\t') {
+                        return Some(self.at);
+                    }
+                }
+                State::Start | State::Between => match byte {
+                    b'"' => self.state = State::InString,
+                    b'{' | b'[' => {
+                        self.depth += 1;
+                        self.state = State::Between;
+                    }
+                    b'}' | b']' => {
+                        self.depth = self.depth.saturating_sub(1);
+                        if self.depth == 0 {
+                            return Some(self.at + 1);
+                        }
+                    }
+                    _ if self.state == State::Start => self.state = State::Scalar,
+                    _ => {}
+                },
+            }
+            self.at += 1;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hands out a byte at a time, so that every value is cut everywhere.
+    struct Drops<'a>(&'a [u8]);
+
+    impl Read for Drops<'_> {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            match self.0 {
+                [first, rest @ ..] => {
+                    out[0] = *first;
+                    self.0 = rest;
+                    Ok(1)
+                }
+                [] => Ok(0),
+            }
+        }
+    }
+
+    #[test]
+    fn values_are_taken_one_at_a_time_wherever_the_stream_is_cut() {
+        let text = "\u{feff}{\"a\":\"}\\\"\"}\n[1,[2]] \"x\" 12\n\ntrue";
+        let mut values = Values::new(Drops(text.as_bytes()), 100);
+        let mut read = Vec::new();
+        while values.peek_byte().unwrap().is_some() {
+            read.push((values.line(), values.value().unwrap().to_owned()));
+        }
+        let read: Vec<(u64, &str)> = read.iter().map(|(line, text)| (*line, &**text)).collect();
+        assert_eq!(
+            read,
+            [(1, "{\"a\":\"}\\\"\"}"), (2, "[1,[2]]"), (2, "\"x\""), (2, "12"), (4, "true")]
+        );
+    }
+
+    #[test]
+    fn lists_and_objects_are_walked_without_taking_them_whole() {
+        let text = br#"{"x": {"deep": [1,2,3]}, "list": [ {"n":1} , {"n":2} ], "y": 3}"#;
+        let mut values = Values::new(Drops(text), 9);
+        let mut items = Vec::new();
+        values
+            .each_field(|values, key| match key {
+                "list" => values.each_item(|values| {
+                    items.push(values.value()?.to_owned());
+                    Ok(())
+                }),
+                _ => values.skip_value(),
+            })
+            .unwrap();
+        assert_eq!(items, [r#"{"n":1}"#, r#"{"n":2}"#]);
+        assert_eq!(values.peek_byte().unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_too_large_or_broken_is_left_where_it_is() {
+        let mut values = Values::new(&b"[1,2,3,4,5,6]\n{\"a\":}\n7"[..], 8);
+        assert!(matches!(values.peek_value().unwrap(), Peeked::TooLarge));
+        assert!(matches!(values.value(), Err(Error::TooLarge { line: 1, .. })));
+        values.skip_value().unwrap();
+        assert!(matches!(values.peek_value().unwrap(), Peeked::Broken(_)));
+        let error = values.value().unwrap_err();
+        assert!(error.to_string().starts_with("line 2: "), "{error}");
+        values.skip_line().unwrap();
+        assert_eq!(values.value().unwrap(), "7");
+    }
+
+    #[test]
+    fn an_endless_value_does_not_fill_the_memory() {
+        let mut values = Values::new(std::io::repeat(b'['), 1 << 20);
+        assert!(matches!(values.value(), Err(Error::TooLarge { .. })));
+        assert!(values.buffer.len() < 4 << 20);
+    }
+}

@@ -1,0 +1,273 @@
+//! Sessions of Claude Code: the history that a file tells can be walked.
+
+use recto_core::{Conversation, Message, Role, Version};
+use recto_format::{Container, Format};
+
+use crate::files::{exported, imported};
+
+const CODE: Format = Format::ClaudeCode;
+
+fn session() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/claude-code/session.jsonl");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// What the model reads, in short: who says what.
+fn told(conversation: &Conversation) -> Vec<String> {
+    let tell = |message: &Message| {
+        let text = message.text();
+        format!("{}: {}", message.role().as_str(), text.lines().next().unwrap_or_default())
+    };
+    conversation.messages().map(tell).collect()
+}
+
+/// A line of a session: its uuid, its parent's, and its message.
+fn line(uuid: &str, parent: &str, kind: &str, message: &str) -> String {
+    let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
+    format!(
+        r#"{{"parentUuid":{parent},"isSidechain":false,"sessionId":"s","type":"{kind}","message":{message},"uuid":"{uuid}"}}"#
+    )
+}
+
+fn says(uuid: &str, parent: &str, text: &str) -> String {
+    line(uuid, parent, "user", &format!(r#"{{"role":"user","content":"{text}"}}"#))
+}
+
+fn calls(uuid: &str, parent: &str, response: &str, id: &str) -> String {
+    let block = format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}"#);
+    let message = format!(r#"{{"id":"{response}","role":"assistant","content":[{block}]}}"#);
+    line(uuid, parent, "assistant", &message)
+}
+
+fn answers(uuid: &str, parent: &str, id: &str) -> String {
+    let block = format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"of {id}"}}"#);
+    line(uuid, parent, "user", &format!(r#"{{"role":"user","content":[{block}]}}"#))
+}
+
+fn last(lines: &[String]) -> Vec<String> {
+    let replay = imported(&lines.join("\n"), CODE);
+    assert_eq!(replay.remarks, []);
+    told(&replay.conversations[0].lines[0].1)
+}
+
+#[test]
+fn the_session_ends_as_the_program_would_go_on_from_it() {
+    let replay = imported(&session(), CODE);
+    let [talk] = &replay.conversations[..] else { panic!("one conversation") };
+    assert_eq!(talk.start.name.as_deref(), Some("eu-1 restarted"));
+    assert_eq!(talk.start.id, None, "the first line names no session");
+    let main = &talk.lines[0].1;
+    main.verify().unwrap();
+    assert_eq!(
+        told(main),
+        [
+            "user: This session is being continued from a previous conversation. eu-1 was restarted.",
+            "user: Is it stable?",
+            "assistant: Yes.",
+        ]
+    );
+}
+
+#[test]
+fn rewinds_compactions_and_replacements_are_versions() {
+    let replay = imported(&session(), CODE);
+    let main = &replay.conversations[0].lines[0].1;
+    let kinds: Vec<&str> = (1..=main.version().0)
+        .map(|version| main.version_info(Version(version)).unwrap().operation.as_str())
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            // the question, a thought, a text, a call and its result
+            "APPEND", "APPEND", "APPEND", "APPEND", "APPEND",
+            // the second call of the same answer, its result, the answer
+            "INSERT", "APPEND", "APPEND",
+            // the wrong question and its answer, taken back
+            "APPEND", "APPEND", "ROLLBACK", "APPEND", "APPEND", "REPLACE", "APPEND", "COMPRESS",
+            "APPEND", "APPEND",
+        ]
+    );
+    let before_rewind = main.at(Version(10)).unwrap();
+    assert_eq!(told(&before_rewind).last().unwrap(), "assistant: Really?");
+    let before_compaction = main.at(Version(15)).unwrap();
+    assert_eq!(
+        told(&before_compaction),
+        [
+            "user: Why does checkout fail?",
+            "assistant: ",
+            "assistant: I read both logs.",
+            r#"assistant: Read {"file_path":"/var/log/eu-1"}"#,
+            r#"assistant: Read {"file_path":"/var/log/eu-2"}"#,
+            "tool: <persisted-output>eu-1 log</persisted-output>",
+            "tool: eu-2 fine",
+            "assistant: eu-1 is slow.",
+            "user: Restart eu-1 only",
+            "assistant: It is back.",
+            "user: <local-command-caveat>Caveat</local-command-caveat>",
+        ]
+    );
+    let first = main.log().iter().next().unwrap();
+    assert_eq!(first.message.timestamp(), Some(1_777_629_600_000));
+}
+
+#[test]
+fn a_sidechain_is_a_fork_that_starts_empty() {
+    let replay = imported(&session(), CODE);
+    let lines = &replay.conversations[0].lines;
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[1].0, "a1");
+    assert_eq!(told(&lines[1].1), ["user: Look at the gateway", "assistant: The gateway is fine."]);
+}
+
+#[test]
+fn what_is_no_message_is_reported_by_line() {
+    let replay = imported(&session(), CODE);
+    let places: Vec<(u64, &str)> =
+        replay.remarks.iter().map(|remark| (remark.line, &*remark.field)).collect();
+    assert_eq!(places, [(4, ""), (25, "uuid")]);
+}
+
+#[test]
+fn every_line_comes_back_byte_for_byte() {
+    let text = session();
+    let replay = imported(&text, CODE);
+    let talk = &replay.conversations[0];
+    let container = Container::Envelope(talk.envelope.as_deref().unwrap());
+    let log = |line: usize| -> Vec<Message> {
+        talk.lines[line].1.log().iter().map(|entry| entry.message.clone()).collect()
+    };
+    let is_side = |line: &&str| line.contains("\"isSidechain\":true");
+    let main: Vec<&str> = text.lines().filter(|line| !is_side(line)).collect();
+    let written = exported(&log(0), CODE, container);
+    assert_eq!(written.lines().collect::<Vec<_>>(), main);
+    let side: Vec<&str> = text.lines().filter(is_side).collect();
+    let written = exported(&log(1), CODE, Container::Lines);
+    assert_eq!(written.lines().collect::<Vec<_>>(), side);
+}
+
+#[test]
+fn an_edited_session_is_written_as_a_chain_without_gaps() {
+    let lines = [says("1", "", "a"), says("2", "1", "b"), says("3", "2", "c")];
+    let replay = imported(&lines.join("\n"), CODE);
+    let mut messages: Vec<Message> =
+        replay.conversations[0].lines[0].1.messages().cloned().collect();
+    messages.remove(1);
+    messages.push(Message::assistant("d"));
+    let written = exported(&messages, CODE, Container::Lines);
+    let again = imported(&written, CODE);
+    assert_eq!(again.remarks, []);
+    assert_eq!(told(&again.conversations[0].lines[0].1), ["user: a", "user: c", "assistant: d"]);
+    assert_eq!(again.conversations[0].lines[0].1.version(), Version(3), "nobody went back");
+}
+
+#[test]
+fn pieces_of_an_answer_stand_together_in_whatever_order_results_come() {
+    let expected = [
+        "user: q",
+        "assistant: f {}",
+        "assistant: f {}",
+        "tool: of x",
+        "tool: of y",
+        "user: thanks",
+    ];
+    let (q, x, y) = (says("q", "", "q"), calls("x", "q", "m", "x"), calls("y", "x", "m", "y"));
+    let (rx, ry) = (answers("rx", "x", "x"), answers("ry", "y", "y"));
+    for order in [
+        vec![q.clone(), x.clone(), rx.clone(), y.clone(), ry.clone(), says("t", "ry", "thanks")],
+        vec![q.clone(), x.clone(), y.clone(), rx.clone(), ry.clone(), says("t", "ry", "thanks")],
+        vec![q, x, y, rx, ry, says("t", "rx", "thanks")],
+    ] {
+        assert_eq!(last(&order), expected);
+    }
+}
+
+#[test]
+fn an_answer_that_was_tried_again_takes_the_place_of_the_first() {
+    let said = |uuid: &str, response: &str, text: &str| {
+        let message = format!(
+            r#"{{"id":"{response}","role":"assistant","content":[{{"type":"text","text":"{text}"}}]}}"#
+        );
+        line(uuid, "q", "assistant", &message)
+    };
+    let lines = [says("q", "", "q"), said("a", "m1", "first"), said("b", "m2", "second")];
+    assert_eq!(last(&lines), ["user: q", "assistant: second"]);
+}
+
+#[test]
+fn a_second_root_starts_over() {
+    assert_eq!(last(&[says("1", "", "a"), says("2", "", "b")]), ["user: b"]);
+}
+
+#[test]
+fn what_a_compaction_preserves_stays_behind_the_summary() {
+    let boundary = r#"{"parentUuid":null,"logicalParentUuid":"3","type":"system","subtype":"compact_boundary","compactMetadata":{"preservedMessages":{"anchorUuid":"s","uuids":["2","3"]}},"uuid":"c"}"#;
+    let summary =
+        says("s", "c", "in short").replace("\"type\"", "\"isCompactSummary\":true,\"type\"");
+    let lines = [
+        says("1", "", "a"),
+        says("2", "1", "b"),
+        says("3", "2", "c"),
+        boundary.to_owned(),
+        summary,
+        says("4", "3", "d"),
+    ];
+    assert_eq!(last(&lines), ["user: in short", "user: b", "user: c", "user: d"]);
+    // Going back to a line that was preserved keeps the summary.
+    let mut lines = lines.to_vec();
+    lines.push(says("5", "3", "e"));
+    assert_eq!(last(&lines), ["user: in short", "user: b", "user: c", "user: e"]);
+    // Going back to one that was not brings back what was there.
+    lines.push(says("6", "1", "f"));
+    assert_eq!(last(&lines), ["user: a", "user: f"]);
+}
+
+#[test]
+fn a_boundary_without_a_summary_hides_what_was_before() {
+    let boundary = r#"{"parentUuid":null,"type":"system","subtype":"compact_boundary","uuid":"c"}"#;
+    let lines = [says("1", "", "a"), boundary.to_owned(), says("2", "c", "b")];
+    assert_eq!(last(&lines), ["user: b"]);
+}
+
+#[test]
+fn the_file_of_a_subagent_is_a_conversation_of_its_own() {
+    let side = |text: String| text.replace("\"isSidechain\":false", "\"isSidechain\":true");
+    let replay = imported(&[side(says("1", "", "a")), side(says("2", "1", "b"))].join("\n"), CODE);
+    assert_eq!(replay.conversations[0].lines.len(), 1);
+    assert_eq!(told(&replay.conversations[0].lines[0].1), ["user: a", "user: b"]);
+}
+
+#[test]
+fn lines_that_are_broken_or_strange_are_reported_and_the_rest_is_read() {
+    let api_error = line("e", "1", "assistant", r#"{"role":"assistant","content":"API Error"}"#)
+        .replace("\"type\"", "\"isApiErrorMessage\":true,\"type\"");
+    let lines = [
+        says("1", "", "a"),
+        "{\"type\":\"user\",\"uuid".to_owned(),
+        api_error,
+        line("2", "e", "user", r#"{"role":"wizard","content":"b"}"#),
+        "[1]".to_owned(),
+        r#"{"type":"hologram"}"#.to_owned(),
+        says("3", "9", "c"),
+        says("4", "2", "d"),
+    ];
+    let replay = imported(&lines.join("\n"), CODE);
+    let places: Vec<(u64, &str)> =
+        replay.remarks.iter().map(|remark| (remark.line, &*remark.field)).collect();
+    assert_eq!(
+        places,
+        [(2, ""), (3, ""), (4, "message.role"), (5, ""), (6, "type"), (7, "parentUuid")]
+    );
+    assert_eq!(told(&replay.conversations[0].lines[0].1), ["user: a", "user: d"]);
+}
+
+#[test]
+fn thoughts_keep_their_signature_and_their_model() {
+    let replay = imported(&session(), CODE);
+    let main = &replay.conversations[0].lines[0].1;
+    let thought = &main.log().iter().nth(1).unwrap().message;
+    assert_eq!(thought.role(), Role::Assistant);
+    let json: serde_json::Value = serde_json::from_str(thought.json()).unwrap();
+    assert_eq!(json["content"][0]["signature"], "EqQBCgYIAxgCIkA+/w==");
+    assert_eq!(json["metadata"]["source"]["model"], "claude-sonnet-4-5");
+    assert_eq!(json["metadata"]["source"]["provider"], "anthropic");
+}

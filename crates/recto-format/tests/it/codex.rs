@@ -1,0 +1,234 @@
+//! Rollouts of codex: compactions and what was taken back are versions.
+
+use recto_core::{Conversation, Message, Version};
+use recto_format::{
+    Collected, Container, Error, Format, ImportOptions, Replay, Step, export, import,
+};
+
+use crate::files::{exported, imported};
+
+const CODEX: Format = Format::Codex;
+
+fn corpus(name: &str) -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/codex/");
+    std::fs::read_to_string(format!("{root}{name}")).unwrap()
+}
+
+fn told(conversation: &Conversation) -> Vec<String> {
+    let tell = |message: &Message| {
+        let text = message.text();
+        format!("{}: {}", message.role().as_str(), text.lines().next().unwrap_or_default())
+    };
+    conversation.messages().map(tell).collect()
+}
+
+fn only(replay: &Replay) -> &Conversation {
+    &replay.conversations[0].lines[0].1
+}
+
+fn log(replay: &Replay) -> Vec<Message> {
+    only(replay).log().iter().map(|entry| entry.message.clone()).collect()
+}
+
+fn user(text: &str) -> String {
+    format!(
+        r#"{{"timestamp":"2026-05-01T10:00:00.000Z","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{text}"}}]}}}}"#
+    )
+}
+
+fn back(turns: usize) -> String {
+    format!(
+        r#"{{"timestamp":"2026-05-01T10:00:00.000Z","type":"event_msg","payload":{{"type":"thread_rolled_back","num_turns":{turns}}}}}"#
+    )
+}
+
+fn compacted(texts: &[&str]) -> String {
+    let items: Vec<String> = texts
+        .iter()
+        .map(|text| format!(r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{text}"}}]}}"#))
+        .collect();
+    let items = items.join(",");
+    format!(
+        r#"{{"timestamp":"2026-05-01T10:00:00.000Z","type":"compacted","payload":{{"message":"","replacement_history":[{items}]}}}}"#
+    )
+}
+
+#[test]
+fn a_rollout_ends_with_what_the_model_reads() {
+    let replay = imported(&corpus("rollout.jsonl"), CODEX);
+    assert_eq!(replay.remarks, []);
+    let start = &replay.conversations[0].start;
+    assert_eq!(start.id.as_deref(), Some("0196a000-0000-7000-8000-000000000000"));
+    assert_eq!(start.created, Some(1_777_629_600_000));
+    only(&replay).verify().unwrap();
+    assert_eq!(
+        told(only(&replay)),
+        [
+            "user: Why does checkout fail?",
+            "user: eu-1 was restarted.",
+            "user: Is it stable?",
+            "assistant: Yes.",
+        ]
+    );
+}
+
+#[test]
+fn the_history_of_a_rollout_can_be_walked() {
+    let replay = imported(&corpus("rollout.jsonl"), CODEX);
+    let talk = only(&replay);
+    let kinds: Vec<&str> = talk.versions().map(|info| info.operation.as_str()).collect();
+    assert_eq!(
+        kinds,
+        ["CREATE", "APPEND", "APPEND", "APPEND", "ROLLBACK", "APPEND", "LIST", "APPEND"]
+    );
+    let at = |version: u32| told(&talk.at(Version(version)).unwrap());
+    assert_eq!(at(3).last().unwrap(), "assistant: Really?");
+    assert_eq!(at(4), at(2));
+    assert_eq!(
+        at(5),
+        [
+            "system: Sandbox rules",
+            "user: <environment_context>",
+            "user: Why does checkout fail?",
+            "assistant: ",
+            r#"assistant: shell {"command":["cat","log"]}"#,
+            r#"tool: {"output":"slow","metadata":{"exit_code":0}}"#,
+            "assistant: eu-1 is slow.",
+            "user: Restart eu-1 only",
+            r#"assistant: apply_patch "*** Begin Patch""#,
+            "tool: ok",
+            "assistant: ",
+        ]
+    );
+    let answer: serde_json::Value = serde_json::from_str(log(&replay)[6].json()).unwrap();
+    assert_eq!(answer["metadata"]["source"]["model"], "gpt-5-codex");
+    assert_eq!(answer["metadata"]["source"]["provider"], "openai");
+}
+
+#[test]
+fn every_line_comes_back_byte_for_byte() {
+    for name in ["rollout.jsonl", "old_compaction.jsonl"] {
+        let text = corpus(name);
+        let replay = imported(&text, CODEX);
+        let envelope = replay.conversations[0].envelope.as_deref();
+        let container = envelope.map_or(Container::Lines, Container::Envelope);
+        assert_eq!(exported(&log(&replay), CODEX, container), text, "{name}");
+    }
+}
+
+#[test]
+fn packed_rollouts_are_recognised_and_read() {
+    let text = corpus("rollout.jsonl");
+    let packed = zstd::encode_all(text.as_bytes(), 3).unwrap();
+    let mut collected = Collected::default();
+    let format = import(&packed, None, &ImportOptions::default(), &mut collected).unwrap();
+    assert_eq!(format, CODEX);
+    let mut plain = Collected::default();
+    import(&*text, None, &ImportOptions::default(), &mut plain).unwrap();
+    assert_eq!(collected.steps, plain.steps);
+}
+
+#[test]
+fn a_packed_file_that_swells_without_end_is_refused() {
+    let packed =
+        zstd::encode_all(std::io::Read::take(std::io::repeat(b'\n'), 64 << 20), 3).unwrap();
+    let mut sink = Collected::default();
+    let error = import(&packed, Some(CODEX), &ImportOptions::default(), &mut sink).unwrap_err();
+    assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+}
+
+#[test]
+fn a_compaction_of_old_keeps_what_users_said() {
+    let replay = imported(&corpus("old_compaction.jsonl"), CODEX);
+    assert_eq!(told(only(&replay)), ["user: One", "user: They counted.", "user: Three"]);
+}
+
+#[test]
+fn turns_are_taken_back_across_compactions() {
+    let last = |lines: &[String]| {
+        let replay = imported(&lines.join("\n"), CODEX);
+        assert_eq!(replay.remarks, []);
+        told(only(&replay))
+    };
+    assert_eq!(
+        last(&[user("a"), user("b"), user("c"), back(2), user("d")]),
+        ["user: a", "user: d"]
+    );
+    assert_eq!(last(&[user("a"), back(9), user("b")]), ["user: b"]);
+    assert_eq!(last(&[back(1), user("b"), back(0)]), ["user: b"]);
+    let context = user("<environment_context>x");
+    assert_eq!(
+        last(&[user("a"), context.clone(), back(1)]),
+        Vec::<String>::new(),
+        "what the program says is no turn"
+    );
+    // Into a history that a compaction made.
+    let lines = [user("a"), compacted(&["a", "sum"]), user("b"), back(2), user("c")];
+    assert_eq!(last(&lines), ["user: a", "user: c"]);
+    let lines =
+        [user("a"), user("b"), compacted(&["sum"]), back(1), compacted(&["x", "y"]), user("c")];
+    assert_eq!(last(&lines), ["user: x", "user: y", "user: c"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_reported_and_the_rest_is_read() {
+    let lines = [
+        r#"{"type":"session_meta","payload":{"id":"x","history_base":{"path":"/other"}}}"#
+            .to_owned(),
+        user("a"),
+        "{\"type\":".to_owned(),
+        r#"{"type":"response_item","payload":{"type":"function_call","name":"f"}}"#.to_owned(),
+        r#"{"type":"compacted","payload":{"replacement_history":[{"role":"wizard"}]}}"#.to_owned(),
+        "7".to_owned(),
+        user("b"),
+    ];
+    let replay = imported(&lines.join("\n"), CODEX);
+    let places: Vec<(u64, &str)> =
+        replay.remarks.iter().map(|remark| (remark.line, &*remark.field)).collect();
+    assert_eq!(
+        places,
+        [
+            (1, "payload.history_base"),
+            (3, ""),
+            (4, "payload.call_id"),
+            (5, "payload.replacement_history[0].role"),
+            (6, ""),
+        ]
+    );
+    assert_eq!(told(only(&replay)), ["user: b"]);
+}
+
+#[test]
+fn the_oldest_rollouts_have_items_without_an_envelope() {
+    let file = concat!(
+        r#"{"id":"x","timestamp":"2025-05-01T10:00:00.000Z","instructions":null}"#,
+        "\n",
+        r#"{"record_type":"state"}"#,
+        "\n",
+        r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}"#,
+        "\n",
+    );
+    let replay = imported(file, CODEX);
+    assert_eq!(told(only(&replay)), ["user: a"]);
+    assert_eq!(exported(&log(&replay), CODEX, Container::Lines), file);
+}
+
+#[test]
+fn messages_from_elsewhere_are_written_as_items() {
+    let messages = [Message::user("a"), Message::tool_result("c", "done")];
+    let mut file = Vec::new();
+    export(&messages, CODEX, &Default::default(), &mut file).unwrap();
+    let file = String::from_utf8(file).unwrap();
+    let replay = imported(&file, CODEX);
+    assert_eq!(replay.remarks, []);
+    assert_eq!(told(only(&replay)), ["user: a", "tool: done"]);
+}
+
+#[test]
+fn steps_of_a_long_rollout_do_not_wait_for_its_end() {
+    let lines: Vec<String> = (0..10).map(|number| user(&number.to_string())).collect();
+    let mut collected = Collected::default();
+    import(&*lines.join("\n"), Some(CODEX), &ImportOptions::default(), &mut collected).unwrap();
+    let appends = collected.steps.iter().filter(|step| matches!(step, Step::Append(_))).count();
+    assert_eq!(appends, 10, "every turn is a version");
+}

@@ -1,0 +1,162 @@
+//! What is said stays said: every text, call, result and image of a view is in the request exactly
+//! once, and nothing else is but marked placeholders.
+
+use proptest::prelude::*;
+use recto_core::Message;
+use recto_format::{NO_RESULT, RenderOptions, Target, render};
+use serde_json::{Value, json};
+use testkit::generate::{self, Choices};
+
+use crate::render::message;
+
+/// Gives every text, call and image of a view a mark of its own.
+#[derive(Default)]
+struct Marks {
+    count: usize,
+    /// What every provider takes.
+    always: Vec<String>,
+    /// Thoughts, which only their maker may take.
+    thoughts: Vec<String>,
+}
+
+impl Marks {
+    fn next(&mut self) -> String {
+        self.count += 1;
+        format!("mark{:04}end", self.count)
+    }
+
+    fn mark_message(&mut self, message: &mut Value) {
+        match &mut message["content"] {
+            Value::String(text) => self.mark_text(text),
+            Value::Array(parts) => parts.iter_mut().for_each(|part| self.mark_part(part)),
+            _ => {}
+        }
+    }
+
+    fn mark_text(&mut self, text: &mut String) {
+        if text.trim().is_empty() {
+            return;
+        }
+        let mark = self.next();
+        // In front, so that what is in the text goes on meaning what it meant.
+        text.insert_str(0, &mark);
+        self.always.push(mark);
+    }
+
+    fn mark_part(&mut self, part: &mut Value) {
+        let kind = part["type"].as_str().unwrap_or_default().to_owned();
+        match &*kind {
+            "text" | "refusal" => {
+                if let Some(Value::String(text)) = part.get_mut(&kind) {
+                    self.mark_text(text);
+                }
+            }
+            "thinking" => {
+                let mark = self.next();
+                part["text"] = json!(mark);
+                self.thoughts.push(mark);
+            }
+            "tool_use" => {
+                let mark = self.next();
+                part["input"] = json!({ "q": mark });
+                self.always.push(mark);
+            }
+            "tool_result" => match part.get_mut("content") {
+                Some(Value::String(text)) => self.mark_text(text),
+                Some(Value::Array(parts)) => parts.iter_mut().for_each(|part| self.mark_part(part)),
+                _ => {}
+            },
+            "image" => {
+                let mark = self.next();
+                let source = json!({"type": "base64", "media_type": "image/png", "data": mark});
+                *part = json!({"type": "image", "source": source});
+                self.always.push(mark);
+            }
+            "file" | "audio" => {
+                if let Some(Value::String(text)) = part["source"].get_mut("text") {
+                    self.mark_text(text);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// All that a request says: the strings under these keys.
+fn said<'a>(value: &'a Value, key: &str, out: &mut Vec<&'a str>) {
+    let says = ["text", "thinking", "refusal", "content", "output", "error", "arguments"];
+    match value {
+        Value::String(text) if says.contains(&key) => out.push(text),
+        Value::Array(list) => list.iter().for_each(|item| said(item, key, out)),
+        Value::Object(map) => map.iter().for_each(|(key, value)| said(value, key, out)),
+        _ => {}
+    }
+}
+
+fn check(transcript: &[Value], model: Option<&str>) {
+    let mut marks = Marks::default();
+    let mut transcript = transcript.to_vec();
+    transcript.iter_mut().for_each(|message| marks.mark_message(message));
+    let view: Vec<Message> = transcript.iter().map(message).collect();
+    for target in Target::ALL {
+        let options = RenderOptions { model, ..RenderOptions::default() };
+        let Ok(rendered) = render(&view, target, &options) else {
+            // What system messages say alone is no request for some; anything else is.
+            let is_said =
+                |message: &Message| marks.always.iter().any(|it| message.json().contains(it));
+            let has_content = view.iter().any(|it| !it.role().is_system() && is_said(it));
+            assert!(!has_content, "{target}: {view:#?}");
+            continue;
+        };
+        for mark in &marks.always {
+            let count = rendered.body.matches(&**mark).count();
+            assert_eq!(count, 1, "{target} {mark}\n{}\n{view:#?}", rendered.body);
+        }
+        for mark in &marks.thoughts {
+            let count = rendered.body.matches(&**mark).count();
+            assert!(count <= 1, "{target} {mark}\n{}\n{view:#?}", rendered.body);
+        }
+        let body: Value = serde_json::from_str(&rendered.body).unwrap();
+        let mut texts = Vec::new();
+        said(&body, "", &mut texts);
+        for text in texts {
+            let is_ours = text.contains("mark") || text.trim().is_empty() || text == NO_RESULT;
+            assert!(is_ours, "{target} says {text:?}\n{}\n{view:#?}", rendered.body);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn everything_said_is_rendered_once_and_nothing_is_made_up(
+        numbers in prop::collection::vec(any::<u16>(), 0..200),
+        model in 0..3_usize,
+    ) {
+        let transcript = generate::transcript(&mut Choices::new(&numbers), 12);
+        check(&transcript, [None, Some("claude-a"), Some("gemini-3-pro")][model]);
+    }
+}
+
+#[test]
+fn thinking_goes_to_its_maker_byte_for_byte_and_to_nobody_else() {
+    let json = r#"{"role":"assistant","content":[{"type":"thinking","text":"d\u00e9ep \/ thought","signature":"c2ln"},{"type":"text","text":"4"}],"metadata":{"source":{"provider":"anthropic","model":"claude-a"}}}"#;
+    let view = [Message::user("2 + 2?"), Message::from_json(json).unwrap()];
+    let rendered = |target, model| {
+        let options = RenderOptions { model, ..RenderOptions::default() };
+        render(&view, target, &options).unwrap()
+    };
+    let kept = r#"{"type":"thinking","thinking":"d\u00e9ep \/ thought","signature":"c2ln"}"#;
+    for model in [None, Some("claude-a")] {
+        let rendered = rendered(Target::Anthropic, model);
+        assert!(rendered.body.contains(kept), "{}", rendered.body);
+        assert_eq!(rendered.findings, []);
+    }
+    assert!(!rendered(Target::Anthropic, Some("claude-b")).body.contains("thought"));
+    for target in [Target::OpenAiChat, Target::OpenAiResponses, Target::Gemini] {
+        let rendered = rendered(target, None);
+        assert!(!rendered.body.contains("thought"), "{}", rendered.body);
+        assert_eq!(rendered.findings[0].rule.name, "thinking_for_its_maker");
+    }
+}

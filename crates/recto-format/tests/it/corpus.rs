@@ -1,0 +1,126 @@
+//! Every file of `tests/corpus`: its format is recognised, and what comes out again is what went in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use recto_core::Message;
+use recto_format::{Container, Format};
+use serde_json::value::RawValue;
+
+use crate::files::{exported, imported};
+
+/// The files of the corpus, with the format that their folder names.
+fn files() -> Vec<(PathBuf, Format)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut files = Vec::new();
+    for folder in fs::read_dir(root).unwrap() {
+        let folder = folder.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let format = Format::named(name).unwrap_or_else(|| panic!("no format {name}"));
+        files.extend(fs::read_dir(&folder).unwrap().map(|file| (file.unwrap().path(), format)));
+    }
+    files.sort_by(|a, b| a.0.cmp(&b.0));
+    files
+}
+
+#[test]
+fn the_corpus_has_files_of_every_format() {
+    let files = files();
+    for format in Format::ALL {
+        assert!(files.iter().any(|(_, of)| of == format), "no file of {format}");
+    }
+}
+
+#[test]
+fn the_format_of_every_file_is_recognised() {
+    for (path, format) in files() {
+        let file = fs::File::open(&path).unwrap();
+        let found = Format::recognise(file);
+        assert!(matches!(found, Ok(found) if found == format), "{}: {found:?}", path.display());
+    }
+}
+
+/// The foreign messages of a file that is a list of them, one list for each conversation.
+fn foreign(text: &str, keys: &[&str]) -> Vec<Vec<String>> {
+    let list = |raw: &str| -> Option<Vec<String>> {
+        let items: Vec<Box<RawValue>> = serde_json::from_str(raw).ok()?;
+        Some(items.iter().map(|item| item.get().to_owned()).collect())
+    };
+    let held = |raw: &str| -> Option<Vec<String>> {
+        let fields: std::collections::HashMap<String, Box<RawValue>> =
+            serde_json::from_str(raw).ok()?;
+        keys.iter().find_map(|key| list(fields.get(*key)?.get()))
+    };
+    if let Some(items) = list(text) {
+        return match items.iter().map(|item| held(item)).collect::<Option<Vec<_>>>() {
+            Some(lists) => lists,
+            None => vec![items],
+        };
+    }
+    if let Some(items) = held(text) {
+        return vec![items];
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    match lines.iter().map(|line| held(line)).collect::<Option<Vec<_>>>() {
+        Some(lists) => lists,
+        None => vec![lines.into_iter().map(str::to_owned).collect()],
+    }
+}
+
+#[test]
+fn every_message_of_a_list_comes_back_byte_for_byte() {
+    for (path, format) in files() {
+        if matches!(format, Format::ClaudeCode | Format::Codex | Format::ChatGpt) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let replay = imported(&text, format);
+        let keys = ["messages", "input", "contents", "conversations"];
+        let expected = foreign(&text, &keys);
+        assert_eq!(replay.conversations.len(), expected.len(), "{}", path.display());
+        for (talk, expected) in replay.conversations.iter().zip(expected) {
+            let container = match talk.envelope.as_deref() {
+                Some(envelope) => Container::Envelope(envelope),
+                None => Container::List,
+            };
+            let messages: Vec<Message> = talk.lines[0].1.messages().cloned().collect();
+            let written = exported(&messages, format, container);
+            let found = foreign(&written, &keys);
+            assert_eq!(found, [expected], "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn in_json_lines_every_message_stays_on_its_line() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/gemini/contents.json");
+    let replay = imported(&fs::read_to_string(path).unwrap(), Format::Gemini);
+    let messages: Vec<Message> = replay.conversations[0].lines[0].1.messages().cloned().collect();
+    let written = exported(&messages, Format::Gemini, Container::Lines);
+    let first = r#"{"role":"user","parts":[{"text":"hi"}]}"#;
+    assert_eq!((written.lines().count(), written.lines().next()), (4, Some(first)));
+}
+
+#[test]
+fn a_file_without_space_and_a_file_of_lines_come_back_whole() {
+    for name in [
+        "anthropic/request.json",
+        "anthropic/messages.jsonl",
+        "openai-responses/items.json",
+        "openai-responses/items.jsonl",
+        "gemini/request.json",
+        "recto/messages.jsonl",
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(name);
+        let text = fs::read_to_string(path).unwrap();
+        let format = Format::named(name.split('/').next().unwrap()).unwrap();
+        let replay = imported(&text, format);
+        let [talk] = &replay.conversations[..] else { panic!("{name}: one conversation") };
+        let container = match talk.envelope.as_deref() {
+            Some(envelope) => Container::Envelope(envelope),
+            None => Container::Lines,
+        };
+        let messages: Vec<Message> = talk.lines[0].1.messages().cloned().collect();
+        assert_eq!(exported(&messages, format, container), text, "{name}");
+    }
+}

@@ -1,0 +1,11 @@
+//! What this crate promises, over whole files and whole conversations.
+
+mod chatgpt;
+mod claude_code;
+mod codex;
+mod conserved;
+mod corpus;
+mod files;
+mod openai_chat;
+mod operations;
+mod render;

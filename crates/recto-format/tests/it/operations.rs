@@ -1,0 +1,86 @@
+//! Random operations on conversations with every kind of exchange: whatever they leave of the view,
+//! every provider takes it.
+
+use proptest::prelude::*;
+use recto_core::{Approx, Conversation, Message, Request, Settings};
+use recto_format::Target;
+use serde_json::json;
+use testkit::Model;
+use testkit::generate::{self, Choices, Step};
+
+use crate::render::{check, check_fix};
+
+/// A conversation beside the model that the generator of steps reads.
+struct Talk {
+    model: Model,
+    conversation: Conversation,
+}
+
+impl Talk {
+    fn new() -> Talk {
+        let conversation = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
+        Talk { model: Model::new(testkit::Settings::default(), 0), conversation }
+    }
+
+    /// One request; every third appends a piece of a transcript.
+    fn step(&mut self, numbers: &[u16]) {
+        let mut choices = Choices::new(numbers);
+        let request = match choices.below(3) {
+            0 => {
+                let messages = generate::transcript(&mut choices, 6);
+                json!({"op": {"operation": "APPEND", "messages": messages}})
+            }
+            _ => match generate::step(&mut choices, &self.model) {
+                Step::Apply(request) => request,
+                _ => return,
+            },
+        };
+        let accepted = self.model.apply(&request, 1).is_ok();
+        let read = Request::from_json(&request.to_string());
+        let applied = read.and_then(|request| self.conversation.apply(request, 1));
+        assert_eq!(applied.is_ok(), accepted, "{request}");
+        if let Ok((next, _)) = applied {
+            self.conversation = next;
+        }
+    }
+
+    fn view(&self) -> Vec<Message> {
+        self.conversation.messages().cloned().collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_was_done_to_a_view_it_is_rendered_valid(
+        steps in prop::collection::vec(prop::collection::vec(any::<u16>(), 0..100), 1..20),
+    ) {
+        let mut talk = Talk::new();
+        for numbers in &steps {
+            talk.step(numbers);
+            let view = talk.view();
+            for target in Target::ALL {
+                check(&view, target, None);
+            }
+        }
+        for target in Target::ALL {
+            check_fix(&talk.view(), target, None);
+        }
+    }
+}
+
+/// One conversation of the long run: many requests, each followed by rendering for every target.
+/// Answers how many requests to providers were judged.
+pub(crate) fn run(seed: u64) -> u64 {
+    let mut talk = Talk::new();
+    let mut judged = 0;
+    for number in 0..30 {
+        talk.step(&generate::numbers(seed.wrapping_mul(1_009).wrapping_add(number), 120));
+        let view = talk.view();
+        for target in Target::ALL {
+            judged += u64::from(check(&view, target, None).is_some());
+        }
+    }
+    judged
+}

@@ -1,0 +1,191 @@
+//! Random views, rendered for every provider, judged by what the providers refuse.
+
+use proptest::prelude::*;
+use recto_core::{Approx, Conversation, Message, Settings};
+use recto_format::{Error, RenderOptions, Rendered, Target, fix, lint, render};
+use serde_json::Value;
+use testkit::generate::{self, Choices};
+use testkit::provider::{Provider, gemini};
+
+pub(crate) fn provider(target: Target) -> Provider {
+    *Provider::ALL.iter().find(|provider| provider.name() == target.name()).unwrap()
+}
+
+pub(crate) fn message(value: &Value) -> Message {
+    Message::from_json(&value.to_string()).unwrap()
+}
+
+pub(crate) fn view(numbers: &[u16], most: usize) -> Vec<Message> {
+    let transcript = generate::transcript(&mut Choices::new(numbers), most);
+    transcript.iter().map(message).collect()
+}
+
+pub(crate) fn shown(view: &[Message]) -> String {
+    view.iter().map(Message::json).collect::<Vec<_>>().join("\n")
+}
+
+const MODELS: [Option<&str>; 4] = [None, Some("claude-a"), Some("gpt-b"), Some("gemini-3-pro")];
+
+/// Renders a view and has it judged. A view with nothing to send is allowed to be refused.
+pub(crate) fn check(view: &[Message], target: Target, model: Option<&str>) -> Option<Rendered> {
+    let options = RenderOptions { model, ..RenderOptions::default() };
+    let rendered = match render(view, target, &options) {
+        Ok(rendered) => rendered,
+        Err(Error::NothingToSend { .. }) => return None,
+        Err(error) => panic!("{target}: {error}"),
+    };
+    let body: Value = serde_json::from_str(&rendered.body).unwrap_or_else(|error| {
+        panic!("{target}: {error} in {}", rendered.body);
+    });
+    if let Err(violation) = provider(target).check(&body) {
+        panic!("{target}: {violation}\n{}\n{}", rendered.body, shown(view));
+    }
+    if target == Target::Gemini
+        && model == MODELS[3]
+        && let Err(violation) = gemini::check_signatures(&body)
+    {
+        panic!("{target}: {violation}\n{}\n{}", rendered.body, shown(view));
+    }
+    assert_eq!(render(view, target, &options).unwrap(), rendered, "same view, same bytes");
+    Some(rendered)
+}
+
+/// Fixing is an ordinary request, after which lint is silent, and a fixed view is rendered as before.
+pub(crate) fn check_fix(view: &[Message], target: Target, model: Option<&str>) {
+    let options = RenderOptions { model, ..RenderOptions::default() };
+    let findings = lint(view, target, &options);
+    if view.is_empty() {
+        return;
+    }
+    let start = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
+    let (talk, _) = start.append(view.to_vec(), 1).unwrap();
+    let entries = talk.entries().map(|entry| (entry.index, entry.message));
+    let Some(request) = fix(entries, target, &options).unwrap() else {
+        assert_eq!(findings, []);
+        return;
+    };
+    let (fixed, _) = talk.apply(request, 2).unwrap();
+    let messages: Vec<Message> = fixed.messages().cloned().collect();
+    let left = lint(&messages, target, &options);
+    assert!(left.is_empty(), "{target} {left:#?}\n{}\n\n{}", shown(view), shown(&messages));
+    let rendered = |messages: &[Message]| {
+        render(messages, target, &options).map(|rendered| rendered.body).unwrap_or_default()
+    };
+    assert_eq!(
+        rendered(&messages),
+        rendered(view),
+        "{target}\n{}\n\n{}",
+        shown(view),
+        shown(&messages)
+    );
+}
+
+/// What was rendered stays as it is when messages are appended, up to what was promised.
+pub(crate) fn check_append(
+    view: &[Message],
+    more: &[Message],
+    target: Target,
+    model: Option<&str>,
+) {
+    let options = RenderOptions { model, ..RenderOptions::default() };
+    let Ok(before) = render(view, target, &options) else { return };
+    let all: Vec<Message> = view.iter().chain(more).cloned().collect();
+    let after = render(&all, target, &options).unwrap();
+    let stable = before.stable;
+    assert_eq!(
+        before.body.get(..stable),
+        after.body.get(..stable),
+        "{target}\n{}\n{}\n{}",
+        before.body,
+        after.body,
+        shown(&all)
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_in_a_view_it_is_rendered_valid(
+        numbers in prop::collection::vec(any::<u16>(), 0..200),
+        model in 0..4_usize,
+    ) {
+        let view = view(&numbers, 12);
+        for target in Target::ALL {
+            check(&view, target, MODELS[model]);
+        }
+    }
+
+    #[test]
+    fn fixing_makes_lint_silent_and_changes_nothing_that_is_rendered(
+        numbers in prop::collection::vec(any::<u16>(), 0..200),
+        model in 0..4_usize,
+    ) {
+        let view = view(&numbers, 12);
+        for target in Target::ALL {
+            check_fix(&view, target, MODELS[model]);
+        }
+    }
+
+    #[test]
+    fn appending_only_appends(
+        numbers in prop::collection::vec(any::<u16>(), 0..150),
+        more in prop::collection::vec(any::<u16>(), 0..60),
+        model in 0..4_usize,
+    ) {
+        let (view, more) = (view(&numbers, 8), view(&more, 3));
+        for target in Target::ALL {
+            check_append(&view, &more, target, MODELS[model]);
+        }
+    }
+}
+
+/// The long run of `cargo xtask sim format`: as many views as fit into the time.
+#[test]
+#[ignore = "runs as long as RECTO_SIM_SECONDS says; use `cargo xtask sim format`"]
+#[allow(clippy::print_stderr, reason = "the run reports what it judged")]
+fn simulation() {
+    let setting = |name: &str, usual: u64| {
+        std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
+    };
+    let first = setting("RECTO_SIM_SEED", 1);
+    let seconds = setting("RECTO_SIM_SECONDS", 60);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
+    let (mut seed, mut rendered, mut findings) = (first, 0_u64, 0_u64);
+    while std::time::Instant::now() < end {
+        let judged = std::panic::catch_unwind(|| judge(seed));
+        match judged {
+            Ok((views, found)) => {
+                rendered += views;
+                findings += found;
+            }
+            Err(panic) => {
+                eprintln!("seed {seed}");
+                std::panic::resume_unwind(panic);
+            }
+        }
+        seed += 1;
+    }
+    eprintln!("seeds {first} to {}: {rendered} requests judged, {findings} repairs", seed - 1);
+}
+
+/// Renders one random view for every target, judges it, and appends to it.
+fn judge(seed: u64) -> (u64, u64) {
+    let numbers = generate::numbers(seed, 240);
+    let (start, more) = numbers.split_at(200);
+    let model = MODELS[usize::from(more[0]) % 4];
+    let (view, more) = (view(start, 4 + usize::from(more[1]) % 16), view(&more[2..], 3));
+    let mut counts = (0, 0);
+    for target in Target::ALL {
+        if let Some(rendered) = check(&view, target, model) {
+            counts.0 += 1;
+            counts.1 += rendered.findings.len() as u64;
+        }
+        check_append(&view, &more, target, model);
+        check_fix(&view, target, model);
+    }
+    if seed.is_multiple_of(16) {
+        counts.0 += crate::operations::run(seed);
+    }
+    counts
+}

@@ -1,0 +1,179 @@
+//! What model providers refuse, written down from their public rules and from
+//! the error messages that their users report.
+//!
+//! [`Provider::check`] takes a whole request and names the first rule that it
+//! breaks, and where. Nothing here knows how Recto renders: rendered requests
+//! are judged by this in tests.
+//!
+//! Where a provider is lenient in one place and strict in another, the strict
+//! reading stands: what passes here is to pass everywhere.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+pub mod anthropic;
+pub mod gemini;
+pub mod openai_chat;
+pub mod openai_responses;
+
+/// Whose rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Provider {
+    /// OpenAI's Chat Completions.
+    OpenAiChat,
+    /// OpenAI's Responses.
+    OpenAiResponses,
+    /// Anthropic's Messages.
+    Anthropic,
+    /// Google's Gemini, `generateContent`.
+    Gemini,
+}
+
+impl Provider {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic, Self::Gemini];
+
+    /// Whether the provider would take the request; if not, which rule it
+    /// breaks first.
+    pub fn check(self, request: &Value) -> Result<(), Violation> {
+        match self {
+            Self::OpenAiChat => openai_chat::check(request),
+            Self::OpenAiResponses => openai_responses::check(request),
+            Self::Anthropic => anthropic::check(request),
+            Self::Gemini => gemini::check(request),
+        }
+    }
+
+    /// The names of its rules.
+    #[must_use]
+    pub fn rules(self) -> &'static [&'static str] {
+        match self {
+            Self::OpenAiChat => openai_chat::RULES,
+            Self::OpenAiResponses => openai_responses::RULES,
+            Self::Anthropic => anthropic::RULES,
+            Self::Gemini => gemini::RULES,
+        }
+    }
+
+    /// The name that Recto gives to this target.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenAiChat => "openai-chat",
+            Self::OpenAiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+        }
+    }
+}
+
+/// A rule that a request breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which rule.
+    pub rule: &'static str,
+    /// Where, as a path into the request: `messages[3].content[0].id`.
+    pub at: String,
+    /// What is wrong there.
+    pub why: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}: {}", self.rule, self.at, self.why)
+    }
+}
+
+impl std::error::Error for Violation {}
+
+/// What a check answers.
+type Check<T = ()> = Result<T, Violation>;
+
+/// Says that `rule` is broken at `at`.
+fn refuse<T>(rule: &'static str, at: impl Into<String>, why: impl Into<String>) -> Check<T> {
+    Err(Violation { rule, at: at.into(), why: why.into() })
+}
+
+/// `value` as an object.
+fn object<'a>(value: &'a Value, rule: &'static str, at: &str) -> Check<&'a Map<String, Value>> {
+    match value {
+        Value::Object(map) => Ok(map),
+        other => refuse(rule, at, format!("expected an object, found {}", kind(other))),
+    }
+}
+
+/// `value` as a list with something in it.
+fn filled_list<'a>(value: Option<&'a Value>, rule: &'static str, at: &str) -> Check<&'a [Value]> {
+    match value {
+        Some(Value::Array(list)) if !list.is_empty() => Ok(list),
+        Some(Value::Array(_)) => refuse(rule, at, "the list is empty"),
+        Some(other) => refuse(rule, at, format!("expected a list, found {}", kind(other))),
+        None => refuse(rule, at, "missing"),
+    }
+}
+
+/// A field that must be a string.
+fn string<'a>(
+    map: &'a Map<String, Value>,
+    field: &str,
+    rule: &'static str,
+    at: &str,
+) -> Check<&'a str> {
+    match map.get(field) {
+        Some(Value::String(text)) => Ok(text),
+        Some(other) => refuse(
+            rule,
+            format!("{at}.{field}"),
+            format!("expected a string, found {}", kind(other)),
+        ),
+        None => refuse(rule, format!("{at}.{field}"), "missing"),
+    }
+}
+
+/// A field that must be a string with something in it.
+fn filled_string<'a>(
+    map: &'a Map<String, Value>,
+    field: &str,
+    rule: &'static str,
+    at: &str,
+) -> Check<&'a str> {
+    match string(map, field, rule, at)? {
+        "" => refuse(rule, format!("{at}.{field}"), "the string is empty"),
+        text => Ok(text),
+    }
+}
+
+/// No fields but `known`: providers answer 400 to fields they do not know.
+fn only_fields(map: &Map<String, Value>, known: &[&str], rule: &'static str, at: &str) -> Check {
+    match map.keys().find(|key| !known.contains(&key.as_str())) {
+        Some(key) => refuse(rule, format!("{at}.{key}"), "unknown field"),
+        None => Ok(()),
+    }
+}
+
+/// `text` has 1 to `longest` of ASCII letters, digits, and characters of `extra`.
+fn is_word(text: &str, extra: &str, longest: usize) -> bool {
+    !text.is_empty()
+        && text.len() <= longest
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || extra.contains(c))
+}
+
+/// `text` looks like base64, plain or URL-safe.
+fn is_base64(text: &str) -> bool {
+    let body = text.trim_end_matches('=');
+    text.len() - body.len() <= 2 && body.len() % 4 != 1 && is_word(body, "+/-_", usize::MAX)
+}
+
+/// What kind of JSON a value is, for messages.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,382 @@
+//! Anthropic's Messages: what `POST /v1/messages` refuses in `system` and
+//! `messages`.
+//!
+//! Two rules are read strictly. The provider joins neighbouring messages of one
+//! role before it looks for results, and takes a last assistant message without
+//! content; here results stand in the very next message, and no message is
+//! empty.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::{
+    Check, filled_list, filled_string, is_base64, is_word, object, only_fields, refuse, string,
+};
+
+/// The names of the rules.
+pub const RULES: &[&str] = &[
+    "messages",
+    "role",
+    "field",
+    "first_message",
+    "content",
+    "empty_text",
+    "block",
+    "system",
+    "call_id",
+    "tool_name",
+    "input",
+    "unanswered_call",
+    "unknown_result",
+    "duplicate_call",
+    "duplicate_result",
+    "results_first",
+    "error_result",
+    "signature",
+    "last_thinking",
+    "trailing_whitespace",
+    "cache_control",
+    "server_result",
+    "thinking_first",
+];
+
+/// Names of tools in messages may have this many characters.
+const LONGEST_NAME: usize = 200;
+/// As many blocks may have `cache_control`.
+const MOST_CACHE_MARKS: usize = 4;
+
+/// Blocks in messages from the user.
+const FROM_USER: &[&str] =
+    &["text", "image", "document", "search_result", "tool_result", "container_upload"];
+/// Blocks in messages from the assistant.
+const FROM_ASSISTANT: &[&str] = &[
+    "text",
+    "thinking",
+    "redacted_thinking",
+    "tool_use",
+    "server_tool_use",
+    "web_search_tool_result",
+    "web_fetch_tool_result",
+    "code_execution_tool_result",
+    "bash_code_execution_tool_result",
+    "text_editor_code_execution_tool_result",
+    "tool_search_tool_result",
+    "advisor_tool_result",
+    "mcp_tool_use",
+    "mcp_tool_result",
+    "container_upload",
+    "compaction",
+    "fallback",
+];
+
+/// Whether the request would be taken.
+pub fn check(request: &Value) -> Check {
+    let request = object(request, "messages", "request")?;
+    check_system(request.get("system"))?;
+    let messages = filled_list(request.get("messages"), "messages", "messages")?;
+    let mut asked: Vec<&str> = Vec::new();
+    let mut known = HashSet::new();
+    for (index, message) in messages.iter().enumerate() {
+        let at = format!("messages[{index}]");
+        let message = object(message, "messages", &at)?;
+        only_fields(message, &["role", "content"], "field", &at)?;
+        let role = string(message, "role", "role", &at)?;
+        if !["user", "assistant"].contains(&role) {
+            return refuse("role", at, format!("no role {role:?}"));
+        }
+        if index == 0 && role != "user" {
+            return refuse("first_message", at, "the first message is from the user");
+        }
+        let blocks = blocks_of(message, &at)?;
+        check_results(blocks, &asked, &at)?;
+        asked = check_blocks(blocks, role, &at, &mut known, index + 1 == messages.len())?;
+    }
+    let last = format!("messages[{}]", messages.len() - 1);
+    if let Some(id) = asked.first() {
+        return refuse("unanswered_call", last, format!("the call {id} is not answered"));
+    }
+    check_last(messages, &last)?;
+    check_cache_marks(request)?;
+    check_thinking_first(request, messages)
+}
+
+/// A message's blocks; a string has none, and is checked here.
+fn blocks_of<'a>(message: &'a Map<String, Value>, at: &str) -> Check<&'a [Value]> {
+    let at = format!("{at}.content");
+    match message.get("content") {
+        Some(Value::String(text)) if text.trim().is_empty() => {
+            refuse("empty_text", at, "nothing but whitespace")
+        }
+        Some(Value::String(_)) => Ok(&[]),
+        content => filled_list(content, "content", &at),
+    }
+}
+
+fn check_system(system: Option<&Value>) -> Check {
+    match system {
+        None => Ok(()),
+        Some(Value::String(text)) if !text.trim().is_empty() => Ok(()),
+        Some(Value::String(_)) => refuse("empty_text", "system", "nothing but whitespace"),
+        list => {
+            for (index, block) in filled_list(list, "system", "system")?.iter().enumerate() {
+                let at = format!("system[{index}]");
+                let block = object(block, "system", &at)?;
+                if string(block, "type", "system", &at)? != "text" {
+                    return refuse("system", at, "only text");
+                }
+                check_text(block, &at)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The results in front of a message answer exactly the calls in front of it.
+fn check_results(blocks: &[Value], asked: &[&str], at: &str) -> Check {
+    let kind = |block: &Value| block.get("type").and_then(Value::as_str) == Some("tool_result");
+    let mut given = Vec::new();
+    let mut others = false;
+    for (index, block) in blocks.iter().enumerate() {
+        if !kind(block) {
+            others = true;
+            continue;
+        }
+        let at = format!("{at}.content[{index}]");
+        let block = object(block, "block", &at)?;
+        let id = filled_string(block, "tool_use_id", "unknown_result", &at)?;
+        if given.contains(&id) {
+            return refuse("duplicate_result", at, format!("{id} is answered twice"));
+        }
+        if !asked.contains(&id) {
+            return refuse("unknown_result", at, format!("the message before has no call {id}"));
+        }
+        if others {
+            return refuse("results_first", at, "something stands before a result");
+        }
+        given.push(id);
+    }
+    match asked.iter().find(|id| !given.contains(id)) {
+        Some(id) => refuse("unanswered_call", at, format!("the call {id} is not answered")),
+        None => Ok(()),
+    }
+}
+
+/// Checks each block; answers the calls that the next message has to answer.
+fn check_blocks<'a>(
+    blocks: &'a [Value],
+    role: &str,
+    at: &str,
+    known: &mut HashSet<&'a str>,
+    last: bool,
+) -> Check<Vec<&'a str>> {
+    let mut asked = Vec::new();
+    let mut at_server = Vec::new();
+    for (index, block) in blocks.iter().enumerate() {
+        let at = format!("{at}.content[{index}]");
+        let block = object(block, "block", &at)?;
+        let kind = string(block, "type", "block", &at)?;
+        let allowed = if role == "user" { FROM_USER } else { FROM_ASSISTANT };
+        if !allowed.contains(&kind) {
+            return refuse("block", at, format!("{kind} in a message from {role}"));
+        }
+        match kind {
+            "text" => check_text(block, &at)?,
+            "image" => check_image(block, &at)?,
+            "tool_result" => check_result(block, &at)?,
+            "thinking" => {
+                only_fields(block, &["type", "thinking", "signature"], "field", &at)?;
+                string(block, "thinking", "block", &at)?;
+                filled_string(block, "signature", "signature", &at)?;
+            }
+            "redacted_thinking" => {
+                only_fields(block, &["type", "data"], "field", &at)?;
+                filled_string(block, "data", "signature", &at)?;
+            }
+            "tool_use" => {
+                let id = check_call(block, &at)?;
+                if !known.insert(id) {
+                    return refuse("duplicate_call", at, format!("{id} was called already"));
+                }
+                asked.push(id);
+            }
+            "server_tool_use" | "mcp_tool_use" => {
+                at_server.push(filled_string(block, "id", "call_id", &at)?);
+            }
+            _ if kind.ends_with("_tool_result") => {
+                let id = filled_string(block, "tool_use_id", "server_result", &at)?;
+                let Some(place) = at_server.iter().position(|open| *open == id) else {
+                    return refuse("server_result", at, format!("no call {id} stands before"));
+                };
+                at_server.remove(place);
+            }
+            _ => {}
+        }
+    }
+    // A last message may wait for the server to go on.
+    match at_server.first() {
+        Some(id) if !last => refuse("server_result", at, format!("{id} has no result")),
+        _ => Ok(asked),
+    }
+}
+
+fn check_text(block: &Map<String, Value>, at: &str) -> Check {
+    only_fields(block, &["type", "text", "cache_control", "citations"], "field", at)?;
+    match string(block, "text", "block", at)?.trim() {
+        "" => refuse("empty_text", at, "nothing but whitespace"),
+        _ => Ok(()),
+    }
+}
+
+fn check_image(block: &Map<String, Value>, at: &str) -> Check {
+    only_fields(block, &["type", "source", "cache_control"], "field", at)?;
+    let at = format!("{at}.source");
+    let Some(source) = block.get("source") else {
+        return refuse("block", at, "missing");
+    };
+    let source = object(source, "block", &at)?;
+    match string(source, "type", "block", &at)? {
+        "base64" => {
+            let kind = string(source, "media_type", "block", &at)?;
+            let data = filled_string(source, "data", "block", &at)?;
+            let kinds = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+            match kinds.contains(&kind) && is_base64(data) {
+                true => Ok(()),
+                false => refuse("block", at, "base64 of a JPEG, PNG, GIF or WebP"),
+            }
+        }
+        "url" => filled_string(source, "url", "block", &at).map(drop),
+        "file" => filled_string(source, "file_id", "block", &at).map(drop),
+        other => refuse("block", at, format!("no source {other:?}")),
+    }
+}
+
+fn check_call<'a>(block: &'a Map<String, Value>, at: &str) -> Check<&'a str> {
+    only_fields(block, &["type", "id", "name", "input", "cache_control", "caller"], "field", at)?;
+    let id = string(block, "id", "call_id", at)?;
+    if !is_word(id, "_-", usize::MAX) {
+        return refuse("call_id", at, format!("{id:?} does not match ^[a-zA-Z0-9_-]+$"));
+    }
+    let name = string(block, "name", "tool_name", at)?;
+    if !is_word(name, "_-", LONGEST_NAME) {
+        return refuse("tool_name", at, format!("{name:?} does not match [a-zA-Z0-9_-]{{1,200}}"));
+    }
+    match block.get("input") {
+        Some(Value::Object(_)) => Ok(id),
+        _ => refuse("input", format!("{at}.input"), "not an object"),
+    }
+}
+
+fn check_result(block: &Map<String, Value>, at: &str) -> Check {
+    only_fields(
+        block,
+        &["type", "tool_use_id", "content", "is_error", "cache_control"],
+        "field",
+        at,
+    )?;
+    let is_error = match block.get("is_error") {
+        None => false,
+        Some(Value::Bool(is_error)) => *is_error,
+        Some(_) => return refuse("block", format!("{at}.is_error"), "not a boolean"),
+    };
+    let at = format!("{at}.content");
+    let empty = match block.get("content") {
+        None => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Array(parts)) => {
+            for (index, part) in parts.iter().enumerate() {
+                let at = format!("{at}[{index}]");
+                let part = object(part, "block", &at)?;
+                match string(part, "type", "block", &at)? {
+                    "text" => check_text(part, &at)?,
+                    other if is_error => {
+                        return refuse("error_result", at, format!("{other} in an error"));
+                    }
+                    "image" => check_image(part, &at)?,
+                    "document" | "search_result" | "tool_reference" => {}
+                    other => return refuse("block", at, format!("{other} in a result")),
+                }
+            }
+            parts.is_empty()
+        }
+        Some(_) => return refuse("block", at, "neither a string nor a list"),
+    };
+    match is_error && empty {
+        true => refuse("error_result", at, "an error says something"),
+        false => Ok(()),
+    }
+}
+
+/// What the model would go on from, if the last message is its own; and no
+/// message ends with thinking.
+fn check_last(messages: &[Value], last: &str) -> Check {
+    for (index, message) in messages.iter().enumerate() {
+        let block = message.get("content").and_then(Value::as_array).and_then(|list| list.last());
+        let kind = block.and_then(|block| block.get("type")).and_then(Value::as_str);
+        if kind.is_some_and(|kind| kind == "thinking" || kind == "redacted_thinking") {
+            return refuse("last_thinking", format!("messages[{index}]"), "it ends with thinking");
+        }
+    }
+    let Some(message) = messages.last().filter(|message| message["role"] == "assistant") else {
+        return Ok(());
+    };
+    let text = match &message["content"] {
+        Value::Array(blocks) => blocks.last().and_then(|block| block.get("text")),
+        content => Some(content),
+    };
+    match text.and_then(Value::as_str) {
+        Some(text) if text.ends_with(char::is_whitespace) => {
+            refuse("trailing_whitespace", last, "the last message ends with whitespace")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_cache_marks(request: &Map<String, Value>) -> Check {
+    let mut marks = 0;
+    let mut waiting: Vec<&Value> =
+        [request.get("system"), request.get("messages"), request.get("tools")]
+            .into_iter()
+            .flatten()
+            .collect();
+    while let Some(value) = waiting.pop() {
+        match value {
+            Value::Array(list) => waiting.extend(list),
+            Value::Object(map) => {
+                match map.get("cache_control") {
+                    None | Some(Value::Null) => {}
+                    Some(mark) if mark["type"] == "ephemeral" => marks += 1,
+                    Some(_) => return refuse("cache_control", "request", "its type is ephemeral"),
+                }
+                waiting.extend(map.get("content"));
+            }
+            _ => {}
+        }
+    }
+    match marks > MOST_CACHE_MARKS {
+        true => refuse("cache_control", "request", format!("{marks} blocks have it; 4 may")),
+        false => Ok(()),
+    }
+}
+
+/// With thinking switched on, the turn that uses tools starts with a thought.
+fn check_thinking_first(request: &Map<String, Value>, messages: &[Value]) -> Check {
+    let enabled = request.get("thinking").is_some_and(|thinking| thinking["type"] == "enabled");
+    let [.., assistant, results] = messages else {
+        return Ok(());
+    };
+    let kind = |message: &Value| {
+        let first = message.get("content").and_then(Value::as_array).and_then(|list| list.first());
+        first.and_then(|block| block.get("type")).and_then(Value::as_str).map(str::to_owned)
+    };
+    let in_turn = kind(results).as_deref() == Some("tool_result");
+    let thinks = kind(assistant).is_some_and(|kind| kind.ends_with("thinking"));
+    match enabled && in_turn && !thinks {
+        true => refuse(
+            "thinking_first",
+            format!("messages[{}]", messages.len() - 2),
+            "thinking is enabled, and the message does not start with it",
+        ),
+        false => Ok(()),
+    }
+}

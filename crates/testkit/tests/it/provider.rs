@@ -1,0 +1,49 @@
+//! Requests by hand for every rule of every provider: the accepted ones stand
+//! beside the refused ones, which differ from them in one thing.
+
+use serde_json::{Value, json};
+use testkit::provider::Provider;
+
+mod anthropic;
+mod gemini;
+mod openai_chat;
+mod openai_responses;
+
+/// A request that breaks one rule, and where.
+struct Refused(&'static str, &'static str, Value);
+
+fn accepts(provider: Provider, requests: Vec<Value>) {
+    for request in requests {
+        let answer = provider.check(&request);
+        assert!(answer.is_ok(), "{}: {:?} for {request:#}", provider.name(), answer);
+    }
+}
+
+fn refuses(provider: Provider, cases: Vec<Refused>) {
+    for Refused(rule, at, request) in cases {
+        let Err(violation) = provider.check(&request) else {
+            panic!("{} takes what breaks {rule}: {request:#}", provider.name());
+        };
+        assert_eq!((violation.rule, violation.at.as_str()), (rule, at), "{violation}\n{request:#}");
+    }
+}
+
+/// Every rule that is named has a request that breaks it.
+fn covers(provider: Provider, cases: &[Refused], others: &[&str]) {
+    for rule in provider.rules() {
+        let covered = cases.iter().any(|case| case.0 == *rule) || others.contains(rule);
+        assert!(covered, "{} has no refused request for {rule}", provider.name());
+    }
+    for case in cases {
+        assert!(provider.rules().contains(&case.0), "{} is not in the list", case.0);
+    }
+}
+
+#[test]
+fn what_is_no_request_is_refused_by_all() {
+    for provider in Provider::ALL {
+        for request in [json!(null), json!([]), json!("hi"), json!({}), json!({"messages": {}})] {
+            assert!(provider.check(&request).is_err(), "{} takes {request}", provider.name());
+        }
+    }
+}
