@@ -96,7 +96,9 @@ pub fn fix<'m>(
         let position = Position(len);
         len += made.len();
         match inserts.last_mut() {
-            Some(Insert { position: before, messages }) if before.0 + messages.len() == position.0 => {
+            Some(Insert { position: before, messages })
+                if before.0 + messages.len() == position.0 =>
+            {
                 messages.extend(made);
             }
             _ => inserts.push(Insert { position, messages: made }),

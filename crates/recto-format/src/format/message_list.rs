@@ -175,6 +175,10 @@ impl Reader<'_> {
             let place = format!("{path}[{number}]");
             number += 1;
             match values.peek_byte()? {
+                // A list of conversations. Nothing is deeper: its conversations are lists of objects.
+                Some(b'[') if path.contains('[') => {
+                    return Err(values.malformed("a message is an object, not a list"));
+                }
                 Some(b'[') => {
                     self.is_list_open = false;
                     self.list(values, &place, out)?;

@@ -71,7 +71,13 @@ pub(crate) fn check_fix(view: &[Message], target: Target, model: Option<&str>) {
     let rendered = |messages: &[Message]| {
         render(messages, target, &options).map(|rendered| rendered.body).unwrap_or_default()
     };
-    assert_eq!(rendered(&messages), rendered(view), "{target}\n{}\n\n{}", shown(view), shown(&messages));
+    assert_eq!(
+        rendered(&messages),
+        rendered(view),
+        "{target}\n{}\n\n{}",
+        shown(view),
+        shown(&messages)
+    );
 }
 
 /// What was rendered stays as it is when messages are appended, up to what was promised.
