@@ -36,6 +36,8 @@ enum What {
     Counts,
     /// What it costs to keep conversations in a file.
     Store,
+    /// How fast transcripts are read and views rendered; fails above a limit.
+    Format,
 }
 
 pub(crate) fn run(
@@ -45,6 +47,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<()> {
     match options.what {
         What::Engine => timings("engine", &options.arguments, workspace, console),
+        What::Format => timings("format", &options.arguments, workspace, console),
         What::Counts => counts(&options.arguments, workspace, console),
         What::Store => {
             requirement::ensure(&[requirement::postgresql()], workspace, console)?;
@@ -65,6 +68,7 @@ fn timings(
         "store" => {
             benchmark(&["-p", "recto", "--features", "postgres"], name, arguments, workspace)
         }
+        "format" => benchmark(&["-p", "recto-format"], name, arguments, workspace),
         _ => benchmark(&["-p", "recto-core"], name, arguments, workspace),
     };
     let step = Step::new("bench", command, "see what the benchmark says above");

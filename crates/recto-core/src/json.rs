@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -105,10 +106,108 @@ pub(crate) fn object(text: &str) -> Option<Fields<'_>> {
     serde_json::from_str(text).ok()
 }
 
+/// The fields of an object that stands in a text that was checked before; `None` for any other kind
+/// of value. It is read without checking it again.
+pub(crate) fn checked_object(text: &str) -> Option<Fields<'_>> {
+    if Kind::of(text) != Kind::Object {
+        return None;
+    }
+    let mut fields = Vec::new();
+    let mut at = 1;
+    loop {
+        let key = next_value(text, at);
+        if key.is_empty() {
+            return Some(Fields(fields));
+        }
+        let value = next_value(text, key.end);
+        at = value.end;
+        fields.push((decode_string(&text[key]), &text[value]));
+    }
+}
+
 /// The values of a list; `None` for any other kind of value. The text was checked before.
 pub(crate) fn list(text: &str) -> Option<Vec<&str>> {
-    let values: Vec<&RawValue> = serde_json::from_str(text).ok()?;
-    Some(values.into_iter().map(RawValue::get).collect())
+    if Kind::of(text) != Kind::Array {
+        return None;
+    }
+    let mut values = Vec::new();
+    let mut at = 1;
+    loop {
+        let value = next_value(text, at);
+        if value.is_empty() {
+            return Some(values);
+        }
+        at = value.end;
+        values.push(&text[value]);
+    }
+}
+
+/// Where the next value stands in a text that was checked to be JSON: behind space, commas and
+/// colons. Empty where a list or object ends, and at the end of the text.
+///
+/// To go through a list or object, start behind its bracket. Text that is not JSON gives places that
+/// mean nothing, but every value that is found ends behind its start.
+///
+/// ```
+/// use recto_core::json::next_value;
+///
+/// let list = r#"[1, {"a": "]"}]"#;
+/// assert_eq!(&list[next_value(list, 1)], "1");
+/// assert_eq!(&list[next_value(list, 2)], r#"{"a": "]"}"#);
+/// assert!(next_value(list, list.len() - 1).is_empty());
+/// ```
+pub fn next_value(text: &str, at: usize) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let is_between = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b',' | b':');
+    let mut start = at;
+    while bytes.get(start).is_some_and(is_between) {
+        start += 1;
+    }
+    let end = match bytes.get(start) {
+        None => return bytes.len()..bytes.len(),
+        Some(b']' | b'}') => start,
+        Some(b'"') => end_of_string(bytes, start),
+        Some(b'{' | b'[') => end_of_nested(bytes, start),
+        Some(_) => {
+            let is_end = |byte: &u8| is_between(byte) || matches!(byte, b']' | b'}');
+            let rest = &bytes[start..];
+            start + rest.iter().position(is_end).unwrap_or(rest.len())
+        }
+    };
+    start..end
+}
+
+/// Looks for the quote that no odd number of backslashes stands before: most escapes are of newlines,
+/// and need not be looked at.
+fn end_of_string(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) {
+        let quote = at + found;
+        let backslashes = bytes[at..quote].iter().rev().take_while(|&&byte| byte == b'\\');
+        if backslashes.count() % 2 == 0 {
+            return quote + 1;
+        }
+        at = quote + 1;
+    }
+    bytes.len()
+}
+
+fn end_of_nested(bytes: &[u8], start: usize) -> usize {
+    let (mut at, mut depth) = (start, 0_usize);
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at = end_of_string(bytes, at);
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth <= 1 => return at + 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
 }
 
 /// What stands between the quotes of a string; `None` for any other kind of value.
@@ -241,7 +340,10 @@ pub fn depth(text: &str) -> usize {
                 most = most.max(now);
             }
             b'}' | b']' => now = now.saturating_sub(1),
-            b'"' => at += string_literal(&text[at..]).len() - 1,
+            b'"' => {
+                at = end_of_string(bytes, at);
+                continue;
+            }
             _ => {}
         }
         at += 1;

@@ -114,10 +114,13 @@ impl Message {
         Self::from_checked_json(json::value(text)?, limits)
     }
 
-    /// Reads a message from a text that is known to be one JSON value.
-    pub(crate) fn from_checked_json(text: &str, limits: &Limits) -> Result<Message, Error> {
+    /// Reads a message from a text that is known to be one JSON value without space around it, such as
+    /// one that [`json::value`] gave: it is not checked again. For programs that have checked it.
+    #[doc(hidden)]
+    pub fn from_checked_json(text: &str, limits: &Limits) -> Result<Message, Error> {
+        debug_assert!(json::value(text).is_ok_and(|value| value.len() == text.len()));
         limits.check_message(text)?;
-        let fields = json::object(text).ok_or_else(|| {
+        let fields = json::checked_object(text).ok_or_else(|| {
             let kind = Kind::of(text).name();
             Error::message(format!("a message is an object with role and content, not {kind}"))
         })?;
@@ -349,9 +352,10 @@ impl Message {
         self.header().content.parts()
     }
 
-    /// Whether a word without quotes, backslashes and control characters that is in a text is also
-    /// in that text as it stands between its quotes.
-    pub(crate) fn has_plain_escapes(&self) -> bool {
+    /// Whether no character is written as an escape that need not be one: then a word without quotes,
+    /// backslashes and control characters that is in a text is also in that text as it stands between
+    /// its quotes.
+    pub fn has_plain_escapes(&self) -> bool {
         self.header().has_plain_escapes
     }
 
@@ -573,7 +577,7 @@ impl<'a> Reader<'a> {
     /// Reads a part, and hands out the parts inside it. Calls and results count only at the top, not
     /// inside a tool result.
     fn read_part(&mut self, text: &'a str, is_top: bool) -> Result<Option<Vec<&'a str>>, Error> {
-        let fields = json::object(text).ok_or_else(|| {
+        let fields = json::checked_object(text).ok_or_else(|| {
             Error::message(format!(
                 "a part is an object with a type, not {}",
                 Kind::of(text).name()

@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-use memchr::{memchr, memchr2};
+use memchr::memchr;
+use recto_core::json::next_value;
 
 /// A JSON string as it stands between its quotes: it can be written again without decoding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,18 +99,8 @@ impl<'a> Iterator for Fields<'a> {
     type Item = (Str<'a>, &'a str);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let bytes = self.text.as_bytes();
-        let start = skip_to_value(bytes, self.at);
-        if bytes.get(start) != Some(&b'"') {
-            self.at = bytes.len();
-            return None;
-        }
-        let end = end_of_value(bytes, start);
-        let key = Str::of(&self.text[start..end])?;
-        let start = skip_to_value(bytes, end);
-        let end = end_of_value(bytes, start);
-        self.at = end;
-        Some((key, self.text.get(start..end)?))
+        let key = Str::of(take_value(self.text, &mut self.at))?;
+        Some((key, take_value(self.text, &mut self.at)))
     }
 }
 
@@ -124,79 +115,68 @@ impl<'a> Iterator for Items<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        let bytes = self.text.as_bytes();
-        let start = skip_to_value(bytes, self.at);
-        if matches!(bytes.get(start), None | Some(b']')) {
-            self.at = bytes.len();
-            return None;
+        let value = take_value(self.text, &mut self.at);
+        (!value.is_empty()).then_some(value)
+    }
+}
+
+/// The next value, gone over; empty at the end.
+fn take_value<'a>(text: &'a str, at: &mut usize) -> &'a str {
+    let place = next_value(text, *at);
+    *at = place.end;
+    &text[place]
+}
+
+/// Goes through a JSON text once: values can be gone over, or gone into.
+pub(crate) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(text: &'a str) -> Cursor<'a> {
+        Cursor { text, at: 0 }
+    }
+
+    /// Goes into the list or object that comes next.
+    pub(crate) fn enter(&mut self) -> usize {
+        let start = self.skip();
+        self.at = (start + 1).min(self.text.len());
+        start
+    }
+
+    /// What the next value starts with; `None` at the end of the list or object, which is left.
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        self.at = self.skip();
+        match self.text.as_bytes().get(self.at) {
+            Some(b']' | b'}') => {
+                self.at += 1;
+                None
+            }
+            other => other.copied(),
         }
-        let end = end_of_value(bytes, start);
-        self.at = end;
-        self.text.get(start..end)
+    }
+
+    /// The next value, gone over.
+    pub(crate) fn value(&mut self) -> &'a str {
+        take_value(self.text, &mut self.at)
+    }
+
+    fn skip(&self) -> usize {
+        let is_between = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b',' | b':');
+        let rest = &self.text.as_bytes()[self.at..];
+        self.at + rest.iter().position(|byte| !is_between(byte)).unwrap_or(rest.len())
+    }
+
+    /// The text from `start` to here.
+    pub(crate) fn since(&self, start: usize) -> &'a str {
+        self.text.get(start..self.at).unwrap_or_default()
     }
 }
 
 /// Where the value at the start of a text ends.
 pub(crate) fn end_of(text: &str) -> usize {
-    end_of_value(text.as_bytes(), 0)
-}
-
-/// Where the next value starts: behind space, commas and colons.
-fn skip_to_value(bytes: &[u8], mut at: usize) -> usize {
-    while matches!(bytes.get(at), Some(b' ' | b'\n' | b'\r' | b'\t' | b',' | b':')) {
-        at += 1;
-    }
-    at.min(bytes.len())
-}
-
-/// Where the value that starts at `at` ends. It always ends behind `at`, if there is anything.
-fn end_of_value(bytes: &[u8], at: usize) -> usize {
-    match bytes.get(at) {
-        None => bytes.len(),
-        Some(b'"') => end_of_string(bytes, at),
-        Some(b'{' | b'[') => end_of_nested(bytes, at),
-        Some(_) => {
-            let is_end = |byte: &u8| {
-                matches!(byte, b',' | b']' | b'}' | b':' | b' ' | b'\n' | b'\r' | b'\t')
-            };
-            let rest = &bytes[at + 1..];
-            at + 1 + rest.iter().position(is_end).unwrap_or(rest.len())
-        }
-    }
-}
-
-fn end_of_string(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if bytes[at] == b'"' {
-            return at + 1;
-        }
-        at += 2;
-    }
-    bytes.len()
-}
-
-fn end_of_nested(bytes: &[u8], start: usize) -> usize {
-    let (mut at, mut depth) = (start, 0usize);
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'"' => {
-                at = end_of_string(bytes, at);
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => {
-                depth -= 1;
-                if depth == 0 {
-                    return at + 1;
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    bytes.len()
+    next_value(text, 0).end
 }
 
 /// Whether a text cannot stand between quotes as it is.
@@ -292,7 +272,7 @@ fn laid_out(text: &str, is_spaced: bool) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
-        let end = if byte == b'"' { end_of_string(bytes, at) } else { at + 1 };
+        let end = if byte == b'"' { next_value(text, at).end } else { at + 1 };
         match byte {
             b' ' | b'\n' | b'\r' | b'\t' => {}
             b'"' => out.push_str(&text[at..end]),

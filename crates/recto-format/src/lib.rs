@@ -10,6 +10,7 @@
 //! | read a file of any [`Format`] | [`import`]: [`Step`]s for conversations, [`Remark`]s on what they cannot say |
 //! | write one | [`export`]: the same bytes, for messages that came from that format |
 //! | send a view to a provider | [`render`] it for a [`Target`]: a valid request, and [`Finding`]s on what was repaired |
+//! | know what an edit costs at the provider's cache | [`CachePlan`] |
 //! | know beforehand | [`lint`] a view for a target; [`fix`] gives the operations that put it right |
 //!
 //! # The way of the data
@@ -29,6 +30,7 @@
 //!
 //! Pure: bytes in, values out. No paths, no network; URLs in messages are handed on, never fetched.
 
+mod cache_plan;
 mod error;
 mod export;
 mod format;
@@ -43,6 +45,7 @@ mod unpack;
 mod values;
 mod zip;
 
+pub use cache_plan::{CachePlan, PaysOff, Price, PriceTable};
 pub use error::Error;
 pub use export::{Container, ExportOptions, export};
 pub use format::Format;

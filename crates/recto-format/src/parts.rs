@@ -18,7 +18,7 @@
 
 use recto_core::{Message, Role};
 
-use crate::json::{self, Str};
+use crate::json::{self, Cursor, Str};
 use crate::{Media, Source};
 
 /// What a message consists of.
@@ -47,6 +47,8 @@ pub enum Part<'a> {
         text: Str<'a>,
         /// The part.
         json: &'a str,
+        /// Whether it has fields beside these.
+        has_more: bool,
     },
     /// What the model thought.
     Thinking {
@@ -69,6 +71,8 @@ pub enum Part<'a> {
         input: &'a str,
         /// The part.
         json: &'a str,
+        /// Whether it has fields beside these.
+        has_more: bool,
     },
     /// What a tool answered.
     ToolResult {
@@ -80,6 +84,8 @@ pub enum Part<'a> {
         is_error: bool,
         /// The part.
         json: &'a str,
+        /// Whether it has fields beside these.
+        has_more: bool,
     },
     /// A part that only its own provider understands.
     Other {
@@ -106,30 +112,29 @@ impl<'a> MessageParts<'a> {
             source: None,
             json,
         };
+        let mut cursor = Cursor::new(json);
+        cursor.enter();
         // The last of several equal keys counts, as everywhere.
-        let mut content = None;
-        for (key, value) in json::fields(json) {
-            match key.escaped() {
-                "content" => content = Some(value),
-                "name" => read.name = Str::of(value),
-                "metadata" => read.source = Source::of(value),
-                "role" => {}
-                escaped if escaped.contains('\\') => match &*key.text() {
-                    "content" => content = Some(value),
-                    "name" => read.name = Str::of(value),
-                    "metadata" => read.source = Source::of(value),
-                    _ => {}
+        while let Some(b'"') = cursor.peek() {
+            let key = Str::of(cursor.value()).map(Str::text).unwrap_or_default();
+            match &*key {
+                "content" => match cursor.peek() {
+                    Some(b'[') => {
+                        read.is_string = false;
+                        read.parts = Part::list_at(&mut cursor);
+                    }
+                    _ => {
+                        let json = cursor.value();
+                        if let Some(text) = Str::of(json) {
+                            read.is_string = true;
+                            read.parts = vec![Part::Text { text, json, has_more: false }];
+                        }
+                    }
                 },
-                _ => {}
+                "name" => read.name = Str::of(cursor.value()),
+                "metadata" => read.source = Source::of(cursor.value()),
+                _ => drop(cursor.value()),
             }
-        }
-        let content = content.unwrap_or("[]");
-        match Str::of(content) {
-            Some(text) => {
-                read.is_string = true;
-                read.parts.push(Part::Text { text, json: content });
-            }
-            None => read.parts = Part::list(content),
         }
         read
     }
@@ -138,7 +143,19 @@ impl<'a> MessageParts<'a> {
 impl<'a> Part<'a> {
     /// The parts of a list.
     pub fn list(list: &'a str) -> Vec<Part<'a>> {
-        json::items(list).map(Part::of).collect()
+        Part::list_at(&mut Cursor::new(list))
+    }
+
+    fn list_at(cursor: &mut Cursor<'a>) -> Vec<Part<'a>> {
+        let mut parts = Vec::new();
+        cursor.enter();
+        while let Some(byte) = cursor.peek() {
+            parts.push(match byte {
+                b'{' => Part::at(cursor),
+                _ => Part::Other { kind: Str::plain(""), json: cursor.value() },
+            });
+        }
+        parts
     }
 
     /// The parts of a tool result's content.
@@ -146,31 +163,45 @@ impl<'a> Part<'a> {
         match content {
             None => Vec::new(),
             Some(content) => match Str::of(content) {
-                Some(text) => vec![Part::Text { text, json: content }],
+                Some(text) => vec![Part::Text { text, json: content, has_more: false }],
                 None => Part::list(content),
             },
         }
     }
 
-    /// Reads a part of a message that was checked when it came in.
-    fn of(json: &'a str) -> Part<'a> {
+    /// Reads the part that comes next.
+    fn at(cursor: &mut Cursor<'a>) -> Part<'a> {
         let mut read = PartFields::default();
-        json::fields(json).for_each(|(key, value)| match key.escaped().contains('\\') {
-            false => read.take(key.escaped(), value),
-            true => read.take(&key.text(), value),
-        });
-        let PartFields { kind, id, name, input, text, signature, answers, content, is_error } =
-            read;
+        let start = cursor.enter();
+        while let Some(b'"') = cursor.peek() {
+            let key = Str::of(cursor.value()).map(Str::text).unwrap_or_default();
+            read.take(&key, cursor.value());
+        }
+        let json = cursor.since(start);
+        let PartFields {
+            kind,
+            id,
+            name,
+            input,
+            text,
+            signature,
+            answers,
+            content,
+            is_error,
+            has_more,
+        } = read;
         let kind = kind.unwrap_or(Str::plain(""));
         let other = Part::Other { kind, json };
         match (&*kind.text(), text, answers, (id, name, input)) {
-            ("text", Some(text), ..) => Part::Text { text, json },
+            ("text", Some(text), ..) => Part::Text { text, json, has_more },
             ("thinking", Some(text), ..) => Part::Thinking { text, signature, json },
             ("image" | "audio" | "file", ..) => Part::Media(Media::of(json)),
             ("tool_use", _, _, (Some(id), Some(name), Some(input))) => {
-                Part::ToolUse { id, name, input, json }
+                Part::ToolUse { id, name, input, json, has_more }
             }
-            ("tool_result", _, Some(id), _) => Part::ToolResult { id, content, is_error, json },
+            ("tool_result", _, Some(id), _) => {
+                Part::ToolResult { id, content, is_error, json, has_more }
+            }
             _ => other,
         }
     }
@@ -189,13 +220,23 @@ impl<'a> Part<'a> {
 
     /// What the provider signed it with.
     pub fn signature(&self) -> Option<Str<'a>> {
-        json::get_str(self.json(), "signature")
+        if self.has_more() { json::get_str(self.json(), "signature") } else { None }
+    }
+
+    /// Whether it has fields beside those that are read here.
+    pub fn has_more(&self) -> bool {
+        match self {
+            Part::Text { has_more, .. }
+            | Part::ToolUse { has_more, .. }
+            | Part::ToolResult { has_more, .. } => *has_more,
+            Part::Thinking { .. } | Part::Media(_) | Part::Other { .. } => true,
+        }
     }
 
     /// Whether it is a call whose input is free text (`kind: "custom"`).
     pub fn is_custom_call(&self) -> bool {
-        let kind = json::get_str(self.json(), "kind");
-        matches!(self, Part::ToolUse { .. }) && kind.is_some_and(|kind| kind.text() == "custom")
+        matches!(self, Part::ToolUse { has_more: true, json, .. }
+            if json::get_str(json, "kind").is_some_and(|kind| kind.text() == "custom"))
     }
 }
 
@@ -211,6 +252,7 @@ struct PartFields<'a> {
     answers: Option<Str<'a>>,
     content: Option<&'a str>,
     is_error: bool,
+    has_more: bool,
 }
 
 impl<'a> PartFields<'a> {
@@ -221,11 +263,14 @@ impl<'a> PartFields<'a> {
             "name" => self.name = Str::of(value),
             "input" => self.input = Some(value),
             "text" => self.text = Str::of(value),
-            "signature" => self.signature = Str::of(value),
+            "signature" => {
+                self.signature = Str::of(value);
+                self.has_more = true;
+            }
             "tool_use_id" => self.answers = Str::of(value),
             "content" => self.content = Some(value).filter(|&value| value != "null"),
             "is_error" => self.is_error = value == "true",
-            _ => {}
+            _ => self.has_more = true,
         }
     }
 }

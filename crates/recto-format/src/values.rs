@@ -137,6 +137,9 @@ impl<'r> Values<'r> {
     /// Looks for the end of the next value, without taking it.
     pub(crate) fn peek_value(&mut self) -> Result<Peeked, Error> {
         self.peek_byte()?;
+        if let Some(len) = self.peek_line() {
+            return Ok(Peeked::Whole(len));
+        }
         let mut scan = Scan::default();
         let len = loop {
             if let Some(len) = scan.go_on(&self.buffer[self.at..]) {
@@ -167,6 +170,19 @@ impl<'r> Values<'r> {
             Ok(_) => Peeked::Whole(len),
             Err(error) => Peeked::Broken(error.to_string()),
         })
+    }
+
+    /// The length of the next value, if it is exactly the rest of the line, and all of that was read:
+    /// the case of JSON lines, found by one look for the end of the line.
+    fn peek_line(&self) -> Option<usize> {
+        let rest = &self.buffer[self.at..];
+        let end = memchr(b'\n', rest).filter(|&end| end <= self.limit)?;
+        let line = rest[..end].trim_ascii_end();
+        if !matches!(line, [b'{', .., b'}']) {
+            return None;
+        }
+        let text = std::str::from_utf8(line).ok()?;
+        recto_core::json::value(text).ok().map(str::len)
     }
 
     /// Takes the value that was peeked.

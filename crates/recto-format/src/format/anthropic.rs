@@ -324,7 +324,7 @@ pub(crate) fn write_block(
             out.push_str(json);
             out.push('}');
         }
-        Part::Text { text, json } => match is_from_here {
+        Part::Text { text, json, .. } => match is_from_here {
             true => out.push_str(json),
             false => {
                 out.push_str(r#"{"type":"text","text":"#);
@@ -343,7 +343,7 @@ pub(crate) fn write_block(
             out.push('}');
         }
         Part::Media(media) => write_media(media, out, remarks),
-        Part::ToolUse { id, name, input, json } => {
+        Part::ToolUse { id, name, input, json, .. } => {
             if is_from_here {
                 out.push_str(json);
                 return;
@@ -360,7 +360,7 @@ pub(crate) fn write_block(
                 remarks.push(format!("the input of {} is no object", name.text()));
             }
         }
-        Part::ToolResult { id, content, is_error, json } => {
+        Part::ToolResult { id, content, is_error, json, .. } => {
             if is_from_here {
                 out.push_str(json);
                 return;

@@ -353,7 +353,7 @@ fn write_part(
                 remarks.push(format!("the input of {} is no object", name.text()));
             }
         }
-        Part::ToolResult { id, content, is_error, json } => {
+        Part::ToolResult { id, content, is_error, json, .. } => {
             write_response(id, content, is_error, json, out, remarks);
         }
         Part::Media(media) => {

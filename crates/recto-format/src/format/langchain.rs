@@ -358,7 +358,7 @@ fn write_media(media: crate::Media<'_>) -> Option<String> {
 }
 
 fn write_result(part: &Part<'_>, out: &mut String) {
-    let Part::ToolResult { id, content, is_error, json } = *part else { return };
+    let Part::ToolResult { id, content, is_error, json, .. } = *part else { return };
     out.push_str(r#"{"type":"tool","data":{"content":"#);
     out.push_str(content.unwrap_or("\"\""));
     out.push_str(r#","additional_kwargs":{},"response_metadata":{},"type":"tool","name":"#);

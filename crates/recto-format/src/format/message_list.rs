@@ -28,7 +28,7 @@ pub(crate) trait MessageForm: Sync {
 
     /// Whether an object holds a list of messages and is none itself.
     fn is_envelope(&self, object: &str) -> bool {
-        self.list_keys().iter().any(|key| json::get(object, key).is_some_and(json::is_list))
+        self.list_keys().iter().any(|key| holds_list(object, key))
     }
 
     /// Reads one foreign message. `memory` is what is known from the messages before it.
@@ -58,6 +58,14 @@ pub(crate) trait MessageForm: Sync {
     /// Writes messages that were one foreign message (or belong into one) as foreign messages,
     /// separated by commas. What has no place there is said in `remarks`.
     fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>);
+}
+
+/// Whether an object has a list under a key.
+pub(crate) fn holds_list(object: &str, key: &str) -> bool {
+    // A key stands in quotes that a text inside a message would escape.
+    let quoted = format!("\"{key}\"");
+    memchr::memmem::find(object.as_bytes(), quoted.as_bytes()).is_some()
+        && json::get(object, key).is_some_and(json::is_list)
 }
 
 /// What a format remembers from one message to the next, such as the ids it had to make up.
@@ -90,6 +98,13 @@ pub(crate) enum Draft {
 impl Draft {
     pub(crate) fn made(role: Role, content: String) -> Draft {
         Draft::Made { role, content, fields: String::new(), provider: None, model: None }
+    }
+
+    fn role(&self) -> Role {
+        match self {
+            Draft::AsItIs => Role::User, // only a message alone can be as it is
+            Draft::Made { role, .. } => *role,
+        }
     }
 
     pub(crate) fn into_json(self, foreign: &str, source: Source<'_>) -> String {
@@ -338,9 +353,10 @@ fn join(path: &str, field: &str) -> String {
     }
 }
 
-/// What is made of a foreign message is larger than it: limits are for what comes from outside.
+/// What is made of a foreign message is larger than it: limits are for what comes from outside. It
+/// consists of values that were checked when they were taken off the stream.
 fn made(json: &str) -> Result<Message, recto_core::Error> {
-    Message::from_json_within(json, &Limits::NONE)
+    Message::from_checked_json(json, &Limits::NONE)
 }
 
 /// Makes the messages, with the original bytes where writing them again would give others.
@@ -353,46 +369,47 @@ pub(crate) fn finish(
         return Ok(vec![made(foreign)?]);
     }
     let pieces = drafts.len();
-    let of = source::hash(foreign);
-    let format = Some(Str::plain(form.format().name()));
-    let plain =
-        Source { format, of: (pieces > 1).then(|| Str::plain(&of)), pieces, ..Source::default() };
-    let jsons = drafts
+    let of = if pieces > 1 { source::hash(foreign) } else { String::new() };
+    let plain = Source {
+        format: Some(Str::plain(form.format().name())),
+        of: (pieces > 1).then(|| Str::plain(&of)),
+        pieces,
+        ..Source::default()
+    };
+    let roles: Vec<Role> = drafts.iter().map(Draft::role).collect();
+    let mut jsons: Vec<String> = drafts
         .into_iter()
         .enumerate()
-        .map(|(piece, draft)| draft.into_json(foreign, Source { piece, ..plain }));
-    let mut messages = jsons.map(|json| made(&json)).collect::<Result<Vec<_>, _>>()?;
+        .map(|(piece, draft)| draft.into_json(foreign, Source { piece, ..plain }))
+        .collect();
 
-    let read: Vec<MessageParts<'_>> = messages.iter().map(MessageParts::of).collect();
-    let mut written = String::new();
+    let read: Vec<MessageParts<'_>> =
+        roles.iter().zip(&jsons).map(|(&role, json)| MessageParts::of_json(role, json)).collect();
+    let mut written = String::with_capacity(foreign.len());
     form.write(&read, &mut written, &mut Vec::new());
-    let (layout, original) = if written == foreign {
-        return Ok(messages);
+    let found = read[0].source.unwrap_or(plain);
+    let first = if written == foreign {
+        None
     } else if json::spaced(&written) == foreign {
-        (Layout::Spaced, None)
+        Some(with_source(&jsons[0], Source { layout: Layout::Spaced, ..found }))
     } else {
-        (Layout::Compact, Some(foreign))
+        Some(with_source(&jsons[0], Source { original: Some(foreign), ..found }))
     };
-    let first =
-        with_source(&messages[0], Source { layout, original, ..read_source(&messages[0], plain) })?;
-    messages[0] = first;
-    Ok(messages)
+    if let Some(first) = first {
+        jsons[0] = first;
+    }
+    jsons.iter().map(|json| made(json)).collect()
 }
 
-fn read_source<'a>(message: &'a Message, plain: Source<'a>) -> Source<'a> {
-    let source = MessageParts::of(message).source;
-    source.unwrap_or(plain)
-}
-
-/// A made message with another source: it is its last field.
-fn with_source(message: &Message, source: Source<'_>) -> Result<Message, recto_core::Error> {
+/// The JSON of a made message with another source: it is its last field.
+fn with_source(json: &str, source: Source<'_>) -> String {
     let mark = ",\"metadata\":{\"source\":";
-    let end = message.json().rfind(mark).unwrap_or(message.json().len());
-    let mut out = message.json()[..end].to_owned();
+    let end = json.rfind(mark).unwrap_or(json.len());
+    let mut out = json[..end].to_owned();
     out.push_str(mark);
     source.write(&mut out);
     out.push_str("}}");
-    made(&out)
+    out
 }
 
 /// Messages from a field beside the list: the envelope keeps their bytes.

@@ -82,8 +82,8 @@ impl MessageForm for OpenAiResponses {
 
     /// The output of a call may be a list too.
     fn is_envelope(&self, object: &str) -> bool {
-        let mut lists = self.list_keys().iter().filter_map(|key| json::get(object, key));
-        json::get(object, "call_id").is_none() && lists.any(json::is_list)
+        let has_list = self.list_keys().iter().any(|key| message_list::holds_list(object, key));
+        has_list && json::get(object, "call_id").is_none()
     }
 
     fn read(&self, foreign: &str, _memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
@@ -334,7 +334,7 @@ impl Items<'_> {
                 arguments_of(input, out);
                 out.push_str("\"}");
             }
-            Part::ToolResult { id, content, is_error, json } => {
+            Part::ToolResult { id, content, is_error, json, .. } => {
                 if is_error {
                     self.remarks.push("a tool result has no is_error here".into());
                 }
@@ -387,7 +387,7 @@ impl Items<'_> {
 /// Writes a part of a message or of a result; nothing if there is no form for it.
 fn write_part(part: &Part<'_>, role: Role, out: &mut String) -> bool {
     match *part {
-        Part::Text { text, json } => {
+        Part::Text { text, json, .. } => {
             out.push_str(match role {
                 Role::Assistant => r#"{"type":"output_text","text":"#,
                 _ => r#"{"type":"input_text","text":"#,

@@ -71,7 +71,7 @@ pub(crate) fn messages(
             ..Source::default()
         };
         let json = made_json(draft, foreign, timestamp, source);
-        let message = Message::from_json_within(&json, &Limits::NONE).map_err(|error| {
+        let message = Message::from_checked_json(&json, &Limits::NONE).map_err(|error| {
             Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
         })?;
         messages.push(message);

@@ -157,7 +157,14 @@ pub(crate) struct Reading<'m> {
 
 impl<'m> Reading<'m> {
     pub(crate) fn of(messages: impl IntoIterator<Item = &'m Message>) -> Reading<'m> {
-        let whole = |message: &'m Message| (message, whole_characters(message.json()));
+        let whole = |message: &'m Message| {
+            // Only an escape can say half a pair.
+            let text = match message.has_plain_escapes() {
+                true => Cow::Borrowed(message.json()),
+                false => whole_characters(message.json()),
+            };
+            (message, text)
+        };
         Reading { messages: messages.into_iter().map(whole).collect() }
     }
 
@@ -182,10 +189,7 @@ impl<'m> Reading<'m> {
 }
 
 fn whole_characters(text: &str) -> Cow<'_, str> {
-    // Only an escape can say half a pair.
-    let has_some = memchr::memmem::find(text.as_bytes(), b"\\ud").is_some()
-        || memchr::memmem::find(text.as_bytes(), b"\\uD").is_some();
-    let halves = if has_some { json::lone_surrogates(text) } else { Vec::new() };
+    let halves = json::lone_surrogates(text);
     if halves.is_empty() {
         return Cow::Borrowed(text);
     }

@@ -290,7 +290,7 @@ impl<'a> Planner<'a, '_> {
         text: Str<'a>,
         part: &Part<'a>,
     ) -> Option<Block<'a>> {
-        let extra = self.extra(side, at, part.json());
+        let extra = self.extra(side, at, part);
         if !self.has_text(text) && extra.signature.is_none() {
             self.find(&rule::NO_EMPTY_TEXT, at, "an empty text");
             return None;
@@ -304,7 +304,7 @@ impl<'a> Planner<'a, '_> {
         if (self.dialect.media_from_user)(media) {
             return Some(Block::Media {
                 media: *media,
-                extra: self.extra(Side::User, at, media.json),
+                extra: self.extra(Side::User, at, &Part::Media(*media)),
             });
         }
         if let MediaBody::Text(text) = media.body
@@ -351,7 +351,7 @@ impl<'a> Planner<'a, '_> {
 
     /// Where nothing is stored at the provider, reasoning must bring its own content.
     fn may_refer(&self, kind: &str, json: &str) -> bool {
-        let is_stored = !self.options.fields.iter().any(|&field| field == ("store", "false"));
+        let is_stored = !self.options.fields.contains(&("store", "false"));
         kind != "reasoning" || is_stored || json::get_str(json, "encrypted_content").is_some()
     }
 
@@ -373,15 +373,13 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// What stands beside a part.
-    fn extra(&mut self, side: Side, at: usize, part: &'a str) -> Extra<'a> {
+    fn extra(&mut self, side: Side, at: usize, part: &Part<'a>) -> Extra<'a> {
         let mut extra = Extra::default();
-        if !part.starts_with('{') {
+        if !part.has_more() {
             return extra;
         }
-        let signature = match part.contains("signature") {
-            true => json::get_str(part, "signature"),
-            false => None,
-        };
+        let signature = part.signature();
+        let part = part.json();
         if let Some(signature) = signature {
             let is_kept = self.dialect.target == Target::Gemini
                 && side == Side::Assistant
@@ -395,10 +393,8 @@ impl<'a> Planner<'a, '_> {
             }
         }
         if self.dialect.target == Target::Anthropic {
-            if part.contains("cache_control") {
-                extra.cache_control = json::get(part, "cache_control");
-            }
-            if part.contains("citations") && self.is_maker(at) {
+            extra.cache_control = json::get(part, "cache_control");
+            if self.is_maker(at) {
                 extra.citations = json::get(part, "citations").filter(|list| json::is_list(list));
             }
         }
@@ -407,7 +403,7 @@ impl<'a> Planner<'a, '_> {
 
     fn say_call(&mut self, place: Place, part: &'a Part<'a>, said: &mut Said<'a>) -> Block<'a> {
         let at = place.0;
-        let Part::ToolUse { id, name, input, json } = *part else {
+        let Part::ToolUse { id, name, input, .. } = *part else {
             return Block::text(""); // only calls come here
         };
         let result = self.exchanges.result_of(place);
@@ -436,7 +432,7 @@ impl<'a> Planner<'a, '_> {
                 }
             }
         };
-        let extra = self.extra(Side::Assistant, at, json);
+        let extra = self.extra(Side::Assistant, at, part);
         let answer = match result {
             Some(result) => self.say_answer(at, result, said),
             None => {
@@ -464,7 +460,8 @@ impl<'a> Planner<'a, '_> {
     /// The result of a call. What results cannot hold comes behind all of them.
     fn say_answer(&mut self, call: usize, result: Place, said: &mut Said<'a>) -> Answer<'a> {
         let (at, number) = result;
-        let Part::ToolResult { content, is_error, json, .. } = self.messages[at].parts[number]
+        let Part::ToolResult { content, is_error, json, has_more, .. } =
+            self.messages[at].parts[number]
         else {
             unreachable!("exchanges pair calls with results")
         };
@@ -509,11 +506,11 @@ impl<'a> Planner<'a, '_> {
         if is_error && !self.dialect.marks_errors {
             self.find(&rule::ERRORS_ARE_MARKED, at, "the result is marked as an error");
         }
-        let is_marked = self.dialect.target == Target::Anthropic && json.contains("cache_control");
+        let may_be_marked = self.dialect.target == Target::Anthropic && has_more;
         Answer {
             content,
             is_error: is_error && self.dialect.marks_errors,
-            cache_control: json::get(json, "cache_control").filter(|_| is_marked),
+            cache_control: may_be_marked.then(|| json::get(json, "cache_control")).flatten(),
             from: Some(at),
         }
     }

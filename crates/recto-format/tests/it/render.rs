@@ -184,7 +184,7 @@ fn judge(seed: u64) -> (u64, u64) {
         check_append(&view, &more, target, model);
         check_fix(&view, target, model);
     }
-    if seed % 16 == 0 {
+    if seed.is_multiple_of(16) {
         counts.0 += crate::operations::run(seed);
     }
     counts

@@ -1,0 +1,242 @@
+//! What an edit costs at the provider's prompt cache, and when it pays off.
+//!
+//! A provider keeps the front of a prompt that it has seen, and bills it at a fraction. An edit saves
+//! tokens in every later turn, but everything behind the first byte that it changes is billed anew
+//! once. Rendering is stable, so both can be known beforehand.
+//!
+//! Tokens are counted over the rendered JSON, its punctuation included: a little too many, on both
+//! sides of the comparison.
+
+use recto_core::Counter;
+use serde::Deserialize;
+
+use crate::Error;
+
+/// What the tokens of a model cost, in US dollars for a million.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// The model, or the start of the names of several.
+    pub model: String,
+    /// What a token costs that was not seen before.
+    pub input: f64,
+    /// What one costs that the cache has.
+    pub cached: f64,
+    /// What one costs that is written to the cache; the same as `input` where it is not given.
+    pub cache_write: Option<f64>,
+    /// The fewest tokens that are cached at all.
+    #[serde(default)]
+    pub minimum: u64,
+}
+
+/// Prices of models. A table is a small JSON file that everybody can edit.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceTable {
+    /// Where the prices come from.
+    #[serde(default)]
+    pub note: String,
+    /// The prices.
+    pub models: Vec<Price>,
+}
+
+impl PriceTable {
+    /// The table that comes with this crate, as JSON: to be copied and edited.
+    pub const JSON: &str = include_str!("prices.json");
+
+    /// Reads a table.
+    pub fn from_json(text: &str) -> Result<PriceTable, Error> {
+        let table: PriceTable =
+            serde_json::from_str(text).map_err(|error| Error::Prices(error.to_string()))?;
+        for price in &table.models {
+            let all = [price.input, price.cached, price.cache_write.unwrap_or(0.0)];
+            if all.iter().any(|price| !price.is_finite() || *price < 0.0) {
+                let reason = format!("the prices of {:?} must be 0 or more", price.model);
+                return Err(Error::Prices(reason));
+            }
+        }
+        Ok(table)
+    }
+
+    /// The prices of a model: those with the longest name that its name starts with.
+    pub fn of(&self, model: &str) -> Option<&Price> {
+        let fitting = self.models.iter().filter(|price| model.starts_with(&*price.model));
+        fitting.max_by_key(|price| price.model.len())
+    }
+}
+
+impl Default for PriceTable {
+    /// The table that comes with this crate.
+    fn default() -> Self {
+        PriceTable::from_json(PriceTable::JSON).expect("a test reads the table")
+    }
+}
+
+/// When an edit has saved more than it cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PaysOff {
+    /// At once: the very next turn is cheaper.
+    Now,
+    /// After this many turns.
+    AfterTurns(u64),
+    /// Never, by itself.
+    Never,
+}
+
+/// What an edit does to the prompt cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CachePlan {
+    /// The first byte of the request that is another.
+    pub first_difference: usize,
+    /// The tokens before it: still cached.
+    pub cached_tokens: u64,
+    /// The tokens behind it: billed anew.
+    pub new_tokens: u64,
+    /// The tokens of the request before the edit.
+    pub old_tokens: u64,
+    /// What the next turn costs more than without the edit, in dollars; negative if it costs less.
+    pub cost_now: f64,
+    /// What every turn after it costs less, in dollars; negative if it costs more.
+    pub saved_a_turn: f64,
+    /// When it pays off.
+    pub pays_off: PaysOff,
+}
+
+impl CachePlan {
+    /// Compares two rendered requests: before and after an edit.
+    ///
+    /// ```
+    /// use recto_core::{Approx, Message};
+    /// use recto_format::{CachePlan, PaysOff, PriceTable, RenderOptions, Target, render};
+    ///
+    /// let long = "The log says nothing new. ".repeat(2_000);
+    /// let view = [Message::user(&"Be brief. ".repeat(500)), Message::assistant(&long), Message::user("So?")];
+    /// let options = RenderOptions::default();
+    /// let before = render(&view, Target::Anthropic, &options)?;
+    /// // What if the long answer went?
+    /// let after = render([&view[0], &view[2]], Target::Anthropic, &options)?;
+    ///
+    /// let prices = PriceTable::default();
+    /// let price = prices.of("claude-sonnet-4-5").unwrap();
+    /// let plan = CachePlan::of(&before.body, &after.body, &Approx, price);
+    /// assert!(plan.cached_tokens > 1_000 && plan.new_tokens < 20);
+    /// assert_eq!(plan.pays_off, PaysOff::Now);
+    /// # Ok::<(), recto_format::Error>(())
+    /// ```
+    pub fn of(before: &str, after: &str, counter: &dyn Counter, price: &Price) -> CachePlan {
+        let first_difference = shared_len(before, after);
+        let shared = counter.count(&after[..first_difference]);
+        let new_tokens = counter.count(&after[first_difference..]);
+        let old_tokens = shared + counter.count(&before[first_difference..]);
+        let total = shared + new_tokens;
+        // A prompt that is too short is not cached at all.
+        let kept = |tokens: u64| if tokens >= price.minimum { tokens } else { 0 };
+        let write = price.cache_write.unwrap_or(price.input);
+        let cost = |cached: u64, all: u64| {
+            let new = all - cached;
+            let rate = if all >= price.minimum { write } else { price.input };
+            (cached as f64 * price.cached + new as f64 * rate) / 1e6
+        };
+        let cached_tokens = kept(shared);
+        let unedited = cost(kept(old_tokens), old_tokens);
+        let cost_now = cost(cached_tokens, total) - unedited;
+        let saved_a_turn = unedited - cost(kept(total), total);
+        CachePlan {
+            first_difference,
+            cached_tokens,
+            new_tokens: total - cached_tokens,
+            old_tokens,
+            cost_now,
+            saved_a_turn,
+            pays_off: pays_off(cost_now, saved_a_turn),
+        }
+    }
+}
+
+fn pays_off(cost_now: f64, saved_a_turn: f64) -> PaysOff {
+    if cost_now <= 0.0 {
+        PaysOff::Now
+    } else if saved_a_turn > 0.0 {
+        PaysOff::AfterTurns((cost_now / saved_a_turn).ceil() as u64)
+    } else {
+        PaysOff::Never
+    }
+}
+
+/// How many bytes two texts share at their front, cut to whole characters.
+fn shared_len(one: &str, other: &str) -> usize {
+    let pairs = one.bytes().zip(other.bytes());
+    let mut len = pairs.take_while(|(a, b)| a == b).count();
+    while !one.is_char_boundary(len) || !other.is_char_boundary(len) {
+        len -= 1;
+    }
+    len
+}
+
+#[cfg(test)]
+mod tests {
+    use recto_core::Approx;
+
+    use super::*;
+
+    fn price() -> Price {
+        Price { model: "m".into(), input: 10.0, cached: 1.0, cache_write: Some(12.5), minimum: 0 }
+    }
+
+    /// `tokens` tokens, as [`Approx`] counts.
+    fn text(letter: &str, tokens: usize) -> String {
+        letter.repeat(tokens * 4)
+    }
+
+    #[test]
+    fn an_edit_near_the_front_is_paid_back_over_many_turns() {
+        let before = text("a", 1_000) + &text("b", 9_000);
+        let after = text("a", 1_000) + &text("c", 8_000);
+        let plan = CachePlan::of(&before, &after, &Approx, &price());
+        assert_eq!(plan.first_difference, 4_000);
+        assert_eq!((plan.cached_tokens, plan.new_tokens, plan.old_tokens), (1_000, 8_000, 10_000));
+        // 1,000 × 1 + 8,000 × 12.5 − 10,000 × 1, in millionths
+        assert!((plan.cost_now - 0.091).abs() < 1e-9, "{plan:?}");
+        assert!((plan.saved_a_turn - 0.001).abs() < 1e-9, "{plan:?}");
+        assert_eq!(plan.pays_off, PaysOff::AfterTurns(91));
+    }
+
+    #[test]
+    fn cutting_the_end_off_pays_at_once_and_growing_never_does() {
+        let (long, short) = (text("a", 100), text("a", 50));
+        assert_eq!(CachePlan::of(&long, &short, &Approx, &price()).pays_off, PaysOff::Now);
+        let other = text("b", 100);
+        assert_eq!(CachePlan::of(&long, &other, &Approx, &price()).pays_off, PaysOff::Never);
+    }
+
+    #[test]
+    fn a_front_that_is_too_short_is_not_cached() {
+        let price = Price { minimum: 60, ..price() };
+        let before = text("a", 50) + &text("b", 50);
+        let after = text("a", 50) + &text("c", 20);
+        let plan = CachePlan::of(&before, &after, &Approx, &price);
+        assert_eq!((plan.cached_tokens, plan.new_tokens), (0, 70));
+    }
+
+    #[test]
+    fn a_character_that_differs_in_its_last_byte_is_not_cut() {
+        assert_eq!(shared_len("aé", "aè"), 1);
+        assert_eq!(shared_len("same", "same"), 4);
+    }
+
+    #[test]
+    fn the_longest_name_counts_and_odd_tables_are_refused() {
+        let table = PriceTable::default();
+        assert_eq!(table.of("gpt-5-mini-2026").unwrap().model, "gpt-5-mini");
+        assert_eq!(table.of("gpt-5").unwrap().model, "gpt-5");
+        assert!(table.of("llama").is_none());
+        for odd in [
+            "[]",
+            r#"{"models":[{"model":"m","input":-1,"cached":0}]}"#,
+            r#"{"models":[{"model":"m","input":1,"cashed":0}]}"#,
+            r#"{"models":[{"model":"m","input":1,"cached":1e999}]}"#,
+        ] {
+            assert!(matches!(PriceTable::from_json(odd), Err(Error::Prices(_))), "{odd}");
+        }
+    }
+}
