@@ -57,7 +57,7 @@ pub(crate) fn messages(
     timestamp: Option<Timestamp>,
 ) -> Result<Vec<Message>, Misfit> {
     let pieces = drafts.len();
-    let of = source::hash(line);
+    let of = if pieces > 1 { source::hash(line) } else { String::new() };
     let mut messages = Vec::with_capacity(pieces);
     for (piece, draft) in drafts.into_iter().enumerate() {
         let is_first = piece == 0;
