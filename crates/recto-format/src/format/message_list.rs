@@ -63,6 +63,14 @@ pub(crate) trait MessageForm: Sync {
     fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>);
 }
 
+/// Whether an object has a list under a key.
+pub(crate) fn holds_list(object: &str, key: &str) -> bool {
+    // A key stands in quotes that a text inside a message would escape.
+    let quoted = format!("\"{key}\"");
+    memchr::memmem::find(object.as_bytes(), quoted.as_bytes()).is_some()
+        && json::get(object, key).is_some_and(json::is_list)
+}
+
 /// What a format remembers from one message to the next, such as the ids it had to make up.
 #[derive(Default)]
 pub(crate) struct Memory {
@@ -185,6 +193,10 @@ impl Reader<'_> {
             let place = format!("{path}[{number}]");
             number += 1;
             match values.peek_byte()? {
+                // A list of conversations. Nothing is deeper: its conversations are lists of objects.
+                Some(b'[') if path.contains('[') => {
+                    return Err(values.malformed("a message is an object, not a list"));
+                }
                 Some(b'[') => {
                     self.is_list_open = false;
                     self.list(values, &place, out)?;

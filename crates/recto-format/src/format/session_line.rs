@@ -57,7 +57,7 @@ pub(crate) fn messages(
     timestamp: Option<Timestamp>,
 ) -> Result<Vec<Message>, Misfit> {
     let pieces = drafts.len();
-    let of = source::hash(line);
+    let of = if pieces > 1 { source::hash(line) } else { String::new() };
     let mut messages = Vec::with_capacity(pieces);
     for (piece, draft) in drafts.into_iter().enumerate() {
         let is_first = piece == 0;
@@ -71,7 +71,7 @@ pub(crate) fn messages(
             ..Source::default()
         };
         let json = made_json(draft, foreign, timestamp, source);
-        let message = Message::from_json_within(&json, &Limits::NONE).map_err(|error| {
+        let message = Message::from_checked_json(&json, &Limits::NONE).map_err(|error| {
             Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
         })?;
         messages.push(message);
