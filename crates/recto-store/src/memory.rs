@@ -294,9 +294,10 @@ impl Store for MemoryStore {
 
     fn commits(&self, id: ConversationId, above: Option<u32>) -> Answer<'_, Vec<CommitRow>> {
         self.answer(move |tables| {
+            let rows = tables.rows(id)?;
             let from = above.map_or(Some(0), |above| above.checked_add(1));
             let Some(from) = from else { return Ok(Vec::new()) };
-            Ok(tables.rows(id)?.commits.range(from..).map(|(_, row)| row.clone()).collect())
+            Ok(rows.commits.range(from..).map(|(_, row)| row.clone()).collect())
         })
     }
 
