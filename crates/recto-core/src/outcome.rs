@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::history::History;
 use crate::tool_exchange::{Edge, OpenEdges, open_entries};
-use crate::{BatchIndex, LogIndex, Version, View};
+use crate::{BatchIndex, Diff, LogIndex, Version, View};
 
 /// What a request did. Lists are made when they are asked for: they cost what changed.
 #[derive(Clone, Debug)]
@@ -114,6 +114,11 @@ impl Outcome {
     /// Tool calls and results that the view has torn apart.
     pub fn warnings(&self) -> Vec<Warning> {
         torn_exchanges(self.view(), &self.log)
+    }
+
+    /// What the views before and after have in common, and what not.
+    pub fn diff(&self) -> Diff {
+        Diff::between(self.before(), self.view())
     }
 
     /// The view that the model read before.

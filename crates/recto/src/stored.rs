@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use recto_core::{
-    Append, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, LogIndex, MarkMap, Message,
-    Outcome, Position, Query, Stats, Tool, Version, VersionInfo, Warning,
+    Append, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Hit, LogEntry, LogIndex, MarkMap,
+    Message, Outcome, Position, Query, SavedSettings, Stats, Timestamp, Tool, Version, VersionInfo,
+    Warning,
 };
 use recto_store::{Ancestor, ConversationId};
 
@@ -46,6 +47,10 @@ pub struct Entry {
     pub position: Option<Position>,
     /// The message.
     pub message: Message,
+    /// Its tokens.
+    pub tokens: u64,
+    /// The time that the message gives, or that of its arrival.
+    pub timestamp: Timestamp,
 }
 
 impl StoredConversation {
@@ -125,9 +130,10 @@ impl StoredConversation {
         let hits = opened.with(|conversation| conversation.ask(query)).await?;
         let indices: Vec<LogIndex> = hits.iter().map(|hit| hit.index).collect();
         opened.fetch_messages(&indices).await?;
-        let entry = |hit: recto_core::Hit| {
-            let message = opened.conversation.message(hit.index)?.clone();
-            Some(Entry { index: hit.index, position: hit.position, message })
+        let entry = |hit: Hit| {
+            let LogEntry { message, timestamp } = opened.conversation.log().get(hit.index)?.clone();
+            let Hit { index, position, tokens } = hit;
+            Some(Entry { index, position, message, tokens, timestamp })
         };
         Ok(hits.into_iter().filter_map(entry).collect())
     }
@@ -158,6 +164,19 @@ impl StoredConversation {
     pub async fn tools(&self) -> Result<Vec<Tool>, Error> {
         self.read(|conversation| {
             Ok(conversation.tools().map_or(Vec::new(), |tools| tools.tools().to_vec()))
+        })
+        .await
+    }
+
+    /// How it was set up: the counter, and what goes with it.
+    pub async fn settings(&self) -> Result<SavedSettings, Error> {
+        self.read(|conversation| Ok(conversation.saved_settings())).await
+    }
+
+    /// How many tokens the log had when it was as long as each of these.
+    pub async fn log_tokens(&self, lengths: &[usize]) -> Result<Vec<u64>, Error> {
+        self.read(|conversation| {
+            lengths.iter().map(|&length| conversation.log_tokens(length)).collect()
         })
         .await
     }
@@ -202,6 +221,8 @@ impl StoredConversation {
                 messages: saved.messages() as usize,
                 tokens: saved.tokens(),
                 batch: BatchIndex(saved.batch_number() as usize),
+                batch_opened_by: saved.batch_opened_by(),
+                log: saved.log_len() as usize,
             });
         }
         Ok(versions)
