@@ -150,6 +150,28 @@ impl StoredConversation {
         Ok(opened.conversation.message(index).cloned())
     }
 
+    /// Log entries by their numbers, visible or not, in the order of `indices`.
+    pub async fn entries(&self, indices: &[LogIndex]) -> Result<Vec<Entry>, Error> {
+        let slot = self.recto.shared.slot(self.id);
+        let mut slot = slot.lock().await;
+        let opened = self.newest(&mut slot).await?;
+        let len = opened.conversation.log().len();
+        if let Some(&index) = indices.iter().find(|index| index.as_usize() >= len) {
+            return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
+        }
+        // Puts what entries measure at hand.
+        opened.with(|conversation| conversation.log_tokens(0)).await?;
+        opened.fetch_messages(indices).await?;
+        let conversation = &opened.conversation;
+        let entry = |&index: &LogIndex| {
+            let LogEntry { message, timestamp } = conversation.log().get(index)?.clone();
+            let tokens = conversation.log().tokens(index)?;
+            let position = conversation.view().position_of(index);
+            Some(Entry { index, position, message, tokens, timestamp })
+        };
+        Ok(indices.iter().filter_map(entry).collect())
+    }
+
     /// The labels on log entries, in alphabetical order, and where they stand.
     pub async fn marks(&self) -> Result<Vec<(String, Vec<LogIndex>)>, Error> {
         self.read(|conversation| {

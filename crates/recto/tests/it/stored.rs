@@ -741,6 +741,11 @@ async fn an_entry_comes_with_its_tokens_and_its_time(place: Place) {
         assert_eq!((entries[0].tokens, entries[0].timestamp), (5, 77));
         assert!(entries[1].timestamp > 77);
     }
+    let entries = talk.entries(&[LogIndex(1), LogIndex(0)]).await.unwrap();
+    let found = entries.iter().map(|entry| (entry.index.0, entry.position, entry.tokens));
+    assert_eq!(found.collect::<Vec<_>>(), [(1, Some(recto::Position(0)), 7), (0, None, 5)]);
+    let missing = talk.entries(&[LogIndex(2)]).await.unwrap_err();
+    assert_eq!(missing.code(), "index_out_of_range");
     assert_eq!(talk.log_tokens(&[0, 1, 2, 9]).await.unwrap(), [0, 5, 12, 12]);
 }
 
@@ -810,3 +815,12 @@ async fn half_a_backup_is_not_left_behind(place: Place) {
 }
 
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+
+#[tokio::test]
+async fn a_store_in_memory_can_do_without_search() {
+    let options = recto::Options { search: false, ..Default::default() };
+    let recto = recto::Recto::open_with("memory:", options).await.unwrap();
+    let talk = recto.create("a", settings()).await.unwrap();
+    talk.append([say(1)]).await.unwrap();
+    assert_eq!(recto.search("message", 9).await.unwrap_err().code(), "invalid_operation");
+}
