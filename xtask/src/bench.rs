@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: timings of the engine and of stores, and exact instruction counts.
+//! `cargo xtask bench`: timings of the engine, of stores and of the command, and exact instruction
+//! counts.
 //!
 //! Counts come from Valgrind by way of gungraun. They do not depend on how busy a machine is, so
 //! the benchmark itself sets hard limits and a regression fails.
@@ -40,6 +41,8 @@ enum What {
     Store,
     /// How fast transcripts are read and views rendered; fails above a limit.
     Format,
+    /// How quick the `recto` command is, beside git and sqlite3.
+    Cli,
 }
 
 pub(crate) fn run(
@@ -51,6 +54,15 @@ pub(crate) fn run(
         What::Engine => timings("engine", &options.arguments, workspace, console),
         What::Format => format::run(&options.arguments, workspace, console),
         What::Counts => counts(&options.arguments, workspace, console),
+        What::Cli => {
+            // The command as it is released, not as benchmarks are built.
+            let build = workspace.cargo(["build", "--release", "-p", "recto-cli"]);
+            console.run(Step::new("build", build, "see what the compiler says")).required()?;
+            let binary = workspace.target().join("release").join("recto");
+            let mut arguments = vec!["--binary".to_owned(), binary.display().to_string()];
+            arguments.extend_from_slice(&options.arguments);
+            timings("cli", &arguments, workspace, console)
+        }
         What::Store => {
             requirement::ensure(&[requirement::postgresql()], workspace, console)?;
             let mut arguments = vec!["--messages".to_owned(), options.messages.to_string()];
@@ -70,6 +82,7 @@ fn timings(
         "store" => {
             benchmark(&["-p", "recto", "--features", "postgres"], name, arguments, workspace)
         }
+        "cli" => benchmark(&["-p", "recto-cli"], name, arguments, workspace),
         _ => benchmark(&["-p", "recto-core"], name, arguments, workspace),
     };
     let step = Step::new("bench", command, "see what the benchmark says above");

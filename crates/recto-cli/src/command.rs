@@ -1,27 +1,102 @@
 //! The commands of `recto`, one file each.
 
+mod backup;
+mod blame;
+mod change;
 mod completions;
 mod demo;
-
-use std::io::Write;
+mod diff;
+mod doctor;
+mod erase;
+mod exec;
+mod fork;
+mod grep;
+mod info;
+mod list;
+mod log;
+mod markmap;
+mod new;
+mod prune;
+mod remove;
+mod rename;
+mod settings;
+mod show;
+mod snapshot;
+mod timeline;
+mod tokens;
+mod verify;
 
 use clap::Subcommand;
 
+use crate::desk::Desk;
 use crate::failure::Failure;
 
-/// The commands.
-#[derive(Subcommand)]
-pub(crate) enum Command {
-    Demo(demo::Demo),
-    Completions(completions::Completions),
+macro_rules! commands {
+    ($($(#[$meta:meta])* $variant:ident($path:path),)*) => {
+        /// The commands, in the order in which help lists them.
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$meta])* $variant($path),)*
+            Completions(completions::Completions),
+        }
+
+        impl Command {
+            /// Does what was asked for. `usage` is the command line itself, for those that describe
+            /// it.
+            pub(crate) fn run(self, desk: &mut Desk<'_>, usage: clap::Command) -> Result<(), Failure> {
+                match self {
+                    $(Command::$variant(command) => command.run(desk),)*
+                    Command::Completions(completions) => completions.run(usage, desk),
+                }
+            }
+        }
+    };
 }
 
-impl Command {
-    /// Does what was asked for. `usage` is the command line itself, for those that describe it.
-    pub(crate) fn run(self, usage: clap::Command, out: &mut impl Write) -> Result<(), Failure> {
-        match self {
-            Command::Demo(demo) => demo.run(out),
-            Command::Completions(completions) => completions.run(usage, out),
-        }
-    }
+commands! {
+    New(new::New),
+    List(list::List),
+    Info(info::Info),
+    Rename(rename::Rename),
+    Remove(remove::Remove),
+    Fork(fork::Fork),
+    Settings(settings::Settings),
+
+    Show(show::Show),
+    Log(log::Log),
+    Diff(diff::Diff),
+    Blame(blame::Blame),
+    Tokens(tokens::Tokens),
+    Grep(grep::Grep),
+    Timeline(timeline::Timeline),
+    Markmap(markmap::Markmap),
+    Snapshot(snapshot::Snapshot),
+
+    Append(change::append::Append),
+    Insert(change::insert::Insert),
+    Replace(change::replace::Replace),
+    Delete(change::delete::Delete),
+    Compress(change::compress::Compress),
+    Truncate(change::truncate::Truncate),
+    Filter(change::filter::Filter),
+    Clear(change::clear::Clear),
+    Restore(change::restore::Restore),
+    Fit(change::fit::Fit),
+    Batch(change::batch::Batch),
+    Rollback(change::rollback::Rollback),
+    Undo(change::undo::Undo),
+    Redo(change::undo::Redo),
+    Mark(change::mark::Mark),
+    Unmark(change::mark::Unmark),
+    Apply(change::apply::Apply),
+
+    Verify(verify::Verify),
+    Prune(prune::Prune),
+    Erase(erase::Erase),
+    Backup(backup::Backup),
+    RestoreBackup(backup::RestoreBackup),
+    Doctor(doctor::Doctor),
+
+    Exec(exec::Exec),
+    Demo(demo::Demo),
 }

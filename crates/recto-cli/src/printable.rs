@@ -1,54 +1,136 @@
-//! Texts of strangers, made fit for a line of a terminal.
+//! Texts of strangers, made fit for a terminal. Everything that is printed goes through here.
+//!
+//! What would move the cursor, change colours, turn the direction of writing or hide is written as
+//! an escape.
 
-/// The beginning of `text` in at most `width` characters, on one line. What would move the cursor,
-/// change colours or turn the direction of writing is written as an escape; what is left out is
-/// marked by `…`.
-pub(crate) fn one_line(text: &str, width: usize) -> String {
-    let mut line = String::new();
-    let mut used = 0;
-    // Where to cut, should the text turn out to be too long.
-    let mut room = 0;
+use std::borrow::Cow;
+
+use unicode_width::UnicodeWidthChar;
+
+/// The text on one line, with escapes for what a terminal would obey.
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::with_capacity(text.len() + 8);
     for character in text.chars() {
-        let written = escaped(character);
-        used += written.chars().count();
-        if used > width {
-            line.truncate(room);
-            line.push('…');
-            return line;
-        }
-        line.push_str(&written);
-        if used < width {
-            room = line.len();
+        match is_obeyed(character) {
+            true => line.extend(character.escape_default()),
+            false => line.push(character),
         }
     }
-    line
+    Cow::Owned(line)
 }
 
-fn escaped(character: char) -> String {
-    if character.is_control() || steers_the_line(character) {
-        character.escape_default().to_string()
-    } else {
-        character.to_string()
+/// JSON in which everything that a terminal would obey is an escape of JSON: the same document.
+pub(crate) fn escaped_json(json: &str) -> Cow<'_, str> {
+    // Between strings, line ends and spaces are the layout.
+    let is_hidden = |character: char| character != '\n' && is_obeyed(character);
+    if !json.contains(is_hidden) {
+        return Cow::Borrowed(json);
+    }
+    let mut safe = String::with_capacity(json.len() + 8);
+    for character in json.chars() {
+        match is_hidden(character) {
+            true => {
+                let mut units = [0; 2];
+                for unit in character.encode_utf16(&mut units) {
+                    safe.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            false => safe.push(character),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// How many columns a text takes that was escaped.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(width_of).sum()
+}
+
+fn width_of(character: char) -> usize {
+    character.width().unwrap_or(0)
+}
+
+/// The beginning of an escaped text in at most `columns`; what is left out is marked by `…`. An
+/// escape is cut as a whole.
+pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
+    if text.len() <= columns || width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    let (mut used, mut end) = (0, 0);
+    let mut rest = text;
+    while let Some(piece) = next_piece(rest) {
+        used += width(piece);
+        if used + 1 > columns {
+            break;
+        }
+        end += piece.len();
+        rest = &text[end..];
+    }
+    Cow::Owned(format!("{}…", &text[..end]))
+}
+
+/// A character or an escape, as a whole.
+fn next_piece(text: &str) -> Option<&str> {
+    let first = text.chars().next()?;
+    if first != '\\' {
+        return Some(&text[..first.len_utf8()]);
+    }
+    let end = match text[1..].chars().next() {
+        Some('u') if text[2..].starts_with('{') => text.find('}').map_or(1, |end| end + 1),
+        Some('n' | 'r' | 't') => 2,
+        _ => 1,
+    };
+    Some(&text[..end])
+}
+
+/// The beginning of `text` on one line, in at most `width` columns.
+pub(crate) fn one_line(text: &str, width: usize) -> String {
+    // No character is narrower than none, but most have a column: do not escape megabytes to show
+    // a line.
+    let most = width.saturating_mul(8).max(256);
+    let beginning = text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end]);
+    let line = escaped(beginning);
+    match beginning.len() < text.len() && self::width(&line) <= width {
+        true => cut(&format!("{line}{}", " ".repeat(width + 1)), width).into_owned(),
+        false => cut(&line, width).into_owned(),
     }
 }
 
-/// Line separators, and marks that turn the direction of writing: not control characters to
-/// Unicode, but a terminal obeys them.
-fn steers_the_line(character: char) -> bool {
-    matches!(character,
-        '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+/// Control characters, line separators, marks that turn the direction of writing, and characters
+/// that cannot be seen: a terminal obeys some, and people are fooled by the others.
+fn is_obeyed(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::one_line;
+    use super::*;
 
     #[test]
     fn what_steers_a_terminal_is_escaped() {
-        assert_eq!(one_line("a\nb\tc", 80), r"a\nb\tc");
-        assert_eq!(one_line("\u{1b}[31mred\u{9b}0m\u{7f}", 80), r"\u{1b}[31mred\u{9b}0m\u{7f}");
-        assert_eq!(one_line("abc\u{202e}fed\u{2066}", 80), r"abc\u{202e}fed\u{2066}");
-        assert_eq!(one_line("naïve 中文 👍", 80), "naïve 中文 👍");
+        assert_eq!(escaped("a\nb\tc"), r"a\nb\tc");
+        assert_eq!(escaped("\u{1b}[31mred\u{9b}0m\u{7f}"), r"\u{1b}[31mred\u{9b}0m\u{7f}");
+        assert_eq!(escaped("abc\u{202e}fed\u{2066}"), r"abc\u{202e}fed\u{2066}");
+        assert_eq!(escaped("a\u{e0041}\u{feff}"), r"a\u{e0041}\u{feff}");
+        assert!(matches!(escaped("naïve 中文 👍"), Cow::Borrowed("naïve 中文 👍")));
+    }
+
+    #[test]
+    fn escaped_json_is_the_same_document() {
+        let value = serde_json::json!({"a": "\u{9b}31m\u{202e}\u{e0041}\u{7f}", "b": ["中\n"]});
+        for json in [value.to_string(), format!("{value:#}")] {
+            let safe = escaped_json(&json);
+            assert!(!safe.contains(|c| c != '\n' && is_obeyed(c)), "{safe:?}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), value);
+        }
+        assert!(matches!(escaped_json("{\n  \"a\": 1\n}"), Cow::Borrowed(_)));
     }
 
     #[test]
@@ -57,8 +139,15 @@ mod tests {
         assert_eq!(one_line("abcdef", 5), "abcd…");
         assert_eq!(one_line("abc\n\n", 6), "abc\\n…");
         assert_eq!(one_line("ab\u{1b}c", 5), "ab…");
-        assert_eq!(one_line("中文字", 2), "中…");
+        assert_eq!(one_line("中文字", 5), "中文…");
+        assert_eq!(one_line("中文字", 6), "中文字");
         assert_eq!(one_line("abc", 1), "…");
         assert_eq!(one_line("", 5), "");
+        assert_eq!(one_line(r"a\{b", 9), r"a\{b");
+        assert_eq!(one_line(&"ab".repeat(1_000_000), 5), "abab…");
+        assert_eq!(
+            one_line(&"\u{301}".repeat(5_000), 5),
+            format!("{}{}", "\u{301}".repeat(256), "    …")
+        );
     }
 }

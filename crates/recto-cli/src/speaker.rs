@@ -1,7 +1,7 @@
 //! Who speaks, as lists of messages show it.
 
 use anstyle::{AnsiColor, Style};
-use recto_core::{Message, Role};
+use recto::{Message, Role};
 
 /// Who speaks, with tool calls apart from answers.
 #[derive(Clone, Copy)]

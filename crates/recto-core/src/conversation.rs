@@ -435,7 +435,15 @@ impl Conversation {
             messages: state.view.len(),
             tokens: state.view.tokens(),
             batch: state.path.current_number(),
+            batch_opened_by: state.path.current.home.version,
+            log: record.log_len as usize,
         }
+    }
+
+    /// The tokens of the first `len` entries of the log, all of them if it is shorter.
+    pub fn log_tokens(&self, len: usize) -> Result<u64, Error> {
+        self.log.check_measured()?;
+        Ok(self.log.as_view().tokens_in(..len.min(self.log.len())))
     }
 
     /// Appends messages: short for [`apply`](Self::apply) with [`Append`].
@@ -521,4 +529,10 @@ pub struct VersionInfo {
     pub tokens: u64,
     /// Its current batch.
     pub batch: BatchIndex,
+    /// The version whose request opened that batch. Batch numbers are used again, this is not: so
+    /// it tells which versions belong together.
+    #[serde(rename = "batchOpenedBy")]
+    pub batch_opened_by: Version,
+    /// The length of its log.
+    pub log: usize,
 }

@@ -1,11 +1,12 @@
 //! What a request did.
 
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use crate::history::History;
 use crate::tool_exchange::{Edge, OpenEdges, open_entries};
-use crate::{BatchIndex, LogIndex, Version, View};
+use crate::{BatchIndex, Diff, LogIndex, Version, View};
 
 /// What a request did. Lists are made when they are asked for: they cost what changed.
 #[derive(Clone, Debug)]
@@ -116,6 +117,11 @@ impl Outcome {
         torn_exchanges(self.view(), &self.log)
     }
 
+    /// What the views before and after have in common, and what not.
+    pub fn diff(&self) -> Diff {
+        Diff::between(self.before(), self.view())
+    }
+
     /// The view that the model read before.
     pub fn before(&self) -> &View {
         &self.before.state().view
@@ -126,19 +132,26 @@ impl Outcome {
         &self.after.state().view
     }
 
-    /// The result as the contract writes it.
+    /// The result as the contract writes it; [serializing](Serialize) it writes the same, sooner.
     pub fn to_json(&self) -> Value {
-        json!({
-            "version": self.version,
-            "affectedBatchIndex": self.affected_batch(),
-            "changed": self.changed,
-            "hidden": self.hidden(),
-            "shown": self.shown(),
-            "added": self.added(),
-            "stats": self.stats(),
-            "sharedPrefix": self.shared_prefix(),
-            "warnings": self.warnings(),
-        })
+        serde_json::to_value(self).expect("plain data can be written")
+    }
+}
+
+impl Serialize for Outcome {
+    /// As the contract writes it.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut result = serializer.serialize_struct("Outcome", 9)?;
+        result.serialize_field("version", &self.version)?;
+        result.serialize_field("affectedBatchIndex", &self.affected_batch())?;
+        result.serialize_field("changed", &self.changed)?;
+        result.serialize_field("hidden", &self.hidden())?;
+        result.serialize_field("shown", &self.shown())?;
+        result.serialize_field("added", &self.added())?;
+        result.serialize_field("stats", &self.stats())?;
+        result.serialize_field("sharedPrefix", &self.shared_prefix())?;
+        result.serialize_field("warnings", &self.warnings())?;
+        result.end()
     }
 }
 

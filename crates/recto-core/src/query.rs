@@ -87,6 +87,9 @@ pub struct Hit {
     /// Where it stands in the view that was asked; `None` if it is hidden there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
+    /// Its tokens. Not part of the contract's answer.
+    #[serde(skip)]
+    pub tokens: u64,
 }
 
 impl Query {
@@ -230,12 +233,13 @@ impl Asked<'_> {
         };
         let mut locator = self.view.locator();
         let hit = |at: usize| {
-            let index = base.get(Position(at)).expect("places are taken from the list");
+            let placed = base.0.get(at).expect("places are taken from the list");
+            let (index, tokens) = (placed.index(), placed.tokens());
             let position = match query.scope {
                 Scope::Visible => Some(at),
                 Scope::All => locator.place_of(index),
             };
-            Hit { index, position: position.map(Position) }
+            Hit { index, position: position.map(Position), tokens }
         };
         Ok(places.into_iter().map(hit).collect())
     }

@@ -1,12 +1,12 @@
 //! How a request is accepted: the engine makes the next version, the store keeps it, and only then
 //! is it visible.
 
-use recto_core::{Conversation, Outcome, Request, Tool, Version};
+use recto_core::{Conversation, LogIndex, Outcome, Request, Tool, Version};
 use recto_store::{IdempotencyKey, hash_of};
 
 use crate::clock::now;
 use crate::opened::Opened;
-use crate::{Error, StoredConversation};
+use crate::{Entry, Error, StoredConversation};
 
 /// What a writer may ask for beside the request itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +19,15 @@ pub struct Write {
     /// version says. Keys are kept as long as the conversation; forks do not have them. A good key
     /// is random and long.
     pub key: Option<String>,
+}
+
+/// What a request would do.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// What it would answer.
+    pub outcome: Outcome,
+    /// The messages that it would add to the log. They are nowhere else.
+    pub added: Vec<Entry>,
 }
 
 /// A request that is tried again for as long as others keep winning.
@@ -40,6 +49,40 @@ impl StoredConversation {
         let hash = || hash_of(request.to_json().as_bytes());
         let perform = |conversation: &Conversation| conversation.apply(request.clone(), self.now());
         self.perform(perform, hash, write).await
+    }
+
+    /// What a request would do to the newest version. Nothing is kept.
+    pub async fn preview(&self, request: impl Into<Request>) -> Result<Preview, Error> {
+        self.preview_with(request, Write::default()).await
+    }
+
+    /// [`preview`](Self::preview) with an expected version.
+    pub async fn preview_with(
+        &self,
+        request: impl Into<Request>,
+        write: Write,
+    ) -> Result<Preview, Error> {
+        let request = request.into();
+        let slot = self.recto.shared.open.slot(self.id);
+        let mut slot = slot.lock().await;
+        let opened = self.newest(&mut slot).await?;
+        check_expected(opened, &write)?;
+        let perform = |conversation: &Conversation| conversation.apply(request.clone(), self.now());
+        let (next, outcome) = opened.with(perform).await?;
+        let entry = |index: LogIndex| {
+            let entry = next.log().get(index)?;
+            let (message, timestamp) = (entry.message.clone(), entry.timestamp);
+            let tokens = next.log().tokens(index)?;
+            Some(Entry {
+                index,
+                position: next.view().position_of(index),
+                message,
+                tokens,
+                timestamp,
+            })
+        };
+        let added = outcome.added().into_iter().filter_map(entry).collect();
+        Ok(Preview { outcome, added })
     }
 
     /// Sets other tools: a request of its own.

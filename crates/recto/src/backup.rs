@@ -1,7 +1,8 @@
 //! Copies of a whole store, and the way back.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+#[cfg(feature = "sqlite")]
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recto_core::{Limits, LogIndex, Message};
@@ -12,7 +13,7 @@ use recto_store::{
 
 use crate::recto::Options;
 use crate::shelf::damaged;
-use crate::{Error, Recto};
+use crate::{Error, Progress, Recto, Watcher};
 
 /// What was copied back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,17 @@ impl Recto {
     /// of that name.
     #[cfg(feature = "sqlite")]
     pub async fn backup(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.backup_with(path, &mut |_| {}).await
+    }
+
+    /// [`backup`](Self::backup), telling how many conversations are copied. A store that copies
+    /// itself at once tells nothing.
+    #[cfg(feature = "sqlite")]
+    pub async fn backup_with(
+        &self,
+        path: impl AsRef<Path>,
+        progress: Watcher<'_>,
+    ) -> Result<(), Error> {
         let path = path.as_ref();
         if self.shared.store.copy_to(path).await? {
             return Ok(());
@@ -40,8 +52,14 @@ impl Recto {
         }
         let options =
             recto_store::SqliteOptions { search: self.shared.is_searched, ..Default::default() };
-        let copy: Arc<dyn Store> = Arc::new(recto_store::SqliteStore::open(path, options).await?);
-        copy_all(&self.shared.store, &copy, self.shared.is_searched).await.map(drop)
+        // Under another name until it is complete: half a backup must not look like one.
+        let partial = Partial::beside(path)?;
+        let store = recto_store::SqliteStore::open(partial.path(), options).await?;
+        let copy: Arc<dyn Store> = Arc::new(store);
+        copy_all(&self.shared.store, &copy, self.shared.is_searched, progress).await?;
+        // The last to let go of the file puts everything into it.
+        drop(copy);
+        partial.finish(path)
     }
 
     /// Copies the conversations of a backup into this store, under their names and for their
@@ -49,6 +67,16 @@ impl Recto {
     /// does not hold, or if a name or conversation of it is here already.
     #[cfg(feature = "sqlite")]
     pub async fn restore(&self, path: impl AsRef<Path>) -> Result<Restored, Error> {
+        self.restore_with(path, &mut |_| {}).await
+    }
+
+    /// [`restore`](Self::restore), telling how many conversations are verified and copied.
+    #[cfg(feature = "sqlite")]
+    pub async fn restore_with(
+        &self,
+        path: impl AsRef<Path>,
+        progress: Watcher<'_>,
+    ) -> Result<Restored, Error> {
         let path = path.as_ref();
         if !path.exists() {
             let reason = "there is no such file";
@@ -58,6 +86,8 @@ impl Recto {
         let options = recto_store::SqliteOptions::default();
         let backup: Arc<dyn Store> = Arc::new(recto_store::SqliteStore::open(path, options).await?);
         let opened = Recto::over(backup.clone(), Options::default());
+        let all = number_of_conversations(&backup).await?;
+        let mut verified = 0;
         for tenant in backup.tenants().await? {
             let theirs = opened.for_tenant(tenant.clone());
             for row in backup.list(&tenant, None, usize::MAX).await? {
@@ -79,10 +109,72 @@ impl Recto {
                         }
                     }
                 }
+                verified += 1;
+                progress(Progress { done: verified, all: all * 2 });
             }
         }
-        copy_all(&backup, &self.shared.store, self.shared.is_searched).await
+        let copied =
+            &mut |Progress { done, all }| progress(Progress { done: all + done, all: all * 2 });
+        copy_all(&backup, &self.shared.store, self.shared.is_searched, copied).await
     }
+}
+
+async fn number_of_conversations(store: &Arc<dyn Store>) -> Result<u64, Error> {
+    let mut all = 0;
+    for tenant in store.tenants().await? {
+        all += store.list(&tenant, None, usize::MAX).await?.len() as u64;
+    }
+    Ok(all)
+}
+
+/// A file that is not complete yet. It is gone if it is dropped before it is.
+#[cfg(feature = "sqlite")]
+struct Partial(PathBuf);
+
+#[cfg(feature = "sqlite")]
+impl Partial {
+    fn beside(path: &Path) -> Result<Partial, Error> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".partial");
+        let partial = Partial(name.into());
+        partial.remove().map_err(failed)?;
+        Ok(partial)
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn remove(&self) -> std::io::Result<()> {
+        for suffix in ["", "-wal", "-shm"] {
+            let mut name = self.0.as_os_str().to_owned();
+            name.push(suffix);
+            match std::fs::remove_file(&name) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the file its name, unless there is one of that name by now.
+    fn finish(self, path: &Path) -> Result<(), Error> {
+        Ok(std::fs::hard_link(&self.0, path).map_err(failed)?)
+    }
+}
+
+#[cfg(feature = "sqlite")]
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Nobody can be told if this fails; the next backup of that name tries again.
+        let _ = self.remove();
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn failed(error: std::io::Error) -> recto_store::Error {
+    let reason = error.kind().to_string();
+    recto_store::Error::Failed { doing: "making a backup", reason }
 }
 
 /// Copies every conversation, ancestors before their forks.
@@ -90,7 +182,9 @@ async fn copy_all(
     from: &Arc<dyn Store>,
     to: &Arc<dyn Store>,
     is_searched: bool,
+    progress: Watcher<'_>,
 ) -> Result<Restored, Error> {
+    let all = number_of_conversations(from).await?;
     let mut restored = Restored::default();
     for tenant in from.tenants().await? {
         let rows = from.list(&tenant, None, usize::MAX).await?;
@@ -118,6 +212,7 @@ async fn copy_all(
                 let copied = Copied { tenant: &tenant, id, name, lineage, about };
                 restored.entries += copied.copy(from, to, is_searched).await?;
                 restored.conversations += usize::from(known.is_some());
+                progress(Progress { done: restored.conversations as u64, all });
             }
         }
         for name in nameless {

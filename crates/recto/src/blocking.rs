@@ -29,7 +29,8 @@ use tokio::runtime::{Builder, Runtime};
 #[cfg(feature = "sqlite")]
 use crate::Restored;
 use crate::{
-    ConversationInfo, Entry, Error, FoundMessage, Keep, Options, Pruned, Receipt, Report, Write,
+    ConversationInfo, Entry, Error, FoundMessage, Keep, Options, Preview, Pruned, Receipt, Report,
+    Write,
 };
 
 /// An open store; see [`crate::Recto`]. Not to be used inside an async runtime.
@@ -184,6 +185,16 @@ impl StoredConversation {
     /// A message by its number, visible or not.
     pub fn message(&self, index: LogIndex) -> Result<Option<Message>, Error> {
         self.runtime.block_on(self.talk.message(index))
+    }
+
+    /// Log entries by their numbers, visible or not.
+    pub fn entries(&self, indices: &[LogIndex]) -> Result<Vec<Entry>, Error> {
+        self.runtime.block_on(self.talk.entries(indices))
+    }
+
+    /// What a request would do to the newest version.
+    pub fn preview(&self, request: impl Into<Request>) -> Result<Preview, Error> {
+        self.runtime.block_on(self.talk.preview(request))
     }
 
     /// The figures.

@@ -143,7 +143,8 @@ impl Recto {
     pub async fn open_with(address: &str, options: Options) -> Result<Recto, Error> {
         let address: Address = address.parse()?;
         let store: Arc<dyn Store> = match address {
-            Address::Memory => Arc::new(MemoryStore::default()),
+            Address::Memory if options.search => Arc::new(MemoryStore::default()),
+            Address::Memory => Arc::new(MemoryStore::without_search()),
             other => open_database(&other, &options).await?,
         };
         Ok(Self::over(store, options))

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use recto_core::{
-    Append, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, LogIndex, MarkMap, Message,
-    Outcome, Position, Query, Stats, Tool, Version, VersionInfo, Warning,
+    Append, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Hit, LogEntry, LogIndex, MarkMap,
+    Message, Outcome, Position, Query, SavedSettings, Stats, Timestamp, Tool, Version, VersionInfo,
+    Warning,
 };
 use recto_store::{Ancestor, ConversationId};
 
@@ -46,6 +47,10 @@ pub struct Entry {
     pub position: Option<Position>,
     /// The message.
     pub message: Message,
+    /// Its tokens.
+    pub tokens: u64,
+    /// The time that the message gives, or that of its arrival.
+    pub timestamp: Timestamp,
 }
 
 impl StoredConversation {
@@ -130,9 +135,10 @@ impl StoredConversation {
         let hits = opened.with(|conversation| conversation.ask(query)).await?;
         let indices: Vec<LogIndex> = hits.iter().map(|hit| hit.index).collect();
         opened.fetch_messages(&indices).await?;
-        let entry = |hit: recto_core::Hit| {
-            let message = opened.conversation.message(hit.index)?.clone();
-            Some(Entry { index: hit.index, position: hit.position, message })
+        let entry = |hit: Hit| {
+            let LogEntry { message, timestamp } = opened.conversation.log().get(hit.index)?.clone();
+            let Hit { index, position, tokens } = hit;
+            Some(Entry { index, position, message, tokens, timestamp })
         };
         Ok(hits.into_iter().filter_map(entry).collect())
     }
@@ -149,6 +155,28 @@ impl StoredConversation {
         Ok(opened.conversation.message(index).cloned())
     }
 
+    /// Log entries by their numbers, visible or not, in the order of `indices`.
+    pub async fn entries(&self, indices: &[LogIndex]) -> Result<Vec<Entry>, Error> {
+        let slot = self.recto.shared.open.slot(self.id);
+        let mut slot = slot.lock().await;
+        let opened = self.newest(&mut slot).await?;
+        let len = opened.conversation.log().len();
+        if let Some(&index) = indices.iter().find(|index| index.as_usize() >= len) {
+            return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
+        }
+        // Puts what entries measure at hand.
+        opened.with(|conversation| conversation.log_tokens(0)).await?;
+        opened.fetch_messages(indices).await?;
+        let conversation = &opened.conversation;
+        let entry = |&index: &LogIndex| {
+            let LogEntry { message, timestamp } = conversation.log().get(index)?.clone();
+            let tokens = conversation.log().tokens(index)?;
+            let position = conversation.view().position_of(index);
+            Some(Entry { index, position, message, tokens, timestamp })
+        };
+        Ok(indices.iter().filter_map(entry).collect())
+    }
+
     /// The labels on log entries, in alphabetical order, and where they stand.
     pub async fn marks(&self) -> Result<Vec<(String, Vec<LogIndex>)>, Error> {
         self.read(|conversation| {
@@ -163,6 +191,19 @@ impl StoredConversation {
     pub async fn tools(&self) -> Result<Vec<Tool>, Error> {
         self.read(|conversation| {
             Ok(conversation.tools().map_or(Vec::new(), |tools| tools.tools().to_vec()))
+        })
+        .await
+    }
+
+    /// How it was set up: the counter, and what goes with it.
+    pub async fn settings(&self) -> Result<SavedSettings, Error> {
+        self.read(|conversation| Ok(conversation.saved_settings())).await
+    }
+
+    /// How many tokens the log had when it was as long as each of these.
+    pub async fn log_tokens(&self, lengths: &[usize]) -> Result<Vec<u64>, Error> {
+        self.read(|conversation| {
+            lengths.iter().map(|&length| conversation.log_tokens(length)).collect()
         })
         .await
     }
@@ -210,6 +251,8 @@ impl StoredConversation {
                 messages: saved.messages() as usize,
                 tokens: saved.tokens(),
                 batch: BatchIndex(saved.batch_number() as usize),
+                batch_opened_by: saved.batch_opened_by(),
+                log: saved.log_len() as usize,
             });
         }
         Ok(versions)

@@ -6,7 +6,7 @@ use recto_core::{Conversation, Counter, Measure, Message, SavedSettings, SavedVe
 use recto_store::{Entry, Link};
 
 use crate::opened::{measure, read_message, read_record};
-use crate::{Error, StoredConversation};
+use crate::{Error, Progress, StoredConversation, Watcher};
 
 /// What was found in a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,11 @@ impl StoredConversation {
     /// Reads everything that is stored of the conversation, computes the chain anew, and tests all
     /// versions. It takes as long as reading the whole conversation.
     pub async fn verify(&self) -> Result<Report, Error> {
+        self.verify_with(&mut |_| {}).await
+    }
+
+    /// [`verify`](Self::verify), telling how many versions are tested.
+    pub async fn verify_with(&self, progress: Watcher<'_>) -> Result<Report, Error> {
         let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         // Nothing that is in memory is trusted.
@@ -80,6 +85,7 @@ impl StoredConversation {
                 check.follow(saved, messages);
                 version = number + 1;
             }
+            progress(Progress { done: u64::from(version), all: u64::from(head.version) + 1 });
         }
         if check.report.link != head.link {
             check.fault("the chain does not end in what is stored as its end".to_owned());

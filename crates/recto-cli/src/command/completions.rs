@@ -5,23 +5,32 @@ use std::io::Write;
 use clap::Args;
 use clap_complete::{Shell, generate};
 
+use crate::desk::Desk;
 use crate::failure::Failure;
 
 /// Print a completion script for a shell.
-///
-/// For bash: `recto completions bash > ~/.local/share/bash-completion/completions/recto`
-#[derive(Args)]
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  recto completions bash > ~/.local/share/bash-completion/completions/recto
+  recto completions zsh > ~/.zfunc/_recto
+  recto completions fish > ~/.config/fish/completions/recto.fish")]
 pub(crate) struct Completions {
-    /// The shell to print it for.
+    /// The shell to print it for
     shell: Shell,
 }
 
 impl Completions {
-    pub(crate) fn run(self, mut usage: clap::Command, out: &mut impl Write) -> Result<(), Failure> {
+    pub(crate) fn run(self, mut usage: clap::Command, desk: &mut Desk<'_>) -> Result<(), Failure> {
         // Into memory first: `generate` panics where it cannot write.
         let mut script = Vec::new();
         generate(self.shell, &mut usage, "recto", &mut script);
-        out.write_all(&script)?;
-        Ok(())
+        if desk.output.is_json() {
+            let shell = self.shell.to_string();
+            let script = String::from_utf8_lossy(&script);
+            let document = serde_json::json!({ "shell": shell, "script": script });
+            return desk.output.json(&document, desk.surroundings);
+        }
+        Ok(desk.surroundings.output.write_all(&script)?)
     }
 }

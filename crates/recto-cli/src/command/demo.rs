@@ -8,29 +8,28 @@ mod document;
 mod page;
 mod story;
 
-use std::io::Write;
-
 use clap::Args;
 
 use self::story::Story;
+use crate::desk::Desk;
 use crate::failure::Failure;
 
 /// Show what Recto does: a short conversation, cut, compressed, rolled back and compared.
-#[derive(Args)]
-pub(crate) struct Demo {
-    /// Print the same steps as one JSON document.
-    #[arg(long)]
-    json: bool,
-}
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  recto demo
+  recto demo --json")]
+pub(crate) struct Demo {}
 
 impl Demo {
-    pub(crate) fn run(self, out: &mut impl Write) -> Result<(), Failure> {
+    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let story = Story::tell()?;
-        if self.json {
-            writeln!(out, "{:#}", document::document(&story)?)?;
-        } else {
-            page::print(&story, out)?;
+        if desk.output.is_json() {
+            return desk.output.json(&document::document(&story)?, desk.surroundings);
         }
-        Ok(())
+        let mut text = Vec::new();
+        page::print(&story, &mut text)?;
+        desk.output.own_text(&String::from_utf8_lossy(&text), desk.surroundings)
     }
 }

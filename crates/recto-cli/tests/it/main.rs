@@ -1,7 +1,14 @@
 //! The `recto` command as a user meets it: what it prints, and how it ends.
 
 mod command_line;
+mod commands;
 mod demo;
+mod exec;
+mod hostile;
+mod rules;
+mod stage;
+#[cfg(unix)]
+mod terminal;
 
 use std::process::{Command, Output};
 
@@ -26,4 +33,10 @@ fn printed(command: &mut Command) -> String {
     assert!(output.status.success(), "{complaint}");
     assert_eq!(complaint, "");
     String::from_utf8(output.stdout).expect("recto prints UTF-8")
+}
+
+/// A terminal of 80 columns that keeps what it is shown.
+fn emulator(rows: u16) -> vt100::Parser {
+    let size = |number: u16| number.try_into().expect("a terminal has rows and columns");
+    vt100::Parser::new(size(rows), size(80), 0)
 }

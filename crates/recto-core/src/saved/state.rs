@@ -116,6 +116,11 @@ impl SavedVersion {
         self.batch_number
     }
 
+    /// The version whose request opened the current batch.
+    pub fn batch_opened_by(&self) -> Version {
+        self.batch.0
+    }
+
     fn opened(&self, ordinal: u32) -> Result<&SavedBatch, Error> {
         let batch = self.batches.iter().find(|batch| batch.ordinal == ordinal);
         batch.ok_or_else(|| damaged("a batch is not where it was opened"))

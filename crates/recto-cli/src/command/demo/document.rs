@@ -1,6 +1,6 @@
 //! The story as one JSON document, for programs.
 
-use recto_core::{Error, LogIndex, Outcome, VersionInfo};
+use recto::{EngineError as Error, LogIndex, Outcome, VersionInfo};
 use serde_json::{Value, json};
 
 use super::story::Story;

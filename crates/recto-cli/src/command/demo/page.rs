@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
-use recto_core::{Diff, Effect, LogIndex, OperationKind, Outcome, Portion, VersionInfo, View};
+use recto::{Diff, Effect, LogIndex, OperationKind, Outcome, Portion, VersionInfo, View};
 
 use super::story::Story;
 use crate::failure::Failure;

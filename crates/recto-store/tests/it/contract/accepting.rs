@@ -80,6 +80,7 @@ pub(super) async fn a_conversation_that_does_not_exist_is_named_in_the_error(sto
         Err(Error::ConversationNotFound { name: id(9).to_string() })
     }
     assert_eq!(store.commits(id(9), None).await, unknown());
+    assert_eq!(store.commits(id(9), Some(u32::MAX)).await, unknown());
     assert_eq!(store.pages(id(9), PageKind::Entries, 0..9, true).await, unknown());
     assert_eq!(store.pages(id(9), PageKind::Entries, 0..0, true).await, unknown());
     assert_eq!(store.commit(commit(id(9), 1)).await, unknown());

@@ -1,0 +1,74 @@
+//! `recto blame`: why a message is visible or hidden.
+
+use clap::Args;
+use recto::{Blame as Blamed, Effect, LogIndex};
+use serde::Serialize;
+
+use crate::arguments::OfConversation;
+use crate::desk::Desk;
+use crate::entry_line::ShownEntry;
+use crate::failure::Failure;
+use crate::numbers::Entries;
+use crate::output::Answer;
+use crate::page::{BAD, FAINT, GOOD, Line, Page, STRONG};
+use crate::time;
+
+/// Tell everything that happened to a message: who added, hid or brought it back, and why.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  recto blame 1
+  recto blame '#12' -c support")]
+pub(crate) struct Blame {
+    /// A log entry
+    #[arg(value_name = "ENTRY")]
+    entry: Entries,
+
+    #[command(flatten)]
+    of: OfConversation,
+}
+
+impl Blame {
+    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        if self.entry.0.len() != 1 {
+            return Err(Failure::Usage("blame tells of one log entry at a time".to_owned()));
+        }
+        let index = LogIndex(self.entry.0.start);
+        let session = desk.session()?;
+        let named = session.conversation(&self.of.conversation)?;
+        let history = named.talk.blame(index)?;
+        let entry = named.talk.entries(&[index])?.into_iter().next();
+        let entry = entry.map(ShownEntry::from);
+        desk.answer(&Explained { conversation: named.name, index, entry, history })
+    }
+}
+
+#[derive(Serialize)]
+struct Explained {
+    conversation: String,
+    index: LogIndex,
+    entry: Option<ShownEntry>,
+    history: Vec<Blamed>,
+}
+
+impl Answer for Explained {
+    fn show(&self, page: &mut Page) {
+        if let Some(entry) = &self.entry {
+            let line = entry.line(Default::default(), &[], page);
+            page.line(line);
+        }
+        for blame in &self.history {
+            let (effect, style) = match blame.effect {
+                Effect::Added => ("added", GOOD),
+                Effect::AddedHidden => ("added, hidden", BAD),
+                Effect::Hidden => ("hidden", BAD),
+                Effect::Shown => ("shown", GOOD),
+            };
+            let line = Line::new().styled(STRONG, format!("{:>6} ", format!("v{}", blame.version)));
+            let line = line.styled(style, format!("{effect:<9} "));
+            let line = line.styled(FAINT, format!("{:<11} ", blame.operation.as_str()));
+            let line = line.text(&blame.description);
+            page.line(line.styled(FAINT, format!("  {}", time::shown(blame.timestamp))));
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The commands that change what the model reads: one for each operation, and `apply`.
+//!
+//! All of them make one [`Request`] and hand it to [`ChangeArguments::perform`], which applies it,
+//! or with `--dry-run` says what it would do.
+
+pub(crate) mod append;
+pub(crate) mod apply;
+pub(crate) mod batch;
+pub(crate) mod clear;
+pub(crate) mod compress;
+pub(crate) mod delete;
+pub(crate) mod filter;
+pub(crate) mod fit;
+pub(crate) mod insert;
+pub(crate) mod mark;
+pub(crate) mod replace;
+pub(crate) mod restore;
+pub(crate) mod rollback;
+pub(crate) mod truncate;
+pub(crate) mod undo;
+
+use clap::Args;
+use recto::{Operation, Outcome, Portion, Request, Step, Version, Write};
+use serde::Serialize;
+
+use super::info::show_warnings;
+use crate::arguments::OfConversation;
+use crate::desk::Desk;
+use crate::difference::Difference;
+use crate::failure::Failure;
+use crate::numbers::{WhichVersion, counted, runs};
+use crate::output::Answer;
+use crate::page::{BAD, FAINT, GOOD, Line, Page, STRONG};
+
+/// What every changing command takes.
+#[derive(Args, Debug)]
+pub(crate) struct ChangeArguments {
+    #[command(flatten)]
+    of: OfConversation,
+
+    /// Print what would change and what of the prompt cache would be left, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Refuse if this is not the newest version any more
+    #[arg(long, value_name = "VERSION")]
+    expect_version: Option<u32>,
+
+    /// A key for this request: repeated with the same key, it is not applied again
+    #[arg(long, value_name = "KEY", conflicts_with = "dry_run")]
+    key: Option<String>,
+
+    /// Why it is done; kept with the version, shown by log and blame
+    #[arg(long, value_name = "WHY")]
+    because: Option<String>,
+}
+
+impl ChangeArguments {
+    /// The newest version, if it takes that to know which version is meant.
+    pub(crate) fn newest_for(
+        &self,
+        version: WhichVersion,
+        desk: &mut Desk<'_>,
+    ) -> Result<Version, Failure> {
+        match version.is_relative() {
+            true => Ok(desk.session()?.conversation(&self.of.conversation)?.talk.version()?),
+            false => Ok(Version(0)),
+        }
+    }
+
+    /// Applies one operation.
+    pub(crate) fn operation(
+        self,
+        operation: impl Into<Operation>,
+        desk: &mut Desk<'_>,
+    ) -> Result<(), Failure> {
+        let step = Step { operation: operation.into(), description: self.because.clone() };
+        self.perform(step.into(), desk)
+    }
+
+    /// Applies a request, or says what it would do.
+    pub(crate) fn perform(self, mut request: Request, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        if let (Some(because), [step]) = (&self.because, &mut *request.steps) {
+            step.description.get_or_insert_with(|| because.clone());
+        }
+        let session = desk.session()?;
+        let named = session.conversation(&self.of.conversation)?;
+        let write = Write { expected_version: self.expect_version.map(Version), key: self.key };
+        let operations: Vec<&str> =
+            request.steps.iter().map(|step| step.operation.kind().as_str()).collect();
+        let title = operations.join(", ");
+        if self.dry_run {
+            let talk = named.talk.inner();
+            let preview = session.recto.wait(talk.preview_with(request, write))?;
+            let added: Vec<_> = preview.added.into_iter().map(Into::into).collect();
+            let difference = Difference::of(&preview.outcome.diff(), &named.talk, &added)?;
+            let change = Change::new(named.name, title, &preview.outcome, Some(difference));
+            return desk.answer(&change);
+        }
+        let outcome = named.talk.apply_with(request, write)?;
+        let title = match outcome.changed {
+            true => {
+                let info = named.talk.inner().version_info(outcome.version);
+                session.recto.wait(info)?.description
+            }
+            false => title,
+        };
+        desk.answer(&Change::new(named.name, title, &outcome, None))
+    }
+}
+
+/// What a request did, or would do.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Change {
+    conversation: String,
+    dry_run: bool,
+    #[serde(flatten)]
+    result: serde_json::Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<Difference>,
+    cache_plan: CachePlan,
+    #[serde(skip)]
+    title: String,
+    #[serde(skip)]
+    outcome: Outcome,
+}
+
+/// What a provider's prompt cache can still use.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CachePlan {
+    /// The front of the view that is as it was.
+    reused: Portion,
+    /// What must be read anew behind it.
+    read_anew: Portion,
+}
+
+impl Change {
+    fn new(
+        conversation: String,
+        title: String,
+        outcome: &Outcome,
+        diff: Option<Difference>,
+    ) -> Change {
+        let (stats, prefix) = (outcome.stats(), outcome.shared_prefix());
+        let cache_plan = CachePlan {
+            reused: Portion { messages: prefix.messages, tokens: prefix.tokens },
+            read_anew: Portion {
+                messages: stats.current_batch_messages - prefix.messages,
+                tokens: stats.tokens - prefix.tokens,
+            },
+        };
+        let dry_run = diff.is_some();
+        let (result, outcome) = (outcome.to_json(), outcome.clone());
+        Change { conversation, dry_run, result, diff, cache_plan, title, outcome }
+    }
+}
+
+impl Answer for Change {
+    fn show(&self, page: &mut Page) {
+        let Change { outcome, cache_plan, .. } = self;
+        let version = format!("v{} ", outcome.version);
+        let line = match (self.dry_run, outcome.changed) {
+            (_, false) => {
+                Line::new().styled(STRONG, &version).text("nothing to do: ").text(&self.title)
+            }
+            (false, true) => Line::new().styled(STRONG, &version).text(&self.title),
+            (true, true) => {
+                Line::new().styled(STRONG, "would be ").styled(STRONG, &version).text(&self.title)
+            }
+        };
+        page.line(line);
+        match &self.diff {
+            Some(difference) => difference.show(page),
+            None => {
+                for (name, style, indices) in [
+                    ("hidden", BAD, outcome.hidden()),
+                    ("shown", GOOD, outcome.shown()),
+                    ("added", GOOD, outcome.added()),
+                ] {
+                    if !indices.is_empty() {
+                        let count = counted(indices.len() as u64, "message");
+                        let line = Line::new().styled(style, format!("{name:<9}{count}  "));
+                        page.line(line.styled(FAINT, runs(indices)));
+                    }
+                }
+            }
+        }
+        let (before, after) = (outcome.before(), outcome.view());
+        let change = format!(
+            "{} → {}, {} → {}",
+            before.len(),
+            counted(after.len() as u64, "message"),
+            before.tokens(),
+            counted(after.tokens(), "token"),
+        );
+        page.line(Line::new().styled(FAINT, "view     ").text(change));
+        let CachePlan { reused, read_anew } = cache_plan;
+        let plan = format!(
+            "{} still cached, {} read anew",
+            counted(reused.tokens, "token"),
+            counted(read_anew.tokens, "token"),
+        );
+        page.line(Line::new().styled(FAINT, "cache    ").text(plan));
+        show_warnings(&outcome.warnings(), page);
+    }
+}

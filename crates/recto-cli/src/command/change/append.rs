@@ -1,0 +1,32 @@
+//! `recto append`: APPEND.
+
+use clap::Args;
+use recto::Append as Operation;
+
+use super::ChangeArguments;
+use crate::desk::Desk;
+use crate::failure::Failure;
+use crate::message_input::{MessageInput, Speaks};
+
+/// Add messages to the end.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  recto append --text 'Why does checkout fail?'
+  recto append --role assistant --text-file answer.md
+  cat messages.jsonl | recto append --messages -")]
+pub(crate) struct Append {
+    #[command(flatten)]
+    input: MessageInput,
+    #[command(flatten)]
+    speaks: Speaks,
+    #[command(flatten)]
+    change: ChangeArguments,
+}
+
+impl Append {
+    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        let messages = self.input.read(self.speaks.role, desk)?;
+        self.change.operation(Operation { messages }, desk)
+    }
+}

@@ -1,0 +1,166 @@
+//! Does what lines ask for, and writes the answers.
+
+use std::collections::HashMap;
+
+use recto::{Entry, Error, StoreError, StoredConversation};
+use serde_json::{Value, json};
+
+use super::request::{Asked, What};
+use crate::session::Session;
+
+/// Answers requests.
+pub(super) struct Service<'a> {
+    session: &'a Session,
+    /// Conversations by name, in a store that nobody else can change.
+    known: HashMap<String, StoredConversation>,
+}
+
+impl<'a> Service<'a> {
+    pub(super) fn new(session: &'a Session) -> Service<'a> {
+        Service { session, known: HashMap::new() }
+    }
+
+    /// The answer to a line: one line of JSON, without its end.
+    pub(super) fn answer(&mut self, line: Result<&[u8], &str>, number: u64) -> String {
+        let answer = match line {
+            Ok(line) => self.perform(line),
+            Err(reason) => {
+                Err(recto::EngineError::InvalidJson { reason: reason.to_owned() }.into())
+            }
+        };
+        answer.unwrap_or_else(|error| {
+            let mut answer = error.to_json();
+            answer["error"]["line"] = number.into();
+            answer.to_string()
+        })
+    }
+
+    fn perform(&mut self, line: &[u8]) -> Result<String, Error> {
+        match Asked::read(line)? {
+            Asked::Create { name, settings } => {
+                let talk = self.session.recto.create(&name, settings)?;
+                let talk = talk.inner().clone();
+                let id = talk.id().to_string();
+                let answer = json!({ "conversation": name, "id": id, "version": 0 });
+                if self.session.is_private() {
+                    self.known.insert(name, talk);
+                }
+                Ok(answer.to_string())
+            }
+            Asked::Of { conversation, what } => {
+                let talk = self.conversation(conversation)?;
+                self.session.recto.wait(perform(&talk, what))
+            }
+        }
+    }
+
+    fn conversation(&mut self, name: String) -> Result<StoredConversation, Error> {
+        if let Some(talk) = self.known.get(&name) {
+            return Ok(talk.clone());
+        }
+        let found = self.session.recto.conversation(&name);
+        let talk = match found {
+            // By its id, or the beginning of one, as on the command line.
+            Err(Error::Store(StoreError::ConversationNotFound { .. })) => {
+                let named = self.session.name_of(&name).map_err(|failure| match failure {
+                    crate::failure::Failure::Recto(error) => error,
+                    _ => StoreError::ConversationNotFound { name: name.clone() }.into(),
+                });
+                self.session.recto.conversation(&named?)?
+            }
+            found => found?,
+        };
+        let talk = talk.inner().clone();
+        if self.session.is_private() {
+            self.known.insert(name, talk.clone());
+        }
+        Ok(talk)
+    }
+}
+
+async fn perform(talk: &StoredConversation, what: What) -> Result<String, Error> {
+    Ok(match what {
+        What::Apply { request, write } => written(&talk.apply_with(request, write).await?),
+        What::Ask(query) => messages(&talk.ask(&query).await?),
+        What::MarkMap => written(&talk.mark_map().await?),
+        What::Snapshot(batch) => written(&talk.snapshot(batch).await?),
+        What::Diff { from, to } => written(&talk.diff(from, to).await?),
+    })
+}
+
+fn written(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("answers can be written")
+}
+
+/// `{"messages": [{index, position, role, content, …}]}`: each message as it came, with its number
+/// and place in front.
+fn messages(entries: &[Entry]) -> String {
+    let bytes: usize = entries.iter().map(|entry| entry.message.json().len() + 40).sum();
+    let mut answer = String::with_capacity(bytes + 20);
+    answer.push_str("{\"messages\":[");
+    for (number, entry) in entries.iter().enumerate() {
+        if number > 0 {
+            answer.push(',');
+        }
+        push_entry(entry, &mut answer);
+    }
+    answer.push_str("]}");
+    answer
+}
+
+fn push_entry(entry: &Entry, answer: &mut String) {
+    let json = entry.message.json();
+    answer.push_str(&format!("{{\"index\":{}", entry.index));
+    if let Some(position) = entry.position {
+        answer.push_str(&format!(",\"position\":{position}"));
+    }
+    // A message may have fields of these names itself; only then is it looked into.
+    let rest = match ["\"index\"", "\"position\"", "\\"].iter().any(|text| json.contains(text)) {
+        true => without_places(json),
+        false => json.to_owned(),
+    };
+    let inner = rest.trim_start_matches(['{', ' ', '\t', '\n', '\r']);
+    answer.push(',');
+    // Line ends between its fields would end the answer's line; in strings there are none.
+    answer.extend(inner.chars().map(|character| match character {
+        '\n' | '\r' => ' ',
+        other => other,
+    }));
+}
+
+/// A message without fields of its own that are called as ours.
+fn without_places(json: &str) -> String {
+    let Ok(raw) = serde_json::from_str::<RawFields>(json) else { return json.to_owned() };
+    if !raw.0.iter().any(|(name, _)| matches!(&**name, "index" | "position")) {
+        return json.to_owned();
+    }
+    let kept = raw.0.iter().filter(|(name, _)| !matches!(&**name, "index" | "position"));
+    let kept = kept.map(|(name, value)| format!("{}:{value}", Value::from(&**name)));
+    format!("{{{}}}", kept.collect::<Vec<_>>().join(","))
+}
+
+/// The fields of an object in order, each as it came.
+struct RawFields<'a>(Vec<(String, &'a serde_json::value::RawValue)>);
+
+impl<'de> serde::Deserialize<'de> for RawFields<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = RawFields<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    fields.push(entry);
+                }
+                Ok(RawFields(fields))
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}

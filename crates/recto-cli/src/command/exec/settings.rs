@@ -1,0 +1,39 @@
+//! The settings of a new conversation, as JSON.
+
+use recto::{Counter, EngineError, Settings, Tool};
+
+use super::request::{allow, fields, number, string, wrong};
+
+/// Reads `{counter?, mediaTokens?, tools?, heading?}`.
+pub(crate) fn read_settings(text: &str) -> Result<Settings, EngineError> {
+    let mut settings = Settings::default();
+    if text == "null" {
+        return Ok(settings);
+    }
+    let mut fields = fields(text, "settings")?;
+    allow(&fields, &["counter", "mediaTokens", "tools", "heading"])?;
+    fields.retain(|_, value| value.get() != "null");
+    if let Some(counter) = fields.get("counter") {
+        let name = string(counter, "counter")?;
+        settings.counter = counter_named(&name)?;
+    }
+    if let Some(tokens) = fields.get("mediaTokens") {
+        settings.media_tokens = number(tokens, "mediaTokens")?;
+    }
+    if let Some(tools) = fields.get("tools") {
+        settings.tools = Tool::list_from_json(tools.get())?;
+    }
+    if let Some(heading) = fields.get("heading") {
+        settings.heading = string(heading, "heading")?;
+    }
+    Ok(settings)
+}
+
+/// A built-in counter.
+pub(crate) fn counter_named(name: &str) -> Result<std::sync::Arc<dyn Counter>, EngineError> {
+    <dyn Counter>::named(name).ok_or_else(|| {
+        let known = <dyn Counter>::BUILT_IN.join(", ");
+        let name = crate::printable::one_line(name, 60);
+        wrong("counter", format!("there is no counter {name}; use {known}"))
+    })
+}

@@ -1,0 +1,108 @@
+//! `recto info`: what is known of a conversation.
+
+use clap::Args;
+use recto::{Stats, Warning};
+use serde::Serialize;
+
+use super::list::Listed;
+use crate::arguments::OfConversation;
+use crate::desk::Desk;
+use crate::failure::Failure;
+use crate::numbers::{counted, grouped, runs};
+use crate::output::Answer;
+use crate::page::{BAD, FAINT, Line, Page, STRONG};
+use crate::time;
+
+/// Show the figures of a conversation.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  recto info
+  recto info -c support --json")]
+pub(crate) struct Info {
+    #[command(flatten)]
+    of: OfConversation,
+}
+
+impl Info {
+    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        let session = desk.session()?;
+        let named = session.conversation(&self.of.conversation)?;
+        let listed = session.recto.info(&named.name)?;
+        let talk = named.talk.inner();
+        let (marks, tools) = (session.recto.wait(talk.marks())?, session.recto.wait(talk.tools())?);
+        let marks = marks.into_iter().map(|(mark, indices)| Marked {
+            mark,
+            indices: indices.iter().map(|index| index.0).collect(),
+        });
+        let answer = Figures {
+            listed: listed.into(),
+            stats: named.talk.stats()?,
+            counter: session.recto.wait(talk.settings())?.counter,
+            tools: tools.iter().map(|tool| tool.name().to_owned()).collect(),
+            marks: marks.collect(),
+            warnings: named.talk.warnings()?,
+        };
+        desk.answer(&answer)
+    }
+}
+
+#[derive(Serialize)]
+struct Figures {
+    #[serde(flatten)]
+    listed: Listed,
+    stats: Stats,
+    counter: String,
+    tools: Vec<String>,
+    marks: Vec<Marked>,
+    warnings: Vec<Warning>,
+}
+
+#[derive(Serialize)]
+struct Marked {
+    mark: String,
+    indices: Vec<u32>,
+}
+
+impl Answer for Figures {
+    fn show(&self, page: &mut Page) {
+        let Figures { listed, stats, .. } = self;
+        let mut field = |name: &str, value: String| {
+            page.line(Line::new().styled(FAINT, format!("{name:<9}")).text(value));
+        };
+        field("name", listed.name.clone());
+        field("id", listed.id.clone());
+        if let Some(from) = &listed.forked_from {
+            field("fork of", format!("{} at v{}", from.id, from.version));
+        }
+        field("created", time::shown(listed.created));
+        field("updated", time::shown(listed.updated));
+        field("version", format!("v{}", listed.version));
+        let view = counted(stats.current_batch_messages as u64, "message");
+        field("view", format!("{view}, {}", counted(stats.tokens, "token")));
+        field("log", counted(stats.total_messages as u64, "message"));
+        let current = stats.current_batch_index;
+        field(
+            "batch",
+            format!("{current}, {} on the live path", grouped(stats.total_batches as u64)),
+        );
+        field("counter", self.counter.clone());
+        if !self.tools.is_empty() {
+            field("tools", self.tools.join(", "));
+        }
+        for Marked { mark, indices } in &self.marks {
+            field("mark", format!("{mark} {}", runs(indices.iter().copied().map(recto::LogIndex))));
+        }
+        field("link", listed.link.clone());
+        show_warnings(&self.warnings, page);
+    }
+}
+
+/// Tool calls and results that were torn apart.
+pub(crate) fn show_warnings(warnings: &[Warning], page: &mut Page) {
+    for warning in warnings {
+        let line = Line::wrapping().styled(BAD, "warning  ");
+        let line = line.styled(STRONG, runs(warning.indices.iter().copied()));
+        page.line(line.text(" ").text(&warning.message));
+    }
+}

@@ -1,0 +1,77 @@
+//! `recto new`: a new conversation.
+
+use clap::Args;
+use recto::{Settings, Tool};
+use serde::Serialize;
+
+use super::exec::counter_named;
+use crate::desk::Desk;
+use crate::failure::Failure;
+use crate::output::Answer;
+use crate::page::{Line, Page, STRONG};
+
+/// Create a conversation.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  recto new support
+  recto new support --counter approx --tools tools.json")]
+pub(crate) struct New {
+    /// What it will be called
+    name: String,
+
+    /// What counts tokens: o200k_base, cl100k_base or approx
+    #[arg(long, value_name = "COUNTER")]
+    counter: Option<String>,
+
+    /// What an image, audio or file part counts for
+    #[arg(long, value_name = "TOKENS")]
+    media_tokens: Option<u64>,
+
+    /// A file with the tools that the model may call, as a JSON list; - for standard input
+    #[arg(long, value_name = "FILE")]
+    tools: Option<String>,
+
+    /// The heading of the message that describes the tools
+    #[arg(long, value_name = "TEXT")]
+    heading: Option<String>,
+}
+
+impl New {
+    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        let mut settings = Settings::default();
+        if let Some(counter) = &self.counter {
+            settings.counter = counter_named(counter)?;
+        }
+        if let Some(tokens) = self.media_tokens {
+            settings.media_tokens = tokens;
+        }
+        if let Some(file) = &self.tools {
+            settings.tools = Tool::list_from_json(&desk.read(file)?)?;
+        }
+        if let Some(heading) = self.heading {
+            settings.heading = heading;
+        }
+        let counter = settings.counter.name().to_owned();
+        let session = desk.new_session()?;
+        let talk = session.recto.create(&self.name, settings)?;
+        session.used(&self.name, &talk);
+        let id = talk.inner().id().to_string();
+        desk.answer(&Created { conversation: self.name, id, version: 0, counter })
+    }
+}
+
+#[derive(Serialize)]
+struct Created {
+    conversation: String,
+    id: String,
+    version: u32,
+    counter: String,
+}
+
+impl Answer for Created {
+    fn show(&self, page: &mut Page) {
+        let line = Line::new().text("created ").styled(STRONG, &self.conversation);
+        page.line(line.text(format!(", counted by {}", self.counter)));
+    }
+}

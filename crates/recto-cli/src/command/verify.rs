@@ -1,0 +1,120 @@
+//! `recto verify`: tests everything that is stored.
+
+use clap::Args;
+use recto::Report;
+use serde::Serialize;
+
+use crate::desk::Desk;
+use crate::failure::Failure;
+use crate::numbers::{counted, grouped};
+use crate::output::Answer;
+use crate::page::{BAD, FAINT, GOOD, Line, Page, STRONG};
+
+/// Read everything that is stored of conversations, and test that it is what was written.
+///
+/// Every version is replayed, and the chain of hashes is computed anew.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  recto verify                     # all conversations
+  recto verify support other
+  recto verify support --json | jq -r '.conversations[0].link'")]
+pub(crate) struct Verify {
+    /// Which; all of them unless told
+    conversations: Vec<String>,
+}
+
+impl Verify {
+    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        let session = desk.session()?;
+        let names: Vec<String> = match self.conversations.is_empty() {
+            true => {
+                session.recto.list(None, usize::MAX)?.into_iter().map(|info| info.name).collect()
+            }
+            false => {
+                let names = self.conversations.iter().map(|given| session.name_of(given));
+                names.collect::<Result<_, _>>()?
+            }
+        };
+        let mut conversations = Vec::new();
+        for name in names {
+            let talk = session.recto.conversation(&name)?;
+            let mut bar = desk.bar(format!("verifying {name}"));
+            let mut watch = |progress| bar.tell(progress);
+            let report = desk.wait(&session, talk.inner().verify_with(&mut watch))?;
+            conversations.push(Verified::of(name, report));
+        }
+        let below =
+            desk.wait(&session, async { Ok(session.recto.inner().store().check().await?) })?;
+        let is_sound = below.is_empty() && conversations.iter().all(|verified| verified.sound);
+        desk.answer(&Verification { sound: is_sound, conversations, store: below })?;
+        match is_sound {
+            true => Ok(()),
+            false if desk.output.is_json() => Err(Failure::Told),
+            false => Err(Failure::Unsound(
+                "something is not what was written; restore it from a backup".to_owned(),
+            )),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Verification {
+    sound: bool,
+    conversations: Vec<Verified>,
+    /// Damage that the database itself found.
+    store: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Verified {
+    name: String,
+    sound: bool,
+    versions: u32,
+    entries: u32,
+    erased: u32,
+    link: String,
+    faults: Vec<String>,
+}
+
+impl Verified {
+    fn of(name: String, report: Report) -> Verified {
+        Verified {
+            name,
+            sound: report.is_sound(),
+            versions: report.versions,
+            entries: report.entries,
+            erased: report.erased,
+            link: report.link.0.iter().map(|byte| format!("{byte:02x}")).collect(),
+            faults: report.faults,
+        }
+    }
+}
+
+impl Answer for Verification {
+    fn show(&self, page: &mut Page) {
+        for verified in &self.conversations {
+            let (word, style) = if verified.sound { ("sound", GOOD) } else { ("damaged", BAD) };
+            let figures = format!(
+                "  {}, {}{}",
+                counted(u64::from(verified.versions), "version"),
+                counted(u64::from(verified.entries), "message"),
+                match verified.erased {
+                    0 => String::new(),
+                    erased => format!(", {} erased or pruned", grouped(u64::from(erased))),
+                }
+            );
+            let line =
+                Line::new().styled(style, format!("{word:<8} ")).styled(STRONG, &verified.name);
+            page.line(line.styled(FAINT, figures));
+            for fault in &verified.faults {
+                page.line(Line::wrapping().text("         ").styled(BAD, fault));
+            }
+        }
+        for fault in &self.store {
+            page.line(Line::wrapping().styled(BAD, "damaged  ").text(fault));
+        }
+        let count = counted(self.conversations.len() as u64, "conversation");
+        page.line(Line::new().styled(FAINT, format!("{count} verified")));
+    }
+}

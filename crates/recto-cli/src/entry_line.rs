@@ -1,0 +1,90 @@
+//! A message on one line, as all lists show it.
+
+use anstyle::Style;
+use recto::{LogIndex, Message, Position};
+use serde::Serialize;
+
+use crate::numbers::grouped;
+use crate::page::{FAINT, Line, Page};
+use crate::speaker::Speaker;
+
+/// A message in an answer.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ShownEntry {
+    pub(crate) index: LogIndex,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) position: Option<Position>,
+    pub(crate) tokens: u64,
+    pub(crate) timestamp: i64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) marks: Vec<String>,
+    pub(crate) message: Message,
+}
+
+impl From<recto::Entry> for ShownEntry {
+    fn from(entry: recto::Entry) -> ShownEntry {
+        let recto::Entry { index, position, message, tokens, timestamp } = entry;
+        ShownEntry { index, position, tokens, timestamp, marks: Vec::new(), message }
+    }
+}
+
+impl ShownEntry {
+    /// One line: what leads it, the number, who speaks, the tokens, and the text.
+    pub(crate) fn line(&self, lead: (Style, &str), words: &[String], page: &Page) -> Line {
+        let speaker = Speaker::of(&self.message);
+        let line = Line::new()
+            .styled(lead.0, lead.1)
+            .styled(FAINT, format!("{:>6} ", format!("#{}", self.index)))
+            .styled(speaker.style(), format!("{:<9} ", speaker.name()))
+            .styled(FAINT, format!("{:>6}  ", grouped(self.tokens)));
+        let line = self
+            .marks
+            .iter()
+            .fold(line, |line, mark| line.styled(crate::page::NOTE, format!("[{mark}]")).text(" "));
+        let text = text_of(&self.message);
+        let text = match page.is_terminal() {
+            // No more than can be seen.
+            true => beginning(&text, page.columns()),
+            false => &text,
+        };
+        line.highlighted(text, words)
+    }
+
+    /// The message with all its text, under a line that says which it is.
+    pub(crate) fn show_whole(&self, words: &[String], page: &mut Page) {
+        let speaker = Speaker::of(&self.message);
+        let place = match self.position {
+            Some(position) => format!("at {position}"),
+            None => "hidden".to_owned(),
+        };
+        let line = Line::new()
+            .styled(speaker.style().bold(), speaker.name())
+            .styled(FAINT, format!(" #{} {place}, ", self.index))
+            .styled(FAINT, crate::numbers::counted(self.tokens, "token"))
+            .styled(FAINT, format!(", {}", crate::time::shown(self.timestamp)));
+        page.line(self.marks.iter().fold(line, |line, mark| {
+            line.text(" ").styled(crate::page::NOTE, format!("[{mark}]"))
+        }));
+        for text in text_of(&self.message).lines() {
+            page.line(Line::wrapping().text("  ").highlighted(text, words));
+        }
+    }
+}
+
+/// Enough of a text to fill a line.
+fn beginning(text: &str, columns: usize) -> &str {
+    let most = columns.saturating_mul(4).max(256);
+    text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
+}
+
+/// The text of a message; for one without any, what it has instead.
+pub(crate) fn text_of(message: &Message) -> String {
+    let text = message.text();
+    let media = message.media();
+    match (text.is_empty(), media) {
+        (false, 0) => text.into_owned(),
+        (false, _) => format!("{text} [{}]", crate::numbers::counted(media as u64, "attachment")),
+        (true, 0) => "[no text]".to_owned(),
+        (true, _) => format!("[{}]", crate::numbers::counted(media as u64, "attachment")),
+    }
+}

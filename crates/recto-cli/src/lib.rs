@@ -1,0 +1,100 @@
+//! `recto`: the command line of Recto, as a library, so that tests can drive it in process.
+//!
+//! ```text
+//! arguments.rs ──► command/NAME.rs ──► session.rs ──► recto
+//!  (as written)    (typed, one file     (store, names,
+//!                   a command)           last used)
+//!                        │
+//!                        ▼
+//!                    an Answer ──► output.rs: JSON, or a Page for people (terminal or plain)
+//! ```
+//!
+//! What always holds:
+//! - A command has one answer. It is printed as JSON or as a page; both are made from the same value.
+//! - Text reaches a page only through [`Line`](page::Line), which escapes it: nothing in a message, a
+//!   name or a reason can move the cursor, change colours or turn the direction of writing.
+//! - The exit code says what kind of failure it was: 0 done, 1 refused by a rule, 2 wrong usage,
+//!   3 storage. A reader that closes the pipe early is no failure.
+//!
+//! | to find | look at |
+//! |---|---|
+//! | what a command does | `command/`, one file each; the operations are in `command/change/` |
+//! | which store and conversation is meant | `place.rs`, `session.rs`, `last_used.rs` |
+//! | how things look | `page.rs`, `printable.rs`, `entry_line.rs`, `table.rs`, `pager.rs`, `progress.rs` |
+//! | requests of programs | `command/exec.rs` |
+
+mod arguments;
+mod command;
+mod desk;
+mod difference;
+mod entry_line;
+mod failure;
+mod last_used;
+mod message_input;
+mod numbers;
+mod output;
+mod page;
+mod pager;
+mod place;
+mod printable;
+mod progress;
+mod session;
+mod speaker;
+mod surroundings;
+mod table;
+mod time;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::{CommandFactory, Parser};
+
+use crate::arguments::Arguments;
+use crate::desk::Desk;
+use crate::failure::Failure;
+use crate::output::Output;
+pub use crate::surroundings::{Screen, Surroundings};
+
+/// Does what the arguments say, in the surroundings of this process, and gives the exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    run(arguments, &mut Surroundings::of_process())
+}
+
+/// Does what the arguments say, in these surroundings, and gives the exit code. The first argument
+/// is the name of the program.
+pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Surroundings) -> u8 {
+    let Arguments { general, command } = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error, surroundings),
+    };
+    let output = Output::new(&general, surroundings);
+    let mut desk = Desk { general: &general, surroundings, output: &output };
+    let result = command.run(&mut desk, Arguments::command());
+    let result = result.and_then(|()| Ok(surroundings.output.flush()?));
+    match result {
+        Ok(()) => 0,
+        Err(failure) if failure.is_closed_pipe() => 0,
+        Err(failure) => {
+            // Nobody is left to tell if this fails too.
+            let _ = output.failure(&failure, surroundings);
+            failure.exit_code()
+        }
+    }
+}
+
+/// Prints help, the version, or what is wrong with the arguments.
+fn usage(error: &clap::Error, surroundings: &mut Surroundings) -> u8 {
+    let text = error.render();
+    let (stream, is_coloured) = match error.use_stderr() {
+        true => (&mut surroundings.errors, surroundings.errors_screen.colours),
+        false => (&mut surroundings.output, surroundings.screen.colours),
+    };
+    let text = if is_coloured { text.ansi().to_string() } else { text.to_string() };
+    let printed = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+    match printed {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Failure::Output(error).exit_code()
+        }
+        _ => error.exit_code() as u8,
+    }
+}

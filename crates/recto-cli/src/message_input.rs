@@ -1,0 +1,116 @@
+//! Messages as arguments bring them: a text and a role, or JSON.
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use recto::{Limits, Message, Role, RoleSet};
+use serde_json::value::RawValue;
+
+use crate::desk::Desk;
+use crate::failure::Failure;
+
+/// Messages to be added.
+#[derive(Args, Debug)]
+#[group(id = "messages_input", required = true, multiple = true)]
+pub(crate) struct MessageInput {
+    /// The text of one message
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["text_file", "messages"])]
+    text: Option<String>,
+
+    /// A file with the text of one message; - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "messages")]
+    text_file: Option<String>,
+
+    /// A file with messages as JSON: one, a list, or one a line; - for standard input
+    #[arg(long, value_name = "FILE")]
+    messages: Option<String>,
+}
+
+/// Who speaks in a message that is given as text.
+#[derive(Args, Debug)]
+pub(crate) struct Speaks {
+    /// Who speaks in a message that is given as text
+    #[arg(long, value_name = "ROLE", value_parser = role_parser(), default_value = "user")]
+    pub(crate) role: Role,
+}
+
+impl MessageInput {
+    pub(crate) fn read(&self, role: Role, desk: &mut Desk<'_>) -> Result<Vec<Message>, Failure> {
+        if let Some(file) = &self.messages {
+            return messages_of(&desk.read(file)?);
+        }
+        let text = match (&self.text, &self.text_file) {
+            (Some(text), _) => text.clone(),
+            (None, Some(file)) => desk.read(file)?,
+            (None, None) => {
+                return Err(Failure::Usage(
+                    "give a message: --text, --text-file or --messages".to_owned(),
+                ));
+            }
+        };
+        Ok(vec![Message::new(role, &text)?])
+    }
+
+    /// Exactly one message.
+    pub(crate) fn read_one(&self, role: Role, desk: &mut Desk<'_>) -> Result<Message, Failure> {
+        let messages = self.read(role, desk)?;
+        let count = messages.len();
+        let [message] = <[Message; 1]>::try_from(messages).map_err(|_| {
+            Failure::Usage(format!("one message is needed here, and {count} are given"))
+        })?;
+        Ok(message)
+    }
+}
+
+/// Reads messages: a list, or one after the other.
+pub(crate) fn messages_of(text: &str) -> Result<Vec<Message>, Failure> {
+    let broken =
+        |error: serde_json::Error| recto::EngineError::InvalidJson { reason: error.to_string() };
+    let values: Vec<&RawValue> = match text.trim_start().starts_with('[') {
+        true => serde_json::from_str(text).map_err(broken)?,
+        false => {
+            let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+            values.collect::<Result<_, _>>().map_err(broken)?
+        }
+    };
+    let limit = Limits::default().messages;
+    if values.len() > limit {
+        let what = "the number of messages in the request";
+        let size = values.len();
+        return Err(recto::EngineError::TooLarge { what, size, limit, field: None }.into());
+    }
+    Ok(values.into_iter().map(|value| Message::from_json(value.get())).collect::<Result<_, _>>()?)
+}
+
+/// Reads a role.
+pub(crate) fn role_parser() -> impl TypedValueParser<Value = Role> {
+    PossibleValuesParser::new(Role::ALL.map(Role::as_str))
+        .map(|name| Role::named(&name).expect("only roles are possible"))
+}
+
+/// The roles that were named, if any were.
+pub(crate) fn role_set(roles: &[Role]) -> Option<RoleSet> {
+    (!roles.is_empty()).then(|| roles.iter().copied().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_as_one_as_a_list_or_one_a_line() {
+        let one = r#"{"role":"user","content":"a"}"#;
+        let texts = |text: &str| {
+            let messages = messages_of(text).unwrap();
+            messages.iter().map(|message| message.text().into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(one), ["a"]);
+        assert_eq!(texts(&format!("\n{one}\n{one}\n")), ["a", "a"]);
+        assert_eq!(texts(&format!(" [{one},{one}]")), ["a", "a"]);
+        for (broken, code) in
+            [("{", "invalid_json"), ("[1]", "invalid_message"), ("3", "invalid_message")]
+        {
+            let Err(Failure::Recto(error)) = messages_of(broken) else { panic!("{broken}") };
+            assert_eq!(error.code(), code, "{broken}");
+        }
+    }
+}

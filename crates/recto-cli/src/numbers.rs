@@ -1,0 +1,191 @@
+//! Numbers as people write them: log entries, versions, ranges; and as they read them.
+
+use std::ops::Range;
+use std::str::FromStr;
+
+use recto::{LogIndex, Version};
+
+/// Log entries: `3`, `#3`, or `3-7` for all of them from 3 to 7.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entries(pub(crate) Range<u32>);
+
+/// More entries than these cannot be meant.
+const MOST: u32 = 10_000_000;
+
+impl FromStr for Entries {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Entries, String> {
+        let wrong = || format!("{text:?} names no log entries; use a number, or 3-7 for 3 to 7");
+        let number = |text: &str| text.trim_start_matches('#').parse::<u32>().map_err(|_| wrong());
+        let (first, last) = match text.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(text)?, number(text)?),
+        };
+        if first > last {
+            return Err(format!("{text:?} ends before it starts; write the smaller number first"));
+        }
+        if last - first >= MOST {
+            return Err(format!("{text:?} names more than {MOST} entries"));
+        }
+        Ok(Entries(first..last.saturating_add(1)))
+    }
+}
+
+impl Entries {
+    pub(crate) fn all(lists: &[Entries]) -> Vec<LogIndex> {
+        lists.iter().flat_map(|entries| entries.0.clone()).map(LogIndex).collect()
+    }
+}
+
+/// A version: `12` or `v12`, `now` for the newest, or `now-2` for two before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WhichVersion {
+    Number(u32),
+    Back(u32),
+}
+
+impl FromStr for WhichVersion {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<WhichVersion, String> {
+        let wrong =
+            || format!("{text:?} is no version; use 12 or v12, or now-2 for two before the newest");
+        let number = |digits: &str| digits.parse::<u32>().map_err(|_| wrong());
+        match text.strip_prefix("now") {
+            Some("") => Ok(WhichVersion::Back(0)),
+            Some(back) => number(back.strip_prefix('-').ok_or_else(wrong)?).map(WhichVersion::Back),
+            None => number(text.strip_prefix('v').unwrap_or(text)).map(WhichVersion::Number),
+        }
+    }
+}
+
+impl WhichVersion {
+    /// The version, where `newest` is the newest. Whether it exists is for the engine to say.
+    pub(crate) fn from(self, newest: Version) -> Version {
+        match self {
+            WhichVersion::Number(number) => Version(number),
+            WhichVersion::Back(back) => Version(newest.0.saturating_sub(back)),
+        }
+    }
+
+    pub(crate) fn is_relative(self) -> bool {
+        matches!(self, WhichVersion::Back(_))
+    }
+}
+
+/// A stretch: `3..7` up to, not including, 7. Either end may be missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch(pub(crate) Range<usize>);
+
+impl FromStr for Stretch {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Stretch, String> {
+        let wrong =
+            || format!("{text:?} is no range; use 3..7 for the places 3 to 6, or 3.. or ..7");
+        let (start, end) = text.split_once("..").ok_or_else(wrong)?;
+        let number = |text: &str, missing: usize| match text {
+            "" => Ok(missing),
+            digits => digits.parse().map_err(|_| wrong()),
+        };
+        Ok(Stretch(number(start, 0)?..number(end, usize::MAX)?))
+    }
+}
+
+/// Runs of log indices: `#0 #6-#10`.
+pub(crate) fn runs(indices: impl IntoIterator<Item = LogIndex>) -> String {
+    let mut runs: Vec<(LogIndex, LogIndex)> = Vec::new();
+    for index in indices {
+        match runs.last_mut() {
+            Some((_, end)) if end.0 + 1 == index.0 => *end = index,
+            _ => runs.push((index, index)),
+        }
+    }
+    let written = runs.iter().map(|(start, end)| match start == end {
+        true => format!("#{start}"),
+        false => format!("#{start}-#{end}"),
+    });
+    written.collect::<Vec<_>>().join(" ")
+}
+
+/// `1,234,567`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 message`, `2 messages`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let plural = match noun.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{noun}s"),
+    };
+    format!("{} {}", grouped(count), if count == 1 { noun.to_owned() } else { plural })
+}
+
+/// `12.3 MB`.
+pub(crate) fn bytes(count: u64) -> String {
+    match count {
+        0..1_000 => format!("{count} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", count as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", count as f64 / 1e6),
+        _ => format!("{:.1} GB", count as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_numbers_or_runs() {
+        assert_eq!("3".parse(), Ok(Entries(3..4)));
+        assert_eq!("#3-#7".parse(), Ok(Entries(3..8)));
+        for wrong in ["", "-", "3-", "-1", "x", "7-3", "1.5", "0-4294967295"] {
+            assert!(wrong.parse::<Entries>().is_err(), "{wrong}");
+        }
+        let all = Entries::all(&[Entries(0..1), Entries(6..9)]);
+        assert_eq!(runs(all), "#0 #6-#8");
+    }
+
+    #[test]
+    fn versions_count_from_the_start_or_back_from_the_newest() {
+        let newest = Version(10);
+        for (text, version) in [("3", 3), ("v3", 3), ("now", 10), ("now-3", 7), ("now-99", 0)] {
+            assert_eq!(
+                text.parse::<WhichVersion>().unwrap().from(newest),
+                Version(version),
+                "{text}"
+            );
+        }
+        for wrong in ["", "v", "-1", "vv3", "now-", "now-x", "now3", "1.0"] {
+            assert!(wrong.parse::<WhichVersion>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn stretches_may_be_open() {
+        assert_eq!("3..7".parse(), Ok(Stretch(3..7)));
+        assert_eq!("..7".parse(), Ok(Stretch(0..7)));
+        assert_eq!("3..".parse(), Ok(Stretch(3..usize::MAX)));
+        for wrong in ["", "3", "3-7", "a..b", "3...7"] {
+            assert!(wrong.parse::<Stretch>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_easy_to_read() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(counted(1, "message"), "1 message");
+        assert_eq!(counted(2, "entry"), "2 entries");
+        assert_eq!([999, 1_000, 2_500_000].map(bytes), ["999 bytes", "1.0 kB", "2.5 MB"]);
+    }
+}

@@ -1,0 +1,193 @@
+//! Lines for people. Text is escaped on its way into a line, so that no command can forget it.
+
+use anstyle::{AnsiColor, Style};
+
+use crate::printable;
+
+/// What matters.
+pub(crate) const STRONG: Style = Style::new().bold();
+/// What is beside the point.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+/// What is well, or was added.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// What is wrong, or was taken away.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+/// What deserves a look.
+pub(crate) const NOTE: Style = AnsiColor::Yellow.on_default();
+
+/// A line in the making.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Line {
+    pieces: Vec<(Style, String)>,
+    /// Whether it goes on below where the terminal ends; otherwise it is cut there.
+    wraps: bool,
+}
+
+impl Line {
+    pub(crate) fn new() -> Line {
+        Line::default()
+    }
+
+    /// A line that is not cut at the terminal's edge.
+    pub(crate) fn wrapping() -> Line {
+        Line { wraps: true, ..Line::default() }
+    }
+
+    pub(crate) fn text(self, text: impl AsRef<str>) -> Line {
+        self.styled(Style::new(), text)
+    }
+
+    pub(crate) fn styled(mut self, style: Style, text: impl AsRef<str>) -> Line {
+        let text = printable::escaped(text.as_ref());
+        if !text.is_empty() {
+            self.pieces.push((style, text.into_owned()));
+        }
+        self
+    }
+
+    /// Text with every occurrence of some words made strong.
+    pub(crate) fn highlighted(mut self, text: &str, words: &[String]) -> Line {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let found =
+                words.iter().filter_map(|word| Some((rest.find(word.as_str())?, word.len())));
+            let Some((at, len)) = found.min().filter(|(_, len)| *len > 0) else { break };
+            self = self.text(&rest[..at]).styled(HIT, &rest[at..at + len]);
+            rest = &rest[at + len..];
+        }
+        self.text(rest)
+    }
+
+    /// Spaces up to a column.
+    pub(crate) fn pad_to(self, column: usize) -> Line {
+        let used = self.width();
+        let spaces = " ".repeat(column.saturating_sub(used));
+        self.text(spaces)
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.pieces.iter().map(|(_, text)| printable::width(text)).sum()
+    }
+
+    /// The line as it is printed, without its end.
+    pub(crate) fn render(&self, columns: Option<usize>, colours: bool) -> String {
+        let mut room = columns.filter(|_| !self.wraps).unwrap_or(usize::MAX);
+        let is_too_long = self.width() > room;
+        let mut rendered = String::new();
+        for (style, text) in &self.pieces {
+            let width = printable::width(text);
+            // The last piece that fits leaves room for the mark of what is left out.
+            let shown = match is_too_long && width + 1 > room {
+                true => printable::cut(text, room).into_owned(),
+                false => text.clone(),
+            };
+            let shown = match is_too_long && width == room && shown.len() == text.len() {
+                true => printable::cut(&format!("{text} "), room).into_owned(),
+                false => shown,
+            };
+            match colours && *style != Style::new() {
+                true => rendered.push_str(&format!("{style}{shown}{style:#}")),
+                false => rendered.push_str(&shown),
+            }
+            if is_too_long && width + 1 > room {
+                break;
+            }
+            room -= width;
+        }
+        rendered.truncate(rendered.trim_end_matches(' ').len());
+        rendered
+    }
+}
+
+/// What was looked for.
+const HIT: Style = AnsiColor::Red.on_default().bold();
+
+impl From<&str> for Line {
+    fn from(text: &str) -> Line {
+        Line::new().text(text)
+    }
+}
+
+impl From<String> for Line {
+    fn from(text: String) -> Line {
+        Line::new().text(text)
+    }
+}
+
+/// Lines in the making.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    lines: Vec<Line>,
+    /// Columns of the terminal; `None` where it goes elsewhere.
+    columns: Option<usize>,
+}
+
+impl Page {
+    pub(crate) fn new(columns: Option<usize>) -> Page {
+        Page { lines: Vec::new(), columns }
+    }
+
+    pub(crate) fn line(&mut self, line: impl Into<Line>) {
+        self.lines.push(line.into());
+    }
+
+    pub(crate) fn empty_line(&mut self) {
+        self.line(Line::new());
+    }
+
+    /// Columns to draw in: those of the terminal, or as many as people read well.
+    pub(crate) fn columns(&self) -> usize {
+        self.columns.unwrap_or(100)
+    }
+
+    /// Whether it goes to a terminal, where long lines are cut.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.columns.is_some()
+    }
+
+    pub(crate) fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    pub(crate) fn render(&self, colours: bool) -> String {
+        let mut text = String::new();
+        for line in &self.lines {
+            text.push_str(&line.render(self.columns, colours));
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_at_the_edge_of_the_terminal_and_nowhere_else() {
+        let line = Line::new().text("abc").styled(BAD, "def").text("ghi");
+        assert_eq!(line.render(None, false), "abcdefghi");
+        assert_eq!(line.render(Some(9), false), "abcdefghi");
+        assert_eq!(line.render(Some(8), false), "abcdefg…");
+        assert_eq!(line.render(Some(6), false), "abcde…");
+        assert_eq!(line.render(Some(3), false), "ab…");
+        assert_eq!(line.render(Some(5), true), format!("abc{BAD}d…{BAD:#}"));
+        assert_eq!(Line::wrapping().text("abcdef").render(Some(3), false), "abcdef");
+    }
+
+    #[test]
+    fn nothing_that_is_put_into_a_line_is_obeyed() {
+        let line = Line::new().text("\u{1b}[2J").styled(GOOD, "\r\n");
+        assert_eq!(line.render(None, false), r"\u{1b}[2J\r\n");
+        assert_eq!(line.render(Some(8), false), r"\u{1b}[…");
+        assert_eq!(line.render(Some(6), false), "…");
+    }
+
+    #[test]
+    fn words_are_highlighted_wherever_they_stand() {
+        let words = ["a".to_owned(), "中".to_owned()];
+        let line = Line::new().highlighted("xa中y", &words).render(None, true);
+        assert_eq!(line, format!("x{HIT}a{HIT:#}{HIT}中{HIT:#}y"));
+        assert_eq!(Line::new().highlighted("xyz", &words).render(None, true), "xyz");
+    }
+}

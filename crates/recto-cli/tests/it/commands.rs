@@ -1,0 +1,251 @@
+//! What every command prints, on a terminal and into a pipe.
+
+use serde_json::json;
+
+use crate::stage::Stage;
+
+/// A stage with a conversation in which an agent looks into a failing checkout.
+pub(crate) fn shop() -> Stage {
+    let stage = Stage::new();
+    let messages = [
+        json!({ "role": "system", "content": "You are on call for a web shop.", "timestamp": 1000 }),
+        json!({ "role": "user", "content": "Find out why checkout fails.\nNever restart eu-1!", "timestamp": 2000 }),
+        json!({ "role": "assistant", "timestamp": 3000, "content": [
+            { "type": "tool_use", "id": "c1", "name": "read_logs", "input": { "service": "checkout" } }] }),
+        json!({ "role": "tool", "timestamp": 4000, "content": [
+            { "type": "tool_result", "tool_use_id": "c1", "content": "08:02 eu-1 ERROR no answer\n".repeat(6) }] }),
+        json!({ "role": "assistant", "content": "The gateway times out since release 4.2.", "timestamp": 5000 }),
+        json!({ "role": "user", "content": [{ "type": "text", "text": "This one?" }, { "type": "image", "source": {} }], "timestamp": 6000 }),
+    ];
+    let lines: Vec<String> = messages.iter().map(ToString::to_string).collect();
+    let file = stage.file("messages.jsonl", &lines.join("\n"));
+    stage.plain(&["new", "shop", "--counter", "approx", "--media-tokens", "50"]);
+    stage.plain(&["append", "--messages", &file]);
+    stage
+}
+
+/// Versions 2 to 8: a cut that was taken back, a summary, and a trial that was thrown away.
+pub(crate) fn worked_on(stage: &Stage) {
+    for command in [
+        &["delete", "2"][..],
+        &["undo"],
+        &["mark", "pinned", "1"],
+        &[
+            "compress",
+            "2-4",
+            "--summary",
+            "So far: release 4.2 is to blame.",
+            "--because",
+            "the cause is found",
+        ],
+        &["batch", "start", "--because", "let the agent try"],
+        &["append", "--role", "assistant", "--text", "I restart eu-1."],
+        &["rollback", "--to-batch", "1"],
+    ] {
+        stage.plain(command);
+    }
+}
+
+/// Replaces what differs from run to run: times of versions, ids and links.
+pub(crate) fn steady(text: &str, stage: &Stage) -> String {
+    let text = text.replace(&stage.folder.path().display().to_string(), "FOLDER");
+    let mut steady = String::new();
+    let mut rest = &*text;
+    while let Some(first) = rest.chars().next() {
+        let is_hex = |text: &str| text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+        let bounded = |len: usize| {
+            rest.get(..len).filter(|_| !rest[len..].starts_with(|c: char| c.is_ascii_hexdigit()))
+        };
+        if bounded(64).is_some_and(|text| is_hex(text) && !text.contains('-')) {
+            steady.push_str("HASH");
+            rest = &rest[64..];
+        } else if bounded(36).is_some_and(|text| is_hex(text) && text.matches('-').count() == 4) {
+            steady.push_str("ID");
+            rest = &rest[36..];
+        } else if bounded(16)
+            .is_some_and(|text| shape(text) == "9999-99-99 99:99" && !text.starts_with("1970"))
+        {
+            steady.push_str("YYYY-MM-DD HH:MM");
+            rest = &rest[16..];
+        } else if rest.get(..10).is_some_and(|text| shape(text) == "9999-99-99")
+            && rest[10..].starts_with(" …")
+        {
+            // Cut at the edge of the terminal.
+            steady.push_str("YYYY-MM-DD");
+            rest = &rest[10..];
+        } else if bounded(13).is_some_and(|text| shape(text) == "9999999999999") {
+            steady.push_str("TIME");
+            rest = &rest[13..];
+        } else {
+            steady.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    steady
+}
+
+fn shape(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect()
+}
+
+/// Both forms of what a command prints, the terminal's with its escapes spelt out.
+fn both(stage: &Stage, arguments: &[&str]) -> String {
+    let plain = stage.plain(arguments);
+    let terminal = stage.terminal(arguments);
+    // Colours aside, a terminal shows no more than the pipe gets.
+    for line in anstream::adapter::strip_str(&terminal).to_string().lines() {
+        assert!(line.chars().count() <= 80 || arguments.contains(&"--full"), "{line}");
+    }
+    assert!(!plain.contains('\u{1b}'), "{plain}");
+    let text = format!(
+        "$ recto {}\n{plain}\n$ recto {} # on a terminal\n{}",
+        arguments.join(" "),
+        arguments.join(" "),
+        terminal.replace('\u{1b}', "␛")
+    );
+    steady(&text, stage)
+}
+
+macro_rules! looks {
+    ($($name:ident: $($argument:expr),*;)*) => {
+        $(#[test]
+        fn $name() {
+            let stage = shop();
+            worked_on(&stage);
+            insta::assert_snapshot!(both(&stage, &[$($argument),*]));
+        })*
+    };
+}
+
+looks! {
+    list_names_every_conversation: "list";
+    info_tells_the_figures: "info";
+    settings_tell_how_it_is_set_up: "settings";
+    show_lists_what_the_model_reads: "show";
+    show_all_lists_hidden_messages_too: "show", "--all";
+    show_full_prints_whole_messages: "show", "--full", "--role", "user";
+    show_at_a_version_is_what_it_read_then: "show", "--at", "v2";
+    show_highlights_what_was_looked_for: "show", "--all", "--contains", "release";
+    log_draws_batches_and_branches: "log";
+    log_can_be_short: "log", "-n", "2";
+    diff_shows_both_sides: "diff", "1", "now";
+    blame_tells_why: "blame", "2";
+    tokens_show_where_the_budget_goes: "tokens", "--largest", "2";
+    grep_finds_texts: "grep", "eu-1", "--all";
+    grep_everywhere_finds_words: "grep", "--everywhere", "gateway release";
+    timeline_plots_tokens: "timeline";
+    markmap_shows_entries_and_batches: "markmap";
+    snapshot_shows_a_batch: "snapshot", "0";
+    verify_reads_everything: "verify";
+    a_dry_run_shows_the_difference_and_the_cache: "fit", "--max-tokens", "75", "--dry-run";
+}
+
+/// What a command prints that can be done once.
+macro_rules! deeds {
+    ($($name:ident: $($argument:expr),*;)*) => {
+        $(#[test]
+        fn $name() {
+            let (stage, other) = (shop(), shop());
+            worked_on(&stage);
+            worked_on(&other);
+            let arguments = &[$($argument),*];
+            let plain = steady(&stage.plain(arguments), &stage);
+            let terminal = steady(&other.terminal(arguments), &other).replace('\u{1b}', "␛");
+            let command = arguments.join(" ");
+            insta::assert_snapshot!(
+                format!("$ recto {command}\n{plain}\n$ recto {command} # on a terminal\n{terminal}"));
+        })*
+    };
+}
+
+deeds! {
+    new_creates: "new", "other", "--counter", "approx";
+    rename_renames: "rename", "shop", "store";
+    remove_removes: "remove", "shop", "--yes";
+    fork_forks: "fork", "what-if", "--at", "now-4";
+    append_adds: "append", "--text", "Well?";
+    insert_adds_at_a_place: "insert", "--at", "0", "--role", "system", "--text", "Be brief.";
+    replace_puts_one_in_the_place_of_another: "replace", "--at", "2", "--role", "assistant", "--text", "Yes.";
+    delete_hides: "delete", "5";
+    compress_hides_behind_a_summary: "compress", "0", "5", "--summary", "All is well.";
+    truncate_keeps_a_stretch: "truncate", "--keep-last", "1";
+    filter_keeps_what_matches: "filter", "--role", "system";
+    clear_keeps_system_messages: "clear";
+    restore_brings_back: "restore", "2-3";
+    fit_keeps_what_fits: "fit", "--max-tokens", "75";
+    fit_may_find_nothing_to_do: "fit", "--max-tokens", "5000";
+    batch_start_opens: "batch", "start";
+    batch_end_goes_back: "batch", "end", "0";
+    rollback_goes_back: "rollback", "--to-version", "1";
+    undo_takes_back: "undo";
+    mark_labels: "mark", "important", "0", "5";
+    unmark_takes_off: "unmark", "pinned", "1";
+    prune_drops: "prune", "--keep-versions", "1", "--yes";
+    erase_overwrites: "erase", "3", "--yes";
+}
+
+#[test]
+fn redo_puts_back() {
+    let stage = shop();
+    stage.plain(&["delete", "2"]);
+    stage.plain(&["undo"]);
+    insta::assert_snapshot!(steady(&stage.plain(&["redo"]), &stage));
+}
+
+#[test]
+fn backups_are_made_and_restored() {
+    let stage = shop();
+    let file = stage.folder.path().join("monday.db").display().to_string();
+    let made = stage.plain(&["backup", &file]);
+    assert!(made.contains("everything is copied to") && made.contains("kB"), "{made}");
+    let again = stage.run(&["backup", &file]);
+    assert_eq!(again.code, 3, "{}", again.errors);
+    let fresh = Stage::new();
+    assert_eq!(
+        fresh.plain(&["restore-backup", &file]),
+        "1 conversation with 6 messages restored\n"
+    );
+    let refused = fresh.run(&["restore-backup", &file, "--json"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.out.contains("conversation_exists"));
+    assert_eq!(fresh.run(&["restore-backup", "nowhere.db"]).code, 2);
+    let shown = |stage: &Stage| stage.plain(&["show", "-c", "shop"]);
+    assert_eq!(shown(&fresh), shown(&stage));
+}
+
+#[test]
+fn the_doctor_says_what_is_wrong_and_what_to_do() {
+    let stage = shop();
+    let well = stage.plain(&["doctor"]);
+    for line in ["every row is what was written", "1 conversation, 6 messages", "(RECTO_STORE)"] {
+        assert!(well.contains(line), "{well}");
+    }
+    stage.plain(&["delete", "2"]);
+    assert!(stage.plain(&["doctor"]).contains("! conversation shop: #3 these tool results"));
+    let file = stage.folder.path().join("talks.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    // One bit in every page but the first.
+    for page in bytes.chunks_mut(4096).skip(1) {
+        page[4_090] ^= 4;
+    }
+    std::fs::write(&file, bytes).unwrap();
+    let ill = stage.run(&["doctor"]);
+    assert_eq!(ill.code, 3, "{}", ill.out);
+    assert!(ill.out.contains('✗'), "{}", ill.out);
+    let document = stage.run(&["doctor", "--json"]);
+    assert_eq!(document.code, 3);
+    let document: serde_json::Value = serde_json::from_str(&document.out).unwrap();
+    assert_eq!(document["well"], false);
+    assert_eq!(stage.run(&["verify"]).code, 3);
+}
+
+#[test]
+fn a_timeline_becomes_a_picture() {
+    let stage = shop();
+    worked_on(&stage);
+    let file = stage.folder.path().join("budget.svg").display().to_string();
+    assert_eq!(stage.plain(&["timeline", "--svg", &file]), format!("9 versions drawn in {file}\n"));
+    let svg = std::fs::read_to_string(&file).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("v5 COMPRESS: compressed, batch 1"), "{svg}");
+    assert_eq!(stage.plain(&["timeline", "--svg", "-"]), svg);
+}

@@ -1,0 +1,229 @@
+//! What holds for all commands: names, stores, exit codes, JSON, dry runs, expected versions.
+
+use recto_cli::Screen;
+use serde_json::{Value, json};
+
+use crate::commands::{shop, worked_on};
+use crate::stage::Stage;
+
+#[test]
+fn a_conversation_is_named_by_its_name_its_id_a_unique_beginning_or_the_last_one_used() {
+    let stage = shop();
+    stage.plain(&["new", "shopping"]);
+    let id = stage.json(&["info", "-c", "shop"])["id"].as_str().unwrap().to_owned();
+    let other = stage.json(&["info", "-c", "shopping"])["id"].as_str().unwrap().to_owned();
+    let named =
+        |given: &str| stage.json(&["info", "-c", given])["name"].as_str().map(str::to_owned);
+    assert_eq!(named("shop").unwrap(), "shop");
+    assert_eq!(named(&id).unwrap(), "shop");
+    assert_eq!(named(&id.to_uppercase()).unwrap(), "shop");
+    assert_eq!(named("shopp").unwrap(), "shopping");
+    let differ = id.chars().zip(other.chars()).take_while(|(one, two)| one == two).count();
+    assert_eq!(named(&other[..=differ]).unwrap(), "shopping");
+    assert_eq!(named("@").unwrap(), "shopping");
+    stage.plain(&["show", "-c", "shop"]);
+    assert_eq!(named("@").unwrap(), "shop");
+    // A new name is still the last one used; a removed one is not.
+    stage.plain(&["rename", "@", "renamed"]);
+    assert_eq!(named("@").unwrap(), "renamed");
+    stage.plain(&["remove", "@", "--yes"]);
+    let gone = stage.run(&["show", "--json"]);
+    assert_eq!(gone.code, 1);
+    assert!(gone.out.contains("no conversation was used"), "{}", gone.out);
+
+    stage.plain(&["new", "shop"]);
+    let ambiguous = stage.run(&["info", "-c", "sho", "--json"]);
+    assert_eq!(ambiguous.code, 1);
+    let error: Value = serde_json::from_str(&ambiguous.out).unwrap();
+    assert_eq!(error["error"]["details"]["candidates"], json!(["\"shop\"", "\"shopping\""]));
+    assert_eq!(stage.run(&["info", "-c", "nobody"]).code, 1);
+    assert_eq!(stage.run(&["info", "-c", ""]).code, 1);
+}
+
+#[test]
+fn exit_codes_say_what_kind_of_failure_it_was() {
+    let stage = shop();
+    let cases: &[(&[&str], u8, &str)] = &[
+        (&["show"], 0, ""),
+        (&["delete", "99"], 1, "index_out_of_range"),
+        (&["rollback", "--to-version", "99"], 1, "version_not_found"),
+        (&["redo"], 1, "nothing_to_redo"),
+        (&["new", "shop"], 1, "conversation_exists"),
+        (&["show", "-c", "nobody"], 1, "conversation_not_found"),
+        (&["append", "--text", ""], 1, "empty_content"),
+        (&["append", "--text", "x", "--expect-version", "7"], 1, "version_conflict"),
+        (&["apply", "nowhere.json"], 2, "usage"),
+        (&["remove", "shop"], 2, "usage"),
+        (&["list", "--store", "nonsense"], 2, "invalid_operation"),
+        (&["show", "--store", "sqlite:/nowhere/x.db"], 3, "storage"),
+        (&["new", "a", "--store", "sqlite:/nowhere/x.db"], 3, "storage"),
+        (&["show", "--store", "postgres://127.0.0.1:1/none?connect_timeout=1"], 3, "storage"),
+    ];
+    for (arguments, code, word) in cases {
+        let people = stage.run(arguments);
+        assert_eq!(people.code, *code, "{arguments:?} {people:?}");
+        let with_json: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
+        let programs = stage.run(&with_json);
+        assert_eq!(programs.code, *code, "{arguments:?}");
+        if *code > 0 {
+            assert!(people.errors.starts_with("recto: "), "{people:?}");
+            assert_eq!(people.out, "");
+            assert_eq!(programs.errors, "", "one document says it all");
+            let document: Value = serde_json::from_str(&programs.out).unwrap();
+            assert_eq!(document["error"]["code"], *word, "{arguments:?}");
+        }
+    }
+    // Clap's own complaints.
+    for arguments in [
+        &["show", "--first", "1", "--last", "1"][..],
+        &["truncate"],
+        &["filter"],
+        &["append"],
+        &["rollback"],
+        &["prune"],
+        &["truncate", "--keep-others", "--keep-last", "1"],
+        &["delete", "7-3"],
+        &["diff", "x", "y"],
+        &["show", "--since", "someday"],
+        &["truncate", "--keep-last", "-1"],
+        &["batch"],
+    ] {
+        assert_eq!(stage.run(arguments).code, 2, "{arguments:?}");
+    }
+}
+
+#[test]
+fn every_command_has_json_help_and_examples() {
+    let help = Stage::new().plain(&["--help"]);
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| line.starts_with("  "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(commands.len() >= 40, "{commands:?}");
+    for command in commands {
+        let stage = Stage::new();
+        let help = match command {
+            "batch" => stage.plain(&["batch", "start", "--help"]),
+            _ => stage.plain(&[command, "--help"]),
+        };
+        assert!(help.contains("--json"), "{command}");
+        assert!(
+            help.contains("Example") && help.contains(&format!("recto {command}")),
+            "{command}: {help}"
+        );
+        assert!(help.contains("--store"), "{command}");
+    }
+}
+
+#[test]
+fn a_dry_run_changes_nothing_and_says_what_the_deed_would_say() {
+    let text = |stage: &Stage| stage.file("text.txt", "So far.");
+    let operations: &[&[&str]] = &[
+        &["append", "--text", "x"],
+        &["insert", "--at", "1", "--text", "x"],
+        &["replace", "--at", "1", "--text", "x", "--because", "why not"],
+        &["delete", "2"],
+        &["compress", "0", "5", "--summary-file", "TEXT"],
+        &["truncate", "--keep-last", "2", "--role", "user", "--keep-others"],
+        &["filter", "--contains", "eu-1", "--excludes", "ERROR"],
+        &["clear", "--drop-system"],
+        &["restore", "2"],
+        &["fit", "--max-tokens", "60"],
+        &["batch", "start", "--boundary", "3"],
+        &["batch", "end", "0", "--carry", "all"],
+        &["rollback", "--to-batch", "0"],
+        &["undo"],
+        &["mark", "x", "0-2"],
+        &["unmark", "pinned", "1"],
+    ];
+    for operation in operations {
+        let stage = shop();
+        worked_on(&stage);
+        stage.plain(&["unmark", "pinned", "1"]);
+        let summary = text(&stage);
+        let operation: Vec<&str> =
+            operation.iter().map(|word| if *word == "TEXT" { &*summary } else { word }).collect();
+        let versions = |stage: &Stage| stage.json(&["log"])["versions"].as_array().unwrap().len();
+        let before = (versions(&stage), stage.plain(&["show", "--all"]));
+        let mut dry = operation.clone();
+        dry.push("--dry-run");
+        let mut foretold = stage.json(&dry);
+        assert_eq!((versions(&stage), stage.plain(&["show", "--all"])), before, "{operation:?}");
+        assert_eq!(foretold["dryRun"], true);
+        assert!(foretold["diff"].is_object() && foretold["cachePlan"]["reused"].is_object());
+        let done = stage.json(&operation);
+        foretold.as_object_mut().unwrap().shift_remove("diff");
+        foretold["dryRun"] = false.into();
+        assert_eq!(done, foretold, "{operation:?}");
+    }
+}
+
+#[test]
+fn operations_as_json_are_applied_in_all_three_forms_as_one_version() {
+    let stage = shop();
+    let apply = |text: &str| {
+        let ran = stage.perform(&["apply", "-", "--json"], text, Screen::default());
+        (ran.code, serde_json::from_str::<Value>(&ran.out).unwrap())
+    };
+    let (_, list) = apply(
+        r#"[{"operation": "DELETE", "indices": [2]}, {"operation": "delete", "indices": [3]}]"#,
+    );
+    assert_eq!((&list["version"], &list["hidden"]), (&json!(2), &json!([2, 3])));
+    assert_eq!(apply(r#"{"operation": "truncate", "truncate": {"keepLast": 1}}"#).1["version"], 3);
+    assert_eq!(apply(r#"{"op": {"operation": "UNDO"}}"#).1["version"], 4);
+    let (code, refused) = apply(r#"{"ops": [{"operation": "UNDO"}, {"operation": "UNDO"}]}"#);
+    assert_eq!((code, &refused["error"]["field"]), (1, &json!("ops[0]")));
+    let (_, kept) = apply(r#"{"operation": "CLEAR", "description": "from the file"}"#);
+    assert_eq!(kept["version"], 5);
+    assert_eq!(stage.json(&["log", "-n", "1"])["versions"][0]["description"], "from the file");
+    let key = &["append", "--text", "once", "--key", "k"];
+    assert_eq!(stage.json(key), stage.json(key));
+    assert_eq!(stage.json(&["info"])["version"], 6);
+}
+
+#[test]
+fn the_store_is_the_argument_s_or_the_variable_s_or_one_in_the_data_folder() {
+    let stage = shop();
+    let other = format!("sqlite:{}", stage.folder.path().join("other.db").display());
+    stage.plain(&["new", "elsewhere", "--store", &other]);
+    let names = |arguments: &[&str]| {
+        let list = stage.json(arguments);
+        list["conversations"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["name"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&["list"]), ["shop"]);
+    assert_eq!(names(&["list", "--store", &other]), ["elsewhere"]);
+    // Each store has a last one used of its own.
+    assert_eq!(stage.json(&["info", "--store", &other])["name"], "elsewhere");
+    assert_eq!(stage.json(&["info"])["name"], "shop");
+
+    let at_home = Stage::over("");
+    assert_eq!(at_home.plain(&["list"]), "no conversations yet; `recto new NAME` creates one\n");
+    assert_eq!(at_home.run(&["show", "-c", "x"]).code, 3);
+    assert!(!at_home.folder.path().join("recto").exists(), "nothing is made by looking");
+    at_home.plain(&["new", "mine"]);
+    assert!(at_home.folder.path().join("recto/store.db").exists());
+    assert_eq!(at_home.json(&["info"])["name"], "mine");
+}
+
+#[test]
+fn tools_are_set_and_taken_away() {
+    let stage = shop();
+    let tools = stage.file("tools.json", r#"[{"name": "ls", "description": "lists", "more": 1}]"#);
+    let set = stage.json(&["settings", "--tools", &tools]);
+    assert_eq!((&set["version"], &set["tools"][0]["more"]), (&json!(2), &json!(1)));
+    assert!(stage.plain(&["show", "--last", "1"]).contains("ls: lists"));
+    assert_eq!(
+        stage.json(&["settings", "--no-tools", "--expect-version", "2"])["tools"],
+        json!([])
+    );
+    assert_eq!(stage.run(&["settings", "--no-tools", "--expect-version", "2"]).code, 1);
+}

@@ -1,0 +1,129 @@
+//! Drives `recto` in process: a folder of its own, variables of its own, streams that are kept.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::{self, Cursor, Write};
+use std::sync::{Arc, Mutex};
+
+use recto_cli::{Screen, Surroundings};
+use serde_json::Value;
+
+/// A place where commands are run.
+pub(crate) struct Stage {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) store: String,
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: u8,
+    pub(crate) out: String,
+    pub(crate) errors: String,
+}
+
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Kept {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).expect("recto prints UTF-8")
+    }
+}
+
+impl Stage {
+    /// With a store in a file.
+    pub(crate) fn new() -> Stage {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let store = format!("sqlite:{}", folder.path().join("talks.db").display());
+        Stage { folder, store }
+    }
+
+    pub(crate) fn over(store: impl Into<String>) -> Stage {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        Stage { folder, store: store.into() }
+    }
+
+    /// A file in the stage's folder.
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).expect("it can be written");
+        path.display().to_string()
+    }
+
+    /// Runs a command with these surroundings.
+    pub(crate) fn perform(&self, arguments: &[&str], input: &str, screen: Screen) -> Ran {
+        let (out, errors) = (Kept::default(), Kept::default());
+        let home = self.folder.path().display().to_string();
+        let variables = HashMap::from([
+            ("HOME", home.clone()),
+            ("XDG_DATA_HOME", home),
+            ("RECTO_STORE", self.store.clone()),
+        ]);
+        let mut surroundings = Surroundings {
+            variable: Box::new(move |name| variables.get(name).map(OsString::from)),
+            input: Box::new(Cursor::new(input.as_bytes().to_vec())),
+            input_is_terminal: false,
+            output: Box::new(out.clone()),
+            screen,
+            errors: Box::new(errors.clone()),
+            errors_screen: Screen::default(),
+        };
+        let arguments = std::iter::once("recto").chain(arguments.iter().copied());
+        let code = recto_cli::run(arguments.map(OsString::from), &mut surroundings);
+        Ran { code, out: out.text(), errors: errors.text() }
+    }
+
+    /// Into a pipe.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        self.perform(arguments, "", Screen::default())
+    }
+
+    /// What a command prints into a pipe that must succeed without a complaint.
+    pub(crate) fn plain(&self, arguments: &[&str]) -> String {
+        self.run(arguments).succeeded(arguments)
+    }
+
+    /// What a command prints on a terminal of 80 columns, with colours, that must succeed.
+    pub(crate) fn terminal(&self, arguments: &[&str]) -> String {
+        let screen = Screen { size: Some((80, 10_000)), colours: true };
+        self.perform(arguments, "", screen).succeeded(arguments)
+    }
+
+    /// The document that a command prints that must succeed.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let mut with_json = arguments.to_vec();
+        with_json.push("--json");
+        let text = self.plain(&with_json);
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
+    }
+
+    /// The answers of `exec`.
+    pub(crate) fn exec(&self, requests: &[Value]) -> Vec<Value> {
+        let lines: Vec<String> = requests.iter().map(Value::to_string).collect();
+        let ran = self.perform(&["exec"], &lines.join("\n"), Screen::default());
+        let out = ran.succeeded(&["exec"]);
+        let answers: Vec<Value> =
+            out.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+        assert_eq!(answers.len(), requests.len());
+        answers
+    }
+}
+
+impl Ran {
+    pub(crate) fn succeeded(self, arguments: &[&str]) -> String {
+        assert_eq!((self.code, &*self.errors), (0, ""), "{arguments:?}: {}", self.out);
+        self.out
+    }
+}

@@ -1,0 +1,253 @@
+//! Sessions in a real terminal: pager, progress, colours, questions and Ctrl-C.
+
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use serde_json::json;
+
+use crate::commands::shop;
+use crate::emulator;
+use crate::stage::Stage;
+
+/// A `recto` that runs in a terminal of its own.
+struct Session {
+    child: Box<dyn Child + Send + Sync>,
+    keyboard: Box<dyn Write + Send>,
+    /// Everything that the terminal got.
+    got: Arc<Mutex<Vec<u8>>>,
+    _master: Box<dyn MasterPty + Send>,
+}
+
+const ROWS: u16 = 24;
+
+impl Session {
+    fn start(stage: &Stage, arguments: &[&str], variables: &[(&str, &str)]) -> Session {
+        let size = PtySize { rows: ROWS, cols: 80, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("a terminal can be opened");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_recto"));
+        command.args(arguments);
+        command.env_clear();
+        command.env("PATH", std::env::var("PATH").unwrap_or_default());
+        command.env("TERM", "xterm-256color");
+        command.env("TZ", "UTC");
+        command.env("HOME", stage.folder.path());
+        command.env("XDG_DATA_HOME", stage.folder.path());
+        command.env("RECTO_STORE", &stage.store);
+        command.env("RECTO_PAGER", "cat");
+        for (name, value) in variables {
+            command.env(name, value);
+        }
+        let child = pair.slave.spawn_command(command).expect("recto starts");
+        drop(pair.slave);
+        let mut reader = pair.master.try_clone_reader().expect("it can be read");
+        let got = Arc::new(Mutex::new(Vec::new()));
+        let kept = got.clone();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = reader.read(&mut buffer) {
+                kept.lock().unwrap().extend_from_slice(&buffer[..count]);
+            }
+        });
+        let keyboard = pair.master.take_writer().expect("it can be written to");
+        Session { child, keyboard, got, _master: pair.master }
+    }
+
+    fn raw(&self) -> String {
+        String::from_utf8_lossy(&self.got.lock().unwrap()).into_owned()
+    }
+
+    /// What the screen shows now.
+    fn screen(&self) -> String {
+        let mut terminal = emulator(ROWS);
+        terminal.process(&self.got.lock().unwrap());
+        terminal.screen().contents()
+    }
+
+    fn wait_for(&self, text: &str) {
+        let start = Instant::now();
+        while !self.raw().contains(text) {
+            assert!(start.elapsed() < Duration::from_secs(60), "no {text:?} in {:?}", self.raw());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).expect("it is open");
+        self.keyboard.flush().expect("it is open");
+    }
+
+    /// The exit code.
+    fn end(&mut self) -> u32 {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it can be asked") {
+                // What it printed last may still be on its way.
+                std::thread::sleep(Duration::from_millis(100));
+                return status.exit_code();
+            }
+            assert!(
+                start.elapsed() < Duration::from_secs(120),
+                "it does not end: {:?}",
+                self.raw()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn run(stage: &Stage, arguments: &[&str], variables: &[(&str, &str)]) -> Session {
+    let mut session = Session::start(stage, arguments, variables);
+    assert_eq!(session.end(), 0, "{}", session.raw());
+    session
+}
+
+/// A conversation that takes a while to read.
+fn long() -> Stage {
+    let stage = Stage::new();
+    let mut requests = vec![json!({ "create": "long", "settings": { "counter": "approx" } })];
+    let text = "word ".repeat(200);
+    let messages: Vec<_> = (0..40).map(|_| json!({ "role": "user", "content": text })).collect();
+    for _ in 0..400 {
+        requests.push(json!({ "conversation": "long", "op": { "operation": "APPEND", "messages": messages } }));
+    }
+    stage.exec(&requests);
+    stage
+}
+
+#[test]
+fn colours_are_for_terminals_unless_they_are_not_wanted() {
+    let stage = shop();
+    let coloured = run(&stage, &["show"], &[]);
+    assert!(coloured.raw().contains("\u{1b}[36m"), "{:?}", coloured.raw());
+    assert!(coloured.screen().contains("#1 user"), "{}", coloured.screen());
+    for (arguments, variables) in [
+        (&["show"][..], &[("NO_COLOR", "1")][..]),
+        (&["show"], &[("TERM", "dumb")]),
+        (&["show", "--color", "never"], &[]),
+    ] {
+        let plain = run(&stage, arguments, variables);
+        assert!(!plain.raw().contains('\u{1b}'), "{:?}", plain.raw());
+        assert_eq!(plain.screen(), coloured.screen());
+    }
+}
+
+#[test]
+fn long_output_goes_through_the_pager_and_short_output_does_not() {
+    let stage = shop();
+    let pager = ("RECTO_PAGER", "head -n 2; echo PAGED");
+    let short = run(&stage, &["show"], &[pager]);
+    assert!(!short.raw().contains("PAGED"));
+    for _ in 0..30 {
+        stage.plain(&["append", "--text", "more"]);
+    }
+    let long = run(&stage, &["show"], &[pager]);
+    let screen = long.screen();
+    assert!(
+        screen.contains("PAGED") && screen.contains("#1 user") && !screen.contains("#9 user"),
+        "{screen}"
+    );
+    for (arguments, variables) in [
+        (&["show", "--no-pager"][..], &[pager][..]),
+        (&["show"], &[("RECTO_PAGER", "cat")]),
+        (&["show"], &[("RECTO_PAGER", "no-such-pager-here")]),
+    ] {
+        let unpaged = run(&stage, arguments, variables);
+        assert!(unpaged.screen().contains("36 messages"), "{}", unpaged.screen());
+        assert!(!unpaged.raw().contains("PAGED"));
+    }
+    // PAGER is asked where RECTO_PAGER says nothing.
+    let other = run(&stage, &["show"], &[("RECTO_PAGER", ""), ("PAGER", "tail -n 1; echo OTHER")]);
+    assert!(other.screen().contains("OTHER"));
+}
+
+#[test]
+fn ctrl_c_is_for_the_pager_while_it_is_open() {
+    let stage = shop();
+    for _ in 0..30 {
+        stage.plain(&["append", "--text", "more"]);
+    }
+    let pager = (
+        "RECTO_PAGER",
+        "trap 'echo NOTICED' INT; cat > /dev/null; echo READY; sleep 1; echo ENDED",
+    );
+    let mut session = Session::start(&stage, &["show"], &[pager]);
+    session.wait_for("READY");
+    session.press("\u{3}");
+    assert_eq!(session.end(), 0, "{}", session.raw());
+    assert!(session.raw().contains("ENDED"), "{}", session.raw());
+}
+
+#[test]
+fn long_work_shows_how_far_it_has_come_and_cleans_up() {
+    let stage = long();
+    let session = run(&stage, &["verify"], &[]);
+    let raw = session.raw();
+    assert!(raw.contains("verifying long ") && raw.contains('━') && raw.contains(" %"), "{raw:?}");
+    let screen = session.screen();
+    assert!(screen.starts_with("sound    long  401 versions, 16,000 messages"), "{screen}");
+    assert!(!screen.contains('%') && !screen.contains('━'), "{screen}");
+    // Nothing of it in a pipe.
+    assert!(!stage.plain(&["verify"]).contains('━'));
+}
+
+#[test]
+fn ctrl_c_ends_long_work_and_leaves_the_store_whole() {
+    let stage = long();
+    let mut session = Session::start(&stage, &["verify"], &[]);
+    session.wait_for("verifying");
+    session.press("\u{3}");
+    assert_eq!(session.end(), 130, "{}", session.raw());
+    assert!(session.screen().contains("recto: interrupted"), "{}", session.screen());
+    assert!(stage.plain(&["verify"]).starts_with("sound"));
+
+    // A backup that is interrupted leaves nothing behind that looks like one.
+    let file = stage.folder.path().join("backup.db");
+    let mut session = Session::start(&stage, &["backup", &file.display().to_string()], &[]);
+    std::thread::sleep(Duration::from_millis(30));
+    session.press("\u{3}");
+    match session.end() {
+        0 => assert!(file.exists()),
+        code => {
+            assert!(code == 130 || code == 1, "{code} {}", session.raw());
+            assert!(!file.exists());
+        }
+    }
+    assert!(!stage.folder.path().join("backup.db.partial").exists());
+}
+
+#[test]
+fn ctrl_c_while_requests_are_accepted_loses_none_that_was_answered() {
+    let stage = shop();
+    for round in 0_u32..5 {
+        let mut session = Session::start(&stage, &["exec"], &[]);
+        let request = json!({ "conversation": "shop",
+            "op": { "operation": "APPEND", "messages": [{ "role": "user", "content": "x" }] } });
+        for _ in 0..20 {
+            session.press(&format!("{request}\n"));
+        }
+        session.wait_for("\"version\":");
+        std::thread::sleep(Duration::from_millis(u64::from(round) * 7));
+        session.press("\u{3}");
+        assert_ne!(session.end(), 0);
+        let answered = session.raw().matches("\"changed\":true").count() as u64;
+        let info = stage.json(&["info"]);
+        assert!(info["version"].as_u64().unwrap() > answered, "{info}");
+        assert_eq!(info["messages"].as_u64().unwrap(), info["version"].as_u64().unwrap() + 5);
+        assert!(stage.plain(&["verify"]).starts_with("sound"));
+    }
+}
+
+#[test]
+fn what_cannot_be_taken_back_is_asked_for() {
+    let stage = shop();
+    for (answer, code) in [("n\r", 2), ("\r", 2), ("y\r", 0)] {
+        let mut session = Session::start(&stage, &["erase", "1"], &[]);
+        session.wait_for("Go on? [y/N]");
+        session.press(answer);
+        assert_eq!(session.end(), code, "{}", session.raw());
+        let is_gone = stage.plain(&["show"]).contains("[erased]");
+        assert_eq!(is_gone, code == 0);
+    }
+}
