@@ -238,7 +238,14 @@ pub fn unescape(escaped: &str) -> Cow<'_, str> {
 
 /// Whether all escapes are of characters that cannot stand in a string themselves.
 pub(crate) fn has_plain_escapes(text: &str) -> bool {
-    let mut rest = text.as_bytes();
+    // Most texts have no such pair of characters, and need not be looked at closely.
+    let bytes = text.as_bytes();
+    if memchr::memmem::find(bytes, b"\\u").is_none()
+        && memchr::memmem::find(bytes, b"\\/").is_none()
+    {
+        return true;
+    }
+    let mut rest = bytes;
     while let Some(at) = memchr::memchr(b'\\', rest) {
         if matches!(rest.get(at + 1), Some(b'u' | b'/')) {
             return false;

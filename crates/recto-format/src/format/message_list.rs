@@ -28,10 +28,13 @@ pub(crate) trait MessageForm: Sync {
 
     /// Whether an object holds a list of messages and is none itself.
     fn is_envelope(&self, object: &str) -> bool {
-        // The keys of a message are few and come early: most are no envelope at the first look.
+        // What starts with its role is a message: one look is enough for most.
+        let mut fields = json::fields(object).peekable();
+        if fields.peek().is_none_or(|(key, _)| key.escaped() == "role") {
+            return false;
+        }
         let keys = self.list_keys();
-        json::fields(object)
-            .any(|(key, value)| json::is_list(value) && keys.contains(&&*key.text()))
+        fields.any(|(key, value)| json::is_list(value) && keys.contains(&&*key.text()))
     }
 
     /// Reads one foreign message. `memory` is what is known from the messages before it.
@@ -323,7 +326,10 @@ impl Reader<'_> {
         out: &mut Out<'_>,
     ) -> Result<Vec<Message>, Error> {
         let limits = &out.options.limits;
-        let depth = recto_core::json::depth(foreign);
+        // Few brackets cannot go deep, and need not be looked at closely.
+        let brackets = memchr::memchr2_iter(b'{', b'[', foreign.as_bytes());
+        let may_be_deep = brackets.take(limits.depth.saturating_add(1)).count() > limits.depth;
+        let depth = if may_be_deep { recto_core::json::depth(foreign) } else { 0 };
         if depth > limits.depth {
             return Err(Error::TooLarge {
                 line,
