@@ -3,12 +3,14 @@
 //! Sessions of programs hold more than messages: titles, snapshots, progress. What is no message is
 //! kept with the next one (`metadata.source.before`), so that the file can be written again.
 
+use std::borrow::Cow;
+
 use recto_core::{Limits, Message, Role, Timestamp};
 
 use super::message_list::{Draft, Misfit};
 use crate::Format;
 use crate::json::{self, Str};
-use crate::parts::MessageParts;
+use crate::parts::{MessageParts, Part};
 use crate::source::{self, Source};
 
 /// Lines that are no messages and wait for the next one.
@@ -47,6 +49,50 @@ pub(crate) fn is_next_piece(last: &MessageParts<'_>, message: &MessageParts<'_>)
     is_same && this.piece == before.piece + 1
 }
 
+/// A value that is shorter is kept with the rest of its line.
+const LONG: usize = 128;
+
+/// A value of a line that the message says with the same bytes: what it is in the message, and the
+/// value.
+fn hole<'a>(foreign: &'a str, draft: &Draft) -> Option<(&'static str, &'a str)> {
+    if foreign.len() < LONG {
+        return None;
+    }
+    let fields = json::Object::of(foreign);
+    let value = fields.get("content").or_else(|| fields.get("output"))?;
+    let found = match draft {
+        Draft::AsItIs => Some(("content", value)),
+        Draft::Made { content, .. } if content == value => Some(("content", value)),
+        Draft::Made { content, .. } if Str::of(value).is_some() => {
+            let before = content.strip_suffix("}]")?.strip_suffix(value)?;
+            before.ends_with(",\"content\":").then_some(("result", value))
+        }
+        Draft::Made { content, .. } => {
+            let mut parts = json::items(value);
+            let text = json::get(parts.next()?, "text").filter(|text| Str::of(text).is_some())?;
+            let said = content.strip_prefix(r#"[{"type":"text","text":"#)?.strip_suffix("}]")?;
+            (said == text && parts.next().is_none()).then_some(("text", text))
+        }
+    };
+    found.filter(|(_, value)| value.len() >= LONG)
+}
+
+/// The line that a message came from, if the message has all of it.
+pub(crate) fn original<'a>(message: &MessageParts<'a>) -> Option<Cow<'a, str>> {
+    let source = message.source?;
+    let original = source.original?;
+    let Some(hole) = source.hole else { return Some(Cow::Borrowed(original)) };
+    let value = match (&*hole.text(), &message.parts[..]) {
+        ("content", _) => json::get(message.json, "content")?,
+        ("result", [Part::ToolResult { content, .. }]) => (*content)?,
+        ("text", [Part::Text { json, .. }]) => json::get(json, "text")?,
+        _ => return None,
+    };
+    let before = original.get(..source.hole_at)?;
+    let after = original.get(source.hole_at..)?.strip_prefix("null")?;
+    Some(Cow::Owned([before, value, after].concat()))
+}
+
 /// The messages that a line becomes. `foreign` is what the drafts were read from.
 pub(crate) fn messages(
     format: Format,
@@ -61,12 +107,21 @@ pub(crate) fn messages(
     let mut messages = Vec::with_capacity(pieces);
     for (piece, draft) in drafts.into_iter().enumerate() {
         let is_first = piece == 0;
+        let hole = hole(foreign, &draft).filter(|_| pieces == 1);
+        let hole = hole.and_then(|(kind, value)| {
+            let at = value.as_ptr().addr().checked_sub(line.as_ptr().addr())?;
+            let rest = line.get(at..)?.strip_prefix(value)?;
+            Some((kind, at, [&line[..at], "null", rest].concat()))
+        });
+        let original = hole.as_ref().map_or(line, |(_, _, frame)| frame);
         let source = Source {
+            hole: hole.as_ref().map(|(kind, ..)| Str::plain(kind)),
+            hole_at: hole.as_ref().map_or(0, |(_, at, _)| *at),
             format: Some(Str::plain(format.name())),
             of: (pieces > 1).then(|| Str::plain(&of)),
             piece,
             pieces,
-            original: is_first.then_some(line),
+            original: is_first.then_some(original),
             before: before.as_deref().filter(|_| is_first),
             ..Source::default()
         };
