@@ -52,29 +52,42 @@ pub(crate) fn is_next_piece(last: &MessageParts<'_>, message: &MessageParts<'_>)
 /// A value that is shorter is kept with the rest of its line.
 const LONG: usize = 128;
 
-/// A value of a line that the message says with the same bytes: what it is in the message, and the
-/// value.
-fn hole<'a>(foreign: &'a str, draft: &Draft) -> Option<(&'static str, &'a str)> {
-    if foreign.len() < LONG {
-        return None;
-    }
-    let fields = json::Object::of(foreign);
-    let value = fields.get("content").or_else(|| fields.get("output"))?;
-    let found = match draft {
-        Draft::AsItIs => Some(("content", value)),
-        Draft::Made { content, .. } if content == value => Some(("content", value)),
-        Draft::Made { content, .. } if Str::of(value).is_some() => {
-            let before = content.strip_suffix("}]")?.strip_suffix(value)?;
-            before.ends_with(",\"content\":").then_some(("result", value))
-        }
+/// A value of a line that the message says with the same bytes: what it is in the message, and where
+/// it stands in the line. A value cannot stand inside a string, where its quotes would be escaped, so
+/// any place where it is found will do.
+fn hole<'a>(
+    line: &str,
+    foreign: &'a str,
+    draft: &'a Draft,
+) -> Option<(&'static str, usize, &'a str)> {
+    let (kind, value) = match draft {
+        _ if foreign.len() < LONG => return None,
+        Draft::AsItIs => ("content", json::get(foreign, "content")?),
         Draft::Made { content, .. } => {
-            let mut parts = json::items(value);
-            let text = json::get(parts.next()?, "text").filter(|text| Str::of(text).is_some())?;
-            let said = content.strip_prefix(r#"[{"type":"text","text":"#)?.strip_suffix("}]")?;
-            (said == text && parts.next().is_none()).then_some(("text", text))
+            let text = content.strip_prefix(r#"[{"type":"text","text":"#);
+            let result = content.strip_prefix(r#"[{"type":"tool_result","tool_use_id":"#);
+            let inner = text.or_else(|| {
+                let at = memchr::memmem::find(result?.as_bytes(), br#","content":"#)?;
+                result.map(|result| &result[at + r#","content":"#.len()..])
+            });
+            let inner = inner.and_then(|inner| inner.strip_suffix("}]"));
+            // Only one string: a list of several parts has quotes that are not escaped.
+            let inner =
+                inner.filter(|inner| json::end_of(inner) == inner.len() && inner.starts_with('"'));
+            let whole = memchr::memmem::find(line.as_bytes(), content.as_bytes());
+            match (whole, inner) {
+                (Some(at), _) if content.len() >= LONG => return Some(("content", at, content)),
+                (_, Some(inner)) if text.is_some() => ("text", inner),
+                (_, Some(inner)) => ("result", inner),
+                _ => return None,
+            }
         }
     };
-    found.filter(|(_, value)| value.len() >= LONG)
+    if value.len() < LONG {
+        return None;
+    }
+    let at = memchr::memmem::find(line.as_bytes(), value.as_bytes())?;
+    Some((kind, at, value))
 }
 
 /// The line that a message came from, if the message has all of it.
@@ -107,11 +120,9 @@ pub(crate) fn messages(
     let mut messages = Vec::with_capacity(pieces);
     for (piece, draft) in drafts.into_iter().enumerate() {
         let is_first = piece == 0;
-        let hole = hole(foreign, &draft).filter(|_| pieces == 1);
-        let hole = hole.and_then(|(kind, value)| {
-            let at = value.as_ptr().addr().checked_sub(line.as_ptr().addr())?;
-            let rest = line.get(at..)?.strip_prefix(value)?;
-            Some((kind, at, [&line[..at], "null", rest].concat()))
+        let hole = if pieces == 1 { hole(line, foreign, &draft) } else { None };
+        let hole = hole.map(|(kind, at, value)| {
+            (kind, at, [&line[..at], "null", &line[at + value.len()..]].concat())
         });
         let original = hole.as_ref().map_or(line, |(_, _, frame)| frame);
         let source = Source {
