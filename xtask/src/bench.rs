@@ -3,6 +3,8 @@
 //! Counts come from Valgrind by way of gungraun. They do not depend on how busy a machine is, so
 //! the benchmark itself sets hard limits and a regression fails.
 
+mod format;
+
 use std::process::Command;
 
 use anyhow::Context as _;
@@ -47,7 +49,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<()> {
     match options.what {
         What::Engine => timings("engine", &options.arguments, workspace, console),
-        What::Format => timings("format", &options.arguments, workspace, console),
+        What::Format => format::run(&options.arguments, workspace, console),
         What::Counts => counts(&options.arguments, workspace, console),
         What::Store => {
             requirement::ensure(&[requirement::postgresql()], workspace, console)?;
@@ -68,7 +70,6 @@ fn timings(
         "store" => {
             benchmark(&["-p", "recto", "--features", "postgres"], name, arguments, workspace)
         }
-        "format" => benchmark(&["-p", "recto-format"], name, arguments, workspace),
         _ => benchmark(&["-p", "recto-core"], name, arguments, workspace),
     };
     let step = Step::new("bench", command, "see what the benchmark says above");

@@ -9,7 +9,7 @@ mod kept_run;
 mod measurement;
 mod sample_text;
 mod storage;
-mod venv;
+pub(crate) mod venv;
 
 use std::path::{Path, PathBuf};
 

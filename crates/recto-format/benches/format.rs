@@ -2,7 +2,7 @@
 //! its limit and beside reading the same JSON with serde_json.
 //!
 //! `cargo bench -p recto-format --bench format` prints a table; a word chooses parts: `import`,
-//! `export`, `render`; `-- --json` prints the numbers as JSON; `-- --write FILE` writes the chat completions that are measured, so that others can read the same.
+//! `export`, `render`; `-- --json` prints the numbers as JSON; `-- --report-only` does not fail where a limit is missed; `-- --write FILE` writes the chat completions that are measured, so that others can read the same.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a program that talks to people
 
 use std::time::{Duration, Instant};
@@ -78,7 +78,7 @@ fn main() {
     } else {
         rows.iter().for_each(|row| println!("{}", row.to_text()));
     }
-    if !is_test && rows.iter().any(|row| !row.passes) {
+    if !is_test && !has("--report-only") && rows.iter().any(|row| !row.passes) {
         eprintln!("a limit was missed; next: see what became slower, on an idle machine");
         std::process::exit(1);
     }

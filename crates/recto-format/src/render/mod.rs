@@ -13,11 +13,12 @@
 //!   ([`NO_RESULT`]) for a result that is missing.
 //! - Every repair is a [`Finding`] that names its [`Rule`].
 //!
-//! `rule.rs` lists the rules, `dialect.rs` what each provider takes, `plan.rs` applies them, and each
+//! `rule.rs` lists the rules, `dialect.rs` what each provider takes, `plan.rs` and `ends.rs` apply them, and each
 //! provider has a file that writes its requests.
 
 mod anthropic;
 mod dialect;
+mod ends;
 mod exchange;
 mod gemini;
 mod ids;

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use recto_core::Role;
 
 use super::dialect::{Dialect, Thinking, is_base64};
+use super::ends::SKIP_SIGNATURE;
 use super::exchange::{Exchanges, Place};
 use super::ids::{self, Ids};
 use super::rule::{self, Finding, Rule};
@@ -68,16 +69,17 @@ impl<'a> Plan<'a> {
     }
 }
 
-struct Planner<'a, 'o> {
-    messages: &'a [MessageParts<'a>],
-    dialect: &'static Dialect,
-    options: &'o RenderOptions<'o>,
-    exchanges: Exchanges,
+/// The rules at work on one view.
+pub(super) struct Planner<'a, 'o> {
+    pub(super) messages: &'a [MessageParts<'a>],
+    pub(super) dialect: &'static Dialect,
+    pub(super) options: &'o RenderOptions<'o>,
+    pub(super) exchanges: Exchanges,
     /// What the assistant says before this position is told as the user's.
-    told: usize,
-    turns: Vec<Turn<'a>>,
-    findings: Vec<Finding>,
-    open: Option<usize>,
+    pub(super) told: usize,
+    pub(super) turns: Vec<Turn<'a>>,
+    pub(super) findings: Vec<Finding>,
+    pub(super) open: Option<usize>,
 }
 
 /// What became of the parts of a message, apart from texts of system messages.
@@ -90,11 +92,11 @@ struct Said<'a> {
 }
 
 impl<'a> Planner<'a, '_> {
-    fn find(&mut self, rule: &'static Rule, at: usize, message: impl Into<String>) {
+    pub(super) fn find(&mut self, rule: &'static Rule, at: usize, message: impl Into<String>) {
         self.find_with(rule, at, None, message);
     }
 
-    fn find_with(
+    pub(super) fn find_with(
         &mut self,
         rule: &'static Rule,
         at: usize,
@@ -599,224 +601,7 @@ impl<'a> Planner<'a, '_> {
             call.id = id;
         }
     }
-
-    /// Lets the two sides take turns.
-    fn take_turns(&mut self) {
-        let turns = std::mem::take(&mut self.turns);
-        let mut taken: Vec<Turn<'a>> = Vec::with_capacity(turns.len());
-        for turn in turns {
-            let goes_on = |taken: &[Turn<'a>]| {
-                taken.last().is_some_and(|before| {
-                    before.side == turn.side && turn.side != Side::System && !before.has_calls()
-                })
-            };
-            if !goes_on(&taken) {
-                self.end_assistant(&mut taken);
-            }
-            let is_joined = goes_on(&taken);
-            match taken.last_mut() {
-                Some(before) if is_joined => {
-                    if before.from.last() != turn.from.last() {
-                        let with = before.from.last().copied();
-                        let why = "the same side speaks again";
-                        self.find_with(&rule::ALTERNATION, turn.from[0], with, why);
-                    }
-                    before.from.extend(turn.from);
-                    before.blocks.extend(turn.blocks);
-                }
-                _ => taken.push(turn),
-            }
-        }
-        self.end_assistant(&mut taken);
-        self.turns = taken;
-    }
-
-    /// For Anthropic, an assistant's turn does not end with thinking.
-    fn end_assistant(&mut self, taken: &mut Vec<Turn<'a>>) {
-        self.open = None;
-        if self.dialect.target != Target::Anthropic {
-            return;
-        }
-        let Some(turn) = taken.last_mut().filter(|turn| turn.side == Side::Assistant) else {
-            return;
-        };
-        self.open = self.drop_torn_server_calls(turn);
-        while turn.blocks.last().is_some_and(Block::is_thinking) {
-            turn.blocks.pop();
-            let at = turn.from.last().copied().unwrap_or(0);
-            self.find(&rule::THINKING_IS_NOT_LAST, at, "the message ends with thinking");
-        }
-        if turn.blocks.is_empty() {
-            taken.pop();
-        }
-    }
-
-    /// Calls that Anthropic's server made, and their results, stand in one turn. Answers where the
-    /// first half was, since the other may still come.
-    fn drop_torn_server_calls(&mut self, turn: &mut Turn<'a>) -> Option<usize> {
-        let id_of = |block: &Block<'a>| match block {
-            Block::Own { kind, json } => match kind.escaped() {
-                "server_tool_use" | "mcp_tool_use" => Some((true, json::get_str(json, "id"))),
-                kind if kind.ends_with("_tool_result") => {
-                    Some((false, json::get_str(json, "tool_use_id")))
-                }
-                _ => None,
-            },
-            _ => None,
-        };
-        let server: Vec<(usize, bool, Option<Str<'a>>)> = turn
-            .blocks
-            .iter()
-            .enumerate()
-            .filter_map(|(number, block)| id_of(block).map(|(is_call, id)| (number, is_call, id)))
-            .collect();
-        if server.is_empty() {
-            return None;
-        }
-        let mut whole = vec![false; turn.blocks.len()];
-        let mut open: Vec<(usize, Str<'a>)> = Vec::new();
-        for (number, is_call, id) in server.iter().copied() {
-            let Some(id) = id.filter(|id| !id.is_empty()) else { continue };
-            if is_call {
-                open.push((number, id));
-            } else if let Some(at) = open.iter().position(|(_, call)| call.text() == id.text()) {
-                whole[open.remove(at).0] = true;
-                whole[number] = true;
-            }
-        }
-        let torn: Vec<usize> =
-            server.iter().map(|it| it.0).filter(|&number| !whole[number]).collect();
-        let at = turn.from.last().copied().unwrap_or(0);
-        for &number in torn.iter().rev() {
-            turn.blocks.remove(number);
-            self.find(&rule::SERVER_CALLS_ARE_WHOLE, at, "half of a call that the server made");
-        }
-        torn.first().copied()
-    }
-
-    fn finish_anthropic(&mut self) {
-        self.mark_for_cache();
-        let Some(turn) = self.turns.last_mut().filter(|turn| turn.side == Side::Assistant) else {
-            return;
-        };
-        if let Some(Block::Text { text, .. }) = turn.blocks.last_mut() {
-            let plain = recto_core::json::unescape(text).into_owned();
-            let trimmed = plain.trim_end();
-            if trimmed.len() < plain.len() {
-                let mut escaped = String::new();
-                json::escape_into(trimmed, &mut escaped);
-                *text = Cow::Owned(escaped);
-                let at = turn.from.last().copied().unwrap_or(0);
-                self.find(&rule::NO_TRAILING_SPACE, at, "the last message ends with white space");
-            }
-        }
-    }
-
-    /// The first four marks for Anthropic's cache stay.
-    fn mark_for_cache(&mut self) {
-        let mut count = 0;
-        let mut lost = Vec::new();
-        let mut judge = |mark: &mut Option<&'a str>, at: usize| {
-            let Some(control) = *mark else { return };
-            let is_proper = json::get_str(control, "type")
-                .is_some_and(|it| it.escaped() == "ephemeral")
-                && json::fields(control).all(|(key, value)| match key.escaped() {
-                    "type" => true,
-                    "ttl" => value == "\"5m\"" || value == "\"1h\"",
-                    _ => false,
-                });
-            if is_proper && count < 4 {
-                count += 1;
-            } else {
-                *mark = None;
-                lost.push(at);
-            }
-        };
-        for turn in &mut self.turns {
-            let at = turn.from[0];
-            for block in &mut turn.blocks {
-                match block {
-                    Block::Text { extra, .. } | Block::Media { extra, .. } => {
-                        judge(&mut extra.cache_control, at);
-                    }
-                    Block::Call(call) => judge(&mut call.extra.cache_control, call.at),
-                    _ => {}
-                }
-            }
-            for block in &mut turn.blocks {
-                let Block::Call(call) = block else { continue };
-                judge(&mut call.answer.cache_control, call.answer.from.unwrap_or(call.at));
-                if let AnswerContent::Blocks(blocks) = &mut call.answer.content {
-                    for block in blocks {
-                        if let Block::Text { extra, .. } | Block::Media { extra, .. } = block {
-                            judge(&mut extra.cache_control, call.answer.from.unwrap_or(call.at));
-                        }
-                    }
-                }
-            }
-        }
-        for at in lost {
-            self.find(&rule::CACHE_MARKS, at, "a fifth cache_control, or one that is no such mark");
-        }
-    }
-
-    /// For Responses, reasoning is followed by what the model made of it.
-    fn finish_reasoning(&mut self) {
-        let is_reasoning = |block: &Block<'_>| matches!(block, Block::Own { kind, .. } if kind.escaped() == "reasoning");
-        let mut goes_on = false; // whether what follows is made by the model
-        for number in (0..self.turns.len()).rev() {
-            let turn = &mut self.turns[number];
-            let is_assistant = turn.side == Side::Assistant;
-            let may_end = is_assistant && goes_on && !turn.has_calls();
-            let at = turn.from[0];
-            let mut dropped = 0;
-            while !may_end && turn.blocks.last().is_some_and(is_reasoning) {
-                turn.blocks.pop();
-                dropped += 1;
-            }
-            goes_on = match turn.blocks.is_empty() {
-                true => goes_on,
-                false => is_assistant,
-            };
-            for _ in 0..dropped {
-                let why = "reasoning that is not followed by what came of it";
-                self.find(&rule::REASONING_WITH_ITS_ITEM, at, why);
-            }
-        }
-        self.turns.retain(|turn| !turn.blocks.is_empty());
-    }
-
-    /// Gemini 3 wants a signature on the first call of a turn.
-    fn sign_calls(&mut self) {
-        let is_strict = self.options.model.is_some_and(|model| {
-            let number = model.rsplit('/').next().and_then(|name| name.strip_prefix("gemini-"));
-            let major = number.and_then(|rest| rest.split(['.', '-']).next()?.parse::<u32>().ok());
-            major.is_some_and(|major| major >= 3)
-        });
-        if !is_strict {
-            return;
-        }
-        let mut signed = Vec::new();
-        for turn in &mut self.turns {
-            let first = turn.blocks.iter_mut().find_map(|block| match block {
-                Block::Call(call) => Some(call),
-                _ => None,
-            });
-            if let Some(call) = first
-                && call.extra.signature.is_none()
-            {
-                call.extra.signature = Some(Str::plain(SKIP_SIGNATURE));
-                signed.push(call.at);
-            }
-        }
-        for at in signed {
-            self.find(&rule::SIGNED_CALLS, at, "a call without a signature of this model");
-        }
-    }
 }
-
-/// What Google documents for calls that were made elsewhere.
-const SKIP_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// The parts of a result, those of results inside it behind them.
 fn flat(content: Option<&str>) -> Vec<Part<'_>> {
