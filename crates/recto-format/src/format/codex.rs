@@ -449,8 +449,8 @@ fn write_group(
         writeln!(file, "{line}")?;
     }
     if let Some(source) = source
-        && let Some(original) = source.original
         && source.pieces == group.len()
+        && let Some(original) = session_line::original(&group[0])
     {
         writeln!(file, "{original}")?;
         return Ok(());
