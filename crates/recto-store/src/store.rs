@@ -48,8 +48,8 @@ pub trait Store: Debug + Send + Sync {
     fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()>;
 
     /// Takes a conversation away: its name at once, its rows unless forks share them. It takes no
-    /// more requests; what forks share can still be read and rewritten. What is taken away is gone for
-    /// good when this returns, as after a [rewrite](Self::rewrite).
+    /// more requests; what forks share can still be read and rewritten. Copies
+    /// may be left in free space until somebody [cleans](Self::clean).
     fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()>;
 
     /// The commits above version `above` that are not packed, in order; there is always at least
@@ -99,8 +99,8 @@ pub trait Store: Debug + Send + Sync {
     /// left in free space, in the journal or in the search index.
     fn rewrite(&self, conversation: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()>;
 
-    /// Leaves no copy behind of what was rewritten or removed before. To be asked for after
-    /// [`CopiesLeft`](crate::Error::CopiesLeft).
+    /// Leaves no copy behind of what was rewritten or removed before: it writes the whole store
+    /// anew. To be asked for after removing, and after [`CopiesLeft`](crate::Error::CopiesLeft).
     fn clean(&self) -> Answer<'_, ()>;
 
     /// The forks that share rows of a conversation, directly or through others, by name.

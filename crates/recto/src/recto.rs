@@ -254,18 +254,18 @@ impl Recto {
         Ok(self.shared.store.rename(&self.tenant, from, to).await?)
     }
 
-    /// Takes a conversation away for good: no copy is left in the store's files. What its forks share
-    /// with it stays theirs. Like erasing, it writes the whole store anew.
+    /// Takes a conversation away. What its forks share with it stays theirs. Copies may be left in
+    /// free space of the store's files until it is [cleaned](Self::clean): that takes as long as
+    /// writing the whole store anew, so it is for once, after all that is to go is gone.
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         let id = self.row(name).await?.id;
-        let removed = self.shared.store.remove(&self.tenant, name).await;
-        // It may be gone even if that could not be done to the end.
+        self.shared.store.remove(&self.tenant, name).await?;
         self.shared.open.forget(id);
-        Ok(removed?)
+        Ok(())
     }
 
-    /// Leaves no copy behind of what was erased, pruned or removed before: to be tried again where
-    /// that could not be done to the end.
+    /// Leaves no copy behind of what was removed before, nor of what was erased or pruned where that
+    /// could not be done to the end. It writes the whole store anew.
     pub async fn clean(&self) -> Result<(), Error> {
         Ok(self.shared.store.clean().await?)
     }

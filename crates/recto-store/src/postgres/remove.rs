@@ -2,7 +2,7 @@
 //!
 //! A conversation loses its name at once. Its rows go when no conversation with a name shares them
 //! any more: its own, and those of the conversations it came from, if they had only been kept for
-//! it. All of that is one transaction. Then the tables are written anew, so that no copy is left.
+//! it. All of that is one transaction.
 
 use std::ops::ControlFlow;
 
@@ -70,8 +70,7 @@ impl PostgresStore {
                 attempt => attempt,
             };
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
-                answer?;
-                return self.leave_no_copy().await;
+                return answer;
             }
         }
     }

@@ -87,7 +87,6 @@ pub(super) fn forget(db: &Connection, number: Number, entries: &[u32]) -> Result
     if entries.is_empty() { Ok(()) } else { merge(db) }
 }
 
-/// Forgets all entries of a conversation for good.
 pub(super) fn forget_all(db: &Connection, number: Number) -> Result<(), Fault> {
     let places = number.places();
     for delete in [
@@ -96,11 +95,11 @@ pub(super) fn forget_all(db: &Connection, number: Number) -> Result<(), Fault> {
     ] {
         db.prepare_cached(delete)?.execute([places.start(), places.end()])?;
     }
-    merge(db)
+    Ok(())
 }
 
 /// Merges the index, so that deleted words leave it.
-fn merge(db: &Connection) -> Result<(), Fault> {
+pub(super) fn merge(db: &Connection) -> Result<(), Fault> {
     Ok(db.execute_batch("INSERT INTO words (words) VALUES ('optimize')")?)
 }
 

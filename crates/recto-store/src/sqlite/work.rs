@@ -36,7 +36,7 @@ pub(super) enum Work {
         at: u32,
         rewrite: Rewrite,
     },
-    /// Nothing but what comes after something was erased.
+    /// No copy is left of what was removed before.
     Clean,
 }
 
@@ -65,6 +65,7 @@ impl Work {
             Work::Rewrite { conversation, at, rewrite } => {
                 self::rewrite(db, *conversation, *at, rewrite, has_index)
             }
+            Work::Clean if has_index => search_index::merge(db),
             Work::Clean => Ok(()),
         }
     }
@@ -106,12 +107,12 @@ impl Work {
 
     /// Whether copies of what was there before must be cleaned away afterwards.
     pub(super) fn leaves_copies(&self) -> bool {
-        matches!(self, Work::Rewrite { .. } | Work::Remove { .. } | Work::Clean)
+        matches!(self, Work::Rewrite { .. } | Work::Clean)
     }
 
     /// Whether it is over as soon as it is durable.
     pub(super) fn is_short(&self) -> bool {
-        !matches!(self, Work::Restore(_) | Work::Remove { .. } | Work::Rewrite { .. })
+        !matches!(self, Work::Restore(_) | Work::Remove { .. } | Work::Rewrite { .. } | Work::Clean)
     }
 
     /// What it adds to the search.

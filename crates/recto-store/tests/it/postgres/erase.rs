@@ -59,7 +59,7 @@ async fn what_is_erased_is_in_no_file_of_the_database() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_removed_is_in_no_file_of_the_database() {
+async fn what_is_removed_is_in_no_file_of_the_database_once_it_is_clean() {
     let server = PostgresServer::start();
     let address = server.database();
     let store = open(&address).await;
@@ -76,6 +76,7 @@ async fn what_is_removed_is_in_no_file_of_the_database() {
     let secrets = ["shortsecret", "longsecret", "namesecret"];
     assert!(secrets.iter().all(|secret| files_with(&base, secret) > 0));
     store.remove(&tenant(), "namesecret").await.unwrap();
+    store.clean().await.unwrap();
     server.sql(database, "CHECKPOINT");
     for secret in secrets {
         assert_eq!(files_with(&base, secret), 0, "{secret}");
