@@ -1,7 +1,7 @@
 //! What can go wrong, with the place where it did.
 
 use crate::Format;
-use crate::unpack::Bomb;
+use crate::unpack::{Bomb, Damaged};
 
 /// Why something could not be read, written or rendered.
 #[derive(Debug, thiserror::Error)]
@@ -56,12 +56,15 @@ pub enum Error {
 
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Error {
-        match error.get_ref().and_then(|inner| inner.downcast_ref::<Bomb>()) {
-            Some(&Bomb { size, limit }) => {
-                Error::TooLarge { line: 0, what: "what the file holds unpacked", size, limit }
-            }
-            None => Error::Io(error),
+        let inner = error.get_ref();
+        if let Some(&Bomb { size, limit }) = inner.and_then(|inner| inner.downcast_ref()) {
+            return Error::TooLarge { line: 0, what: "what the file holds unpacked", size, limit };
         }
+        if let Some(damaged) = inner.and_then(|inner| inner.downcast_ref::<Damaged>()) {
+            let (format, line, field) = (None, 1, String::new());
+            return Error::Malformed { format, line, field, reason: damaged.reason() };
+        }
+        Error::Io(error)
     }
 }
 

@@ -88,6 +88,43 @@ pub(crate) fn get_str<'a>(object: &'a str, key: &str) -> Option<Str<'a>> {
     get(object, key).and_then(Str::of)
 }
 
+/// The fields of an object, gone through once, for those who look for several.
+pub(crate) struct Object<'a>(Vec<(Str<'a>, &'a str)>);
+
+impl<'a> Object<'a> {
+    pub(crate) fn of(object: &'a str) -> Object<'a> {
+        Object(fields(object).collect())
+    }
+
+    /// The last value of `key`, which may be `null`.
+    pub(crate) fn get_or_null(&self, key: &str) -> Option<&'a str> {
+        let is_it = |name: Str<'_>| {
+            name.escaped() == key || (name.escaped().contains('\\') && name.text() == key)
+        };
+        self.0.iter().rev().find(|(name, _)| is_it(*name)).map(|&(_, value)| value)
+    }
+
+    /// The last value of `key`; `null` counts as absent.
+    pub(crate) fn get(&self, key: &str) -> Option<&'a str> {
+        self.get_or_null(key).filter(|&value| value != "null")
+    }
+
+    /// The string under `key`.
+    pub(crate) fn get_str(&self, key: &str) -> Option<Str<'a>> {
+        self.get(key).and_then(Str::of)
+    }
+
+    /// Whether a field is `true`.
+    pub(crate) fn is(&self, key: &str) -> bool {
+        self.get(key) == Some("true")
+    }
+
+    /// Whether it has no fields but these.
+    pub(crate) fn has_only(&self, known: &[&str]) -> bool {
+        self.0.iter().all(|(key, _)| known.contains(&&*key.text()))
+    }
+}
+
 /// See [`fields`].
 #[derive(Clone)]
 pub(crate) struct Fields<'a> {

@@ -11,6 +11,8 @@
 //!   so it is always true to its message.
 //! - `of`, `piece`, `pieces`: one foreign message became several here. `of` is a hash of the foreign
 //!   bytes, so that pieces of different messages that an edit brought together are told apart.
+//! - `hole`, `hole_at`: a long value that the message says with the same bytes is not kept twice; the
+//!   original of a session's line has `null` in its place.
 //! - `before`: lines that are no messages, such as a session's bookkeeping, with the message that
 //!   follows them.
 //! - `provider` and `model` say who wrote an assistant message: signatures and opaque parts go back
@@ -37,6 +39,10 @@ pub struct Source<'a> {
     pub piece: usize,
     /// How many pieces there are.
     pub pieces: usize,
+    /// What of the original is not in it, since the message says it: `content`, `text` or `result`.
+    pub hole: Option<Str<'a>>,
+    /// Where a `null` stands for it in the original, in bytes.
+    pub hole_at: usize,
     /// What stood in the file in front of it and is no message: a list of JSON values.
     pub before: Option<&'a str>,
 }
@@ -66,6 +72,8 @@ impl<'a> Source<'a> {
                 "of" => read.of = Str::of(value),
                 "piece" => read.piece = value.parse().unwrap_or(0),
                 "pieces" => read.pieces = value.parse().unwrap_or(1),
+                "hole" => read.hole = Str::of(value),
+                "hole_at" => read.hole_at = value.parse().unwrap_or(usize::MAX),
                 "before" => read.before = Some(value).filter(|value| json::is_list(value)),
                 _ => {}
             }
@@ -96,12 +104,17 @@ impl<'a> Source<'a> {
             ("provider", self.provider),
             ("model", self.model),
             ("of", self.of),
+            ("hole", self.hole),
         ];
         for (key, value) in strings {
             if let Some(value) = value {
                 key_into(key, start, out);
                 json::push_str(value, out);
             }
+        }
+        if self.hole.is_some() {
+            key_into("hole_at", start, out);
+            out.push_str(&self.hole_at.to_string());
         }
         if self.pieces > 1 {
             key_into("piece", start, out);
@@ -149,6 +162,7 @@ mod tests {
             r#"{"format":"openai-chat"}"#,
             r#"{"format":"anthropic","provider":"anthropic","model":"m\"1","of":"00ff","piece":1,"pieces":3}"#,
             r#"{"format":"x","layout":"spaced","original":{"a": 1e400}}"#,
+            r#"{"format":"x","hole":"text","hole_at":7,"original":{"a":null}}"#,
             r#"{"format":"x","before":[{"type":"summary"}],"original":{}}"#,
         ] {
             let metadata = format!(r#"{{"source":{source}}}"#);

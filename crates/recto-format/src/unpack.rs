@@ -32,6 +32,24 @@ impl fmt::Display for Bomb {
 
 impl std::error::Error for Bomb {}
 
+/// A packed file whose bytes are wrong.
+#[derive(Debug)]
+pub(crate) struct Damaged(String);
+
+impl Damaged {
+    pub(crate) fn reason(&self) -> String {
+        format!("the file cannot be unpacked: {}", self.0)
+    }
+}
+
+impl fmt::Display for Damaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason())
+    }
+}
+
+impl std::error::Error for Damaged {}
+
 /// The bytes of a file, unpacked if they are packed with zstd.
 pub(crate) fn open<'r>(mut file: Box<dyn Read + 'r>) -> io::Result<Box<dyn Read + 'r>> {
     let mut start = Vec::with_capacity(ZSTD.len());
@@ -42,54 +60,72 @@ pub(crate) fn open<'r>(mut file: Box<dyn Read + 'r>) -> io::Result<Box<dyn Read 
         return Ok(Box::new(whole));
     }
     let packed = Counted::new(whole);
-    let count = packed.count();
+    let known = packed.packed();
     let mut decoder = zstd::Decoder::with_buffer(BufReader::new(packed))?;
     decoder.window_log_max(WINDOW_LOG)?;
-    Ok(Box::new(Bounded::new(decoder, count)))
+    Ok(Box::new(Bounded::new(decoder, known)))
 }
 
 /// Counts what is read.
 pub(crate) struct Counted<R> {
     inner: R,
+    packed: Packed,
+}
+
+/// What is known of the packed bytes.
+#[derive(Clone, Default)]
+pub(crate) struct Packed {
     count: Rc<Cell<u64>>,
+    /// Whether reading them failed.
+    has_failed: Rc<Cell<bool>>,
 }
 
 impl<R> Counted<R> {
     pub(crate) fn new(inner: R) -> Counted<R> {
-        Counted { inner, count: Rc::default() }
+        Counted { inner, packed: Packed::default() }
     }
 
-    pub(crate) fn count(&self) -> Rc<Cell<u64>> {
-        self.count.clone()
+    pub(crate) fn packed(&self) -> Packed {
+        self.packed.clone()
     }
 }
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(out)?;
-        self.count.set(self.count.get() + read as u64);
-        Ok(read)
+        match self.inner.read(out) {
+            Ok(read) => {
+                self.packed.count.set(self.packed.count.get() + read as u64);
+                Ok(read)
+            }
+            Err(error) => {
+                self.packed.has_failed.set(error.kind() != io::ErrorKind::Interrupted);
+                Err(error)
+            }
+        }
     }
 }
 
-/// Refuses to hand out far more than was read.
+/// Refuses to hand out far more than was read, and says of what cannot be unpacked that it is damaged.
 pub(crate) struct Bounded<R> {
     inner: R,
-    packed: Rc<Cell<u64>>,
+    packed: Packed,
     given: u64,
 }
 
 impl<R> Bounded<R> {
-    pub(crate) fn new(inner: R, packed: Rc<Cell<u64>>) -> Bounded<R> {
+    pub(crate) fn new(inner: R, packed: Packed) -> Bounded<R> {
         Bounded { inner, packed, given: 0 }
     }
 }
 
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(out)?;
+        let read = self.inner.read(out).map_err(|error| match self.packed.has_failed.get() {
+            true => error,
+            false => io::Error::other(Damaged(error.to_string())),
+        })?;
         self.given += read as u64;
-        let limit = self.packed.get().saturating_mul(MOST_TIMES).max(ALWAYS);
+        let limit = self.packed.count.get().saturating_mul(MOST_TIMES).max(ALWAYS);
         if self.given > limit {
             return Err(io::Error::other(Bomb { size: self.given, limit }));
         }
@@ -119,7 +155,8 @@ mod tests {
         let mut packed = zstd::encode_all(&b"one "[..], 3).unwrap();
         packed.extend(zstd::encode_all(&b"two"[..], 3).unwrap());
         assert_eq!(unpacked(&packed).unwrap(), b"one two");
-        assert!(unpacked(&packed[..packed.len() - 3]).is_err());
+        let error = crate::Error::from(unpacked(&packed[..packed.len() - 3]).unwrap_err());
+        assert_eq!(error.code(), "invalid_json", "{error}");
     }
 
     #[test]

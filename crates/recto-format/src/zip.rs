@@ -4,15 +4,13 @@
 //! can be hidden or doubled by it. Names are compared with what is looked for and never become paths.
 //! Every entry is bounded in what it may unpack to, and its checksum is tested.
 
-use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
-use std::rc::Rc;
 
 use flate2::Crc;
 use flate2::bufread::DeflateDecoder;
 
 use crate::Error;
-use crate::unpack::{Bounded, Counted};
+use crate::unpack::{Bounded, Counted, Packed};
 
 /// How a ZIP file starts.
 pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
@@ -25,7 +23,7 @@ const STREAMED: u16 = 1 << 3;
 /// A ZIP file that is being read.
 pub(crate) struct Zip<'r> {
     file: BufReader<Counted<Box<dyn Read + 'r>>>,
-    packed: Rc<Cell<u64>>,
+    packed: Packed,
     /// The first bytes of what comes next, where they were read already.
     next: Option<[u8; 4]>,
 }
@@ -43,7 +41,7 @@ struct Head {
 impl<'r> Zip<'r> {
     pub(crate) fn new(file: Box<dyn Read + 'r>) -> Zip<'r> {
         let file = Counted::new(file);
-        let packed = file.count();
+        let packed = file.packed();
         Zip { file: BufReader::new(file), packed, next: None }
     }
 
@@ -157,7 +155,7 @@ impl<'r> Zip<'r> {
 /// Hands an unpacked entry to `each`, reads what it left, and answers the checksum.
 fn read(
     entry: impl Read,
-    packed: &Rc<Cell<u64>>,
+    packed: &Packed,
     name: &str,
     each: &mut dyn FnMut(&str, &mut dyn Read) -> Result<(), Error>,
 ) -> Result<u32, Error> {

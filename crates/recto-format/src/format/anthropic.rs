@@ -149,20 +149,21 @@ impl MessageForm for Anthropic {
 
 /// Reads one message.
 pub(crate) fn read(foreign: &str) -> Result<Vec<Draft>, Misfit> {
-    let role = match json::get_str(foreign, "role").map(Str::escaped) {
+    let fields = json::Object::of(foreign);
+    let role = match fields.get_str("role").map(Str::escaped) {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("system") => Role::System,
         _ => return Err(Misfit::new("role", "role is user or assistant")),
     };
-    let Some(content) = json::get(foreign, "content") else {
+    let Some(content) = fields.get("content") else {
         return Err(Misfit::new(
             "content",
             "content is missing; it is a string or a list of blocks",
         ));
     };
-    let is_bare = json::fields(foreign).all(|(key, _)| matches!(&*key.text(), "role" | "content"));
-    let model = json::get_str(foreign, "model").map(|model| model.escaped().to_owned());
+    let is_bare = fields.has_only(&["role", "content"]);
+    let model = fields.get_str("model").map(|model| model.escaped().to_owned());
     if Str::of(content).is_some() {
         if is_bare {
             return Ok(vec![Draft::AsItIs]);

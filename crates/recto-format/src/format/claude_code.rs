@@ -22,7 +22,8 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use recto_core::{
-    Append, Compress, Insert, Message, Position, Replace, Request, Role, Rollback, Version,
+    Append, Compress, Insert, Message, Position, Replace, Request, Role, Rollback, Timestamp,
+    Version,
 };
 
 use super::message_list::{Draft, Misfit};
@@ -114,43 +115,36 @@ struct ResultPlace {
 struct Line<'a> {
     json: &'a str,
     number: u64,
+    fields: json::Object<'a>,
     kind: Str<'a>,
     uuid: Option<Str<'a>>,
     /// The uuid of its parent.
     parent: Option<Str<'a>>,
     /// Whether it says that it has no parent.
     is_root: bool,
-    is_sidechain: bool,
 }
 
 impl<'a> Line<'a> {
     fn read(json: &'a str, number: u64) -> Line<'a> {
-        let mut line = Line {
+        let fields = json::Object::of(json);
+        Line {
             json,
             number,
-            kind: Str::plain(""),
-            uuid: None,
-            parent: None,
-            is_root: false,
-            is_sidechain: false,
-        };
-        for (key, value) in json::fields(json) {
-            match key.escaped() {
-                "type" => line.kind = Str::of(value).unwrap_or(Str::plain("")),
-                "uuid" => line.uuid = Str::of(value),
-                "parentUuid" => {
-                    line.parent = Str::of(value);
-                    line.is_root = value == "null";
-                }
-                "isSidechain" => line.is_sidechain = value == "true",
-                _ => {}
-            }
+            kind: fields.get_str("type").unwrap_or(Str::plain("")),
+            uuid: fields.get_str("uuid"),
+            parent: fields.get_str("parentUuid"),
+            is_root: fields.get_or_null("parentUuid") == Some("null"),
+            fields,
         }
-        line
     }
 
     fn is(&self, flag: &str) -> bool {
-        json::get(self.json, flag) == Some("true")
+        self.fields.is(flag)
+    }
+
+    fn time(&self) -> Option<Timestamp> {
+        let time = self.fields.get_str("timestamp")?;
+        session_line::timestamp(&time.text())
     }
 }
 
@@ -198,7 +192,7 @@ impl Session<'_, '_> {
             self.keep(line);
             return Ok(());
         }
-        if is_message && json::get(line.json, "message").is_some() {
+        if is_message && line.fields.get("message").is_some() {
             return self.message(line);
         }
         match &*kind {
@@ -233,9 +227,8 @@ impl Session<'_, '_> {
     }
 
     fn start(&mut self, line: &Line<'_>) -> Result<(), Error> {
-        let id = json::get_str(line.json, "sessionId").map(|id| id.text().into_owned());
-        let created = json::get_str(line.json, "timestamp");
-        let created = created.and_then(|time| session_line::timestamp(&time.text()));
+        let id = line.fields.get_str("sessionId").map(|id| id.text().into_owned());
+        let created = line.time();
         self.chains.push(Chain::default());
         self.out.start(Start { name: self.name.take(), id, created })
     }
@@ -249,9 +242,7 @@ impl Session<'_, '_> {
         {
             let node = parent.unwrap_or_else(|| self.chains[0].node(0, false, 0..0));
             self.nodes.insert(uuid.text().into(), node);
-            if json::get_str(line.json, "subtype")
-                .is_some_and(|it| it.escaped() == "compact_boundary")
-            {
+            if line.fields.get_str("subtype").is_some_and(|it| it.escaped() == "compact_boundary") {
                 let boundary = Boundary::read(uuid, line.json, &self.nodes);
                 self.chains[chain].boundary = Some(boundary);
             }
@@ -266,9 +257,9 @@ impl Session<'_, '_> {
         let is_whole_file = self.chains[0].version == 0;
         match parent {
             Some(parent) => Ok(parent.chain),
-            None if !line.is_sidechain || is_whole_file => Ok(0),
+            None if !line.is("isSidechain") || is_whole_file => Ok(0),
             None => {
-                let agent = json::get_str(line.json, "agentId").map(|id| id.text().into_owned());
+                let agent = line.fields.get_str("agentId").map(|id| id.text().into_owned());
                 let name = agent.unwrap_or_else(|| format!("sidechain {}", self.chains.len()));
                 if let Some(known) = self.agents.get(&name) {
                     return Ok(*known);
@@ -283,9 +274,8 @@ impl Session<'_, '_> {
     fn message(&mut self, line: &Line<'_>) -> Result<(), Error> {
         let number = self.chain_of(line)?;
         self.out.line(number)?;
-        let message = json::get(line.json, "message").unwrap_or_default();
-        let time = json::get_str(line.json, "timestamp");
-        let time = time.and_then(|time| session_line::timestamp(&time.text()));
+        let message = line.fields.get("message").unwrap_or_default();
+        let time = line.time();
         let before = self.chains[number].before.take();
         let made = anthropic::read(message).and_then(|drafts| {
             session_line::messages(
@@ -461,7 +451,7 @@ impl Session<'_, '_> {
 
     /// The program put a shorter text in the place of a tool's result.
     fn replacement(&mut self, line: &Line<'_>) -> Result<(), Error> {
-        let listed = json::get(line.json, "replacements").map(json::items).into_iter().flatten();
+        let listed = line.fields.get("replacements").map(json::items).into_iter().flatten();
         let mut found = Vec::new();
         let mut drafts = Vec::new();
         for (place, item) in listed.enumerate() {

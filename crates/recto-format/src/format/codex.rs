@@ -73,6 +73,7 @@ impl FormatCodec for Codex {
             has_started: false,
             before: Before::default(),
             model: None,
+            time: None,
             view: Vec::new(),
             turns: Vec::new(),
         };
@@ -102,6 +103,8 @@ struct Rollout<'o, 'a> {
     before: Before,
     /// The model that writes, as it stands between quotes.
     model: Option<String>,
+    /// The time of the line.
+    time: Option<Timestamp>,
     view: Vec<Visible>,
     /// Where the turns of the user start in the view.
     turns: Vec<usize>,
@@ -148,8 +151,11 @@ impl Rollout<'_, '_> {
     }
 
     fn line(&mut self, line: &str, number: u64) -> Result<(), Error> {
-        let kind = json::get_str(line, "type").map(Str::text).unwrap_or_default();
-        let payload = json::get(line, "payload");
+        let fields = json::Object::of(line);
+        let kind = fields.get_str("type").map(Str::text).unwrap_or_default();
+        let payload = fields.get("payload");
+        let time = fields.get_str("timestamp");
+        self.time = time.and_then(|time| session_line::timestamp(&time.text()));
         if !self.has_started {
             self.start(line, &kind, payload)?;
         }
@@ -201,7 +207,7 @@ impl Rollout<'_, '_> {
         let meta = payload.filter(|_| kind == "session_meta").unwrap_or(line);
         let id = json::get_str(meta, "id").map(|id| id.text().into_owned());
         let id = id.filter(|_| kind == "session_meta" || kind.is_empty());
-        self.out.start(Start { name: None, id, created: time_of(line) })
+        self.out.start(Start { name: None, id, created: self.time })
     }
 
     /// One item becomes one message.
@@ -209,7 +215,7 @@ impl Rollout<'_, '_> {
         let before = self.before.take();
         let draft = openai_responses::read(item).map(|draft| self.signed(draft, item));
         let made = draft.and_then(|draft| {
-            let time = time_of(line);
+            let time = self.time;
             session_line::messages(Format::Codex, line, item, vec![draft], before.clone(), time)
         });
         let messages = match made {
@@ -300,14 +306,8 @@ impl Rollout<'_, '_> {
             },
         }
         let before = self.before.take();
-        let made = session_line::messages(
-            Format::Codex,
-            line,
-            line,
-            drafts,
-            before.clone(),
-            time_of(line),
-        );
+        let made =
+            session_line::messages(Format::Codex, line, line, drafts, before.clone(), self.time);
         let messages = match made {
             Ok(messages) => messages,
             Err(misfit) => {
@@ -400,10 +400,6 @@ fn role_of(item: &str) -> Role {
     Role::named(&role).unwrap_or(Role::User)
 }
 
-fn time_of(line: &str) -> Option<Timestamp> {
-    json::get_str(line, "timestamp").and_then(|time| session_line::timestamp(&time.text()))
-}
-
 fn starts_turn(message: &Message) -> bool {
     let is_made_up = || {
         let text = message.text();
@@ -453,8 +449,8 @@ fn write_group(
         writeln!(file, "{line}")?;
     }
     if let Some(source) = source
-        && let Some(original) = source.original
         && source.pieces == group.len()
+        && let Some(original) = session_line::original(&group[0])
     {
         writeln!(file, "{original}")?;
         return Ok(());

@@ -93,13 +93,14 @@ impl MessageForm for Gemini {
         let mut drafts: Vec<(Role, NewParts)> = Vec::new();
         let mut is_own = false;
         for (number, part) in json::items(parts).enumerate() {
-            let is_result = get(part, "functionResponse").is_some();
+            let fields = json::Object::of(part);
+            let is_result = get(&fields, "functionResponse").is_some();
             let role = if is_result { Role::Tool } else { role };
             if drafts.last().is_none_or(|(before, _)| *before != role) {
                 drafts.push((role, NewParts::default()));
             }
             let Some((_, draft)) = drafts.last_mut() else { continue };
-            is_own |= read_part(part, number, memory, draft)
+            is_own |= read_part(part, &fields, number, memory, draft)
                 .map_err(|at| Misfit::new(format!("parts[{number}].{}", at.field), at.reason))?;
         }
         if drafts.is_empty() {
@@ -192,11 +193,14 @@ impl MessageForm for Gemini {
 }
 
 /// A field by its camelCase name, also if it is written in snake_case.
-fn get<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    json::get(object, name).or_else(|| json::get(object, &snake(name)))
+fn get<'a>(object: &json::Object<'a>, name: &str) -> Option<&'a str> {
+    object.get(name).or_else(|| {
+        let has_words = name.bytes().any(|byte| byte.is_ascii_uppercase());
+        has_words.then(|| object.get(&snake(name))).flatten()
+    })
 }
 
-fn get_str<'a>(object: &'a str, name: &str) -> Option<Str<'a>> {
+fn get_str<'a>(object: &json::Object<'a>, name: &str) -> Option<Str<'a>> {
     get(object, name).and_then(Str::of)
 }
 
@@ -215,28 +219,30 @@ fn snake(name: &str) -> String {
 /// Adds a part; answers whether only Gemini, or only the model that wrote it, can read it.
 fn read_part(
     part: &str,
+    fields: &json::Object<'_>,
     number: usize,
     memory: &mut Memory,
     parts: &mut NewParts,
 ) -> Result<bool, Misfit> {
-    let signature = get_str(part, "thoughtSignature");
+    let signature = get_str(fields, "thoughtSignature");
     let mut extra = String::new();
     if let Some(signature) = signature {
         extra.push_str(",\"signature\":");
         json::push_str(signature, &mut extra);
     }
-    if let Some(text) = json::get_str(part, "text") {
-        match json::get(part, "thought") {
+    if let Some(text) = fields.get_str("text") {
+        match fields.get("thought") {
             Some("true") => parts.thinking(text, &extra),
             _ => parts.text(text, &extra),
         }
         return Ok(signature.is_some());
     }
-    if let Some(call) = get(part, "functionCall") {
-        let name = json::get_str(call, "name");
+    if let Some(call) = get(fields, "functionCall") {
+        let call = json::Object::of(call);
+        let name = call.get_str("name");
         let name = name.ok_or_else(|| Misfit::new("functionCall.name", "a call has a name"))?;
-        let input = json::get(call, "args").unwrap_or("{}");
-        match json::get_str(call, "id") {
+        let input = call.get("args").unwrap_or("{}");
+        match call.get_str("id") {
             Some(id) => parts.call(id, name, input, &extra),
             None => {
                 let id = format!("{MADE_UP}{}_{number}", memory.count);
@@ -246,11 +252,11 @@ fn read_part(
         }
         return Ok(signature.is_some());
     }
-    if let Some(response) = get(part, "functionResponse") {
+    if let Some(response) = get(fields, "functionResponse") {
         read_response(response, number, memory, parts)?;
         return Ok(false);
     }
-    if read_media(part, parts).is_some() {
+    if read_media(part, fields, parts).is_some() {
         return Ok(false);
     }
     if !json::is_object(part) || json::fields(part).next().is_none() {
@@ -266,10 +272,11 @@ fn read_response(
     memory: &mut Memory,
     parts: &mut NewParts,
 ) -> Result<(), Misfit> {
-    let name = json::get_str(response, "name");
+    let response = json::Object::of(response);
+    let name = response.get_str("name");
     let name = name.ok_or_else(|| Misfit::new("functionResponse.name", "a response has a name"))?;
     let made_up;
-    let id = match json::get_str(response, "id") {
+    let id = match response.get_str("id") {
         Some(id) => id,
         None => {
             let called = name.text();
@@ -281,7 +288,7 @@ fn read_response(
             Str::plain(&made_up)
         }
     };
-    let value = json::get(response, "response").unwrap_or("{}");
+    let value = response.get("response").unwrap_or("{}");
     let only = |key: &str| {
         let mut fields = json::fields(value);
         let (first, text) = (fields.next()?, fields.next().is_none());
@@ -297,16 +304,17 @@ fn read_response(
     Ok(())
 }
 
-fn read_media(part: &str, parts: &mut NewParts) -> Option<()> {
+fn read_media(part: &str, fields: &json::Object<'_>, parts: &mut NewParts) -> Option<()> {
     let mut extra = String::new();
-    if let Some(data) = get(part, "inlineData") {
+    if let Some(data) = get(fields, "inlineData") {
+        let data = &json::Object::of(data);
         let media_type = get_str(data, "mimeType")?;
-        let body = MediaBody::Base64 { media_type, data: json::get_str(data, "data")? };
+        let body = MediaBody::Base64 { media_type, data: data.get_str("data")? };
         json::push_other_fields(part, &["inlineData", "inline_data", "type"], &mut extra);
         parts.media(kind_of(&media_type.text()), body, get_str(data, "displayName"), &extra);
         return Some(());
     }
-    let data = get(part, "fileData")?;
+    let data = &json::Object::of(get(fields, "fileData")?);
     let media_type = get_str(data, "mimeType");
     if let Some(media_type) = media_type {
         extra.push_str(",\"media_type\":");

@@ -29,12 +29,9 @@ pub(crate) trait MessageForm: Sync {
     /// Whether an object holds a list of messages and is none itself.
     fn is_envelope(&self, object: &str) -> bool {
         // What starts with its role is a message: one look is enough for most.
-        let mut fields = json::fields(object).peekable();
-        if fields.peek().is_none_or(|(key, _)| key.escaped() == "role") {
-            return false;
-        }
-        let keys = self.list_keys();
-        fields.any(|(key, value)| json::is_list(value) && keys.contains(&&*key.text()))
+        let first = json::fields(object).next();
+        first.is_some_and(|(key, _)| key.escaped() != "role")
+            && self.list_keys().iter().any(|key| holds_list(object, key))
     }
 
     /// Reads one foreign message. `memory` is what is known from the messages before it.
@@ -64,6 +61,14 @@ pub(crate) trait MessageForm: Sync {
     /// Writes messages that were one foreign message (or belong into one) as foreign messages,
     /// separated by commas. What has no place there is said in `remarks`.
     fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>);
+}
+
+/// Whether an object has a list under a key.
+pub(crate) fn holds_list(object: &str, key: &str) -> bool {
+    // A key stands in quotes that a text inside a message would escape.
+    let quoted = format!("\"{key}\"");
+    memchr::memmem::find(object.as_bytes(), quoted.as_bytes()).is_some()
+        && json::get(object, key).is_some_and(json::is_list)
 }
 
 /// What a format remembers from one message to the next, such as the ids it had to make up.
@@ -188,6 +193,10 @@ impl Reader<'_> {
             let place = format!("{path}[{number}]");
             number += 1;
             match values.peek_byte()? {
+                // A list of conversations. Nothing is deeper: its conversations are lists of objects.
+                Some(b'[') if path.contains('[') => {
+                    return Err(values.malformed("a message is an object, not a list"));
+                }
                 Some(b'[') => {
                     self.is_list_open = false;
                     self.list(values, &place, out)?;

@@ -7,6 +7,7 @@
 //! | their outputs | a tool message with one `tool_result` |
 //! | `reasoning` and every other item | a part with the item as it is, for OpenAI only |
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use recto_core::{Message, Role};
@@ -82,8 +83,8 @@ impl MessageForm for OpenAiResponses {
 
     /// The output of a call may be a list too.
     fn is_envelope(&self, object: &str) -> bool {
-        let mut lists = self.list_keys().iter().filter_map(|key| json::get(object, key));
-        json::get(object, "call_id").is_none() && lists.any(json::is_list)
+        let has_list = self.list_keys().iter().any(|key| message_list::holds_list(object, key));
+        has_list && json::get(object, "call_id").is_none()
     }
 
     fn read(&self, foreign: &str, _memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
@@ -133,42 +134,43 @@ pub(crate) fn read(item: &str) -> Result<Draft, Misfit> {
     if !json::is_object(item) {
         return Err(Misfit::new("", "an item is an object with a type"));
     }
-    let missing = |field: &str| Misfit::new(field, format!("{field} is missing"));
-    let kind = json::get_str(item, "type").map(Str::text);
+    let fields = json::Object::of(item);
+    let needed = |field: &str| {
+        let value = fields.get_str(field);
+        value.ok_or_else(|| Misfit::new(field, format!("{field} is missing")))
+    };
+    let kind = fields.get_str("type").map(Str::text);
     let mut parts = NewParts::default();
     match kind.as_deref() {
-        None if json::get(item, "role").is_some() => read_message(item),
-        Some("message") => read_message(item),
-        None => match json::get(item, "input").filter(|input| Str::of(input).is_some()) {
+        None if fields.get("role").is_some() => read_message(&fields),
+        Some("message") => read_message(&fields),
+        None => match fields.get("input").filter(|input| Str::of(input).is_some()) {
             // A whole request whose input is one text.
             Some(input) => Ok(Draft::made(Role::User, input.to_owned())),
-            None => Err(missing("type")),
+            None => Err(Misfit::new("type", "type is missing")),
         },
         Some("function_call") => {
-            let id = json::get_str(item, "call_id").ok_or_else(|| missing("call_id"))?;
-            let name = json::get_str(item, "name").ok_or_else(|| missing("name"))?;
-            let arguments = json::get_str(item, "arguments").unwrap_or(Str::plain("{}"));
-            parts.call(id, name, &input_of(arguments), "");
+            let arguments = fields.get_str("arguments").unwrap_or(Str::plain("{}"));
+            parts.call(needed("call_id")?, needed("name")?, &input_of(arguments), "");
             Ok(Draft::made(Role::Assistant, parts.finish()))
         }
         Some("custom_tool_call") => {
-            let id = json::get_str(item, "call_id").ok_or_else(|| missing("call_id"))?;
-            let name = json::get_str(item, "name").ok_or_else(|| missing("name"))?;
-            let input = json::get(item, "input").unwrap_or("\"\"");
-            parts.call(id, name, input, r#","kind":"custom""#);
+            let input = fields.get("input").unwrap_or("\"\"");
+            parts.call(needed("call_id")?, needed("name")?, input, r#","kind":"custom""#);
             Ok(Draft::made(Role::Assistant, parts.finish()))
         }
         Some(kind @ ("function_call_output" | "custom_tool_call_output")) => {
-            let id = json::get_str(item, "call_id").ok_or_else(|| missing("call_id"))?;
             let extra = if kind.starts_with("custom") { r#","kind":"custom""# } else { "" };
-            let output = match json::get(item, "output") {
-                Some(list) if json::is_list(list) => Some(read_parts(list).finish_list()),
-                Some(text) if Str::of(text).is_some() => Some(text.to_owned()),
+            let output = match fields.get("output") {
+                Some(list) if json::is_list(list) => {
+                    Some(Cow::Owned(read_parts(list).finish_list()))
+                }
+                Some(text) if Str::of(text).is_some() => Some(Cow::Borrowed(text)),
                 // Older rollouts have an object here.
-                Some(value) => Some(json::string(value)),
+                Some(value) => Some(Cow::Owned(json::string(value))),
                 None => None,
             };
-            parts.result(id, output.as_deref(), false, extra);
+            parts.result(needed("call_id")?, output.as_deref(), false, extra);
             Ok(Draft::made(Role::Tool, parts.finish()))
         }
         Some(kind) => {
@@ -185,8 +187,8 @@ pub(crate) fn read(item: &str) -> Result<Draft, Misfit> {
     }
 }
 
-fn read_message(item: &str) -> Result<Draft, Misfit> {
-    let role = json::get_str(item, "role").map(Str::text).unwrap_or_default();
+fn read_message(fields: &json::Object<'_>) -> Result<Draft, Misfit> {
+    let role = fields.get_str("role").map(Str::text).unwrap_or_default();
     let own_role = match &*role {
         "user" => Role::User,
         "assistant" => Role::Assistant,
@@ -196,17 +198,17 @@ fn read_message(item: &str) -> Result<Draft, Misfit> {
             return Err(Misfit::new("role", format!("role must be {roles}, not {other:?}")));
         }
     };
-    let content = json::get(item, "content").unwrap_or("[]");
+    let content = fields.get("content").unwrap_or("[]");
     match Str::of(content) {
         Some(text) => {
-            let is_bare =
-                json::fields(item).all(|(key, _)| matches!(&*key.text(), "role" | "content"));
+            let is_bare = fields.has_only(&["role", "content"]);
             if is_bare && role != "developer" && !text.is_empty() {
                 return Ok(Draft::AsItIs);
             }
-            let mut parts = NewParts::default();
-            parts.text(text, "");
-            let content = if text.is_empty() { parts.finish() } else { content.to_owned() };
+            let content = match text.is_empty() {
+                true => NewParts::default().finish(),
+                false => content.to_owned(),
+            };
             Ok(Draft::made(own_role, content))
         }
         None if json::is_list(content) => Ok(Draft::made(own_role, read_parts(content).finish())),
@@ -226,15 +228,18 @@ fn read_parts(list: &str) -> NewParts {
 
 /// Adds a part in Recto's form; `None` if that has no words for it.
 fn read_part(part: &str, parts: &mut NewParts) -> Option<()> {
+    let fields = json::Object::of(part);
     let file_id = || {
         let provider = Some(Str::plain("openai"));
-        json::get_str(part, "file_id").map(|id| MediaBody::FileId { id, provider })
+        fields.get_str("file_id").map(|id| MediaBody::FileId { id, provider })
     };
-    match &*json::get_str(part, "type")?.text() {
+    match &*fields.get_str("type")?.text() {
         "input_text" | "output_text" => {
             let mut extra = String::new();
-            json::push_other_fields(part, &["type", "text"], &mut extra);
-            parts.text(json::get_str(part, "text")?, &extra);
+            if !fields.has_only(&["type", "text"]) {
+                json::push_other_fields(part, &["type", "text"], &mut extra);
+            }
+            parts.text(fields.get_str("text")?, &extra);
         }
         "input_image" => {
             let url = json::get_str(part, "image_url").map(MediaBody::of_url);

@@ -3,12 +3,14 @@
 //! Sessions of programs hold more than messages: titles, snapshots, progress. What is no message is
 //! kept with the next one (`metadata.source.before`), so that the file can be written again.
 
+use std::borrow::Cow;
+
 use recto_core::{Limits, Message, Role, Timestamp};
 
 use super::message_list::{Draft, Misfit};
 use crate::Format;
 use crate::json::{self, Str};
-use crate::parts::MessageParts;
+use crate::parts::{MessageParts, Part};
 use crate::source::{self, Source};
 
 /// Lines that are no messages and wait for the next one.
@@ -47,6 +49,63 @@ pub(crate) fn is_next_piece(last: &MessageParts<'_>, message: &MessageParts<'_>)
     is_same && this.piece == before.piece + 1
 }
 
+/// A value that is shorter is kept with the rest of its line.
+const LONG: usize = 128;
+
+/// A value of a line that the message says with the same bytes: what it is in the message, and where
+/// it stands in the line. A value cannot stand inside a string, where its quotes would be escaped, so
+/// any place where it is found will do.
+fn hole<'a>(
+    line: &str,
+    foreign: &'a str,
+    draft: &'a Draft,
+) -> Option<(&'static str, usize, &'a str)> {
+    let (kind, value) = match draft {
+        _ if foreign.len() < LONG => return None,
+        Draft::AsItIs => ("content", json::get(foreign, "content")?),
+        Draft::Made { content, .. } => {
+            let text = content.strip_prefix(r#"[{"type":"text","text":"#);
+            let result = content.strip_prefix(r#"[{"type":"tool_result","tool_use_id":"#);
+            let inner = text.or_else(|| {
+                let at = memchr::memmem::find(result?.as_bytes(), br#","content":"#)?;
+                result.map(|result| &result[at + r#","content":"#.len()..])
+            });
+            let inner = inner.and_then(|inner| inner.strip_suffix("}]"));
+            // Only one string: a list of several parts has quotes that are not escaped.
+            let inner =
+                inner.filter(|inner| json::end_of(inner) == inner.len() && inner.starts_with('"'));
+            let whole = memchr::memmem::find(line.as_bytes(), content.as_bytes());
+            match (whole, inner) {
+                (Some(at), _) if content.len() >= LONG => return Some(("content", at, content)),
+                (_, Some(inner)) if text.is_some() => ("text", inner),
+                (_, Some(inner)) => ("result", inner),
+                _ => return None,
+            }
+        }
+    };
+    if value.len() < LONG {
+        return None;
+    }
+    let at = memchr::memmem::find(line.as_bytes(), value.as_bytes())?;
+    Some((kind, at, value))
+}
+
+/// The line that a message came from, if the message has all of it.
+pub(crate) fn original<'a>(message: &MessageParts<'a>) -> Option<Cow<'a, str>> {
+    let source = message.source?;
+    let original = source.original?;
+    let Some(hole) = source.hole else { return Some(Cow::Borrowed(original)) };
+    let value = match (&*hole.text(), &message.parts[..]) {
+        ("content", _) => json::get(message.json, "content")?,
+        ("result", [Part::ToolResult { content, .. }]) => (*content)?,
+        ("text", [Part::Text { json, .. }]) => json::get(json, "text")?,
+        _ => return None,
+    };
+    let before = original.get(..source.hole_at)?;
+    let after = original.get(source.hole_at..)?.strip_prefix("null")?;
+    Some(Cow::Owned([before, value, after].concat()))
+}
+
 /// The messages that a line becomes. `foreign` is what the drafts were read from.
 pub(crate) fn messages(
     format: Format,
@@ -57,21 +116,28 @@ pub(crate) fn messages(
     timestamp: Option<Timestamp>,
 ) -> Result<Vec<Message>, Misfit> {
     let pieces = drafts.len();
-    let of = source::hash(line);
+    let of = if pieces > 1 { source::hash(line) } else { String::new() };
     let mut messages = Vec::with_capacity(pieces);
     for (piece, draft) in drafts.into_iter().enumerate() {
         let is_first = piece == 0;
+        let hole = if pieces == 1 { hole(line, foreign, &draft) } else { None };
+        let hole = hole.map(|(kind, at, value)| {
+            (kind, at, [&line[..at], "null", &line[at + value.len()..]].concat())
+        });
+        let original = hole.as_ref().map_or(line, |(_, _, frame)| frame);
         let source = Source {
+            hole: hole.as_ref().map(|(kind, ..)| Str::plain(kind)),
+            hole_at: hole.as_ref().map_or(0, |(_, at, _)| *at),
             format: Some(Str::plain(format.name())),
             of: (pieces > 1).then(|| Str::plain(&of)),
             piece,
             pieces,
-            original: is_first.then_some(line),
+            original: is_first.then_some(original),
             before: before.as_deref().filter(|_| is_first),
             ..Source::default()
         };
         let json = made_json(draft, foreign, timestamp, source);
-        let message = Message::from_json_within(&json, &Limits::NONE).map_err(|error| {
+        let message = Message::from_checked_json(&json, &Limits::NONE).map_err(|error| {
             Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
         })?;
         messages.push(message);

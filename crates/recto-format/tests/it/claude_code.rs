@@ -271,3 +271,42 @@ fn thoughts_keep_their_signature_and_their_model() {
     assert_eq!(json["metadata"]["source"]["model"], "claude-sonnet-4-5");
     assert_eq!(json["metadata"]["source"]["provider"], "anthropic");
 }
+
+#[test]
+fn a_long_content_is_not_kept_twice() {
+    let long = "eu-1 is slow. ".repeat(100);
+    let result = format!(r#"[{{"type":"tool_result","tool_use_id":"a","content":"{long}"}}]"#);
+    let lines = [
+        says("1", "", &long),
+        line("2", "1", "user", &format!(r#"{{"role":"user","content":{result}}}"#)),
+        line(
+            "3",
+            "2",
+            "user",
+            &format!(r#"{{"role":"user","content":[{{"type":"text","text":"{long}"}}]}}"#),
+        ),
+        // Another layout; and a block that is told in another way, whose whole line is kept.
+        line(
+            "4",
+            "3",
+            "user",
+            &format!(
+                r#"{{"role":"user","content":[ {{"type":"tool_result","tool_use_id":"b","content":"{long}"}}]}}"#
+            ),
+        ),
+        line(
+            "5",
+            "4",
+            "assistant",
+            &format!(
+                r#"{{"role":"assistant","content":[{{"type":"thinking","thinking":"{long}","signature":"x"}}]}}"#
+            ),
+        ),
+    ];
+    let replay = imported(&lines.join("\n"), CODE);
+    let messages: Vec<Message> = replay.conversations[0].lines[0].1.messages().cloned().collect();
+    let sizes: Vec<bool> = messages.iter().map(|it| it.json().len() < 2 * long.len()).collect();
+    assert_eq!(sizes, [true, true, true, true, false]);
+    let written = exported(&messages, CODE, Container::Lines);
+    assert_eq!(written.lines().collect::<Vec<_>>(), lines);
+}

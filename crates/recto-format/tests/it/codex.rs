@@ -232,3 +232,18 @@ fn steps_of_a_long_rollout_do_not_wait_for_its_end() {
     let appends = collected.steps.iter().filter(|step| matches!(step, Step::Append(_))).count();
     assert_eq!(appends, 10, "every turn is a version");
 }
+
+#[test]
+fn a_long_text_or_output_is_not_kept_twice() {
+    let long = "eu-1 is slow. ".repeat(100);
+    let output = format!(
+        r#"{{"timestamp":"2026-05-01T10:00:00.000Z","type":"response_item","payload":{{"type":"function_call_output","call_id":"a","output":"{long}"}}}}"#
+    );
+    let bare =
+        format!(r#"{{"type":"response_item","payload":{{"role":"user","content":"{long}"}}}}"#);
+    let lines = [user(&long), output, bare];
+    let replay = imported(&lines.join("\n"), CODEX);
+    assert!(log(&replay).iter().all(|message| message.json().len() < 2 * long.len()));
+    let written = exported(&log(&replay), CODEX, Container::Lines);
+    assert_eq!(written.lines().collect::<Vec<_>>(), lines);
+}

@@ -6,6 +6,8 @@ mod codex;
 mod conserved;
 mod corpus;
 mod files;
+mod hostile;
+mod lists;
 mod openai_chat;
 mod operations;
 mod render;

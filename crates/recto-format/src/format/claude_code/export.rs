@@ -67,10 +67,10 @@ impl Lines<'_> {
         let number = self.number + 1;
         self.number += group.len() as u64;
         if let Some(source) = source
-            && let Some(original) = source.original
             && source.pieces == group.len()
+            && let Some(original) = session_line::original(&group[0])
         {
-            return self.line(original, true);
+            return self.line(&original, true);
         }
         let mut made = String::new();
         let mut told = Vec::new();

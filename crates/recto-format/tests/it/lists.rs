@@ -1,0 +1,247 @@
+//! Formats that are lists of messages: what their messages mean here.
+
+use recto_core::Message;
+use recto_format::{Container, Format};
+use serde_json::{Value, json};
+
+use crate::files::{exported, imported, messages};
+
+fn corpus(name: &str) -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/");
+    std::fs::read_to_string(format!("{root}{name}")).unwrap()
+}
+
+/// Role and content of messages; what is only for export is left out.
+fn read(file: &str, format: Format) -> Vec<(String, Value)> {
+    contents(&messages(file, format).0)
+}
+
+fn contents(messages: &[Message]) -> Vec<(String, Value)> {
+    let content = |message: &Message| {
+        let mut json: Value = serde_json::from_str(message.json()).unwrap();
+        (message.role().as_str().to_owned(), json["content"].take())
+    };
+    messages.iter().map(content).collect()
+}
+
+fn roles(file: &str, format: Format) -> Vec<String> {
+    read(file, format).into_iter().map(|(role, _)| role).collect()
+}
+
+fn source(message: &Message) -> Value {
+    let json: Value = serde_json::from_str(message.json()).unwrap();
+    json["metadata"]["source"].clone()
+}
+
+fn places(file: &str, format: Format) -> Vec<(u64, String)> {
+    imported(file, format).remarks.into_iter().map(|it| (it.line, it.field)).collect()
+}
+
+#[test]
+fn results_in_anthropic_messages_become_messages_from_the_tool() {
+    let file = corpus("anthropic/request.json");
+    let read = read(&file, Format::Anthropic);
+    let roles: Vec<&str> = read.iter().map(|(role, _)| &**role).collect();
+    assert_eq!(
+        roles,
+        [
+            "system",
+            "user",
+            "assistant",
+            "tool",
+            "user",
+            "assistant",
+            "user",
+            "assistant",
+            "tool",
+            "assistant",
+        ]
+    );
+    assert_eq!(
+        read[2].1[0],
+        json!({"type": "thinking", "text": "Two logs to read.", "signature": "EqQBCgYIAxgCIkA+/w=="})
+    );
+    assert_eq!(read[2].1[1]["type"], "redacted_thinking");
+    assert_eq!(read[3].1[0]["tool_use_id"], "toolu_01B");
+    assert_eq!(read[3].1[1]["is_error"], true);
+    assert_eq!(read[4].1, json!([{"type": "text", "text": "Look at eu-1 as well."}]));
+    let document = json!({"type": "file", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}, "name": "Report", "citations": {"enabled": true}});
+    assert_eq!(read[6].1[1], document);
+    let (messages, remarks) = messages(&file, Format::Anthropic);
+    assert_eq!(remarks, []);
+    assert_eq!(source(&messages[2])["provider"], "anthropic");
+    assert_eq!(source(&messages[1]), Value::Null, "a plain message is kept as it is");
+}
+
+#[test]
+fn items_of_responses_become_messages_and_keep_what_only_openai_reads() {
+    let file = corpus("openai-responses/items.json");
+    let read = read(&file, Format::OpenAiResponses);
+    assert_eq!(read[0], ("system".into(), json!("You are on call.")));
+    assert_eq!(read[2].1[0]["type"], "reasoning");
+    assert_eq!(
+        read[3].1[0],
+        json!({"type": "tool_use", "id": "call_A", "name": "read_logs", "input": {"n": 1}})
+    );
+    assert_eq!(read[4].1[0]["input"], "{broken");
+    assert_eq!(
+        read[5].1[0],
+        json!({"type": "tool_result", "tool_use_id": "call_B", "content": ""})
+    );
+    assert_eq!(read[6].1[0]["content"][1]["source"]["media_type"], "image/png");
+    assert_eq!(read[9].1[0], json!({"type": "refusal", "refusal": "I cannot say more."}));
+    assert_eq!(read[10].0, "system", "developers speak as the system");
+    assert_eq!(read[12].1[0]["kind"], "custom");
+    let (messages, _) = messages(&file, Format::OpenAiResponses);
+    assert_eq!(source(&messages[2])["provider"], "openai");
+    let more = r#"{"previous_response_id":"resp_1","input":[{"role":"user","content":"hi"}]}"#;
+    assert_eq!(places(more, Format::OpenAiResponses), [(1, "previous_response_id".to_owned())]);
+    assert_eq!(roles(r#"{"input":"hi"}"#, Format::OpenAiResponses), ["user"]);
+}
+
+#[test]
+fn calls_of_gemini_without_ids_find_their_responses_by_name_and_order() {
+    let file = corpus("gemini/request.json");
+    let (messages, remarks) = messages(&file, Format::Gemini);
+    assert_eq!(remarks, []);
+    let calls: Vec<String> =
+        messages.iter().flat_map(Message::tool_calls).map(|call| call.id.into_owned()).collect();
+    let answers: Vec<String> =
+        messages.iter().flat_map(Message::tool_results).map(|id| id.into_owned()).collect();
+    assert_eq!(calls, answers);
+    assert_eq!(calls[2], "fc-3");
+    let read = contents(&messages);
+    assert_eq!(read[2].1[0], json!({"type": "thinking", "text": "Two logs to read."}));
+    assert_eq!(read[2].1[1]["signature"], "CiQB0e2Kb");
+    assert_eq!(read[3].1[0]["content"], "eu-1 slow");
+    assert_eq!(read[3].1[1]["content"], r#"{"output":{"lines":[1,2]}}"#);
+    assert_eq!(read[3].1[2]["is_error"], true);
+    assert_eq!(read[5].1[0]["type"], "gemini_part");
+    assert_eq!(source(&messages[2])["provider"], "google");
+}
+
+#[test]
+fn langchain_calls_that_stand_twice_are_one() {
+    let file = corpus("langchain/messages_to_dict.json");
+    let replay = imported(&file, Format::LangChain);
+    let fields: Vec<&str> = replay.remarks.iter().map(|remark| &*remark.field).collect();
+    assert_eq!(fields, ["[7].type"], "a wish to remove a message is none");
+    let messages: Vec<Message> = replay.conversations[0].lines[0].1.messages().cloned().collect();
+    let read = contents(&messages);
+    assert_eq!(read[1].1[1]["source"]["media_type"], "image/png");
+    let inputs: Vec<&Value> = (0..3).map(|at| &read[2].1[at]["input"]).collect();
+    assert_eq!(inputs, [&json!({"n": 1}), &json!({}), &json!("{broken")]);
+    assert_eq!(source(&messages[2])["model"], "gpt-4o");
+    assert_eq!(read[3].1[0]["content"], "eu-1 slow");
+    assert_eq!(read[4].1[0]["is_error"], true);
+    assert_eq!(read[5].1[0], json!({"type": "thinking", "text": "hm", "signature": "EqQB"}));
+    let dumps = self::read(&corpus("langchain/dumps.json"), Format::LangChain);
+    assert_eq!(dumps[2].1.as_array().unwrap().len(), 2, "the call stands in the content already");
+}
+
+#[test]
+fn sharegpt_calls_are_texts_that_hold_them() {
+    let replay = imported(&corpus("sharegpt/conversations.jsonl"), Format::ShareGpt);
+    assert_eq!(replay.remarks, []);
+    assert_eq!(replay.conversations.len(), 3);
+    let messages: Vec<Message> = replay.conversations[1].lines[0].1.messages().cloned().collect();
+    let read = contents(&messages);
+    let call = messages[1].tool_calls().next().unwrap();
+    assert_eq!((&*call.name, call.input), ("ls", r#"{"path": "/"}"#));
+    assert_eq!(messages[2].tool_results().next(), Some(call.id.clone()));
+    assert_eq!(read[5], ("assistant".into(), json!("not json")));
+    assert_eq!(read[8].0, "user");
+    let named: Value = serde_json::from_str(messages[8].json()).unwrap();
+    assert_eq!(named["name"], "narrator");
+}
+
+#[test]
+fn a_vercel_message_is_as_many_messages_as_it_has_steps() {
+    let file = corpus("vercel/messages.json");
+    let replay = imported(&file, Format::Vercel);
+    let fields: Vec<&str> = replay.remarks.iter().map(|remark| &*remark.field).collect();
+    assert_eq!(fields, ["[5].parts"], "a message without parts says nothing");
+    let messages: Vec<Message> = replay.conversations[0].lines[0].1.messages().cloned().collect();
+    let read = contents(&messages);
+    let roles: Vec<&str> = read.iter().map(|(role, _)| &**role).collect();
+    assert_eq!(
+        roles,
+        ["system", "user", "assistant", "tool", "assistant", "user", "assistant", "tool", "user"]
+    );
+    assert_eq!(read[2].1[0]["signature"], "EqQB");
+    assert_eq!(read[3].1[0]["content"], r#"{"lines":["eu-1 slow"]}"#);
+    assert_eq!(
+        read[3].1[1],
+        json!({"type": "tool_result", "tool_use_id": "call_B", "content": "denied", "is_error": true})
+    );
+    let calls: Vec<_> = messages[6].tool_calls().map(|call| call.id.into_owned()).collect();
+    assert_eq!(calls, ["call_C", "call_D", "call_E", "call_F"]);
+    let answered: Vec<_> = messages[7].tool_results().collect();
+    assert_eq!(answered, ["call_E", "call_F"], "what was never answered has no result");
+    assert_eq!(read[6].1[3]["input"], "{broken");
+}
+
+#[test]
+fn system_messages_stand_where_the_format_has_a_place_for_them() {
+    let talk = [Message::system("Be brief."), Message::user("hi")];
+    let envelope = r#"{"model":"m","messages":null}"#;
+    let written = exported(&talk, Format::Anthropic, Container::Envelope(envelope));
+    let expected =
+        r#"{"model":"m","system":"Be brief.","messages":[{"role":"user","content":"hi"}]}"#;
+    assert_eq!(written.trim_end(), expected);
+    // Taken out of the view, it is not in the request either.
+    let file = corpus("anthropic/request.json");
+    let replay = imported(&file, Format::Anthropic);
+    let talk = &replay.conversations[0];
+    let rest: Vec<Message> = talk.lines[0].1.messages().skip(1).cloned().collect();
+    let container = Container::Envelope(talk.envelope.as_deref().unwrap());
+    let written: Value =
+        serde_json::from_str(&exported(&rest, Format::Anthropic, container)).unwrap();
+    assert_eq!(written.get("system"), None);
+    assert_eq!(written["messages"].as_array().unwrap().len(), 8);
+    let written =
+        exported(&talk_with_system(), Format::Gemini, Container::Envelope(r#"{"contents":null}"#));
+    let written: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(written["systemInstruction"]["parts"][0]["text"], "Be brief.");
+}
+
+fn talk_with_system() -> Vec<Message> {
+    vec![
+        Message::system("Be brief."),
+        Message::user("hi"),
+        Message::tool_call("a", "f", &json!({})),
+        Message::tool_call("b", "f", &json!({})),
+        Message::tool_result("a", "1"),
+        Message::tool_result("b", "2"),
+        Message::assistant("done"),
+    ]
+}
+
+#[test]
+fn a_conversation_goes_through_every_format_and_says_the_same() {
+    let talk = &talk_with_system()[1..];
+    let told = |messages: &[Message]| -> Vec<String> {
+        // Some formats join messages; what is said and called stays, in its order.
+        let texts = messages.iter().map(|message| message.text().into_owned());
+        texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+    };
+    for format in Format::ALL.iter().copied() {
+        let container = match format {
+            Format::ShareGpt => Container::Envelope(r#"{"conversations":null}"#),
+            _ => Container::List,
+        };
+        let file = exported(talk, format, container);
+        let replay = imported(&file, format);
+        assert_eq!(replay.remarks, [], "{format}: {file}");
+        let messages: Vec<Message> =
+            replay.conversations[0].lines[0].1.messages().cloned().collect();
+        let mut expected = told(talk);
+        let mut found = told(&messages);
+        // The two results may stand beside their calls.
+        if format == Format::Vercel {
+            expected.sort();
+            found.sort();
+        }
+        assert_eq!(found, expected, "{format}: {file}");
+    }
+}
