@@ -29,12 +29,9 @@ pub(crate) trait MessageForm: Sync {
     /// Whether an object holds a list of messages and is none itself.
     fn is_envelope(&self, object: &str) -> bool {
         // What starts with its role is a message: one look is enough for most.
-        let mut fields = json::fields(object).peekable();
-        if fields.peek().is_none_or(|(key, _)| key.escaped() == "role") {
-            return false;
-        }
-        let keys = self.list_keys();
-        fields.any(|(key, value)| json::is_list(value) && keys.contains(&&*key.text()))
+        let first = json::fields(object).next();
+        first.is_some_and(|(key, _)| key.escaped() != "role")
+            && self.list_keys().iter().any(|key| holds_list(object, key))
     }
 
     /// Reads one foreign message. `memory` is what is known from the messages before it.

@@ -212,3 +212,72 @@ fn what_goes_out_in_one_format_comes_in_as_that_format() {
         }
     }
 }
+
+/// Spoils a file: bytes and stretches of it are changed, doubled, dropped, or taken from another.
+fn spoil(file: &mut Vec<u8>, other: &[u8], dice: &mut impl FnMut(usize) -> usize) {
+    for _ in 0..=dice(6) {
+        if file.is_empty() {
+            return;
+        }
+        let (at, len) = (dice(file.len()), dice(40));
+        let end = (at + len).min(file.len());
+        match dice(6) {
+            0 => file[at] = b"\0\"\\{}[],:0e\xff\n"[dice(13)],
+            1 => drop(file.drain(at..end)),
+            2 => {
+                let stretch = file[at..end].to_vec();
+                let to = dice(file.len());
+                file.splice(to..to, stretch);
+            }
+            3 => {
+                let from = dice(other.len().max(1)).min(other.len());
+                let stretch = other[from..(from + 10 * len).min(other.len())].to_vec();
+                file.splice(at..end, stretch);
+            }
+            4 => {
+                // A value in the place of another.
+                let values: [&[u8]; 8] = [
+                    b"null",
+                    b"[]",
+                    b"{}",
+                    b"\"\"",
+                    b"-1",
+                    b"\"user\"",
+                    b"true",
+                    b"\"tool_result\"",
+                ];
+                let value = values[dice(values.len())];
+                let start =
+                    file[at..].iter().position(|byte| *byte == b':').map_or(at, |it| at + it + 1);
+                let end = file[start..].iter().position(|byte| b",}".contains(byte));
+                let end = end.map_or(start, |it| start + it);
+                file.splice(start..end, value.iter().copied());
+            }
+            _ => file.truncate(at),
+        }
+    }
+}
+
+#[test]
+fn files_that_are_spoiled_at_random_are_read_or_refused() {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    };
+    let (mut seed, files) = (number("RECTO_SEED", 1), number("RECTO_FILES", 1_500));
+    let corpus = corpus();
+    for _ in 0..files {
+        let start = seed;
+        let mut dice = |sides: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed >> 11) as usize % sides.max(1)
+        };
+        let (format, mut file) = corpus[dice(corpus.len())].clone();
+        let other = &corpus[dice(corpus.len())].1;
+        spoil(&mut file, other, &mut dice);
+        let read = || read(&file, format);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
+        assert!(outcome.is_ok(), "{format}: RECTO_SEED={start} RECTO_FILES=1 repeats it");
+    }
+}
