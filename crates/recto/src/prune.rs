@@ -73,7 +73,7 @@ impl StoredConversation {
             let mut shown = BTreeSet::new();
             show(opened, kept.iter().copied(), &mut shown).await?;
             for fork in self.recto.shared.store.forks(self.id).await? {
-                let fork = self.recto.handle(fork.id, fork.settings, fork.lineage);
+                let fork = self.recto.handle(fork.id, fork.settings, fork.policy, fork.lineage);
                 let mut fork = fork.open().await?;
                 let versions = (0..=fork.conversation.version().0).map(Version);
                 show(&mut fork, versions, &mut shown).await?;

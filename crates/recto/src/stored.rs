@@ -35,6 +35,8 @@ impl fmt::Debug for StoredConversation {
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) settings: String,
+    /// What was wanted of it when it was looked up; forks begin with it.
+    pub(crate) policy: Option<String>,
     pub(crate) lineage: Vec<Ancestor>,
 }
 

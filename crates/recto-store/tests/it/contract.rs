@@ -34,6 +34,7 @@ on_every_store! {
         names_are_listed_in_order_page_by_page
         names_that_no_store_could_keep_are_refused
         a_renamed_conversation_is_found_by_its_new_name_only
+        a_policy_is_kept_as_it_is_and_can_be_taken_away
         tenants_do_not_see_each_other;
     accepting:
         versions_are_dense

@@ -25,6 +25,7 @@ async fn made_up(versions: &[(&str, u32)]) -> StoredConversation {
         name: "a".into(),
         created: 0,
         settings: r#"{"counter":"approx","mediaTokens":1000,"heading":"tools"}"#.into(),
+        policy: None,
         lineage: Vec::new(),
         first: rows.next().expect("there is a first version"),
         words: Vec::new(),

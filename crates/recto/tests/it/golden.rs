@@ -101,6 +101,11 @@ async fn a_store_of_format_1_is_read_as_it_was_written() {
     talk.append([Message::user("and it goes on")]).await.unwrap();
     assert_eq!(talk.version().await.unwrap().0, version.0 + 1);
     assert_eq!(recto.search("lisbon", 9).await.unwrap().len(), 1);
+    // What came with format 2.
+    let policy = recto::Policy { token_limit: Some(9), ..Default::default() };
+    assert_eq!(recto.policy("trip").await.unwrap(), recto::Policy::default());
+    recto.set_policy("trip", &policy).await.unwrap();
+    assert_eq!(recto.policy("trip").await.unwrap(), policy);
 }
 
 #[tokio::test]
