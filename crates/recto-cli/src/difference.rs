@@ -36,7 +36,7 @@ impl Difference {
             let is_new = |index: &LogIndex| new.iter().any(|entry| entry.index == *index);
             let (added, stored): (Vec<LogIndex>, Vec<LogIndex>) =
                 entries.indices.iter().copied().partition(is_new);
-            let found = talk.entries(&stored)?;
+            let found = if stored.is_empty() { Vec::new() } else { talk.entries(&stored)? };
             let added = new.iter().filter(|entry| added.contains(&entry.index)).cloned();
             let found = found.into_iter().map(ShownEntry::from);
             Ok(Part { tokens: entries.tokens, entries: found.chain(added).collect() })

@@ -53,7 +53,7 @@ use crate::arguments::Arguments;
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::output::Output;
-pub use crate::surroundings::{Screen, Surroundings};
+pub use crate::surroundings::{Screen, Surroundings, Variables};
 
 /// Does what the arguments say, in the surroundings of this process, and gives the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {

@@ -4,10 +4,13 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, IsTerminal, Read, Write};
 
+/// Looks a variable up.
+pub type Variables = dyn Fn(&str) -> Option<OsString>;
+
 /// What a command finds around it.
 pub struct Surroundings {
     /// The variables of the environment.
-    pub variable: Box<dyn Fn(&str) -> Option<OsString>>,
+    pub variable: Box<Variables>,
     /// Standard input.
     pub input: Box<dyn Read>,
     /// Whether somebody types it.
@@ -43,7 +46,7 @@ impl Screen {
         self.size.is_some()
     }
 
-    fn of(is_terminal: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> Screen {
+    fn of(is_terminal: bool, variable: &Variables) -> Screen {
         let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
         let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");
         let is_forced = variable("CLICOLOR_FORCE").is_some_and(|value| value != "0");
@@ -63,8 +66,7 @@ fn size() -> (usize, usize) {
 impl Surroundings {
     /// Those of this process.
     pub fn of_process() -> Surroundings {
-        let variable: Box<dyn Fn(&str) -> Option<OsString>> =
-            Box::new(|name| std::env::var_os(name));
+        let variable: Box<Variables> = Box::new(|name| std::env::var_os(name));
         let screen = Screen::of(io::stdout().is_terminal(), &variable);
         let errors_screen = Screen::of(io::stderr().is_terminal(), &variable);
         Surroundings {

@@ -89,6 +89,7 @@ async fn create(store: &PostgresStore) -> ConversationId {
         name: "bench".to_owned(),
         created: 0,
         settings: "{}".to_owned(),
+        policy: None,
         lineage: Vec::new(),
         first: commit(id, 0, false).row,
         words: Vec::new(),

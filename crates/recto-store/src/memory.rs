@@ -75,7 +75,8 @@ impl Tables {
     }
 
     fn create(&mut self, new: NewConversation) -> Result<(), Error> {
-        let NewConversation { id, tenant, name, created, settings, lineage, first, words } = new;
+        let NewConversation { id, tenant, name, created, settings, policy, lineage, first, words } =
+            new;
         let named = (tenant.clone(), name.clone());
         if self.names.contains_key(&named) {
             return Err(Error::ConversationExists { name });
@@ -89,7 +90,8 @@ impl Tables {
                 return Err(unknown(ancestor.id));
             }
         }
-        let row = ConversationRow { id, name, created, settings, lineage, head: first.head };
+        let head = first.head;
+        let row = ConversationRow { id, name, created, settings, policy, lineage, head };
         let mut rows = Rows {
             tenant,
             row,
@@ -314,6 +316,19 @@ impl Store for MemoryStore {
     fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()> {
         self.answer(move |tables| {
             names::check_name(to).and_then(|()| tables.rename(tenant, from, to))
+        })
+    }
+
+    fn set_policy<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+        policy: Option<String>,
+    ) -> Answer<'a, ()> {
+        self.answer(move |tables| {
+            let id = tables.id(tenant, name)?;
+            tables.rows_mut(id)?.row.policy = policy;
+            Ok(())
         })
     }
 

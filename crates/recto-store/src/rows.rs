@@ -29,8 +29,10 @@ pub struct ConversationRow {
     pub name: String,
     /// When it was created or forked, in milliseconds since 1970.
     pub created: i64,
-    /// How it is set up, as JSON.
+    /// How it is set up, as JSON. It never changes.
     pub settings: String,
+    /// What is wanted of it, as JSON. It may change at any time.
+    pub policy: Option<String>,
     /// The conversations that it was forked from, the oldest first.
     pub lineage: Vec<Ancestor>,
     /// Its newest version.
@@ -132,6 +134,8 @@ pub struct NewConversation {
     pub created: i64,
     /// How it is set up, as JSON.
     pub settings: String,
+    /// What is wanted of it, as JSON.
+    pub policy: Option<String>,
     /// The conversations that it is forked from, the oldest first.
     pub lineage: Vec<Ancestor>,
     /// Its first row.

@@ -47,6 +47,14 @@ pub trait Store: Debug + Send + Sync {
     /// Gives a conversation another name. Refused if the tenant has one of that name.
     fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()>;
 
+    /// Sets what is wanted of a conversation: a text that the store does not look into.
+    fn set_policy<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+        policy: Option<String>,
+    ) -> Answer<'a, ()>;
+
     /// Takes a conversation away: its name at once, its rows unless forks share them. It takes no
     /// more requests; what forks share can still be read and rewritten. Copies
     /// may be left in free space until somebody [cleans](Self::clean).

@@ -248,6 +248,7 @@ impl Copied<'_> {
             name: self.name,
             created: self.about.created,
             settings: self.about.settings.clone(),
+            policy: self.about.policy.clone(),
             lineage: self.lineage.to_vec(),
             first: first.clone(),
             words: if is_searched { words(&entries) } else { Vec::new() },

@@ -29,8 +29,8 @@ use tokio::runtime::{Builder, Runtime};
 #[cfg(feature = "sqlite")]
 use crate::Restored;
 use crate::{
-    ConversationInfo, Entry, Error, FoundMessage, Keep, Options, Preview, Pruned, Receipt, Report,
-    Write,
+    ConversationInfo, Entry, Error, FoundMessage, Keep, Options, Policy, Preview, Pruned, Receipt,
+    Report, Write,
 };
 
 /// An open store; see [`crate::Recto`]. Not to be used inside an async runtime.
@@ -111,6 +111,16 @@ impl Recto {
     /// Gives a conversation another name.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         self.wait(self.recto.rename(from, to))
+    }
+
+    /// What is wanted of a conversation.
+    pub fn policy(&self, name: &str) -> Result<Policy, Error> {
+        self.wait(self.recto.policy(name))
+    }
+
+    /// Sets what is wanted of a conversation.
+    pub fn set_policy(&self, name: &str, policy: &Policy) -> Result<(), Error> {
+        self.wait(self.recto.set_policy(name, policy))
     }
 
     /// Takes a conversation away for good.

@@ -5,6 +5,7 @@ use recto_store::{Ancestor, CommitBody, CommitRow, ConversationId, Head, NewConv
 use uuid::Uuid;
 
 use crate::opened::read_record;
+use crate::stored::Setup;
 use crate::{Error, StoredConversation};
 
 impl StoredConversation {
@@ -36,12 +37,14 @@ impl StoredConversation {
             name: name.to_owned(),
             created: now,
             settings: self.setup.settings.clone(),
+            policy: self.setup.policy.clone(),
             lineage: lineage.clone(),
             first: CommitRow { head, body: body.pack() },
             words: Vec::new(),
         };
         self.recto.shared.store.create(new).await?;
-        Ok(self.recto.handle(id, self.setup.settings.clone(), lineage))
+        let Setup { settings, policy, .. } = &*self.setup;
+        Ok(self.recto.handle(id, settings.clone(), policy.clone(), lineage))
     }
 
     /// The conversations that have the first so many versions and entries of this one.

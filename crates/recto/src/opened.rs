@@ -4,7 +4,6 @@
 //! The engine's value has holes where nothing was asked for yet. [`Opened::with`] asks the engine,
 //! fetches what it misses, and asks again, until it answers.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -173,9 +172,9 @@ impl Opened {
     async fn measures_of(
         &self,
         entries: impl FnOnce() -> Vec<LogIndex>,
-    ) -> Result<HashMap<LogIndex, Measure>, Error> {
+    ) -> Result<Measures, Error> {
         match self.conversation.is_log_at_hand() {
-            true => Ok(HashMap::new()),
+            true => Ok(Measures::default()),
             false => measures_of(&self.shelf, &entries()).await,
         }
     }
@@ -331,17 +330,30 @@ async fn fetch_record(
     }
 }
 
+/// What some entries measure: runs of neighbours, each with the number of its first.
+#[derive(Debug, Default)]
+pub(crate) struct Measures(Vec<(u32, Vec<Measure>)>);
+
+impl Measures {
+    pub(crate) fn get(&self, index: &LogIndex) -> Option<&Measure> {
+        let behind = self.0.partition_point(|(first, _)| *first <= index.0);
+        let (first, run) = self.0.get(behind.checked_sub(1)?)?;
+        run.get((index.0 - first) as usize)
+    }
+
+    /// How many entries they are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.iter().map(|(_, run)| run.len()).sum()
+    }
+}
+
 /// What these entries, which are in order, measure.
-async fn measures_of(
-    shelf: &Shelf,
-    entries: &[LogIndex],
-) -> Result<HashMap<LogIndex, Measure>, Error> {
-    let mut measures = HashMap::new();
+pub(crate) async fn measures_of(shelf: &Shelf, entries: &[LogIndex]) -> Result<Measures, Error> {
+    let mut measures = Measures::default();
     for range in near(entries.iter().copied()) {
         let metas = shelf.metas(range.clone()).await?;
-        for (number, meta) in range.zip(&metas) {
-            measures.insert(LogIndex(number), measure(shelf, meta)?);
-        }
+        let run = metas.iter().map(|meta| measure(shelf, meta));
+        measures.0.push((range.start, run.collect::<Result<_, Error>>()?));
     }
     Ok(measures)
 }

@@ -117,7 +117,8 @@ impl StoredConversation {
         for fork in forks {
             let first = shared(&fork);
             shown.branch(Version(first));
-            let mut fork = self.recto.handle(fork.id, fork.settings, fork.lineage).open().await?;
+            let mut fork =
+                self.recto.handle(fork.id, fork.settings, fork.policy, fork.lineage).open().await?;
             for version in (first..=fork.conversation.version().0).map(Version) {
                 fork.show(version, &mut shown).await?;
             }

@@ -202,12 +202,13 @@ impl Recto {
             name: name.to_owned(),
             created: now,
             settings: settings.clone(),
+            policy: None,
             lineage: Vec::new(),
             first: CommitRow { head, body: CommitBody { record, entries }.pack() },
             words: if self.shared.is_searched { words(&conversation, 0) } else { Vec::new() },
         };
         self.shared.store.create(new).await?;
-        Ok(self.handle(id, settings, Vec::new()))
+        Ok(self.handle(id, settings, None, Vec::new()))
     }
 
     /// A conversation by its name.
@@ -331,23 +332,24 @@ impl Recto {
         Ok(rows.find(|row| row.id == id || shares(row, hit)).cloned())
     }
 
-    async fn row(&self, name: &str) -> Result<ConversationRow, Error> {
+    pub(crate) async fn row(&self, name: &str) -> Result<ConversationRow, Error> {
         let row = self.shared.store.find(&self.tenant, name).await?;
         let missing = || recto_store::Error::ConversationNotFound { name: name.to_owned() };
         Ok(row.ok_or_else(missing)?)
     }
 
     fn handle_of(&self, row: ConversationRow) -> StoredConversation {
-        self.handle(row.id, row.settings, row.lineage)
+        self.handle(row.id, row.settings, row.policy, row.lineage)
     }
 
     pub(crate) fn handle(
         &self,
         id: ConversationId,
         settings: String,
+        policy: Option<String>,
         lineage: Vec<Ancestor>,
     ) -> StoredConversation {
-        let setup = Arc::new(Setup { settings, lineage });
+        let setup = Arc::new(Setup { settings, policy, lineage });
         StoredConversation { recto: self.clone(), id, setup }
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use recto_core::{
     Append, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Hit, LogEntry, LogIndex, MarkMap,
-    Message, Outcome, Position, Query, SavedSettings, Stats, Timestamp, Tool, Version, VersionInfo,
-    Warning,
+    Measure, Message, Outcome, Position, Query, SavedSettings, Stats, Timestamp, Tool, Version,
+    VersionInfo, Warning,
 };
 use recto_store::{Ancestor, ConversationId};
 
-use crate::opened::Opened;
+use crate::opened::{Opened, measures_of};
 use crate::{Error, Recto};
 
 /// A conversation in a store. Cloning one costs O(1).
@@ -35,6 +35,8 @@ impl fmt::Debug for StoredConversation {
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) settings: String,
+    /// What was wanted of it when it was looked up; forks begin with it.
+    pub(crate) policy: Option<String>,
     pub(crate) lineage: Vec<Ancestor>,
 }
 
@@ -164,13 +166,15 @@ impl StoredConversation {
         if let Some(&index) = indices.iter().find(|index| index.as_usize() >= len) {
             return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
         }
-        // Puts what entries measure at hand.
-        opened.with(|conversation| conversation.log_tokens(0)).await?;
         opened.fetch_messages(indices).await?;
+        let mut sorted = indices.to_vec();
+        sorted.sort_unstable();
+        // Of these alone, so that a long log need not be measured.
+        let measures = measures_of(&opened.shelf, &sorted).await?;
         let conversation = &opened.conversation;
         let entry = |&index: &LogIndex| {
-            let LogEntry { message, timestamp } = conversation.log().get(index)?.clone();
-            let tokens = conversation.log().tokens(index)?;
+            let message = conversation.message(index)?.clone();
+            let Measure { tokens, timestamp, .. } = *measures.get(&index)?;
             let position = conversation.view().position_of(index);
             Some(Entry { index, position, message, tokens, timestamp })
         };

@@ -111,7 +111,7 @@ fn around(entry: &ShownEntry, words: &[String]) -> recto::Message {
     if first <= 40 {
         return entry.message.clone();
     }
-    let start = text.char_indices().map(|(at, _)| at).filter(|at| *at + 20 <= first).last();
+    let start = text.char_indices().map(|(at, _)| at).rfind(|at| *at + 20 <= first);
     let excerpt = format!("…{}", &text[start.unwrap_or(0)..]);
     recto::Message::new(entry.message.role(), &excerpt).unwrap_or_else(|_| entry.message.clone())
 }

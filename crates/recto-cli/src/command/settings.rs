@@ -1,17 +1,17 @@
-//! `recto settings`: how a conversation is set up.
+//! `recto settings`: how a conversation is set up, and what is wanted of it.
 
 use clap::Args;
-use recto::{SavedSettings, Tool, Version, Write};
+use recto::{Compression, Policy, SavedSettings, Tool, Version, Write};
 use serde::Serialize;
 
 use crate::arguments::OfConversation;
 use crate::desk::Desk;
 use crate::failure::Failure;
-use crate::numbers::counted;
+use crate::numbers::{counted, grouped};
 use crate::output::Answer;
 use crate::page::{FAINT, Line, Page};
 
-/// Show how a conversation is set up, or set other tools.
+/// Show how a conversation is set up, or change its tools, its token limit and its compression.
 ///
 /// The counter stays as it was when the conversation was created: every message was counted by it.
 #[derive(Args, Debug)]
@@ -19,7 +19,9 @@ use crate::page::{FAINT, Line, Page};
 Examples:
   recto settings
   recto settings --tools tools.json
-  recto settings --no-tools -c support")]
+  recto settings --token-limit 100000
+  recto settings --compress-over 80000 --compress-to 40000 --compress-with keepRecent
+  recto settings --no-compression --no-tools -c support")]
 pub(crate) struct Settings {
     #[command(flatten)]
     of: OfConversation,
@@ -32,9 +34,33 @@ pub(crate) struct Settings {
     #[arg(long)]
     no_tools: bool,
 
-    /// Refuse if this is not the newest version any more
+    /// With --tools or --no-tools: refuse if this is not the newest version any more
     #[arg(long, value_name = "VERSION")]
     expect_version: Option<u32>,
+
+    /// More tokens than this should not be sent to a model
+    #[arg(long, value_name = "TOKENS", conflicts_with = "no_token_limit")]
+    token_limit: Option<u64>,
+
+    /// There is no such limit any more
+    #[arg(long)]
+    no_token_limit: bool,
+
+    /// Compression is due over so many tokens
+    #[arg(long, value_name = "TOKENS", requires_all = ["compress_to", "compress_with"])]
+    compress_over: Option<u64>,
+
+    /// It goes down to so many tokens
+    #[arg(long, value_name = "TOKENS", requires = "compress_over")]
+    compress_to: Option<u64>,
+
+    /// The strategy that does it, such as keepRecent
+    #[arg(long, value_name = "STRATEGY", requires = "compress_over")]
+    compress_with: Option<String>,
+
+    /// The view is not compressed any more
+    #[arg(long, conflicts_with = "compress_over")]
+    no_compression: bool,
 }
 
 impl Settings {
@@ -46,6 +72,11 @@ impl Settings {
         };
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
+        let before = session.recto.policy(&named.name)?;
+        let policy = self.changed(&before);
+        if policy != before {
+            session.recto.set_policy(&named.name, &policy)?;
+        }
         let write =
             Write { expected_version: self.expect_version.map(Version), ..Write::default() };
         let changed = tools.map(|tools| named.talk.set_tools(tools, write)).transpose()?;
@@ -59,7 +90,26 @@ impl Settings {
             media_tokens,
             heading,
             tools: session.recto.wait(talk.tools())?,
+            policy,
         })
+    }
+
+    /// The policy with what the arguments say.
+    fn changed(&self, before: &Policy) -> Policy {
+        let token_limit = match (self.token_limit, self.no_token_limit) {
+            (Some(limit), _) => Some(limit),
+            (None, true) => None,
+            (None, false) => before.token_limit,
+        };
+        let compression = match (self.compress_over, self.compress_to, &self.compress_with) {
+            (Some(threshold), Some(target_tokens), Some(strategy)) => {
+                let strategy = strategy.clone();
+                Some(Compression { enabled: true, threshold, target_tokens, strategy })
+            }
+            _ if self.no_compression => None,
+            _ => before.compression.clone(),
+        };
+        Policy { token_limit, compression }
     }
 }
 
@@ -67,13 +117,15 @@ impl Settings {
 #[serde(rename_all = "camelCase")]
 struct Setup {
     conversation: String,
-    /// The version that a change made.
+    /// The version that a change of the tools made.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
     counter: String,
     media_tokens: u64,
     heading: String,
     tools: Vec<Tool>,
+    #[serde(flatten)]
+    policy: Policy,
 }
 
 impl Answer for Setup {
@@ -91,5 +143,17 @@ impl Answer for Setup {
         for tool in &self.tools {
             field("", format!("{}: {}", tool.name(), tool.description()));
         }
+        let limit = self.policy.token_limit.map_or_else(|| "none".to_owned(), grouped);
+        field("tokenLimit", limit);
+        let compression = match &self.policy.compression {
+            None => "none".to_owned(),
+            Some(Compression { enabled, threshold, target_tokens, strategy }) => format!(
+                "{strategy}, over {} down to {}{}",
+                counted(*threshold, "token"),
+                grouped(*target_tokens),
+                if *enabled { "" } else { " (switched off)" }
+            ),
+        };
+        field("compression", compression);
     }
 }

@@ -227,3 +227,30 @@ fn tools_are_set_and_taken_away() {
     );
     assert_eq!(stage.run(&["settings", "--no-tools", "--expect-version", "2"]).code, 1);
 }
+
+#[test]
+fn limits_and_compression_are_set_and_taken_away() {
+    let stage = shop();
+    let compress =
+        ["--compress-over", "800", "--compress-to", "400", "--compress-with", "keepRecent"];
+    let set = stage.json(&[&["settings", "--token-limit", "900"][..], &compress].concat());
+    assert_eq!(set["tokenLimit"], 900);
+    let expected =
+        json!({ "enabled": true, "threshold": 800, "targetTokens": 400, "strategy": "keepRecent" });
+    assert_eq!(set["compression"], expected);
+    assert_eq!(set.get("version"), None, "it is no version");
+    let less = stage.json(&["settings", "--no-compression"]);
+    assert_eq!((&less["tokenLimit"], less.get("compression")), (&json!(900), None));
+    assert_eq!(stage.json(&["settings", "--no-token-limit"]).get("tokenLimit"), None);
+    let wrong = ["settings", "--compress-over", "1", "--compress-to", "2", "--compress-with", "x"];
+    assert_eq!(stage.run(&wrong).code, 1);
+    assert_eq!(stage.run(&["settings", "--compress-over", "1"]).code, 2);
+
+    let request =
+        json!({ "create": "made", "settings": { "tokenLimit": 7, "compression": expected } });
+    stage.exec(&[request]);
+    assert_eq!(stage.json(&["settings", "-c", "made"])["tokenLimit"], 7);
+    let refused = json!({ "create": "never", "settings": { "tokenLimit": "7" } });
+    assert_eq!(stage.exec(&[refused])[0]["error"]["code"], "invalid_operation");
+    assert_eq!(stage.run(&["info", "-c", "never"]).code, 1);
+}

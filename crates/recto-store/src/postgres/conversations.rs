@@ -20,8 +20,8 @@ const CREATE: &str = r"
 WITH ancestors AS (
     SELECT id FROM recto_conversations WHERE tenant = $1 AND id = ANY ($7::uuid[]) FOR SHARE
 ), created AS (
-    INSERT INTO recto_conversations (tenant, id, name, created, settings, lineage)
-    SELECT $1, $2, $3, $4, $5, $6
+    INSERT INTO recto_conversations (tenant, id, name, created, settings, lineage, policy)
+    SELECT $1, $2, $3, $4, $5, $6, $16
     WHERE (SELECT count(*) FROM ancestors) = cardinality($7)
     RETURNING id
 ), forked AS (
@@ -40,7 +40,7 @@ SELECT $1, $2, $8, $9, $10, $11, $12, $13 FROM created";
 macro_rules! conversations {
     ($where:literal) => {
         concat!(
-            "SELECT c.id, c.name, c.created, c.settings, c.lineage, \
+            "SELECT c.id, c.name, c.created, c.settings, c.policy, c.lineage, \
                  h.version, h.entries, h.link, h.committed \
              FROM recto_conversations c CROSS JOIN LATERAL ( \
                  SELECT version, entries, link, committed FROM recto_commits m \
@@ -65,6 +65,9 @@ const FORKS: &str = conversations!(
     "c.tenant = $1 AND c.name IS NOT NULL AND c.id IN \
      (SELECT fork FROM recto_forks WHERE tenant = $1 AND ancestor = $2) ORDER BY c.name"
 );
+
+const SET_POLICY: &str =
+    "UPDATE recto_conversations SET policy = $3 WHERE tenant = $1 AND name = $2";
 
 const RENAME: &str = "UPDATE recto_conversations SET name = $3 WHERE tenant = $1 AND name = $2";
 
@@ -136,6 +139,7 @@ impl PostgresStore {
                     &new.first.body,
                     &words.entries,
                     &words.words,
+                    &new.policy,
                 ],
             )
             .await;
@@ -260,6 +264,32 @@ impl PostgresStore {
         }
     }
 
+    /// Sets what is wanted of a conversation.
+    pub(super) async fn set_policy_of(
+        &self,
+        tenant: &Tenant,
+        name: &str,
+        policy: Option<String>,
+    ) -> Result<(), Error> {
+        // Repeating is harmless: it says the same again.
+        let mut attempts = Attempts::at_reading("setting a policy");
+        loop {
+            let attempt = async {
+                let client = self.connections.get().await?;
+                let set = client.prepare_cached(SET_POLICY).await?;
+                let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+                    [&tenants::bytes(tenant), &name.as_bytes(), &policy];
+                match client.execute(&set, &parameters).await? {
+                    0 => Err(Error::ConversationNotFound { name: name.to_owned() }.into()),
+                    _ => Ok(()),
+                }
+            };
+            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+                return answer;
+            }
+        }
+    }
+
     async fn try_to_rename(
         &self,
         tenant: &Tenant,
@@ -292,6 +322,7 @@ fn conversation(row: &Row) -> Result<ConversationRow, Fault> {
         name: text(row, "name")?,
         created: row.try_get("created")?,
         settings: row.try_get("settings")?,
+        policy: row.try_get("policy")?,
         lineage: lineage(row.try_get("lineage")?, id)?,
         head: head(row)?,
     })

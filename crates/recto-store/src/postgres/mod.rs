@@ -133,6 +133,15 @@ impl Store for PostgresStore {
         Box::pin(self.rename_conversation(tenant, from, to))
     }
 
+    fn set_policy<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+        policy: Option<String>,
+    ) -> Answer<'a, ()> {
+        Box::pin(self.set_policy_of(tenant, name, policy))
+    }
+
     fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()> {
         Box::pin(self.remove_conversation(tenant, name))
     }

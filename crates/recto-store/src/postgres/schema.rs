@@ -15,7 +15,10 @@ use crate::Error;
 const DOING: &str = "opening the store";
 
 /// Migration `n` leads from format `n` to `n + 1`.
-const MIGRATIONS: &[Migration] = &[Migration { tables: FORMAT_1, tuning: TUNING_1 }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { tables: FORMAT_1, tuning: TUNING_1 },
+    Migration { tables: FORMAT_2, tuning: &[] },
+];
 
 struct Migration {
     tables: &'static str,
@@ -85,6 +88,9 @@ CREATE TABLE recto_words (
 CREATE INDEX recto_words_words ON recto_words USING gin (words);
 INSERT INTO recto_format (format, search) VALUES (0, true);
 ";
+
+/// What is wanted of a conversation; older programs leave it as it is.
+const FORMAT_2: &str = "ALTER TABLE recto_conversations ADD COLUMN policy text";
 
 /// What is packed already is not packed again; and the statistics of the planner hold samples of a
 /// column's values, where an erased message must not live on.

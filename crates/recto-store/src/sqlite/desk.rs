@@ -190,6 +190,7 @@ mod tests {
                 name: "one".to_owned(),
                 created: 0,
                 settings: "{}".to_owned(),
+                policy: None,
                 lineage: Vec::new(),
                 first: row(0),
                 words: Vec::new(),

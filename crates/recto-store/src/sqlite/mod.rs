@@ -215,6 +215,15 @@ impl Store for SqliteStore {
         self.write(names::check_name(to).map(|()| work))
     }
 
+    fn set_policy<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+        policy: Option<String>,
+    ) -> Answer<'a, ()> {
+        self.write(Ok(Work::SetPolicy { tenant: tenant.clone(), name: name.to_owned(), policy }))
+    }
+
     fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()> {
         self.write(Ok(Work::Remove { tenant: tenant.clone(), name: name.to_owned() }))
     }

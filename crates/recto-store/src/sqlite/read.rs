@@ -22,23 +22,28 @@ pub(super) struct Conversation {
     pub(super) name: Option<String>,
     pub(super) created: i64,
     pub(super) settings: String,
+    pub(super) policy: Option<String>,
     pub(super) lineage: String,
 }
 
 impl Conversation {
     pub(super) const COLUMNS: &str =
-        "conversations.number, id, tenant, name, created, settings, lineage, checksum";
+        "conversations.number, id, tenant, name, created, settings, lineage, checksum, policy";
 
     pub(super) fn checksum(&self) -> i64 {
-        Checksum::at(self.number.0)
+        let checksum = Checksum::at(self.number.0)
             .bytes(self.id.0.as_bytes())
             .bytes(self.tenant.as_bytes())
             .number(i64::from(self.name.is_some()))
             .bytes(self.name.as_deref().unwrap_or("").as_bytes())
             .number(self.created)
             .bytes(self.settings.as_bytes())
-            .bytes(self.lineage.as_bytes())
-            .get()
+            .bytes(self.lineage.as_bytes());
+        // Rows of older files have none.
+        match &self.policy {
+            Some(policy) => checksum.bytes(policy.as_bytes()).get(),
+            None => checksum.get(),
+        }
     }
 
     pub(super) fn from_row(row: &Row<'_>) -> Result<Conversation, Fault> {
@@ -50,6 +55,7 @@ impl Conversation {
             created: row.get(4)?,
             settings: row.get(5)?,
             lineage: row.get(6)?,
+            policy: row.get(8)?,
         };
         match read.checksum() == row.get::<_, i64>(7)? {
             true => Ok(read),
@@ -70,6 +76,7 @@ impl Conversation {
             name: self.name.unwrap_or_default(),
             created: self.created,
             settings: self.settings,
+            policy: self.policy,
         })
     }
 }

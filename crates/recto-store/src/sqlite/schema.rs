@@ -18,7 +18,8 @@ pub(super) const FORMAT: u32 = STEPS.len() as u32;
 
 /// A `place` orders rows by conversation, then by version, entry or first number, in one integer:
 /// so a row is found along one path of one tree, and short rows share a page.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE conversations (
         number   INTEGER PRIMARY KEY,
         id       BLOB NOT NULL UNIQUE,
@@ -61,7 +62,11 @@ const STEPS: &[&str] = &["
         checksum INTEGER NOT NULL,
         PRIMARY KEY (conversation, key)
     ) WITHOUT ROWID;
-"];
+",
+    "
+    ALTER TABLE conversations ADD COLUMN policy TEXT;
+",
+];
 
 /// Makes a new file ours, or brings an older one up to date.
 pub(super) fn prepare(db: &Connection, path: &std::path::Path, search: bool) -> Result<(), Error> {

@@ -22,6 +22,11 @@ pub(super) enum Work {
         from: String,
         to: String,
     },
+    SetPolicy {
+        tenant: Tenant,
+        name: String,
+        policy: Option<String>,
+    },
     Remove {
         tenant: Tenant,
         name: String,
@@ -57,6 +62,7 @@ impl Work {
             Work::Create(new) => create(db, new, has_index),
             Work::Restore(restored) => restore(db, &restored.0, &restored.1, has_index),
             Work::Rename { tenant, from, to } => rename(db, tenant, from, to),
+            Work::SetPolicy { tenant, name, policy } => set_policy(db, tenant, name, policy),
             Work::Remove { tenant, name } => remove(db, tenant, name, has_index),
             Work::Commit(new) => commit(db, known, new, has_index),
             Work::Remember { conversation, key } => {
@@ -78,6 +84,10 @@ impl Work {
             Work::Rename { tenant, from, to } => {
                 let old = from != to && read::named(db, tenant, from)?.is_some();
                 Ok(!old && read::named(db, tenant, to)?.is_some())
+            }
+            Work::SetPolicy { tenant, name, policy } => {
+                let found = read::named(db, tenant, name)?;
+                Ok(found.is_some_and(|found| found.policy == *policy))
             }
             Work::Remove { tenant, name } => Ok(read::named(db, tenant, name)?.is_none()),
             Work::Commit(new) => {
@@ -130,6 +140,7 @@ impl Work {
             Work::Create(_) => "creating a conversation",
             Work::Restore(_) => "restoring a conversation",
             Work::Rename { .. } => "renaming a conversation",
+            Work::SetPolicy { .. } => "setting a policy",
             Work::Remove { .. } => "removing a conversation",
             Work::Commit(_) => "accepting a request",
             Work::Remember { .. } => "keeping an idempotency key",
@@ -162,9 +173,10 @@ fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(),
         name: Some(new.name.clone()),
         created: new.created,
         settings: new.settings.clone(),
+        policy: new.policy.clone(),
         lineage: serde_json::to_string(&new.lineage).expect("a lineage is ids and numbers"),
     };
-    db.prepare_cached("INSERT INTO conversations VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
+    db.prepare_cached("INSERT INTO conversations VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
         .execute(params![
             row.number,
             row.id.0.as_bytes(),
@@ -173,7 +185,8 @@ fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(),
             row.created,
             row.settings,
             row.lineage,
-            row.checksum()
+            row.checksum(),
+            row.policy
         ])?;
     for ancestor in shared {
         db.prepare_cached("INSERT OR IGNORE INTO shares VALUES (?1, ?2)")?
@@ -249,6 +262,19 @@ fn rename(db: &Connection, tenant: &Tenant, from: &str, to: &str) -> Result<(), 
         return Err(Error::ConversationExists { name: to.to_owned() }.into());
     }
     set_name(db, &mut row, Some(to))
+}
+
+fn set_policy(
+    db: &Connection,
+    tenant: &Tenant,
+    name: &str,
+    policy: &Option<String>,
+) -> Result<(), Fault> {
+    let mut row = named(db, tenant, name)?;
+    row.policy.clone_from(policy);
+    db.prepare_cached("UPDATE conversations SET policy = ?2, checksum = ?3 WHERE number = ?1")?
+        .execute(params![row.number, row.policy, row.checksum()])?;
+    Ok(())
 }
 
 fn remove(db: &Connection, tenant: &Tenant, name: &str, has_index: bool) -> Result<(), Fault> {

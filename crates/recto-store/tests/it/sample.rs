@@ -36,6 +36,7 @@ pub(crate) fn new(id: ConversationId, name: &str) -> NewConversation {
         name: name.to_owned(),
         created: -5,
         settings: r#"{"a":1}"#.to_owned(),
+        policy: None,
         lineage: Vec::new(),
         first: row(0),
         words: Vec::new(),

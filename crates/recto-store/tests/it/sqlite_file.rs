@@ -76,7 +76,7 @@ async fn a_file_of_a_newer_format_is_refused_and_left_alone() {
     // A newer program changes the file while this one has it open.
     let newer = Connection::open(&path).unwrap();
     newer.pragma_update(None, "user_version", 99).unwrap();
-    let expected = Error::NewerFormat { found: 99, known: 1 };
+    let expected = Error::NewerFormat { found: 99, known: 2 };
     assert_eq!(store.commit(commit(id(1), 2)).await, Err(expected.clone()));
     drop((store, newer));
     let before = fs::read(&path).unwrap();

@@ -38,6 +38,7 @@ async fn made_up_from(
         name: "a".into(),
         created: 0,
         settings: r#"{"counter":"approx","mediaTokens":1000,"heading":"tools"}"#.into(),
+        policy: None,
         lineage: Vec::new(),
         first: rows.next().expect("there is a first version"),
         words: Vec::new(),

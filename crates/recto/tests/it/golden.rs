@@ -121,6 +121,11 @@ async fn read_and_go_on(recto: &Recto, expected: &str) {
     talk.append([Message::user("and it goes on")]).await.unwrap();
     assert_eq!(talk.version().await.unwrap().0, version.0 + 1);
     assert_eq!(recto.search("lisbon", 9).await.unwrap().len(), 1);
+    // What came with format 2.
+    let policy = recto::Policy { token_limit: Some(9), ..Default::default() };
+    assert_eq!(recto.policy("trip").await.unwrap(), recto::Policy::default());
+    recto.set_policy("trip", &policy).await.unwrap();
+    assert_eq!(recto.policy("trip").await.unwrap(), policy);
 }
 
 #[tokio::test]

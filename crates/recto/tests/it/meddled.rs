@@ -54,6 +54,7 @@ impl Store for Meddled {
         find(tenant: &'a Tenant, name: &'a str) -> Option<ConversationRow>;
         get(tenant: &'a Tenant, id: ConversationId) -> Option<ConversationRow>;
         rename(tenant: &'a Tenant, from: &'a str, to: &'a str) -> ();
+        set_policy(tenant: &'a Tenant, name: &'a str, policy: Option<String>) -> ();
         remove(tenant: &'a Tenant, name: &'a str) -> ();
         commits(id: ConversationId, above: Option<u32>) -> Vec<CommitRow>;
         pages(id: ConversationId, kind: PageKind, numbers: Range<u32>, bodies: bool) -> Vec<Page>;

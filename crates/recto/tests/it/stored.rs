@@ -46,6 +46,7 @@ on_every_store! {
     versions_say_which_of_them_opened_their_batch
     long_work_tells_how_far_it_has_come
     half_a_backup_is_not_left_behind
+    what_is_wanted_of_a_conversation_can_change
     a_prune_drops_what_no_kept_version_shows
     a_prune_leaves_what_forks_can_show
     a_fork_that_is_made_during_a_prune_loses_nothing
@@ -894,4 +895,45 @@ async fn a_store_in_memory_can_do_without_search() {
     let talk = recto.create("a", settings()).await.unwrap();
     talk.append([say(1)]).await.unwrap();
     assert_eq!(recto.search("message", 9).await.unwrap_err().code(), "invalid_operation");
+}
+
+async fn what_is_wanted_of_a_conversation_can_change(place: Place) {
+    let recto = place.recto();
+    let talk = recto.create("a", settings()).await.unwrap();
+    assert_eq!(recto.policy("a").await.unwrap(), recto::Policy::default());
+    let text = r#"{"tokenLimit": 9000, "compression":
+        {"enabled": true, "threshold": 8000, "targetTokens": 4000, "strategy": "keepRecent"}}"#;
+    let policy = recto::Policy::from_json(text).unwrap();
+    recto.set_policy("a", &policy).await.unwrap();
+    assert_eq!(place.recto().policy("a").await.unwrap(), policy);
+    assert_eq!(talk.version().await.unwrap(), Version(0), "it is no version");
+    assert!(talk.verify().await.unwrap().is_sound());
+
+    // Forks begin with it, backups have it, and a new name does not lose it.
+    let again = recto.conversation("a").await.unwrap();
+    again.fork("fork", Version(0)).await.unwrap().fork("of fork", Version(0)).await.unwrap();
+    recto.rename("a", "b").await.unwrap();
+    recto.set_policy("fork", &recto::Policy::default()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    recto.backup(&path).await.unwrap();
+    let restored = memory().await;
+    restored.recto().restore(&path).await.unwrap();
+    for recto in [recto, restored.recto()] {
+        assert_eq!(recto.policy("b").await.unwrap(), policy);
+        assert_eq!(recto.policy("of fork").await.unwrap(), policy);
+        assert_eq!(recto.policy("fork").await.unwrap(), recto::Policy::default());
+        let missing = recto.set_policy("a", &policy).await.unwrap_err();
+        assert_eq!(missing.code(), "conversation_not_found");
+    }
+    for wrong in [
+        r#"{"tokenlimit": 1}"#,
+        r#"{"tokenLimit": -1}"#,
+        r#"{"compression": {"enabled": true, "threshold": 1, "targetTokens": 2, "strategy": "x"}}"#,
+        r#"{"compression": {"enabled": true, "threshold": 2, "targetTokens": 1, "strategy": ""}}"#,
+        r#"{"compression": {"enabled": true}}"#,
+    ] {
+        let refused = recto::Policy::from_json(wrong).unwrap_err();
+        assert_eq!(refused.code().as_str(), "invalid_operation", "{wrong}");
+    }
 }

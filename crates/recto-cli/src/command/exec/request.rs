@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 /// What a line asks for.
 pub(super) enum Asked {
-    Create { name: String, settings: recto::Settings },
+    Create { name: String, settings: recto::Settings, policy: recto::Policy },
     Of { conversation: String, what: What },
 }
 
@@ -35,8 +35,8 @@ impl Asked {
             (Some(name), None) => {
                 allow(&fields, &["create", "settings"])?;
                 let settings = fields.get("settings").map_or("{}", |settings| settings.get());
-                let settings = super::read_settings(settings)?;
-                Ok(Asked::Create { name: string(name, "create")?, settings })
+                let (settings, policy) = super::read_settings(settings)?;
+                Ok(Asked::Create { name: string(name, "create")?, settings, policy })
             }
             (None, Some(name)) => {
                 let conversation = string(name, "conversation")?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use recto::{Entry, Error, StoreError, StoredConversation};
+use recto::{Entry, Error, Policy, StoreError, StoredConversation};
 use serde_json::{Value, json};
 
 use super::request::{Asked, What};
@@ -37,8 +37,11 @@ impl<'a> Service<'a> {
 
     fn perform(&mut self, line: &[u8]) -> Result<String, Error> {
         match Asked::read(line)? {
-            Asked::Create { name, settings } => {
+            Asked::Create { name, settings, policy } => {
                 let talk = self.session.recto.create(&name, settings)?;
+                if policy != Policy::default() {
+                    self.session.recto.set_policy(&name, &policy)?;
+                }
                 let talk = talk.inner().clone();
                 let id = talk.id().to_string();
                 let answer = json!({ "conversation": name, "id": id, "version": 0 });

@@ -1,17 +1,20 @@
 //! The settings of a new conversation, as JSON.
 
-use recto::{Counter, EngineError, Settings, Tool};
+use recto::{Counter, EngineError, Policy, Settings, Tool};
 
 use super::request::{allow, fields, number, string, wrong};
 
-/// Reads `{counter?, mediaTokens?, tools?, heading?}`.
-pub(crate) fn read_settings(text: &str) -> Result<Settings, EngineError> {
+/// Reads `{counter?, mediaTokens?, tools?, heading?, tokenLimit?, compression?}`: how the conversation
+/// is set up for ever, and what is wanted of it now.
+pub(crate) fn read_settings(text: &str) -> Result<(Settings, Policy), EngineError> {
     let mut settings = Settings::default();
     if text == "null" {
-        return Ok(settings);
+        return Ok((settings, Policy::default()));
     }
     let mut fields = fields(text, "settings")?;
-    allow(&fields, &["counter", "mediaTokens", "tools", "heading"])?;
+    const KNOWN: [&str; 6] =
+        ["counter", "mediaTokens", "tools", "heading", "tokenLimit", "compression"];
+    allow(&fields, &KNOWN)?;
     fields.retain(|_, value| value.get() != "null");
     if let Some(counter) = fields.get("counter") {
         let name = string(counter, "counter")?;
@@ -26,7 +29,11 @@ pub(crate) fn read_settings(text: &str) -> Result<Settings, EngineError> {
     if let Some(heading) = fields.get("heading") {
         settings.heading = string(heading, "heading")?;
     }
-    Ok(settings)
+    let wanted = ["tokenLimit", "compression"]
+        .into_iter()
+        .filter_map(|name| Some(format!("\"{name}\":{}", fields.get(name)?)));
+    let wanted = wanted.collect::<Vec<_>>().join(",");
+    Ok((settings, Policy::from_json(&format!("{{{wanted}}}"))?))
 }
 
 /// A built-in counter.

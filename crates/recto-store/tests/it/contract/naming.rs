@@ -12,6 +12,7 @@ pub(super) async fn what_is_created_is_found(store: &dyn Store) {
         name: "a".into(),
         created: -5,
         settings: r#"{"a":1}"#.into(),
+        policy: None,
         lineage: vec![],
         head: row(0).head,
     };
@@ -152,4 +153,24 @@ pub(super) async fn a_conversation_is_found_by_its_id_as_long_as_it_has_a_name(s
     store.remove(&tenant(), "c").await.unwrap();
     store.create(new(id(4), "c")).await.unwrap();
     assert_eq!(store.get(&tenant(), id(1)).await, Ok(None));
+}
+
+pub(super) async fn a_policy_is_kept_as_it_is_and_can_be_taken_away(store: &dyn Store) {
+    let first = Some("{\"é\": 1}".to_owned());
+    store.create(NewConversation { policy: first.clone(), ..new(id(1), "a") }).await.unwrap();
+    grown(store, 2, "b", 1).await;
+    let policy = |name: &'static str| async move {
+        store.find(&tenant(), name).await.unwrap().unwrap().policy
+    };
+    assert_eq!((policy("a").await, policy("b").await), (first.clone(), None));
+    let other = Some("anything".to_owned());
+    store.set_policy(&tenant(), "b", other.clone()).await.unwrap();
+    store.set_policy(&tenant(), "a", None).await.unwrap();
+    assert_eq!((policy("a").await, policy("b").await), (None, other.clone()));
+    assert_eq!(store.list(&tenant(), None, 9).await.unwrap()[1].policy, other);
+    store.rename(&tenant(), "b", "c").await.unwrap();
+    assert_eq!(policy("c").await, other);
+    let unknown = Err(Error::ConversationNotFound { name: "b".into() });
+    assert_eq!(store.set_policy(&tenant(), "b", None).await, unknown);
+    assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
 }

@@ -66,6 +66,7 @@ fn new(name: &str) -> NewConversation {
         name: name.to_owned(),
         created: 7,
         settings: "{}".to_owned(),
+        policy: None,
         lineage: Vec::new(),
         first: row(0, name),
         words: words(0, name),
