@@ -30,7 +30,11 @@ fuzz_target!(|data: &[u8]| {
         for (_, line) in &talk.lines {
             line.verify().expect("the conversation holds together");
             let log: Vec<Message> = line.log().iter().map(|entry| entry.message.clone()).collect();
-            write_and_read(&log, imported.as_ref().copied().unwrap_or(other), talk.envelope.as_deref());
+            write_and_read(
+                &log,
+                imported.as_ref().copied().unwrap_or(other),
+                talk.envelope.as_deref(),
+            );
             let view: Vec<Message> = line.messages().cloned().collect();
             write_and_read(&view, other, None);
             for target in Target::ALL {

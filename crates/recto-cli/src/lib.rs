@@ -11,7 +11,7 @@
 //!
 //! What always holds:
 //! - A command has one answer. It is printed as JSON or as a page; both are made from the same value.
-//! - Text reaches a page only through [`Line`](page::Line), which escapes it: nothing in a message, a
+//! - Text reaches a page only through `page::Line`, which escapes it: nothing in a message, a
 //!   name or a reason can move the cursor, change colours or turn the direction of writing.
 //! - The exit code says what kind of failure it was: 0 done, 1 refused by a rule, 2 wrong usage,
 //!   3 storage. A reader that closes the pipe early is no failure.
