@@ -239,3 +239,16 @@ fn a_message_comes_back_as_it_came_on_one_line() {
     let answer = out.lines().nth(2).unwrap();
     assert!(answer.ends_with(&format!(",{}]}}", &message[2..])), "{answer}");
 }
+
+#[test]
+fn a_program_names_a_conversation_by_its_whole_name_or_id() {
+    let stage = Stage::new();
+    let created = stage.exec(&[json!({ "create": "support" })]).remove(0);
+    let id = created["id"].as_str().unwrap();
+    let ask = |name: &str| json!({ "conversation": name, "ask": {} });
+    let answers = stage.exec(&[ask("support"), ask(id), ask("supp"), ask(&id[..35]), ask("@")]);
+    assert_eq!(answers[1], json!({ "messages": [] }));
+    for answer in &answers[2..] {
+        assert_eq!(answer["error"]["code"], "conversation_not_found", "{answer}");
+    }
+}

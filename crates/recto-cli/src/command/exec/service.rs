@@ -63,13 +63,15 @@ impl<'a> Service<'a> {
         }
         let found = self.session.recto.conversation(&name);
         let talk = match found {
-            // By its id, or the beginning of one, as on the command line.
-            Err(Error::Store(StoreError::ConversationNotFound { .. })) => {
-                let named = self.session.name_of(&name).map_err(|failure| match failure {
-                    crate::failure::Failure::Recto(error) => error,
-                    _ => StoreError::ConversationNotFound { name: name.clone() }.into(),
-                });
-                self.session.recto.conversation(&named?)?
+            // By its id. A beginning is not enough here: a program that misspells a name must not
+            // reach another conversation.
+            Err(error @ Error::Store(StoreError::ConversationNotFound { .. })) => {
+                let all = match name.len() {
+                    36 => self.session.recto.list(None, usize::MAX)?,
+                    _ => Vec::new(),
+                };
+                let found = all.into_iter().find(|info| info.id.to_string() == name);
+                self.session.recto.conversation(&found.ok_or(error)?.name)?
             }
             found => found?,
         };
