@@ -145,21 +145,27 @@ impl Record {
 #[derive(Clone, Debug)]
 struct Slot(Option<Record>);
 
-/// How many places there are, and in how many of them is a version with a state of its own.
+/// How many places there are, and, in the highest bit, whether one of them has no version with a
+/// state of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Tally {
-    places: u32,
-    owners: u32,
+struct Tally(u64);
+
+impl Tally {
+    const SOME_OWN_NONE: u64 = 1 << 63;
+
+    fn are_all_owners(self) -> bool {
+        self.0 & Self::SOME_OWN_NONE == 0
+    }
 }
 
 impl Summary for Tally {
     fn add(&mut self, later: &Self) {
-        self.places += later.places;
-        self.owners += later.owners;
+        let flag = (self.0 | later.0) & Self::SOME_OWN_NONE;
+        *self = Tally(flag | (self.count() + later.count()) as u64);
     }
 
     fn count(&self) -> usize {
-        self.places as usize
+        (self.0 & !Self::SOME_OWN_NONE) as usize
     }
 }
 
@@ -170,8 +176,7 @@ impl Item for Slot {
 
     fn add_to(&self, tally: &mut Tally) {
         let is_owner = matches!(self.0, Some(Record { held: Held::Own(_), .. }));
-        tally.places += 1;
-        tally.owners += u32::from(is_owner);
+        tally.add(&Tally(if is_owner { 1 } else { Tally::SOME_OWN_NONE | 1 }));
     }
 }
 
@@ -223,7 +228,7 @@ impl History {
     pub(crate) fn held_again(&self, version: Version, field: &'static str) -> Result<Held, Error> {
         // Going far back is quick because the record itself need not be read, as a rule.
         let around = self.records.summary_around(version.as_usize());
-        if around.is_some_and(|tally| tally.owners == tally.places) {
+        if around.is_some_and(|tally| tally.are_all_owners()) {
             return Ok(Held::Of(version));
         }
         Ok(Held::Of(match self.record(version, field)?.held {

@@ -841,7 +841,8 @@ async fn long_work_tells_how_far_it_has_come(place: Place) {
     let recto = place.recto();
     for name in ["a", "b"] {
         let talk = recto.create(name, settings()).await.unwrap();
-        for number in 0..70 {
+        // Enough for several pages.
+        for number in 0..200 {
             talk.append([say(number)]).await.unwrap();
         }
     }
@@ -849,7 +850,7 @@ async fn long_work_tells_how_far_it_has_come(place: Place) {
     let talk = recto.conversation("a").await.unwrap();
     talk.verify_with(&mut |progress| told.push(progress)).await.unwrap();
     assert!(told.len() > 1 && told.is_sorted_by_key(|progress| progress.done));
-    assert_eq!(told.last(), Some(&recto::Progress { done: 71, all: 71 }));
+    assert_eq!(told.last(), Some(&recto::Progress { done: 201, all: 201 }));
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("backup.db");
