@@ -35,7 +35,9 @@ pub enum Error {
     #[error("the format was not recognised; if the file is not empty, name one of {}", names())]
     UnknownFormat,
     /// The view has nothing that can be sent.
-    #[error("nothing in the view can be sent to {target}; it needs a text, an image or a file")]
+    #[error(
+        "nothing in the view can be sent to {target}; it needs a text, an image or a file from the user or the model"
+    )]
     NothingToSend {
         /// The target's name.
         target: &'static str,

@@ -226,3 +226,15 @@ fn fields_that_would_spoil_the_request_are_refused() {
     let body = render_with(&fields[..2], Target::Anthropic).unwrap();
     assert!(serde_json::from_str::<serde_json::Value>(&body).is_ok(), "{body}");
 }
+
+#[test]
+fn a_system_message_alone_is_refused_with_what_is_missing() {
+    let error =
+        render(&[Message::system("Be brief.")], Target::Anthropic, &RenderOptions::default())
+            .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "nothing in the view can be sent to anthropic; \
+         it needs a text, an image or a file from the user or the model"
+    );
+}
