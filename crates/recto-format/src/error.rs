@@ -32,13 +32,25 @@ pub enum Error {
         limit: u64,
     },
     /// The format could not be recognised.
-    #[error("the format was not recognised; name one of {}", names())]
+    #[error("the format was not recognised; if the file is not empty, name one of {}", names())]
     UnknownFormat,
     /// The view has nothing that can be sent.
-    #[error("nothing in the view can be sent to {target}; it needs a text, an image or a file")]
+    #[error(
+        "nothing in the view can be sent to {target}; it needs a text, an image or a file from the user or the model"
+    )]
     NothingToSend {
         /// The target's name.
         target: &'static str,
+    },
+    /// A field that was given for the request would make it invalid.
+    #[error("the field {field:?} for {target}: {reason}")]
+    InvalidField {
+        /// The target's name.
+        target: &'static str,
+        /// The field.
+        field: String,
+        /// What is wrong and what would be right.
+        reason: String,
     },
     /// Reading or writing failed.
     #[error("reading or writing failed: {0}")]
@@ -74,7 +86,9 @@ impl Error {
         match self {
             Error::Malformed { .. } => "invalid_json",
             Error::TooLarge { .. } => "too_large",
-            Error::UnknownFormat | Error::Prices(_) => "invalid_operation",
+            Error::UnknownFormat | Error::Prices(_) | Error::InvalidField { .. } => {
+                "invalid_operation"
+            }
             Error::NothingToSend { .. } => "empty_content",
             Error::Io(_) | Error::Stopped(_) => "storage",
             Error::Engine(error) => error.code().as_str(),

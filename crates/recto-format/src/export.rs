@@ -3,6 +3,11 @@
 //! A message that was imported from the same format comes back with the bytes it came with; one that
 //! was made here, or came from elsewhere, is built from its parts. Nothing is repaired: a file may
 //! hold what no provider would accept. To send a view to a provider, [`render`](crate::render) it.
+//!
+//! Whether a whole file comes back byte for byte is up to what is given: the messages of the view are
+//! what it shows now; those of the log (`conversation.log().iter()`) are all lines of a session, with
+//! its rewinds and compactions, and each fork is written by itself. JSON lines come back as JSON lines
+//! with [`Container::Lines`], and white space between messages is not kept.
 
 use std::io::Write;
 
@@ -19,15 +24,15 @@ pub enum Container<'a> {
     List,
     /// JSON lines: one message a line and nothing else.
     Lines,
-    /// An object with `null` in the place of the messages, as [`Step::Envelope`](crate::Step::Envelope)
-    /// has it.
+    /// What stood around them in the file they came from, as [`Step::Envelope`](crate::Step::Envelope)
+    /// has it: an object with `null` in the place of the messages, or the last lines of a session.
     Envelope(&'a str),
 }
 
 /// How to export.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExportOptions<'a> {
-    /// What stands around the messages, where the format is a list of messages.
+    /// What stands around the messages. Sessions are always lines.
     pub container: Container<'a>,
 }
 

@@ -61,7 +61,9 @@ pub enum Step {
     /// Perform this request: one version.
     Apply(Request),
     /// What stood around the messages that came, as one JSON object with `null` in the place of their
-    /// list: `{"model":"…","messages":null}`. [`export`](crate::export) can put messages back there.
+    /// list: `{"model":"…","messages":null}`. Of a session (Claude Code, codex), the lines behind the
+    /// last message, as a JSON list. [`export`](crate::export) can put messages back there; no store
+    /// keeps it, so keep it yourself if the file is to be written again.
     Envelope(String),
     /// What follows belongs to a fork of the conversation that was started last.
     Fork {
@@ -304,7 +306,26 @@ impl<'a> Out<'a> {
     }
 }
 
-/// Conversations made from steps.
+/// Conversations made from steps: the usual way to have a file as values of the engine.
+///
+/// ```
+/// use recto_core::{Approx, Settings};
+/// use recto_format::{ImportOptions, Replay, import};
+///
+/// let rollout = concat!(
+///     r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"One"}}"#, "\n",
+///     r#"{"type":"compacted","payload":{"message":"They counted."}}"#, "\n",
+///     r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"Two"}}"#, "\n",
+/// );
+/// let mut replay = Replay::new(Settings::counting_with(Approx), 0);
+/// import(rollout, None, &ImportOptions::default(), &mut replay)?;
+/// let (_, talk) = &replay.conversations[0].lines[0];
+/// let told: Vec<String> = talk.versions().map(|version| version.description).collect();
+/// assert_eq!(told[2], "the session was compacted");
+/// // The view is what the session's program would go on from; the log has every message.
+/// assert_eq!((talk.view().len(), talk.log().len()), (3, 3));
+/// # Ok::<(), recto_format::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Replay {
     settings: Settings,
@@ -324,7 +345,7 @@ pub struct Replayed {
     pub start: Start,
     /// What stood around its messages; see [`Step::Envelope`].
     pub envelope: Option<String>,
-    /// The conversation itself, and behind it its forks with their names.
+    /// The conversation itself, whose name here is empty, and behind it its forks with their names.
     pub lines: Vec<(String, Conversation)>,
 }
 

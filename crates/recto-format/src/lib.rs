@@ -8,10 +8,45 @@
 //! | to | use |
 //! |---|---|
 //! | read a file of any [`Format`] | [`import`]: [`Step`]s for conversations, [`Remark`]s on what they cannot say |
+//! | have conversations of it, with their versions and forks | [`Replay`], as what takes the steps |
+//! | have them in a store | a [`Sink`] of your own: each step is one call of the crate `recto` |
 //! | write one | [`export`]: the same bytes, for messages that came from that format |
 //! | send a view to a provider | [`render`] it for a [`Target`]: a valid request, and [`Finding`]s on what was repaired |
 //! | know what an edit costs at the provider's cache | [`CachePlan`] |
 //! | know beforehand | [`lint`] a view for a target; [`fix`] gives the operations that put it right |
+//!
+//! # From a file to a provider and back
+//!
+//! ```
+//! use recto_core::{Settings, Truncate};
+//! use recto_format::{Container, ExportOptions, ImportOptions, RenderOptions, Replay, Target};
+//! use recto_format::{export, import, render};
+//!
+//! let file = r#"{"model":"gpt-4.1","messages":[
+//! {"role": "user", "content": "Why does checkout fail?"},
+//! {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read_logs", "arguments": "{}"}}]},
+//! {"role": "tool", "tool_call_id": "c1", "content": "08:02 timeout"},
+//! {"role": "assistant", "content": "The gateway times out."}]}
+//! "#;
+//! let mut replay = Replay::new(Settings::default(), 0);
+//! let format = import(file, None, &ImportOptions::default(), &mut replay)?;
+//! let talk = &replay.conversations[0];
+//! let (_, whole) = &talk.lines[0]; // forks, such as other branches, stand behind it
+//!
+//! // An edit tears the result from its call; the request is valid all the same.
+//! let (cut, _) = whole.apply(Truncate { keep_last: Some(2), ..Truncate::default() }, 1)?;
+//! let fields = [("model", r#""claude-sonnet-4-5""#), ("max_tokens", "1024")];
+//! let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
+//! let request = render(cut.messages(), Target::Anthropic, &options)?;
+//! assert_eq!(request.findings[0].rule.name, "results_have_calls");
+//!
+//! // Out again: each message with its bytes. Only the white space between them is not kept.
+//! let container = talk.envelope.as_deref().map(Container::Envelope).unwrap_or_default();
+//! let mut written = Vec::new();
+//! export(whole.messages(), format, &ExportOptions { container }, &mut written)?;
+//! assert_eq!(String::from_utf8(written).unwrap(), file.replace('\n', "") + "\n");
+//! # Ok::<(), recto_format::Error>(())
+//! ```
 //!
 //! # The way of the data
 //!

@@ -71,7 +71,7 @@ impl Codec for ClaudeCode {
             chains: Vec::new(),
             agents: HashMap::new(),
             results: HashMap::new(),
-            name,
+            waiting: Some(Start { name, ..Start::default() }),
         };
         while values.peek_byte()?.is_some() {
             session.value(&mut values)?;
@@ -99,7 +99,9 @@ struct Session<'o, 'a> {
     agents: HashMap<String, usize>,
     /// The results by their calls.
     results: HashMap<String, ResultPlace>,
-    name: Option<String>,
+    /// What is known of the conversation, until it starts: titles and snapshots, which often come
+    /// first, do not say when it was.
+    waiting: Option<Start>,
 }
 
 /// Where the result of a call is.
@@ -181,9 +183,7 @@ impl Session<'_, '_> {
     }
 
     fn line(&mut self, line: &Line<'_>) -> Result<(), Error> {
-        if self.chains.is_empty() {
-            self.start(line)?;
-        }
+        self.start(line)?;
         let kind = line.kind.text();
         let is_message = matches!(&*kind, "user" | "assistant") && !line.is("isApiErrorMessage");
         let is_known = line.uuid.is_some_and(|uuid| self.nodes.contains_key(&*uuid.text()));
@@ -226,11 +226,20 @@ impl Session<'_, '_> {
         Ok(())
     }
 
+    /// The conversation starts with the first line of the tree, or the first message.
     fn start(&mut self, line: &Line<'_>) -> Result<(), Error> {
-        let id = line.fields.get_str("sessionId").map(|id| id.text().into_owned());
-        let created = line.time();
-        self.chains.push(Chain::default());
-        self.out.start(Start { name: self.name.take(), id, created })
+        if self.chains.is_empty() {
+            self.chains.push(Chain::default());
+        }
+        let Some(start) = &mut self.waiting else { return Ok(()) };
+        if start.id.is_none() {
+            start.id = line.fields.get_str("sessionId").map(|id| id.text().into_owned());
+        }
+        start.created = start.created.or_else(|| line.time());
+        match line.uuid.is_some() || line.fields.get("message").is_some() {
+            true => self.out.start(self.waiting.take().unwrap_or_default()),
+            false => Ok(()),
+        }
     }
 
     /// Keeps a line that is no message, for the next one; it takes part in the tree.
@@ -503,6 +512,10 @@ impl Session<'_, '_> {
 
     /// What stands behind the last message goes into the envelope.
     fn end(self) -> Result<(), Error> {
+        // Nothing but titles and snapshots.
+        if let Some(start) = self.waiting.filter(|_| !self.chains.is_empty()) {
+            self.out.start(start)?;
+        }
         let mut rest = String::new();
         for mut chain in self.chains {
             if let Some(list) = chain.before.take() {

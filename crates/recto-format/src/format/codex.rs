@@ -195,6 +195,12 @@ impl Rollout<'_, '_> {
             (_, None) if !kind.is_empty() || json::get(line, "role").is_some() => {
                 self.item(line, line, "", number)
             }
+            // The oldest heads and states have no type either, but a time or a record_type.
+            ("", _) if fields.get("timestamp").or(fields.get("record_type")).is_none() => {
+                self.out.remark(number, "type", "a line without a type: kept, but no message");
+                self.before.add(line);
+                Ok(())
+            }
             _ => {
                 self.before.add(line);
                 Ok(())

@@ -92,8 +92,13 @@ pub struct RenderOptions<'a> {
     /// The model that will read it: thinking of other models is left out. Without it, the maker's
     /// provider decides. It is not written into the request; that is for [`fields`](Self::fields).
     pub model: Option<&'a str>,
-    /// More fields of the request, with their JSON: `("max_tokens", "1024")`. They come first, so that
-    /// the messages stand at the end.
+    /// More fields of the request, with their JSON: `("max_tokens", "1024")`, and a string in quotes:
+    /// `("model", "\"claude-sonnet-4-5\"")`. They come first, so that the messages stand at the end.
+    /// What a provider demands beside the messages (Anthropic `model` and `max_tokens`, OpenAI `model`)
+    /// and the descriptions of tools are given here; a view has only messages.
+    ///
+    /// A value that is no JSON, and a field that is given twice or that rendering writes itself, is
+    /// [`Error::InvalidField`].
     pub fields: &'a [(&'a str, &'a str)],
 }
 
@@ -136,6 +141,7 @@ pub fn render<'m>(
     let reading = Reading::of(messages);
     let parts = reading.parts();
     let plan = Plan::of(&parts, target.dialect(), options, reading.findings());
+    check_fields(options.fields, target, &plan)?;
     let mut body = Body::new(parts.iter().map(|message| message.json.len()).sum());
     body.fields(options.fields);
     match target {
@@ -149,6 +155,32 @@ pub fn render<'m>(
     }
     let stable = body.stable.unwrap_or(body.out.len());
     Ok(Rendered { body: body.out, findings: plan.findings, stable })
+}
+
+/// Fields that would make the request invalid are refused.
+fn check_fields(fields: &[(&str, &str)], target: Target, plan: &Plan<'_>) -> Result<(), Error> {
+    let (messages, system): (&str, &[&str]) = match target {
+        Target::OpenAiChat => ("messages", &[]),
+        Target::OpenAiResponses => ("input", &[]),
+        Target::Anthropic => ("messages", &["system"]),
+        Target::Gemini => ("contents", &["systemInstruction", "system_instruction"]),
+    };
+    let has_system = plan.turns.iter().any(|turn| turn.side == Side::System);
+    for (at, (key, value)) in fields.iter().enumerate() {
+        let refused = |reason: String| {
+            Err(Error::InvalidField { target: target.name(), field: (*key).to_owned(), reason })
+        };
+        if *key == messages || (has_system && system.contains(key)) {
+            return refused("rendering writes it, from the messages of the view".into());
+        }
+        if fields[..at].iter().any(|(before, _)| before == key) {
+            return refused("it is given twice".into());
+        }
+        if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(value) {
+            return refused(format!("its value must be JSON, a string in quotes: {error}"));
+        }
+    }
+    Ok(())
 }
 
 /// Messages as texts without halves of surrogate pairs, which no provider takes.

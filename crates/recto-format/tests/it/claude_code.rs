@@ -55,7 +55,6 @@ fn the_session_ends_as_the_program_would_go_on_from_it() {
     let replay = imported(&session(), CODE);
     let [talk] = &replay.conversations[..] else { panic!("one conversation") };
     assert_eq!(talk.start.name.as_deref(), Some("eu-1 restarted"));
-    assert_eq!(talk.start.id, None, "the first line names no session");
     let main = &talk.lines[0].1;
     main.verify().unwrap();
     assert_eq!(
@@ -125,6 +124,32 @@ fn what_is_no_message_is_reported_by_line() {
     let places: Vec<(u64, &str)> =
         replay.remarks.iter().map(|remark| (remark.line, &*remark.field)).collect();
     assert_eq!(places, [(4, ""), (25, "uuid")]);
+}
+
+#[test]
+fn a_session_that_starts_with_its_title_has_an_id_and_a_time() {
+    let text = session();
+    assert!(text.starts_with(r#"{"type":"summary""#), "no sessionId and no time in the first line");
+    let replay = imported(&text, CODE);
+    let start = &replay.conversations[0].start;
+    assert_eq!(start.id.as_deref(), Some("5e551011-0000-4000-8000-000000000000"));
+    assert_eq!(
+        start.created,
+        replay.conversations[0].lines[0]
+            .1
+            .log()
+            .iter()
+            .next()
+            .and_then(|first| first.message.timestamp())
+    );
+    assert!(start.created.is_some());
+
+    let title = r#"{"type":"custom-title","customTitle":"Alone","sessionId":"s1"}"#;
+    let alone = imported(title, CODE);
+    let [only] = &alone.conversations[..] else { panic!("{alone:?}") };
+    assert_eq!((only.start.name.as_deref(), only.start.id.as_deref()), (Some("Alone"), Some("s1")));
+    let container = Container::Envelope(only.envelope.as_deref().unwrap());
+    assert_eq!(exported(&[], CODE, container), format!("{title}\n"));
 }
 
 #[test]

@@ -247,3 +247,13 @@ fn a_long_text_or_output_is_not_kept_twice() {
     let written = exported(&log(&replay), CODEX, Container::Lines);
     assert_eq!(written.lines().collect::<Vec<_>>(), lines);
 }
+
+#[test]
+fn lines_of_another_format_are_reported_and_come_back() {
+    let chat = r#"{"messages":[{"role":"user","content":"hi"}]}"#;
+    let replay = imported(chat, Format::Codex);
+    let [remark] = &replay.remarks[..] else { panic!("{:?}", replay.remarks) };
+    assert_eq!((remark.line, &*remark.field), (1, "type"));
+    let container = Container::Envelope(replay.conversations[0].envelope.as_deref().unwrap());
+    assert_eq!(exported(&[], Format::Codex, container), format!("{chat}\n"));
+}

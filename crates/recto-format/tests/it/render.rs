@@ -189,3 +189,52 @@ fn judge(seed: u64) -> (u64, u64) {
     }
     counts
 }
+
+#[test]
+fn fields_that_would_spoil_the_request_are_refused() {
+    let render_with = |fields: &[(&str, &str)], target| {
+        let view = [Message::system("Be brief."), Message::user("Hi")];
+        let options = RenderOptions { fields, ..RenderOptions::default() };
+        render(&view, target, &options).map(|rendered| rendered.body)
+    };
+    for (target, fields, reason) in [
+        (
+            Target::Anthropic,
+            &[("model", "claude-sonnet-4-5")][..],
+            "must be JSON, a string in quotes",
+        ),
+        (Target::Anthropic, &[("max_tokens", "")], "must be JSON"),
+        (Target::Anthropic, &[("max_tokens", "1}, {")], "must be JSON"),
+        (Target::Anthropic, &[("n", "1"), ("n", "2")], "given twice"),
+        (Target::Anthropic, &[("messages", "[]")], "rendering writes it"),
+        (Target::Anthropic, &[("system", "\"Hi\"")], "rendering writes it"),
+        (Target::Gemini, &[("system_instruction", "{}")], "rendering writes it"),
+        (Target::Gemini, &[("contents", "[]")], "rendering writes it"),
+        (Target::OpenAiChat, &[("messages", "[]")], "rendering writes it"),
+        (Target::OpenAiResponses, &[("input", "[]")], "rendering writes it"),
+    ] {
+        let error = render_with(fields, target).unwrap_err();
+        assert!(matches!(error, Error::InvalidField { .. }), "{error:?}");
+        assert!(error.to_string().contains(reason), "{error}");
+        assert_eq!(error.code(), "invalid_operation");
+    }
+    let fields = [("model", "\"m\""), ("max_tokens", "1024"), ("system", "\"Be brief.\"")];
+    let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
+    // A system prompt that is kept elsewhere may be given, where the view has none.
+    let body = render(&[Message::user("Hi")], Target::Anthropic, &options).unwrap().body;
+    assert!(body.starts_with(r#"{"model":"m","max_tokens":1024,"system":"Be brief.","messages":"#));
+    let body = render_with(&fields[..2], Target::Anthropic).unwrap();
+    assert!(serde_json::from_str::<serde_json::Value>(&body).is_ok(), "{body}");
+}
+
+#[test]
+fn a_system_message_alone_is_refused_with_what_is_missing() {
+    let error =
+        render(&[Message::system("Be brief.")], Target::Anthropic, &RenderOptions::default())
+            .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "nothing in the view can be sent to anthropic; \
+         it needs a text, an image or a file from the user or the model"
+    );
+}
