@@ -82,6 +82,9 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
                 body.stable.get_or_insert(start + TEXT.len() + 1 + text.len());
             }
         }
+        if turn.is_open() {
+            body.may_change();
+        }
         for call in turn.calls() {
             go_on(Side::User, &mut open, body);
             next_block(&mut open, body);
@@ -203,9 +206,6 @@ fn media(media: &Media<'_>, body: &mut Body) {
 }
 
 fn result(call: &Call<'_>, body: &mut Body) {
-    if call.answer.from.is_none() {
-        body.may_change();
-    }
     body.push("{\"type\":\"tool_result\",\"tool_use_id\":");
     body.quoted(&call.id);
     match &call.answer.content {

@@ -47,6 +47,9 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
             next_part(&mut open, body);
             write_block(block, body);
         }
+        if turn.is_open() {
+            body.may_change();
+        }
         for call in turn.calls() {
             go_on(Side::User, &mut open, body);
             next_part(&mut open, body);
@@ -166,9 +169,6 @@ fn guessed_type(kind: MediaKind, address: &str) -> Option<&'static str> {
 
 /// A result: the object that the tool gave, or its text in one.
 fn response(call: &Call<'_>, body: &mut Body) {
-    if call.answer.from.is_none() {
-        body.may_change();
-    }
     body.push("{\"functionResponse\":{\"id\":");
     body.quoted(&call.id);
     body.push(",\"name\":");

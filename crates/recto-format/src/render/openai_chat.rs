@@ -53,6 +53,9 @@ fn message(turn: &Turn<'_>, body: &mut Body) {
         body.push(if number == 0 { ",\"tool_calls\":[" } else { "," });
         tool_call(call, body);
     }
+    if turn.is_open() {
+        body.may_change();
+    }
     body.push(if turn.has_calls() { "]}" } else { "}" });
 }
 
@@ -124,9 +127,6 @@ fn tool_call(call: &Call<'_>, body: &mut Body) {
 }
 
 fn result(call: &Call<'_>, body: &mut Body) {
-    if call.answer.from.is_none() {
-        body.may_change();
-    }
     body.push("{\"role\":\"tool\",\"tool_call_id\":");
     body.quoted(&call.id);
     body.push(",\"content\":");

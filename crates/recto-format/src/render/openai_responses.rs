@@ -47,6 +47,9 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
     body.push("\"input\":[");
     for turn in &plan.turns {
         items(turn, body);
+        if turn.is_open() {
+            body.may_change();
+        }
         for call in turn.calls() {
             next_item(body);
             output(call, body);
@@ -177,9 +180,6 @@ fn call(call: &Call<'_>, body: &mut Body) {
 }
 
 fn output(call: &Call<'_>, body: &mut Body) {
-    if call.answer.from.is_none() {
-        body.may_change();
-    }
     body.push(match call.is_custom {
         true => "{\"type\":\"custom_tool_call_output\",\"call_id\":",
         false => "{\"type\":\"function_call_output\",\"call_id\":",

@@ -6,6 +6,7 @@
 //! to their call: so appending only appends, up to the first call that is still open.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use recto_core::Role;
 
@@ -201,7 +202,19 @@ impl<'a> Planner<'a, '_> {
             }
             side => side,
         };
-        self.turns.push(Turn { side, blocks, name, from: vec![at] });
+        let joins = |before: &Turn<'a>| {
+            let is_next = before.from.last().is_some_and(|&last| last + 1 == at);
+            let is_call = |block: &Block<'_>| matches!(block, Block::Call(_));
+            is_next && before.side == side && before.has_calls() && blocks.iter().all(is_call)
+        };
+        match self.turns.last_mut() {
+            // Sessions keep calls that were made at once in messages of their own.
+            Some(before) if name.is_none() && joins(before) => {
+                before.blocks.extend(blocks);
+                before.from.push(at);
+            }
+            _ => self.turns.push(Turn { side, blocks, name, from: vec![at] }),
+        }
     }
 
     /// The name of who speaks, where there is a place for it.
@@ -551,7 +564,12 @@ impl<'a> Planner<'a, '_> {
         let exchanges = std::mem::take(&mut self.exchanges);
         let call_message =
             |at: usize, number: usize| exchanges.call_of((at, number)).map(|it| it.0);
-        // The message whose results may stand here: all that came behind it are its results.
+        // The first message of the turn that a call is made in.
+        let calling = self.turns.iter().filter(|turn| turn.has_calls());
+        let turns: HashMap<usize, usize> =
+            calling.flat_map(|turn| turn.from.iter().map(|&at| (at, turn.from[0]))).collect();
+        let turn_of = |at: usize| turns.get(&at).copied().unwrap_or(at);
+        // The turn whose results may stand here: all that came behind it are its results.
         let mut asked: Option<usize> = None;
         for (at, message) in messages.iter().enumerate() {
             let may_answer = matches!(message.role, Role::User | Role::Tool);
@@ -565,7 +583,7 @@ impl<'a> Planner<'a, '_> {
                     only_results = false;
                     continue;
                 };
-                if !(may_answer && only_results && asked == Some(call)) {
+                if !(may_answer && only_results && asked == Some(turn_of(call))) {
                     let why = "a result does not stand right behind its call";
                     self.find_with(&rule::RESULTS_FOLLOW_CALLS, at, Some(call), why);
                     only_results = false;
@@ -574,7 +592,7 @@ impl<'a> Planner<'a, '_> {
             let calls = message.role == Role::Assistant
                 && message.parts.iter().any(|part| matches!(part, Part::ToolUse { .. }));
             if calls {
-                asked = Some(at);
+                asked = Some(turn_of(at));
             } else if !(only_results && may_answer) {
                 asked = None;
             }

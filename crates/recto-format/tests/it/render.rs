@@ -238,3 +238,43 @@ fn a_system_message_alone_is_refused_with_what_is_missing() {
          it needs a text, an image or a file from the user or the model"
     );
 }
+
+#[test]
+fn calls_that_were_made_at_once_stay_together_though_each_is_a_message() {
+    let input = serde_json::json!({});
+    let view = [
+        Message::user("Compare them."),
+        Message::tool_call("a", "load", &input),
+        Message::tool_call("b", "load", &input),
+        Message::tool_result("a", "1"),
+        Message::tool_result("b", "2"),
+    ];
+    for target in Target::ALL {
+        let rendered = render(&view, target, &RenderOptions::default()).unwrap();
+        let notes: Vec<&str> = rendered.findings.iter().map(|finding| finding.rule.name).collect();
+        assert!(!notes.contains(&"results_follow_calls"), "{target}: {notes:?}");
+        let body = &rendered.body;
+        let places: Vec<usize> = match target {
+            Target::OpenAiChat => ["\"id\":\"a\"", "\"id\":\"b\"", "_id\":\"a\"", "_id\":\"b\""],
+            Target::OpenAiResponses => [
+                "call\",\"call_id\":\"a\"",
+                "call\",\"call_id\":\"b\"",
+                "output\",\"call_id\":\"a\"",
+                "output\",\"call_id\":\"b\"",
+            ],
+            Target::Anthropic => {
+                ["\"id\":\"a\"", "\"id\":\"b\"", "use_id\":\"a\"", "use_id\":\"b\""]
+            }
+            Target::Gemini => [
+                "Call\":{\"id\":\"a\"",
+                "Call\":{\"id\":\"b\"",
+                "Response\":{\"id\":\"a\"",
+                "Response\":{\"id\":\"b\"",
+            ],
+        }
+        .iter()
+        .map(|part| body.find(part).unwrap_or_else(|| panic!("{target}: {part} in {body}")))
+        .collect();
+        assert!(places.is_sorted(), "{target}: {body}");
+    }
+}
