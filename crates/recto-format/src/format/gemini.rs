@@ -247,7 +247,7 @@ fn read_part(
             None => {
                 let id = format!("{MADE_UP}{}_{number}", memory.count);
                 parts.call(Str::plain(&id), name, input, &extra);
-                memory.nameless_calls.push((name.text().into_owned(), id));
+                memory.call(&name.text(), id);
             }
         }
         return Ok(signature.is_some());
@@ -279,12 +279,9 @@ fn read_response(
     let id = match response.get_str("id") {
         Some(id) => id,
         None => {
-            let called = name.text();
-            let at = memory.nameless_calls.iter().position(|(call, _)| *call == called);
-            made_up = match at {
-                Some(at) => memory.nameless_calls.remove(at).1,
-                None => format!("{MADE_UP}{}_{number}", memory.count),
-            };
+            made_up = memory
+                .answer(&name.text())
+                .unwrap_or_else(|| format!("{MADE_UP}{}_{number}", memory.count));
             Str::plain(&made_up)
         }
     };
