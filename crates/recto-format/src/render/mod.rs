@@ -17,6 +17,7 @@
 //! provider has a file that writes its requests.
 
 mod anthropic;
+mod cache_marks;
 mod dialect;
 mod ends;
 mod exchange;

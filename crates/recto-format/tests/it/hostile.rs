@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use recto_core::{Approx, Limits, Settings};
+use recto_core::{Approx, Limits, Message, Settings};
 use recto_format::{
-    Collected, Container, ExportOptions, Format, ImportOptions, Replay, Target, export, import,
+    Collected, Container, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Target,
+    export, import,
 };
 
 use crate::render::check;
@@ -170,6 +171,63 @@ fn time_grows_with_the_file_and_not_faster() {
     )
     .unwrap();
     assert!(clock.elapsed().as_secs() < 20, "{:?}", clock.elapsed());
+}
+
+/// Every file or view here once took time that grows with the square of its length.
+#[test]
+fn no_file_or_view_takes_the_square_of_its_length() {
+    let clock = std::time::Instant::now();
+    let import = |file: &str, format| {
+        let mut collected = Collected::default();
+        import(file, Some(format), &ImportOptions::default(), &mut collected).unwrap();
+    };
+    // A long message leaves a long buffer, with many short ones on the same line.
+    let long = format!(r#"[{{"role":"user","content":"{}"}}"#, "x".repeat(3 << 20));
+    let short = r#",{"role":"user","content":"a"}"#.repeat(100_000);
+    import(&format!("{long}{short}]"), Format::OpenAiChat);
+    import(&format!("{long}{short}\n]"), Format::OpenAiChat);
+    // Calls that nothing answers, and results that name others.
+    let call = r#"{"role":"model","parts":[{"functionCall":{"name":"a","args":{}}}]},"#;
+    let result = r#"{"role":"user","parts":[{"functionResponse":{"name":"b","response":{}}}]},"#;
+    let (calls, results) = (call.repeat(20_000), result.repeat(20_000));
+    import(&format!("[{calls}{results}{{\"parts\":[]}}]"), Format::Gemini);
+    // Ids that start alike, each given twice.
+    let ids = (0..4_000).map(|id| format!("{}{id:04}", "x".repeat(36)));
+    let ids: Vec<String> = ids.clone().chain(ids).collect();
+    let message = |json: String| Message::from_json(&json).unwrap();
+    let calls = |id: &String| Message::tool_call(id, "f", &serde_json::json!({}));
+    let render = |view: &[Message], target| {
+        let _ = recto_format::render(view, target, &RenderOptions::default());
+    };
+    render(&ids.iter().map(calls).collect::<Vec<_>>(), Target::OpenAiChat);
+    // Nobody but the system speaks.
+    let system = message(r#"{"role":"system","content":"a"}"#.into());
+    render(&vec![system; 100_000], Target::OpenAiChat);
+    // The server's calls are answered from the last to the first, or not at all.
+    let call = |id| format!(r#"{{"type":"server_tool_use","id":"s{id}","name":"w","input":{{}}}}"#);
+    let result =
+        |id| format!(r#"{{"type":"web_search_tool_result","tool_use_id":"s{id}","content":[]}}"#);
+    let torn = (0..20_000).map(|id| call(20_000 + id));
+    let parts = (0..20_000).map(call).chain(torn).chain((0..20_000).rev().map(result));
+    let parts = parts.collect::<Vec<_>>().join(",");
+    let source = r#"{"source":{"provider":"anthropic"}}"#;
+    let answer = format!(r#"{{"role":"assistant","content":[{parts}],"metadata":{source}}}"#);
+    render(&[Message::user("a"), message(answer)], Target::Anthropic);
+    // Thousands of pieces of an answer behind thousands of results.
+    let piece = |id: usize| {
+        format!(
+            r#"{{"type":"assistant","uuid":"a{id}","parentUuid":"a0","message":{{"id":"m","role":"assistant","content":[{{"type":"tool_use","id":"c{id}","name":"f","input":{{}}}}]}}}}"#
+        )
+    };
+    let result = |id: usize| {
+        format!(
+            r#"{{"type":"user","uuid":"r{id}","parentUuid":"a0","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c{id}","content":"x"}}]}}}}"#
+        )
+    };
+    let lines = [0].map(piece).into_iter().chain((0..5_000).map(result));
+    let lines: Vec<String> = lines.chain((1..5_000).map(piece)).collect();
+    import(&lines.join("\n"), Format::ClaudeCode);
+    assert!(clock.elapsed().as_secs() < 60, "{:?}", clock.elapsed());
 }
 
 #[test]
