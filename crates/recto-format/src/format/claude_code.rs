@@ -287,7 +287,7 @@ impl Session<'_, '_> {
                 line.json,
                 message,
                 drafts,
-                before.clone(),
+                before.as_deref(),
                 time,
             )
         });
@@ -493,8 +493,14 @@ impl Session<'_, '_> {
             return Ok(());
         };
         let before = self.chains[number].before.take();
-        let made =
-            session_line::messages(Format::ClaudeCode, line.json, "", drafts, before.clone(), None);
+        let made = session_line::messages(
+            Format::ClaudeCode,
+            line.json,
+            "",
+            drafts,
+            before.as_deref(),
+            None,
+        );
         let Ok(messages) = made else {
             self.chains[number].before.put_back(before);
             self.keep(line);

@@ -216,7 +216,7 @@ impl Rollout<'_, '_> {
         let draft = openai_responses::read(item).map(|draft| self.signed(draft, item));
         let made = draft.and_then(|draft| {
             let time = self.time;
-            session_line::messages(Format::Codex, line, item, vec![draft], before.clone(), time)
+            session_line::messages(Format::Codex, line, item, vec![draft], before.as_deref(), time)
         });
         let messages = match made {
             Ok(messages) => messages,
@@ -307,7 +307,7 @@ impl Rollout<'_, '_> {
         }
         let before = self.before.take();
         let made =
-            session_line::messages(Format::Codex, line, line, drafts, before.clone(), self.time);
+            session_line::messages(Format::Codex, line, line, drafts, before.as_deref(), self.time);
         let messages = match made {
             Ok(messages) => messages,
             Err(misfit) => {

@@ -94,6 +94,7 @@ impl Memory {
 }
 
 /// A Recto message in the making.
+#[derive(Clone)]
 pub(crate) enum Draft {
     /// The foreign message is a Recto message with the same meaning.
     AsItIs,

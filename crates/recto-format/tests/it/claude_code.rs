@@ -200,6 +200,19 @@ fn a_piece_that_hangs_on_an_inserted_piece_stands_behind_it() {
 }
 
 #[test]
+fn a_text_that_looks_like_what_stands_between_strings_is_kept_as_text() {
+    let space = " ".repeat(130);
+    let file = format!(
+        r#"{{"type":"user","parentUuid":null,"a":"v",{space}"uuid":"u","message":{{"role":"user","content":",{space}"}}}}"#
+    );
+    let replay = imported(&file, CODE);
+    let messages: Vec<Message> = replay.conversations[0].lines[0].1.messages().cloned().collect();
+    serde_json::from_str::<serde_json::Value>(messages[0].json()).unwrap();
+    assert_eq!(messages[0].text(), format!(",{space}"));
+    assert_eq!(exported(&messages, CODE, Container::Lines).trim_end(), file);
+}
+
+#[test]
 fn an_answer_that_was_tried_again_takes_the_place_of_the_first() {
     let said = |uuid: &str, response: &str, text: &str| {
         let message = format!(

@@ -227,6 +227,9 @@ fn no_file_or_view_takes_the_square_of_its_length() {
     let lines = [0].map(piece).into_iter().chain((0..5_000).map(result));
     let lines: Vec<String> = lines.chain((1..5_000).map(piece)).collect();
     import(&lines.join("\n"), Format::ClaudeCode);
+    // Line after line that is no message waits for the next.
+    let line = r#"{"type":"user","parentUuid":null,"message":{"role":"user","content":[{"type":"text"}]}}"#;
+    import(&format!("{line}\n").repeat(20_000), Format::ClaudeCode);
     assert!(clock.elapsed().as_secs() < 60, "{:?}", clock.elapsed());
 }
 
