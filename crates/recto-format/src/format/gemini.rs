@@ -9,6 +9,7 @@
 //! | `thoughtSignature` | `signature` on the part that carries it |
 //! | `executableCode` and the like | a `gemini_part` that holds it, for Gemini only |
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use recto_core::{Message, Role};
@@ -293,11 +294,20 @@ fn read_response(
     };
     let mut extra = String::from(",\"name\":");
     json::push_str(name, &mut extra);
-    match (only("result"), only("error")) {
-        (Some(text), _) => parts.result(id, Some(text), false, &extra),
-        (None, Some(text)) => parts.result(id, Some(text), true, &extra),
-        (None, None) => parts.result(id, Some(&json::string(value)), false, &extra),
+    let (text, is_error) = match (only("result"), only("error")) {
+        (Some(text), _) => (Cow::Borrowed(text), false),
+        (None, Some(text)) => (Cow::Borrowed(text), true),
+        (None, None) => (Cow::Owned(json::string(value)), false),
+    };
+    // Images and files that the tool gave stand beside its answer.
+    let mut shown = NewParts::default();
+    shown.text(Str::of(&text).unwrap_or(Str::plain("")), "");
+    let mut has_media = false;
+    for part in response.get("parts").map(json::items).into_iter().flatten() {
+        has_media |= read_media(part, &json::Object::of(part), &mut shown).is_some();
     }
+    let content = if has_media { Cow::Owned(shown.finish()) } else { text };
+    parts.result(id, Some(&content), is_error, &extra);
     Ok(())
 }
 

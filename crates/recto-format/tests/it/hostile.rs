@@ -230,6 +230,10 @@ fn no_file_or_view_takes_the_square_of_its_length() {
     // Line after line that is no message waits for the next.
     let line = r#"{"type":"user","parentUuid":null,"message":{"role":"user","content":[{"type":"text"}]}}"#;
     import(&format!("{line}\n").repeat(20_000), Format::ClaudeCode);
+    // One compaction after the other, and what users say stays.
+    let says = r#"{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}}"#;
+    let compacted = r#"{"type":"compacted","payload":{"message":"s"}}"#;
+    import(&format!("{says}\n{compacted}\n").repeat(10_000), Format::Codex);
     assert!(clock.elapsed().as_secs() < 60, "{:?}", clock.elapsed());
 }
 

@@ -197,3 +197,19 @@ fn a_message_of_rectos_own_is_what_it_says() {
     export(messages, Format::Recto, &ExportOptions::default(), &mut written).unwrap();
     assert_eq!(String::from_utf8(written).unwrap(), file);
 }
+
+#[test]
+fn images_in_a_gemini_response_are_seen_and_come_back() {
+    let file = r#"[{"role":"user","parts":[{"text":"q"}]},
+{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},
+{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"a":1},"parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}}]}]
+"#;
+    let (view, remarks) = crate::files::messages(file, Format::Gemini);
+    assert_eq!(remarks, []);
+    for target in Target::ALL {
+        let said = body(&view, target).to_string();
+        assert!(said.contains("AAAA"), "{target}: {said}");
+    }
+    let written = crate::files::exported(&view, Format::Gemini, recto_format::Container::List);
+    assert_eq!(written, file);
+}
