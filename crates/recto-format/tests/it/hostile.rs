@@ -237,6 +237,37 @@ fn no_file_or_view_takes_the_square_of_its_length() {
     assert!(clock.elapsed().as_secs() < 60, "{:?}", clock.elapsed());
 }
 
+/// Anybody can write a message with a source.
+#[test]
+fn sources_that_lie_are_written_as_json_all_the_same() {
+    let lies = [
+        r#""original":1"#,
+        r#""original":"x","before":[1,"x",null,{}]"#,
+        r#""original":[[]],"layout":"spaced""#,
+        r#""original":{"a":null},"hole":"content","hole_at":5"#,
+        r#""original":{},"hole":"result","hole_at":99999999999999999999"#,
+        r#""original":{},"of":"a","piece":18446744073709551615,"pieces":2"#,
+        r#""of":"a","piece":0,"pieces":18446744073709551615,"original":true"#,
+    ];
+    for format in Format::ALL {
+        for lie in lies {
+            let json = format!(
+                r#"{{"role":"user","content":"a","metadata":{{"source":{{"format":"{format}",{lie}}}}}}}"#
+            );
+            let message = Message::from_json(&json).unwrap();
+            for other in Format::ALL.iter().copied() {
+                let mut file = Vec::new();
+                let options = ExportOptions { container: Container::Lines };
+                export([&message, &message], other, &options, &mut file).unwrap();
+                let values = serde_json::Deserializer::from_slice(&file);
+                for value in values.into_iter::<serde_json::Value>() {
+                    value.unwrap_or_else(|error| panic!("{other}: {error} in {json}"));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn whatever_was_imported_is_rendered_as_every_provider_takes_it() {
     for (format, file) in corpus() {
