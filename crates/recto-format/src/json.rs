@@ -328,6 +328,18 @@ pub(crate) fn checked(text: &str) -> Option<&str> {
     recto_core::json::value(text).ok()
 }
 
+/// Whether a JSON text has a number that no double can hold, such as `1e400`.
+pub(crate) fn has_huge_number(text: &str) -> bool {
+    let mut digits = 0;
+    let is_suspect = text.bytes().any(|byte| {
+        let is_exponent = digits > 0 && matches!(byte, b'e' | b'E');
+        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
+        is_exponent || digits > 300
+    });
+    let read = || serde_json::from_str::<serde_json::Value>(text);
+    is_suspect && read().is_err_and(|error| error.is_syntax())
+}
+
 /// Where halves of surrogate pairs stand in a JSON text: `\ud800` and the like, which no provider
 /// accepts. Places are of the backslash.
 pub(crate) fn lone_surrogates(text: &str) -> Vec<usize> {

@@ -107,8 +107,7 @@ impl<'a> MediaBody<'a> {
         let inline = url.escaped().strip_prefix("data:").and_then(|rest| {
             let (media_type, data) = rest.split_once(";base64,")?;
             let media_type = media_type.split(';').next()?;
-            let is_plain = !media_type.contains('\\') && !data.contains('\\');
-            is_plain.then(|| (Str::plain(media_type), Str::plain(data)))
+            Some((Str::escaped_text(media_type), Str::escaped_text(data)))
         });
         match inline {
             Some((media_type, data)) => MediaBody::Base64 { media_type, data },

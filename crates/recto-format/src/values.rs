@@ -26,6 +26,8 @@ pub(crate) struct Values<'r> {
     dropped: u64,
     /// The line of `at`, from 1.
     line: u64,
+    /// Up to this byte of the stream, no value was found to be the rest of its line.
+    tried: u64,
     limit: usize,
 }
 
@@ -50,6 +52,7 @@ impl<'r> Values<'r> {
             is_fresh: true,
             dropped: 0,
             line: 1,
+            tried: 0,
             limit,
         }
     }
@@ -173,16 +176,24 @@ impl<'r> Values<'r> {
     }
 
     /// The length of the next value, if it is exactly the rest of the line, and all of that was read:
-    /// the case of JSON lines, found by one look for the end of the line.
-    fn peek_line(&self) -> Option<usize> {
-        let rest = &self.buffer[self.at..];
-        let end = memchr(b'\n', rest).filter(|&end| end <= self.limit)?;
-        let line = rest[..end].trim_ascii_end();
-        if !matches!(line, [b'{', .., b'}']) {
+    /// the case of JSON lines, found by one look for the end of the line. No line is looked at twice:
+    /// it may hold many values.
+    fn peek_line(&mut self) -> Option<usize> {
+        if self.bytes_taken() < self.tried {
             return None;
         }
-        let text = std::str::from_utf8(line).ok()?;
-        recto_core::json::value(text).ok().map(str::len)
+        let rest = &self.buffer[self.at..];
+        let end = memchr(b'\n', rest);
+        let line = end.filter(|&end| end <= self.limit).and_then(|end| {
+            let line = rest[..end].trim_ascii_end();
+            let is_object = matches!(line, [b'{', .., b'}']);
+            let text = is_object.then(|| std::str::from_utf8(line).ok()).flatten()?;
+            recto_core::json::value(text).ok().map(str::len)
+        });
+        if line.is_none() {
+            self.tried = self.bytes_taken() + end.unwrap_or(rest.len()) as u64;
+        }
+        line
     }
 
     /// Takes the value that was peeked.

@@ -166,6 +166,14 @@ fn is_base64(text: &str) -> bool {
     text.len() - body.len() <= 2 && body.len() % 4 != 1 && is_word(body, "+/-_", usize::MAX)
 }
 
+/// `text` is base64 in its plain alphabet, with padding: what all but Google want.
+fn is_plain_base64(text: &str) -> bool {
+    is_base64(text) && text.len().is_multiple_of(4) && !text.contains(['-', '_'])
+}
+
+/// The images that OpenAI and Anthropic take.
+const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
 /// What kind of JSON a value is, for messages.
 fn kind(value: &Value) -> &'static str {
     match value {

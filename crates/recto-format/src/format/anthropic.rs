@@ -214,7 +214,7 @@ impl<'a> Block<'a> {
         let kind = json::get_str(block, "type").map(Str::text).unwrap_or_default();
         match &*kind {
             "text" | "tool_use" => as_it_is,
-            "tool_result" => Block { is_result: true, ..as_it_is },
+            "tool_result" => Block::of_result(block),
             "image" | "document" => match media_of(block) {
                 Some(part) => Block { json: part, ..as_it_is },
                 None => Block { is_own: true, ..as_it_is },
@@ -229,6 +229,38 @@ impl<'a> Block<'a> {
             _ => Block { is_own: true, ..as_it_is },
         }
     }
+}
+
+impl<'a> Block<'a> {
+    /// A result, with the images and documents in it in Recto's form.
+    fn of_result(block: &'a str) -> Block<'a> {
+        let mut result = Block { json: Cow::Borrowed(block), is_result: true, is_own: false };
+        let content = json::get(block, "content").filter(|content| json::is_list(content));
+        let mut list = Vec::new();
+        for item in content.map(json::items).into_iter().flatten() {
+            let kind = json::get_str(item, "type").map(Str::text).unwrap_or_default();
+            let media = matches!(&*kind, "image" | "document").then(|| media_of(item)).flatten();
+            result.is_own |= media.is_none() && !matches!(&*kind, "text" | "image" | "");
+            list.push(media.unwrap_or(Cow::Borrowed(item)));
+        }
+        if list.iter().any(|item| matches!(item, Cow::Owned(_))) {
+            result.json = Cow::Owned(with_content(block, &format!("[{}]", list.join(","))));
+        }
+        result
+    }
+}
+
+/// A result with another content.
+fn with_content(block: &str, content: &str) -> String {
+    let mut out = String::with_capacity(block.len());
+    for (key, value) in json::fields(block) {
+        out.push(if out.is_empty() { '{' } else { ',' });
+        json::push_str(key, &mut out);
+        out.push(':');
+        out.push_str(if key.text() == "content" { content } else { value });
+    }
+    out.push('}');
+    out
 }
 
 /// An image or document in Recto's form; `None` if that has no words for it.
@@ -363,14 +395,21 @@ pub(crate) fn write_block(
         }
         Part::ToolResult { id, content, is_error, json, .. } => {
             if is_from_here {
-                out.push_str(json);
+                match content.filter(|content| has_documents(content)) {
+                    None => out.push_str(json),
+                    Some(content) => {
+                        let mut written = String::new();
+                        write_result(content, true, &mut written, remarks);
+                        out.push_str(&with_content(json, &written));
+                    }
+                }
                 return;
             }
             out.push_str(r#"{"type":"tool_result","tool_use_id":"#);
             json::push_str(id, out);
             if let Some(content) = content {
                 out.push_str(",\"content\":");
-                write_result(content, out, remarks);
+                write_result(content, false, out, remarks);
             }
             if is_error {
                 out.push_str(",\"is_error\":true");
@@ -385,7 +424,18 @@ pub(crate) fn write_block(
     }
 }
 
-fn write_result(content: &str, out: &mut String, remarks: &mut Vec<String>) {
+/// Whether a result holds what is said otherwise here.
+fn has_documents(content: &str) -> bool {
+    let is_other = |part: &Part<'_>| match part {
+        Part::Media(media) => {
+            media.kind != MediaKind::Image || matches!(media.body, MediaBody::FileId { .. })
+        }
+        _ => false,
+    };
+    json::is_list(content) && Part::list(content).iter().any(is_other)
+}
+
+fn write_result(content: &str, is_from_here: bool, out: &mut String, remarks: &mut Vec<String>) {
     if Str::of(content).is_some() {
         out.push_str(content);
         return;
@@ -398,7 +448,7 @@ fn write_result(content: &str, out: &mut String, remarks: &mut Vec<String>) {
             out.push(',');
         }
         let len = out.len();
-        write_block(&part, false, out, remarks);
+        write_block(&part, is_from_here, out, remarks);
         if out.len() == len {
             out.truncate(before);
         }

@@ -341,7 +341,7 @@ impl Teller<'_, '_, '_> {
             }
             let time = json::get(message, "create_time").and_then(time_of);
             let drafts = vec![read.draft];
-            session_line::messages(Format::ChatGpt, &node.json, "", drafts, before.clone(), time)
+            session_line::messages(Format::ChatGpt, &node.json, "", drafts, before.as_deref(), time)
         });
         let messages = match made {
             Ok(messages) => messages,

@@ -41,6 +41,10 @@ use chain::{Chain, Node};
 /// How many times the size of a message a line may have: it holds what a tool gave twice.
 const LINE_FACTOR: usize = 8;
 
+/// Behind how many results a further piece of their answer is put in front of them. Models make a few
+/// calls at once; a file that says otherwise shall not cost the square of its length.
+const MOST_BEHIND: usize = 256;
+
 pub(crate) struct ClaudeCode;
 
 impl Codec for ClaudeCode {
@@ -292,7 +296,7 @@ impl Session<'_, '_> {
                 line.json,
                 message,
                 drafts,
-                before.clone(),
+                before.as_deref(),
                 time,
             )
         });
@@ -349,13 +353,22 @@ impl Session<'_, '_> {
             "assistant" => json::get_str(message, "id").map(|id| id.text().into_owned()),
             _ => None,
         };
+        let behind = chain.view.len().saturating_sub(chain.response_end);
         match parent {
+            // Results came between the pieces of an answer.
+            Some(parent)
+                if parent.turn == chain.turn
+                    && response.is_some()
+                    && response == chain.response
+                    && (1..=MOST_BEHIND).contains(&behind) =>
+            {
+                return self.insert(number, messages);
+            }
             Some(parent) if !chain.is_present(&parent) => {
                 let is_same_turn = parent.turn == chain.turn;
-                if is_same_turn && response.is_some() && response == chain.response {
-                    return self.insert(number, messages);
-                }
-                if !(is_same_turn && (is_result || parent.is_result)) {
+                let is_piece = response.is_some() && response == chain.response;
+                let goes_on = is_piece || is_result || parent.is_result;
+                if !(is_same_turn && goes_on) {
                     self.go_back(number, Some(parent))?;
                 }
             }
@@ -489,8 +502,14 @@ impl Session<'_, '_> {
             return Ok(());
         };
         let before = self.chains[number].before.take();
-        let made =
-            session_line::messages(Format::ClaudeCode, line.json, "", drafts, before.clone(), None);
+        let made = session_line::messages(
+            Format::ClaudeCode,
+            line.json,
+            "",
+            drafts,
+            before.as_deref(),
+            None,
+        );
         let Ok(messages) = made else {
             self.chains[number].before.put_back(before);
             self.keep(line);

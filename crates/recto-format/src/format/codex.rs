@@ -76,6 +76,7 @@ impl FormatCodec for Codex {
             time: None,
             view: Vec::new(),
             turns: Vec::new(),
+            settled: 0,
         };
         while values.peek_byte()?.is_some() {
             rollout.value(&mut values)?;
@@ -108,6 +109,8 @@ struct Rollout<'o, 'a> {
     view: Vec<Visible>,
     /// Where the turns of the user start in the view.
     turns: Vec<usize>,
+    /// How many entries at the front of the view a compaction without a history has left there.
+    settled: usize,
 }
 
 /// A visible log entry.
@@ -222,7 +225,7 @@ impl Rollout<'_, '_> {
         let draft = openai_responses::read(item).map(|draft| self.signed(draft, item));
         let made = draft.and_then(|draft| {
             let time = self.time;
-            session_line::messages(Format::Codex, line, item, vec![draft], before.clone(), time)
+            session_line::messages(Format::Codex, line, item, vec![draft], before.as_deref(), time)
         });
         let messages = match made {
             Ok(messages) => messages,
@@ -313,7 +316,7 @@ impl Rollout<'_, '_> {
         }
         let before = self.before.take();
         let made =
-            session_line::messages(Format::Codex, line, line, drafts, before.clone(), self.time);
+            session_line::messages(Format::Codex, line, line, drafts, before.as_deref(), self.time);
         let messages = match made {
             Ok(messages) => messages,
             Err(misfit) => {
@@ -329,15 +332,19 @@ impl Rollout<'_, '_> {
         let stays =
             |entry: &Visible| history.is_none() && matches!(entry.role, Role::User | Role::System);
         self.out.flush()?;
-        let view = std::mem::take(&mut self.view);
-        let turns: HashSet<usize> = std::mem::take(&mut self.turns).into_iter().collect();
+        // What stayed before stays again, and need not be looked at.
+        let settled = if history.is_none() { self.settled } else { 0 };
+        let view = self.view.split_off(settled);
+        let turns = self.turns.partition_point(|turn| *turn < settled);
+        let turns: HashSet<usize> = self.turns.split_off(turns).into_iter().collect();
         let mut indices = Vec::new();
-        for (place, entry) in view.into_iter().enumerate() {
+        for (place, entry) in (settled..).zip(view) {
             match stays(&entry) {
                 true => self.see(Visible { version: None, ..entry }, turns.contains(&place)),
                 false => indices.push(LogIndex(entry.log)),
             }
         }
+        self.settled = if history.is_none() { self.view.len() } else { 0 };
         let first = self.out.log_len() as u32;
         for (place, message) in messages.iter().enumerate() {
             let entry = Visible { log: first + place as u32, role: message.role(), version: None };
@@ -389,6 +396,7 @@ impl Rollout<'_, '_> {
             None => self.out.apply(Delete { indices: gone }.because(reason), 0)?,
         }
         self.view.truncate(place);
+        self.settled = self.settled.min(place);
         Ok(())
     }
 }

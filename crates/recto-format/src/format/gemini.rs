@@ -9,6 +9,7 @@
 //! | `thoughtSignature` | `signature` on the part that carries it |
 //! | `executableCode` and the like | a `gemini_part` that holds it, for Gemini only |
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use recto_core::{Message, Role};
@@ -247,7 +248,7 @@ fn read_part(
             None => {
                 let id = format!("{MADE_UP}{}_{number}", memory.count);
                 parts.call(Str::plain(&id), name, input, &extra);
-                memory.nameless_calls.push((name.text().into_owned(), id));
+                memory.call(&name.text(), id);
             }
         }
         return Ok(signature.is_some());
@@ -279,12 +280,9 @@ fn read_response(
     let id = match response.get_str("id") {
         Some(id) => id,
         None => {
-            let called = name.text();
-            let at = memory.nameless_calls.iter().position(|(call, _)| *call == called);
-            made_up = match at {
-                Some(at) => memory.nameless_calls.remove(at).1,
-                None => format!("{MADE_UP}{}_{number}", memory.count),
-            };
+            made_up = memory
+                .answer(&name.text())
+                .unwrap_or_else(|| format!("{MADE_UP}{}_{number}", memory.count));
             Str::plain(&made_up)
         }
     };
@@ -296,11 +294,20 @@ fn read_response(
     };
     let mut extra = String::from(",\"name\":");
     json::push_str(name, &mut extra);
-    match (only("result"), only("error")) {
-        (Some(text), _) => parts.result(id, Some(text), false, &extra),
-        (None, Some(text)) => parts.result(id, Some(text), true, &extra),
-        (None, None) => parts.result(id, Some(&json::string(value)), false, &extra),
+    let (text, is_error) = match (only("result"), only("error")) {
+        (Some(text), _) => (Cow::Borrowed(text), false),
+        (None, Some(text)) => (Cow::Borrowed(text), true),
+        (None, None) => (Cow::Owned(json::string(value)), false),
+    };
+    // Images and files that the tool gave stand beside its answer.
+    let mut shown = NewParts::default();
+    shown.text(Str::of(&text).unwrap_or(Str::plain("")), "");
+    let mut has_media = false;
+    for part in response.get("parts").map(json::items).into_iter().flatten() {
+        has_media |= read_media(part, &json::Object::of(part), &mut shown).is_some();
     }
+    let content = if has_media { Cow::Owned(shown.finish()) } else { text };
+    parts.result(id, Some(&content), is_error, &extra);
     Ok(())
 }
 

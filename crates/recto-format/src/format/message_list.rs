@@ -6,6 +6,7 @@
 //! again and comparing: only where they differ, `metadata.source.original` holds them.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 
 use recto_core::{Insert, Limits, Message, Position, Role};
@@ -13,7 +14,7 @@ use recto_core::{Insert, Limits, Message, Position, Role};
 use crate::export::{Container, ExportOptions};
 use crate::import::{Input, Out, Remark, Start};
 use crate::json::{self, Str};
-use crate::parts::MessageParts;
+use crate::parts::{MessageParts, Part};
 use crate::source::{self, Layout, Source};
 use crate::values::{Peeked, Values};
 use crate::{Error, Format};
@@ -76,11 +77,24 @@ pub(crate) fn holds_list(object: &str, key: &str) -> bool {
 pub(crate) struct Memory {
     /// How many foreign messages came before.
     pub(crate) count: usize,
-    /// The calls without ids that wait for their results: names and made-up ids.
-    pub(crate) nameless_calls: Vec<(String, String)>,
+    /// The made-up ids of calls that wait for their results, by the name of the tool.
+    calls: HashMap<String, VecDeque<String>>,
+}
+
+impl Memory {
+    /// A call waits for its result.
+    pub(crate) fn call(&mut self, name: &str, id: String) {
+        self.calls.entry(name.to_owned()).or_default().push_back(id);
+    }
+
+    /// The first call of a tool that waits: it does no more.
+    pub(crate) fn answer(&mut self, name: &str) -> Option<String> {
+        self.calls.get_mut(name)?.pop_front()
+    }
 }
 
 /// A Recto message in the making.
+#[derive(Clone)]
 pub(crate) enum Draft {
     /// The foreign message is a Recto message with the same meaning.
     AsItIs,
@@ -441,6 +455,12 @@ fn unread(form: &dyn MessageForm, foreign: &str) -> Result<Message, recto_core::
     made(&Draft::made(Role::User, content).into_json(foreign, source))
 }
 
+/// Whether a message stands for one that could not be read. Of Recto's own messages only these have
+/// an original: all others are what they say.
+fn is_unread(message: &MessageParts<'_>) -> bool {
+    matches!(message.parts[..], [Part::Other { kind, .. }] if kind.escaped() == "unread")
+}
+
 /// Exports messages to a format that is a list of messages.
 pub(crate) fn export(
     form: &dyn MessageForm,
@@ -620,6 +640,7 @@ fn write_group(
         && source.piece == 0
         && source.pieces == read.len()
         && let Some(original) = source.original
+        && (form.format() != Format::Recto || is_unread(&read[0]))
     {
         return original.to_owned();
     }

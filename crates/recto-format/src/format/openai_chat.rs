@@ -165,7 +165,7 @@ impl MessageForm for OpenAiChat {
             let name =
                 name.ok_or_else(|| Misfit::new("function_call.name", "a call has a name"))?;
             let id = format!("function_{}", memory.count);
-            memory.nameless_calls.push((name.text().into_owned(), id.clone()));
+            memory.call(&name.text(), id.clone());
             let arguments = json::get_str(call, "arguments").unwrap_or(Str::plain(""));
             write_call(Str::plain(&id), name, &input_of(arguments), "", parts.add());
         }
@@ -340,12 +340,8 @@ fn read_result(read: &Foreign<'_>, memory: &mut Memory) -> Result<Draft, Misfit>
         (Some(id), _) => id,
         // The old form: the result of a function names it, and there are no ids.
         (None, Some(name)) => {
-            let name = name.text();
-            let at = memory.nameless_calls.iter().position(|(called, _)| *called == name);
-            made_up = match at {
-                Some(at) => memory.nameless_calls.remove(at).1,
-                None => format!("function_{}", memory.count),
-            };
+            made_up =
+                memory.answer(&name.text()).unwrap_or_else(|| format!("function_{}", memory.count));
             Str::plain(&made_up)
         }
         (None, None) => {

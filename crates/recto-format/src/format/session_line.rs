@@ -42,6 +42,9 @@ impl Before {
     }
 }
 
+/// What waits is not copied for nothing if it is longer.
+const MUCH: usize = 64 << 10;
+
 /// Whether a message is the next piece of the line that the last one is of.
 pub(crate) fn is_next_piece(last: &MessageParts<'_>, message: &MessageParts<'_>) -> bool {
     let (Some(before), Some(this)) = (last.source, message.source) else { return false };
@@ -53,8 +56,8 @@ pub(crate) fn is_next_piece(last: &MessageParts<'_>, message: &MessageParts<'_>)
 const LONG: usize = 128;
 
 /// A value of a line that the message says with the same bytes: what it is in the message, and where
-/// it stands in the line. A value cannot stand inside a string, where its quotes would be escaped, so
-/// any place where it is found will do.
+/// it stands in the line. A value cannot stand inside a string, where its quotes would be escaped; see
+/// [`frame`] for one that stands between two strings.
 fn hole<'a>(
     line: &str,
     foreign: &'a str,
@@ -96,6 +99,15 @@ fn place_of(value: &str, line: &str) -> Option<usize> {
     places.find(|at| line.as_bytes()[*at..].starts_with(value.as_bytes()))
 }
 
+/// The line with `null` in the place of a value, if that is JSON: a text such as `,` is found as well
+/// from the end of one string to the start of the next.
+fn frame(line: &str, at: usize, value: &str) -> Option<String> {
+    let frame = [&line[..at], "null", &line[at + value.len()..]].concat();
+    let inner = value.split_once('"').map_or("", |(_, inner)| inner);
+    let may_lie_between = inner.trim_ascii_start().starts_with([',', ':', ']', '}']);
+    (!may_lie_between || json::checked(&frame).is_some()).then_some(frame)
+}
+
 /// The line that a message came from, if the message has all of it.
 pub(crate) fn original<'a>(message: &MessageParts<'a>) -> Option<Cow<'a, str>> {
     let source = message.source?;
@@ -118,7 +130,7 @@ pub(crate) fn messages(
     line: &str,
     foreign: &str,
     drafts: Vec<Draft>,
-    before: Option<String>,
+    before: Option<&str>,
     timestamp: Option<Timestamp>,
 ) -> Result<Vec<Message>, Misfit> {
     let pieces = drafts.len();
@@ -127,9 +139,7 @@ pub(crate) fn messages(
     for (piece, draft) in drafts.into_iter().enumerate() {
         let is_first = piece == 0;
         let hole = if pieces == 1 { hole(line, foreign, &draft) } else { None };
-        let hole = hole.map(|(kind, at, value)| {
-            (kind, at, [&line[..at], "null", &line[at + value.len()..]].concat())
-        });
+        let hole = hole.and_then(|(kind, at, value)| Some((kind, at, frame(line, at, value)?)));
         let original = hole.as_ref().map_or(line, |(_, _, frame)| frame);
         let source = Source {
             hole: hole.as_ref().map(|(kind, ..)| Str::plain(kind)),
@@ -139,14 +149,20 @@ pub(crate) fn messages(
             piece,
             pieces,
             original: is_first.then_some(original),
-            before: before.as_deref().filter(|_| is_first),
+            before: before.filter(|_| is_first),
             ..Source::default()
         };
-        let json = made_json(draft, foreign, timestamp, source);
-        let message = Message::from_checked_json(&json, &Limits::NONE).map_err(|error| {
-            Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
-        })?;
-        messages.push(message);
+        let make = |draft: Draft, source: Source<'_>| {
+            let json = made_json(draft, foreign, timestamp, source);
+            Message::from_checked_json(&json, &Limits::NONE).map_err(|error| {
+                Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
+            })
+        };
+        // Much may wait, and one line after the other be no message: it is not written for those.
+        if source.before.is_some_and(|before| before.len() > MUCH) {
+            make(draft.clone(), Source { before: None, ..source })?;
+        }
+        messages.push(make(draft, source)?);
     }
     Ok(messages)
 }

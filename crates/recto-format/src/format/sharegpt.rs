@@ -79,10 +79,7 @@ impl MessageForm for ShareGpt {
                 Role::Assistant
             }
             "observation" | "tool" | "function_response" | "tool_response" | "function" => {
-                let id = match memory.nameless_calls.is_empty() {
-                    true => format!("sharegpt_{}", memory.count),
-                    false => memory.nameless_calls.remove(0).1,
-                };
+                let id = memory.answer("").unwrap_or_else(|| format!("sharegpt_{}", memory.count));
                 parts.result(Str::plain(&id), value, false, "");
                 Role::Tool
             }
@@ -121,7 +118,7 @@ fn read_call(text: Str<'_>, memory: &mut Memory, parts: &mut NewParts) {
     let id = format!("sharegpt_{}", memory.count);
     let input = json::get(call, "arguments").or(json::get(call, "parameters")).unwrap_or("{}");
     parts.call(Str::plain(&id), name, input, "");
-    memory.nameless_calls.push((name.text().into_owned(), id));
+    memory.call("", id); // results name no tool
 }
 
 fn write_message(

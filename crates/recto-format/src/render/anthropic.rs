@@ -2,7 +2,7 @@
 //! bytes; results stand in front of the user's next turn.
 
 use super::Body;
-use super::dialect::{is_base64, is_file_of, is_web};
+use super::dialect::{IMAGES, is_base64, is_file_of, is_web, plain_base64};
 use super::plan::Plan;
 use super::turn::{AnswerContent, Block, Call, Side, Turn};
 use crate::json::{self, Str};
@@ -39,13 +39,12 @@ pub(super) fn is_own_part(kind: &str, json: &str, is_assistant: bool) -> bool {
 }
 
 pub(super) fn takes_media(media: &Media<'_>) -> bool {
-    let kinds = ["image/jpeg", "image/png", "image/gif", "image/webp"];
     match (media.kind, media.body) {
         (MediaKind::Image, MediaBody::Base64 { media_type, data }) => {
-            kinds.contains(&media_type.escaped()) && is_base64(data)
+            IMAGES.contains(&&*media_type.text()) && is_base64(data)
         }
         (MediaKind::File, MediaBody::Base64 { media_type, data }) => {
-            media_type.escaped() == "application/pdf" && is_base64(data)
+            media_type.text() == "application/pdf" && is_base64(data)
         }
         (MediaKind::File, MediaBody::Text(text)) => !text.is_blank(),
         (MediaKind::Image | MediaKind::File, body) => is_web(body) || is_file_of(body, "anthropic"),
@@ -182,7 +181,7 @@ fn media(media: &Media<'_>, body: &mut Body) {
             body.push("\"type\":\"base64\",\"media_type\":");
             body.quoted(media_type.escaped());
             body.push(",\"data\":");
-            body.quoted(data.escaped());
+            body.quoted(&plain_base64(data));
         }
         MediaBody::Url(url) => {
             body.push("\"type\":\"url\",\"url\":");

@@ -1,5 +1,7 @@
 //! What each provider takes, as data.
 
+use std::borrow::Cow;
+
 use super::Target;
 use crate::json::Str;
 use crate::media::{Media, MediaBody, MediaKind};
@@ -25,6 +27,8 @@ pub(crate) struct Dialect {
     pub(crate) media_in_results: fn(&Media<'_>) -> bool,
     /// The parts that only this provider understands, from the assistant and from the user.
     pub(crate) own_parts: fn(kind: &str, json: &str, is_assistant: bool) -> bool,
+    /// Those that may stand in a result.
+    pub(crate) own_in_results: fn(kind: &str) -> bool,
 }
 
 /// Where thinking may go.
@@ -88,6 +92,7 @@ static OPENAI_CHAT: Dialect = Dialect {
     },
     media_in_results: |_| false,
     own_parts: |_, _, _| false,
+    own_in_results: |_| false,
 };
 
 static OPENAI_RESPONSES: Dialect = Dialect {
@@ -118,6 +123,7 @@ static OPENAI_RESPONSES: Dialect = Dialect {
         }
     },
     own_parts: super::openai_responses::is_own_part,
+    own_in_results: |_| false,
 };
 
 static ANTHROPIC: Dialect = Dialect {
@@ -136,6 +142,7 @@ static ANTHROPIC: Dialect = Dialect {
     media_from_user: super::anthropic::takes_media,
     media_in_results: super::anthropic::takes_media,
     own_parts: super::anthropic::is_own_part,
+    own_in_results: |kind| ["document", "search_result", "tool_reference"].contains(&kind),
 };
 
 static GEMINI: Dialect = Dialect {
@@ -153,20 +160,24 @@ static GEMINI: Dialect = Dialect {
     thinking: Thinking::Any,
     media_from_user: |media| match media.body {
         MediaBody::Base64 { media_type, data } => {
-            media_type.escaped().contains('/') && is_base64(data)
+            media_type.text().contains('/') && is_base64(data)
         }
-        MediaBody::Url(url) => is_web(media.body) || url.escaped().starts_with("gs://"),
+        MediaBody::Url(url) => is_web(media.body) || url.text().starts_with("gs://"),
         MediaBody::FileId { id, .. } => !id.is_empty() && is_file_of(media.body, "google"),
         MediaBody::Text(_) | MediaBody::Unknown => false,
     },
     media_in_results: |_| false,
     own_parts: super::gemini::is_own_part,
+    own_in_results: |_| false,
 };
+
+/// The images that OpenAI and Anthropic take.
+pub(super) const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 fn is_image(body: MediaBody<'_>) -> bool {
     match body {
         MediaBody::Base64 { media_type, data } => {
-            media_type.escaped().starts_with("image/") && is_base64(data)
+            IMAGES.contains(&&*media_type.text()) && is_base64(data)
         }
         _ => is_web(body),
     }
@@ -179,7 +190,7 @@ fn is_sound(body: MediaBody<'_>) -> bool {
 
 /// What OpenAI calls a kind of sound.
 pub(crate) fn sound_format(media_type: Str<'_>) -> Option<&'static str> {
-    match media_type.escaped() {
+    match &*media_type.text() {
         "audio/wav" | "audio/x-wav" | "audio/wave" => Some("wav"),
         "audio/mp3" | "audio/mpeg" => Some("mp3"),
         _ => None,
@@ -188,12 +199,12 @@ pub(crate) fn sound_format(media_type: Str<'_>) -> Option<&'static str> {
 
 pub(crate) fn is_inline(body: MediaBody<'_>) -> bool {
     matches!(body, MediaBody::Base64 { media_type, data }
-        if media_type.escaped().contains('/') && is_base64(data))
+        if media_type.text().contains('/') && is_base64(data))
 }
 
 pub(crate) fn is_web(body: MediaBody<'_>) -> bool {
     matches!(body, MediaBody::Url(url)
-        if ["https://", "http://"].iter().any(|start| url.escaped().starts_with(start)))
+        if ["https://", "http://"].iter().any(|start| url.text().starts_with(start)))
 }
 
 pub(crate) fn is_file_of(body: MediaBody<'_>, provider: &str) -> bool {
@@ -203,11 +214,24 @@ pub(crate) fn is_file_of(body: MediaBody<'_>, provider: &str) -> bool {
 
 /// Whether it is base64, plain or URL-safe, of at least a byte.
 pub(crate) fn is_base64(data: Str<'_>) -> bool {
-    let text = data.escaped();
+    let text = data.text();
     let body = text.trim_end_matches('=');
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);
     !body.is_empty()
         && text.len() - body.len() <= 2
         && body.len() % 4 != 1
         && body.bytes().all(is_digit)
+}
+
+/// Base64 in its plain form, with padding, as all but Google want it.
+pub(crate) fn plain_base64(data: Str<'_>) -> Cow<'_, str> {
+    let text = data.text();
+    if text.len().is_multiple_of(4) && memchr::memchr2(b'-', b'_', text.as_bytes()).is_none() {
+        return text;
+    }
+    let mut plain = text.trim_end_matches('=').replace('-', "+").replace('_', "/");
+    while !plain.len().is_multiple_of(4) {
+        plain.push('=');
+    }
+    Cow::Owned(plain)
 }

@@ -1,11 +1,12 @@
 //! How turns end and follow each other: alternation, and what each provider wants of a turn's end.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
 
 use super::Target;
 use super::plan::Planner;
 use super::rule;
-use super::turn::{AnswerContent, Block, Side, Turn};
+use super::turn::{Block, Side, Turn};
 use crate::json::{self, Str};
 
 /// What Google documents for calls that were made elsewhere.
@@ -66,17 +67,17 @@ impl<'a> Planner<'a, '_> {
     /// Calls that Anthropic's server made, and their results, stand in one turn. Answers where the
     /// first half was, since the other may still come.
     fn drop_torn_server_calls(&mut self, turn: &mut Turn<'a>) -> Option<usize> {
-        let id_of = |block: &Block<'a>| match block {
-            Block::Own { kind, json } => match kind.escaped() {
+        fn id_of<'b>(block: &'b Block<'_>) -> Option<(bool, Option<Str<'b>>)> {
+            let Block::Own { kind, json } = block else { return None };
+            match kind.escaped() {
                 "server_tool_use" | "mcp_tool_use" => Some((true, json::get_str(json, "id"))),
                 kind if kind.ends_with("_tool_result") => {
                     Some((false, json::get_str(json, "tool_use_id")))
                 }
                 _ => None,
-            },
-            _ => None,
-        };
-        let server: Vec<(usize, bool, Option<Str<'a>>)> = turn
+            }
+        }
+        let server: Vec<(usize, bool, Option<Str<'_>>)> = turn
             .blocks
             .iter()
             .enumerate()
@@ -86,21 +87,24 @@ impl<'a> Planner<'a, '_> {
             return None;
         }
         let mut whole = vec![false; turn.blocks.len()];
-        let mut open: Vec<(usize, Str<'a>)> = Vec::new();
+        let mut open: HashMap<Cow<'_, str>, VecDeque<usize>> = HashMap::new();
         for (number, is_call, id) in server.iter().copied() {
             let Some(id) = id.filter(|id| !id.is_empty()) else { continue };
             if is_call {
-                open.push((number, id));
-            } else if let Some(at) = open.iter().position(|(_, call)| call.text() == id.text()) {
-                whole[open.remove(at).0] = true;
+                open.entry(id.text()).or_default().push_back(number);
+            } else if let Some(call) = open.get_mut(&id.text()).and_then(VecDeque::pop_front) {
+                whole[call] = true;
                 whole[number] = true;
             }
         }
         let torn: Vec<usize> =
             server.iter().map(|it| it.0).filter(|&number| !whole[number]).collect();
         let at = turn.from.last().copied().unwrap_or(0);
-        for &number in torn.iter().rev() {
-            turn.blocks.remove(number);
+        let mut is_torn = vec![false; turn.blocks.len()];
+        torn.iter().for_each(|&number| is_torn[number] = true);
+        let mut numbers = 0..;
+        turn.blocks.retain(|_| numbers.next().is_some_and(|number| !is_torn[number]));
+        for _ in &torn {
             self.find(&rule::SERVER_CALLS_ARE_WHOLE, at, "half of a call that the server made");
         }
         torn.first().copied()
@@ -121,54 +125,6 @@ impl<'a> Planner<'a, '_> {
                 let at = turn.from.last().copied().unwrap_or(0);
                 self.find(&rule::NO_TRAILING_SPACE, at, "the last message ends with white space");
             }
-        }
-    }
-
-    /// The first four marks for Anthropic's cache stay.
-    fn mark_for_cache(&mut self) {
-        let mut count = 0;
-        let mut lost = Vec::new();
-        let mut judge = |mark: &mut Option<&'a str>, at: usize| {
-            let Some(control) = *mark else { return };
-            let is_proper = json::get_str(control, "type")
-                .is_some_and(|it| it.escaped() == "ephemeral")
-                && json::fields(control).all(|(key, value)| match key.escaped() {
-                    "type" => true,
-                    "ttl" => value == "\"5m\"" || value == "\"1h\"",
-                    _ => false,
-                });
-            if is_proper && count < 4 {
-                count += 1;
-            } else {
-                *mark = None;
-                lost.push(at);
-            }
-        };
-        for turn in &mut self.turns {
-            let at = turn.from[0];
-            for block in &mut turn.blocks {
-                match block {
-                    Block::Text { extra, .. } | Block::Media { extra, .. } => {
-                        judge(&mut extra.cache_control, at);
-                    }
-                    Block::Call(call) => judge(&mut call.extra.cache_control, call.at),
-                    _ => {}
-                }
-            }
-            for block in &mut turn.blocks {
-                let Block::Call(call) = block else { continue };
-                judge(&mut call.answer.cache_control, call.answer.from.unwrap_or(call.at));
-                if let AnswerContent::Blocks(blocks) = &mut call.answer.content {
-                    for block in blocks {
-                        if let Block::Text { extra, .. } | Block::Media { extra, .. } = block {
-                            judge(&mut extra.cache_control, call.answer.from.unwrap_or(call.at));
-                        }
-                    }
-                }
-            }
-        }
-        for at in lost {
-            self.find(&rule::CACHE_MARKS, at, "a fifth cache_control, or one that is no such mark");
         }
     }
 

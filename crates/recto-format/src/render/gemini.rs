@@ -6,6 +6,9 @@ use super::turn::{Block, Call, Extra, Side, Turn};
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
+/// Objects may be this deep; Google reads requests of up to 100 levels.
+const DEEPEST: usize = 64;
+
 /// What only Gemini understands: a part of its own inside `{"type": "gemini_part", "part": …}`.
 pub(super) fn is_own_part(kind: &str, json: &str, is_assistant: bool) -> bool {
     let own: &[&str] = match is_assistant {
@@ -167,6 +170,15 @@ fn guessed_type(kind: MediaKind, address: &str) -> Option<&'static str> {
     })
 }
 
+/// Whether a text that is JSON can stand as an object in a request: Google reads numbers as doubles,
+/// and neither half a surrogate pair nor a key twice.
+fn is_struct(value: &str) -> bool {
+    json::is_object(value)
+        && json::lone_surrogates(value).is_empty()
+        && recto_core::json::depth(value) <= DEEPEST
+        && !json::has_huge_number(value)
+}
+
 /// A result: the object that the tool gave, or its text in one.
 fn response(call: &Call<'_>, body: &mut Body) {
     body.push("{\"functionResponse\":{\"id\":");
@@ -176,7 +188,7 @@ fn response(call: &Call<'_>, body: &mut Body) {
     body.push(",\"response\":");
     let text = call.answer.content.joined();
     let plain = text.starts_with('{').then(|| recto_core::json::unescape(&text));
-    let object = plain.as_deref().and_then(json::checked).filter(|value| json::is_object(value));
+    let object = plain.as_deref().and_then(json::checked).filter(|value| is_struct(value));
     match object {
         Some(object) if !call.answer.is_error => body.push(object),
         _ => {

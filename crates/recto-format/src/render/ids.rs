@@ -52,15 +52,23 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// The id with something behind it, shortened to fit.
+/// The id with something behind it. One that gets too long is shortened, with its hash: ids that
+/// start alike stay apart.
 fn with_suffix(id: &str, suffix: &str, form: &Word) -> String {
     let text = recto_core::json::unescape(id);
-    let mut end = text.len().min(form.longest - suffix.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
     let mut given = String::new();
-    json::escape_into(&text[..end], &mut given);
+    if text.len() <= form.longest - suffix.len() {
+        json::escape_into(&text, &mut given);
+    } else {
+        let hash = hash(&text);
+        let mut end = text.len().min(form.longest - suffix.len() - hash.len() - 1);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        json::escape_into(&text[..end], &mut given);
+        given.push('_');
+        given.push_str(&hash);
+    }
     given.push_str(suffix);
     given
 }

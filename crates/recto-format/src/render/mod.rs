@@ -13,10 +13,11 @@
 //!   ([`NO_RESULT`]) for a result that is missing.
 //! - Every repair is a [`Finding`] that names its [`Rule`].
 //!
-//! `rule.rs` lists the rules, `dialect.rs` what each provider takes, `plan.rs` and `ends.rs` apply them, and each
-//! provider has a file that writes its requests.
+//! `rule.rs` lists the rules, `dialect.rs` what each provider takes, `plan.rs`, `ends.rs` and `cache_marks.rs`
+//! apply them, and each provider has a file that writes its requests.
 
 mod anthropic;
+mod cache_marks;
 mod dialect;
 mod ends;
 mod exchange;

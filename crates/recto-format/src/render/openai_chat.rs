@@ -1,10 +1,10 @@
 //! Chat completions: each turn is a message, each result one of its own.
 
 use super::Body;
-use super::dialect::sound_format;
+use super::dialect::{plain_base64, sound_format};
 use super::plan::Plan;
 use super::turn::{AnswerContent, Block, Call, Side, Turn};
-use crate::format::openai_chat::{arguments_of, write_url};
+use crate::format::openai_chat::arguments_of;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
@@ -30,9 +30,8 @@ fn message(turn: &Turn<'_>, body: &mut Body) {
         Side::User => "{\"role\":\"user\",\"content\":",
         Side::Assistant => "{\"role\":\"assistant\",\"content\":",
     });
-    let is_said = |block: &&Block<'_>| {
-        matches!(block, Block::Text { .. } | Block::Media { .. } | Block::Refusal(_))
-    };
+    // A content is made of texts; refusals have a field of their own.
+    let is_said = |block: &&Block<'_>| matches!(block, Block::Text { .. } | Block::Media { .. });
     let mut said = turn.blocks.iter().filter(is_said);
     match (said.next(), said.next()) {
         (None, _) => body.push("null"),
@@ -44,6 +43,18 @@ fn message(turn: &Turn<'_>, body: &mut Body) {
             }
             body.push("]");
         }
+    }
+    let refusals: Vec<&str> = turn
+        .blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Refusal(text) => Some(text.escaped()),
+            _ => None,
+        })
+        .collect();
+    if !refusals.is_empty() {
+        body.push(",\"refusal\":");
+        body.quoted(&refusals.join("\\n"));
     }
     if let Some(name) = turn.name {
         body.push(",\"name\":");
@@ -66,13 +77,8 @@ fn part(block: &Block<'_>, body: &mut Body) {
             body.quoted(text);
             body.push("}");
         }
-        Block::Refusal(text) => {
-            body.push("{\"type\":\"refusal\",\"refusal\":");
-            body.quoted(text.escaped());
-            body.push("}");
-        }
         Block::Media { media: it, .. } => media(it, body),
-        Block::Thinking { .. } | Block::Own { .. } | Block::Call(_) => {}
+        Block::Refusal(_) | Block::Thinking { .. } | Block::Own { .. } | Block::Call(_) => {}
     }
 }
 
@@ -80,7 +86,7 @@ fn media(media: &Media<'_>, body: &mut Body) {
     match (media.kind, media.body) {
         (MediaKind::Image, source) => {
             body.push("{\"type\":\"image_url\",\"image_url\":{\"url\":");
-            write_url(source, &mut body.out);
+            url(source, body);
             if let Some(detail) = detail(media) {
                 body.push(",\"detail\":");
                 body.quoted(detail);
@@ -88,7 +94,7 @@ fn media(media: &Media<'_>, body: &mut Body) {
         }
         (MediaKind::Audio, MediaBody::Base64 { media_type, data }) => {
             body.push("{\"type\":\"input_audio\",\"input_audio\":{\"data\":");
-            body.quoted(data.escaped());
+            body.quoted(&plain_base64(data));
             body.push(",\"format\":");
             body.quoted(sound_format(media_type).unwrap_or("wav"));
         }
@@ -100,10 +106,26 @@ fn media(media: &Media<'_>, body: &mut Body) {
             body.push("{\"type\":\"file\",\"file\":{\"filename\":");
             body.quoted(media.name.map_or("file", Str::escaped));
             body.push(",\"file_data\":");
-            write_url(source, &mut body.out);
+            url(source, body);
         }
     }
     body.push("}}");
+}
+
+/// The address of media; bytes become a `data:` URL.
+pub(super) fn url(source: MediaBody<'_>, body: &mut Body) {
+    body.push("\"");
+    match source {
+        MediaBody::Url(url) => body.push(url.escaped()),
+        MediaBody::Base64 { media_type, data } => {
+            body.push("data:");
+            body.push(media_type.escaped());
+            body.push(";base64,");
+            body.push(&plain_base64(data));
+        }
+        _ => {}
+    }
+    body.push("\"");
 }
 
 /// How closely the model looks at an image.

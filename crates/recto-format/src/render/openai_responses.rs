@@ -1,11 +1,11 @@
 //! OpenAI's responses: a flat list of items. Outputs stand behind the calls of their turn.
 
 use super::Body;
-use super::dialect::{is_web, sound_format};
-use super::openai_chat::detail;
+use super::dialect::{is_web, plain_base64, sound_format};
+use super::openai_chat::{detail, url};
 use super::plan::Plan;
 use super::turn::{AnswerContent, Block, Call, Side, Turn};
-use crate::format::openai_chat::{arguments_of, write_url};
+use crate::format::openai_chat::arguments_of;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
@@ -132,7 +132,7 @@ fn media(media: &Media<'_>, body: &mut Body) {
                 }
                 _ => {
                     body.push("\"image_url\":");
-                    write_url(source, &mut body.out);
+                    url(source, body);
                 }
             }
             if let Some(detail) = detail(media) {
@@ -142,7 +142,7 @@ fn media(media: &Media<'_>, body: &mut Body) {
         }
         (MediaKind::Audio, MediaBody::Base64 { media_type, data }) => {
             body.push("{\"type\":\"input_audio\",\"input_audio\":{\"data\":");
-            body.quoted(data.escaped());
+            body.quoted(&plain_base64(data));
             body.push(",\"format\":");
             body.quoted(sound_format(media_type).unwrap_or("wav"));
             body.push("}");
@@ -153,13 +153,13 @@ fn media(media: &Media<'_>, body: &mut Body) {
         }
         (_, source) if is_web(source) => {
             body.push("{\"type\":\"input_file\",\"file_url\":");
-            write_url(source, &mut body.out);
+            url(source, body);
         }
         (_, source) => {
             body.push("{\"type\":\"input_file\",\"filename\":");
             body.quoted(media.name.map_or("file", Str::escaped));
             body.push(",\"file_data\":");
-            write_url(source, &mut body.out);
+            url(source, body);
         }
     }
     body.push("}");

@@ -43,6 +43,7 @@ impl<'a> Plan<'a> {
             options,
             exchanges: Exchanges::default(),
             told: 0,
+            is_behind: false,
             turns: Vec::new(),
             findings,
             open: None,
@@ -78,6 +79,8 @@ pub(super) struct Planner<'a, 'o> {
     pub(super) exchanges: Exchanges,
     /// What the assistant says before this position is told as the user's.
     pub(super) told: usize,
+    /// Whether anybody but the system has said something.
+    is_behind: bool,
     pub(super) turns: Vec<Turn<'a>>,
     pub(super) findings: Vec<Finding>,
     pub(super) open: Option<usize>,
@@ -117,7 +120,7 @@ impl<'a> Planner<'a, '_> {
         for (at, message) in self.messages.iter().enumerate() {
             let is_system = message.role == Role::System;
             let is_lead = |part: &Part<'a>| is_system && self.is_text_here(part);
-            if !message.parts.iter().any(|part| !is_lead(part) && self.says(part)) {
+            if !message.parts.iter().any(|part| !is_lead(part) && self.says(at, part)) {
                 continue;
             }
             if message.role == Role::Assistant {
@@ -130,7 +133,7 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// Whether something is left of a part that the user says.
-    fn says(&self, part: &Part<'a>) -> bool {
+    fn says(&self, at: usize, part: &Part<'a>) -> bool {
         match part {
             Part::Text { text, .. } => self.has_text(*text),
             Part::Media(media) => {
@@ -141,9 +144,16 @@ impl<'a> Planner<'a, '_> {
             Part::ToolResult { content, .. } => flat(*content)
                 .iter()
                 .filter(|part| !matches!(part, Part::ToolResult { .. }))
-                .any(|part| self.says(part)),
+                .any(|part| self.says(at, part)),
             Part::Thinking { .. } => false,
-            Part::Other { .. } => refusal(part).is_some_and(|text| self.has_text(text)),
+            Part::Other { kind, json } => match refusal(part) {
+                Some(text) => self.has_text(text),
+                None => {
+                    matches!(self.messages[at].role, Role::User | Role::Tool)
+                        && self.is_maker(at)
+                        && (self.dialect.own_parts)(&kind.text(), json, false)
+                }
+            },
         }
     }
 
@@ -194,14 +204,14 @@ impl<'a> Planner<'a, '_> {
         if blocks.is_empty() {
             return;
         }
-        let is_behind = self.turns.iter().any(|turn| turn.side != Side::System);
         let side = match side {
-            Side::System if self.dialect.takes_turns && is_behind => {
+            Side::System if self.dialect.takes_turns && self.is_behind => {
                 self.find(&rule::SYSTEM_IN_FRONT, at, "a system message stands behind others");
                 Side::User
             }
             side => side,
         };
+        self.is_behind |= side != Side::System;
         let joins = |before: &Turn<'a>| {
             let is_next = before.from.last().is_some_and(|&last| last + 1 == at);
             let is_call = |block: &Block<'_>| matches!(block, Block::Call(_));
@@ -286,7 +296,7 @@ impl<'a> Planner<'a, '_> {
                     let why = format!("there is no call {:?} before its result", id.text());
                     self.find(&rule::RESULTS_HAVE_CALLS, at, why);
                 }
-                let blocks = self.say_content(at, *content);
+                let blocks = self.say_content(at, *content, false);
                 self.to_user(side, said).extend(blocks);
             }
             Part::Other { kind, json } => self.say_other(side, at, part, *kind, json, said),
@@ -357,7 +367,7 @@ impl<'a> Planner<'a, '_> {
             && (self.dialect.own_parts)(&kind.text(), json, is_assistant)
             && self.may_refer(&kind.text(), json);
         if is_own {
-            said.blocks.push(Block::Own { kind, json });
+            said.blocks.push(Block::Own { kind, json: Cow::Borrowed(json) });
         } else {
             let why = format!("a part of type {:?} that is not this provider's", kind.text());
             self.find(&rule::PARTS_FOR_THEIR_MAKER, at, why);
@@ -437,16 +447,7 @@ impl<'a> Planner<'a, '_> {
             self.find(&rule::NAMES_FIT, at, format!("the name {:?} does not fit", name.text()));
         }
         let is_custom = self.dialect.has_custom_calls && part.is_custom_call();
-        let input = match self.dialect.input_is_object && !json::is_object(input) {
-            false => Cow::Borrowed(input),
-            true => {
-                self.find(&rule::INPUT_IS_AN_OBJECT, at, "the input of a call is no object");
-                match input {
-                    "null" => Cow::Borrowed("{}"),
-                    _ => Cow::Owned(format!("{{\"input\":{input}}}")),
-                }
-            }
-        };
+        let input = self.say_input(at, input);
         let extra = self.extra(Side::Assistant, at, part);
         let answer = match result {
             Some(result) => self.say_answer(at, result, said),
@@ -472,6 +473,25 @@ impl<'a> Planner<'a, '_> {
         }))
     }
 
+    /// The input of a call, as this provider reads it.
+    fn say_input(&mut self, at: usize, input: &'a str) -> Cow<'a, str> {
+        if !self.dialect.input_is_object {
+            return Cow::Borrowed(input);
+        }
+        let is_huge = json::has_huge_number(input);
+        let why = match (is_huge, json::is_object(input)) {
+            (false, true) => return Cow::Borrowed(input),
+            (true, _) => "the input of a call has a number that no provider reads",
+            (false, false) => "the input of a call is no object",
+        };
+        self.find(&rule::INPUT_IS_AN_OBJECT, at, why);
+        match input {
+            "null" => Cow::Borrowed("{}"),
+            _ if is_huge => Cow::Owned(format!("{{\"input\":{}}}", json::string(input))),
+            _ => Cow::Owned(format!("{{\"input\":{input}}}")),
+        }
+    }
+
     /// The result of a call. What results cannot hold comes behind all of them.
     fn say_answer(&mut self, call: usize, result: Place, said: &mut Said<'a>) -> Answer<'a> {
         let (at, number) = result;
@@ -485,7 +505,7 @@ impl<'a> Planner<'a, '_> {
             Some(Some(text)) => AnswerContent::String(Cow::Borrowed(text.escaped())),
             Some(None) => {
                 let (mut kept, mut moved) = (Vec::new(), false);
-                for block in self.say_content(at, content) {
+                for block in self.say_content(at, content, !is_error) {
                     match &block {
                         Block::Media { media, .. } => {
                             let errors_are_text =
@@ -531,7 +551,12 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// The content of a result: its texts and media.
-    fn say_content(&mut self, at: usize, content: Option<&'a str>) -> Vec<Block<'a>> {
+    fn say_content(
+        &mut self,
+        at: usize,
+        content: Option<&'a str>,
+        is_result: bool,
+    ) -> Vec<Block<'a>> {
         let mut blocks = Vec::new();
         for part in flat(content) {
             match &part {
@@ -546,8 +571,11 @@ impl<'a> Planner<'a, '_> {
                 Part::Thinking { .. } => {
                     self.find(&rule::THINKING_FOR_ITS_MAKER, at, "thinking inside a result");
                 }
-                Part::Other { kind, .. } => match refusal(&part) {
+                Part::Other { kind, json } => match refusal(&part) {
                     Some(text) if self.has_text(text) => blocks.push(Block::text(text.escaped())),
+                    None if self.takes_own(at, &kind.text(), json, is_result) => {
+                        blocks.push(Block::Own { kind: *kind, json: Cow::Borrowed(json) });
+                    }
                     _ => {
                         let why = format!("a part of type {:?} inside a result", kind.text());
                         self.find(&rule::PARTS_FOR_THEIR_MAKER, at, why);
@@ -556,6 +584,16 @@ impl<'a> Planner<'a, '_> {
             }
         }
         blocks
+    }
+
+    /// Whether a part that only this provider understands may stand in a result, or where the content
+    /// of one is kept as the user's.
+    fn takes_own(&self, at: usize, kind: &str, json: &str, is_result: bool) -> bool {
+        self.is_maker(at)
+            && match is_result {
+                true => (self.dialect.own_in_results)(kind),
+                false => (self.dialect.own_parts)(kind, json, false),
+            }
     }
 
     /// Finds results that do not stand right behind their call.

@@ -96,7 +96,7 @@ rules! {
         "names of tools have the provider's characters and length"
         "the name is encoded anew by a function of the name alone"
     INPUT_IS_AN_OBJECT "input_is_an_object" TURNS Error
-        "the input of a call is a JSON object"
+        "the input of a call is a JSON object, of numbers that a double can hold"
         "it is wrapped: {\"input\": …}"
     NO_EMPTY_TEXT "no_empty_text" ALL Error
         "no text is empty; for Anthropic, none is only white space"
@@ -144,8 +144,8 @@ rules! {
         "images, audio and files stand in messages from the user, or in results that can hold them"
         "elsewhere they are moved into a message from the user right behind"
     CACHE_MARKS "cache_marks" ANTHROPIC Warning
-        "at most four blocks have a cache_control"
-        "the first four keep it"
+        "at most four blocks have a cache_control, those of an hour in front of those of five minutes"
+        "the first keep it"
     WHOLE_CHARACTERS "whole_characters" ALL Error
         "texts have no half of a surrogate pair"
         "the half is replaced by U+FFFD"

@@ -64,7 +64,7 @@ pub(crate) enum Block<'a> {
     /// A part that only this provider understands, as it came.
     Own {
         kind: Str<'a>,
-        json: &'a str,
+        json: Cow<'a, str>,
     },
     Call(Box<Call<'a>>),
 }

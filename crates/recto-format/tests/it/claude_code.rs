@@ -207,6 +207,37 @@ fn pieces_of_an_answer_stand_together_in_whatever_order_results_come() {
 }
 
 #[test]
+fn a_piece_that_hangs_on_an_inserted_piece_stands_behind_it() {
+    let lines = [
+        says("u", "", "go"),
+        calls("a0", "u", "m", "c0"),
+        answers("r0", "a0", "c0"),
+        calls("a1", "a0", "m", "c1"),
+        calls("a2", "a1", "m", "c2"),
+        answers("r1", "a1", "c1"),
+        answers("r2", "a2", "c2"),
+    ];
+    let replay = imported(&lines.join("\n"), CODE);
+    let talk = &replay.conversations[0].lines[0].1;
+    let roles: Vec<&str> = talk.messages().map(|message| message.role().as_str()).collect();
+    let expected = ["user", "assistant", "assistant", "assistant", "tool", "tool", "tool"];
+    assert_eq!(roles, expected);
+}
+
+#[test]
+fn a_text_that_looks_like_what_stands_between_strings_is_kept_as_text() {
+    let space = " ".repeat(130);
+    let file = format!(
+        r#"{{"type":"user","parentUuid":null,"a":"v",{space}"uuid":"u","message":{{"role":"user","content":",{space}"}}}}"#
+    );
+    let replay = imported(&file, CODE);
+    let messages: Vec<Message> = replay.conversations[0].lines[0].1.messages().cloned().collect();
+    serde_json::from_str::<serde_json::Value>(messages[0].json()).unwrap();
+    assert_eq!(messages[0].text(), format!(",{space}"));
+    assert_eq!(exported(&messages, CODE, Container::Lines).trim_end(), file);
+}
+
+#[test]
 fn an_answer_that_was_tried_again_takes_the_place_of_the_first() {
     let said = |uuid: &str, response: &str, text: &str| {
         let message = format!(

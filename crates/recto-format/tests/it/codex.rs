@@ -73,6 +73,31 @@ fn a_rollout_ends_with_what_the_model_reads() {
 }
 
 #[test]
+fn what_users_said_outlives_any_number_of_old_compactions() {
+    let summary =
+        |text: &str| format!(r#"{{"type":"compacted","payload":{{"message":"{text}"}}}}"#);
+    let says = r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]}}"#;
+    let lines = [
+        user("a"),
+        says.into(),
+        summary("s1"),
+        user("b"),
+        says.into(),
+        summary("s2"),
+        user("c"),
+        summary("s3"),
+        back(2),
+        user("d"),
+        says.into(),
+        summary("s4"),
+    ];
+    let replay = imported(&lines.join("\n"), CODEX);
+    only(&replay).verify().unwrap();
+    let expected = ["user: a", "user: s1", "user: b", "user: s2", "user: d", "user: s4"];
+    assert_eq!(told(only(&replay)), expected);
+}
+
+#[test]
 fn the_history_of_a_rollout_can_be_walked() {
     let replay = imported(&corpus("rollout.jsonl"), CODEX);
     let talk = only(&replay);

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use recto_core::{Approx, Limits, Settings};
+use recto_core::{Approx, Limits, Message, Settings};
 use recto_format::{
-    Collected, Container, ExportOptions, Format, ImportOptions, Replay, Target, export, import,
+    Collected, Container, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Target,
+    export, import,
 };
 
 use crate::render::check;
@@ -170,6 +171,101 @@ fn time_grows_with_the_file_and_not_faster() {
     )
     .unwrap();
     assert!(clock.elapsed().as_secs() < 20, "{:?}", clock.elapsed());
+}
+
+/// Every file or view here once took time that grows with the square of its length.
+#[test]
+fn no_file_or_view_takes_the_square_of_its_length() {
+    let clock = std::time::Instant::now();
+    let import = |file: &str, format| {
+        let mut collected = Collected::default();
+        import(file, Some(format), &ImportOptions::default(), &mut collected).unwrap();
+    };
+    // A long message leaves a long buffer, with many short ones on the same line.
+    let long = format!(r#"[{{"role":"user","content":"{}"}}"#, "x".repeat(3 << 20));
+    let short = r#",{"role":"user","content":"a"}"#.repeat(100_000);
+    import(&format!("{long}{short}]"), Format::OpenAiChat);
+    import(&format!("{long}{short}\n]"), Format::OpenAiChat);
+    // Calls that nothing answers, and results that name others.
+    let call = r#"{"role":"model","parts":[{"functionCall":{"name":"a","args":{}}}]},"#;
+    let result = r#"{"role":"user","parts":[{"functionResponse":{"name":"b","response":{}}}]},"#;
+    let (calls, results) = (call.repeat(20_000), result.repeat(20_000));
+    import(&format!("[{calls}{results}{{\"parts\":[]}}]"), Format::Gemini);
+    // Ids that start alike, each given twice.
+    let ids = (0..4_000).map(|id| format!("{}{id:04}", "x".repeat(36)));
+    let ids: Vec<String> = ids.clone().chain(ids).collect();
+    let message = |json: String| Message::from_json(&json).unwrap();
+    let calls = |id: &String| Message::tool_call(id, "f", &serde_json::json!({}));
+    let render = |view: &[Message], target| {
+        let _ = recto_format::render(view, target, &RenderOptions::default());
+    };
+    render(&ids.iter().map(calls).collect::<Vec<_>>(), Target::OpenAiChat);
+    // Nobody but the system speaks.
+    let system = message(r#"{"role":"system","content":"a"}"#.into());
+    render(&vec![system; 100_000], Target::OpenAiChat);
+    // The server's calls are answered from the last to the first, or not at all.
+    let call = |id| format!(r#"{{"type":"server_tool_use","id":"s{id}","name":"w","input":{{}}}}"#);
+    let result =
+        |id| format!(r#"{{"type":"web_search_tool_result","tool_use_id":"s{id}","content":[]}}"#);
+    let torn = (0..20_000).map(|id| call(20_000 + id));
+    let parts = (0..20_000).map(call).chain(torn).chain((0..20_000).rev().map(result));
+    let parts = parts.collect::<Vec<_>>().join(",");
+    let source = r#"{"source":{"provider":"anthropic"}}"#;
+    let answer = format!(r#"{{"role":"assistant","content":[{parts}],"metadata":{source}}}"#);
+    render(&[Message::user("a"), message(answer)], Target::Anthropic);
+    // Thousands of pieces of an answer behind thousands of results.
+    let piece = |id: usize| {
+        format!(
+            r#"{{"type":"assistant","uuid":"a{id}","parentUuid":"a0","message":{{"id":"m","role":"assistant","content":[{{"type":"tool_use","id":"c{id}","name":"f","input":{{}}}}]}}}}"#
+        )
+    };
+    let result = |id: usize| {
+        format!(
+            r#"{{"type":"user","uuid":"r{id}","parentUuid":"a0","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c{id}","content":"x"}}]}}}}"#
+        )
+    };
+    let lines = [0].map(piece).into_iter().chain((0..5_000).map(result));
+    let lines: Vec<String> = lines.chain((1..5_000).map(piece)).collect();
+    import(&lines.join("\n"), Format::ClaudeCode);
+    // Line after line that is no message waits for the next.
+    let line = r#"{"type":"user","parentUuid":null,"message":{"role":"user","content":[{"type":"text"}]}}"#;
+    import(&format!("{line}\n").repeat(20_000), Format::ClaudeCode);
+    // One compaction after the other, and what users say stays.
+    let says = r#"{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}}"#;
+    let compacted = r#"{"type":"compacted","payload":{"message":"s"}}"#;
+    import(&format!("{says}\n{compacted}\n").repeat(10_000), Format::Codex);
+    assert!(clock.elapsed().as_secs() < 60, "{:?}", clock.elapsed());
+}
+
+/// Anybody can write a message with a source.
+#[test]
+fn sources_that_lie_are_written_as_json_all_the_same() {
+    let lies = [
+        r#""original":1"#,
+        r#""original":"x","before":[1,"x",null,{}]"#,
+        r#""original":[[]],"layout":"spaced""#,
+        r#""original":{"a":null},"hole":"content","hole_at":5"#,
+        r#""original":{},"hole":"result","hole_at":99999999999999999999"#,
+        r#""original":{},"of":"a","piece":18446744073709551615,"pieces":2"#,
+        r#""of":"a","piece":0,"pieces":18446744073709551615,"original":true"#,
+    ];
+    for format in Format::ALL {
+        for lie in lies {
+            let json = format!(
+                r#"{{"role":"user","content":"a","metadata":{{"source":{{"format":"{format}",{lie}}}}}}}"#
+            );
+            let message = Message::from_json(&json).unwrap();
+            for other in Format::ALL.iter().copied() {
+                let mut file = Vec::new();
+                let options = ExportOptions { container: Container::Lines };
+                export([&message, &message], other, &options, &mut file).unwrap();
+                let values = serde_json::Deserializer::from_slice(&file);
+                for value in values.into_iter::<serde_json::Value>() {
+                    value.unwrap_or_else(|error| panic!("{other}: {error} in {json}"));
+                }
+            }
+        }
+    }
 }
 
 #[test]

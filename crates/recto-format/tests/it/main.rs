@@ -1,5 +1,4 @@
 //! What this crate promises, over whole files and whole conversations.
-
 mod chatgpt;
 mod claude_code;
 mod codex;
@@ -11,3 +10,4 @@ mod lists;
 mod openai_chat;
 mod operations;
 mod render;
+mod traps;

@@ -159,7 +159,7 @@ fn media(choices: &mut Choices) -> Value {
         ["image/png", "application/pdf", "audio/wav", "image/tiff", "audio/mpeg", "odd", ""];
     let source = match choices.below(10) {
         0..=2 => {
-            let data = *choices.pick(&["AA==", "", "not base64!", "AAAA"]);
+            let data = *choices.pick(&["AA==", "", "not base64!", "AAAA", "A-_A", "AA"]);
             json!({"type": "base64", "media_type": choices.pick(&types), "data": data})
         }
         3 | 4 => {

@@ -11,7 +11,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{
-    Check, filled_list, filled_string, is_base64, is_word, object, only_fields, refuse, string,
+    Check, IMAGES, filled_list, filled_string, is_plain_base64, is_word, object, only_fields,
+    refuse, string,
 };
 
 /// The names of the rules.
@@ -239,8 +240,7 @@ fn check_image(block: &Map<String, Value>, at: &str) -> Check {
         "base64" => {
             let kind = string(source, "media_type", "block", &at)?;
             let data = filled_string(source, "data", "block", &at)?;
-            let kinds = ["image/jpeg", "image/png", "image/gif", "image/webp"];
-            match kinds.contains(&kind) && is_base64(data) {
+            match IMAGES.contains(&kind) && is_plain_base64(data) {
                 true => Ok(()),
                 false => refuse("block", at, "base64 of a JPEG, PNG, GIF or WebP"),
             }
@@ -333,20 +333,30 @@ fn check_last(messages: &[Value], last: &str) -> Check {
 }
 
 fn check_cache_marks(request: &Map<String, Value>) -> Check {
-    let mut marks = 0;
+    let (mut marks, mut has_short) = (0, false);
+    // The last is looked at first: tools stand in front of the system, and that of the messages.
     let mut waiting: Vec<&Value> =
-        [request.get("system"), request.get("messages"), request.get("tools")]
+        [request.get("messages"), request.get("system"), request.get("tools")]
             .into_iter()
             .flatten()
             .collect();
     while let Some(value) = waiting.pop() {
         match value {
-            Value::Array(list) => waiting.extend(list),
+            Value::Array(list) => waiting.extend(list.iter().rev()),
             Value::Object(map) => {
                 match map.get("cache_control") {
                     None | Some(Value::Null) => {}
-                    Some(mark) if mark["type"] == "ephemeral" => marks += 1,
-                    Some(_) => return refuse("cache_control", "request", "its type is ephemeral"),
+                    Some(mark) if mark["type"] != "ephemeral" => {
+                        return refuse("cache_control", "request", "its type is ephemeral");
+                    }
+                    Some(mark) if mark["ttl"] == "1h" && has_short => {
+                        let why = "one of an hour stands behind one of five minutes";
+                        return refuse("cache_control", "request", why);
+                    }
+                    Some(mark) => {
+                        has_short |= mark["ttl"] != "1h";
+                        marks += 1;
+                    }
                 }
                 waiting.extend(map.get("content"));
             }

@@ -4,7 +4,8 @@
 use serde_json::{Map, Value};
 
 use super::{
-    Check, filled_list, filled_string, is_base64, is_word, object, only_fields, refuse, string,
+    Check, IMAGES, filled_list, filled_string, is_plain_base64, is_word, object, only_fields,
+    refuse, string,
 };
 
 /// The names of the rules.
@@ -105,6 +106,11 @@ fn check_content(message: &Map<String, Value>, role: &str, at: &str) -> Check {
         }
         Some(Value::String(_)) => Ok(()),
         Some(Value::Array(parts)) if parts.is_empty() => refuse("content", at, "an empty list"),
+        Some(Value::Array(parts))
+            if parts.len() > 1 && parts.iter().any(|part| part["type"] == "refusal") =>
+        {
+            refuse("content", at, "a refusal stands alone, or in its own field")
+        }
         Some(Value::Array(parts)) => parts
             .iter()
             .enumerate()
@@ -145,7 +151,7 @@ fn check_part(part: &Value, role: &str, at: &str) -> Check {
             let audio = inner(part, "input_audio", at)?;
             let data = filled_string(audio, "data", "part", at)?;
             let format = string(audio, "format", "part", at)?;
-            if !is_base64(data) || !["wav", "mp3"].contains(&format) {
+            if !is_plain_base64(data) || !["wav", "mp3"].contains(&format) {
                 return refuse("part", at, "audio is base64 of wav or mp3");
             }
             Ok(())
@@ -179,9 +185,9 @@ fn inner<'a>(part: &'a Map<String, Value>, field: &str, at: &str) -> Check<&'a M
 /// An image is fetched over HTTP or stands in the URL itself.
 fn check_url(url: &str, at: &str) -> Check {
     let embedded = url
-        .strip_prefix("data:image/")
+        .strip_prefix("data:")
         .and_then(|rest| rest.split_once(";base64,"))
-        .is_some_and(|(_, data)| is_base64(data));
+        .is_some_and(|(kind, data)| IMAGES.contains(&kind) && is_plain_base64(data));
     if embedded || url.starts_with("https://") || url.starts_with("http://") {
         Ok(())
     } else {

@@ -8,7 +8,10 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{Check, filled_list, filled_string, is_word, object, only_fields, refuse, string};
+use super::{
+    Check, IMAGES, filled_list, filled_string, is_plain_base64, is_word, object, only_fields,
+    refuse, string,
+};
 
 /// The names of the rules.
 pub const RULES: &[&str] = &[
@@ -263,7 +266,9 @@ fn check_parts(parts: &[Value], allowed: &[&str], at: &str) -> Check {
 
 fn check_url(url: &Value, at: &str) -> Check {
     let taken = |url: &str| {
-        ["https://", "http://", "data:image/"].iter().any(|start| url.starts_with(start))
+        let embedded = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+        embedded.is_some_and(|(kind, data)| IMAGES.contains(&kind) && is_plain_base64(data))
+            || ["https://", "http://"].iter().any(|start| url.starts_with(start))
     };
     match url.as_str() {
         Some(url) if taken(url) => Ok(()),
