@@ -72,6 +72,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
             next_block(&mut open, body);
             let start = body.out.len();
             write_block(block, body);
+            body.said(block);
             let is_last = number == last && at + 1 == turn.blocks.len();
             if let Block::Text { text, .. } = block
                 && is_last
@@ -80,9 +81,6 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
                 // White space at its end was left out, and comes back once it is not the last.
                 body.stable.get_or_insert(start + TEXT.len() + 1 + text.len());
             }
-        }
-        if turn.is_open() {
-            body.may_change();
         }
         for call in turn.calls() {
             go_on(Side::User, &mut open, body);

@@ -49,9 +49,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         for block in &turn.blocks {
             next_part(&mut open, body);
             write_block(block, body);
-        }
-        if turn.is_open() {
-            body.may_change();
+            body.said(block);
         }
         for call in turn.calls() {
             go_on(Side::User, &mut open, body);

@@ -274,6 +274,20 @@ impl Body {
         self.out.push('"');
     }
 
+    /// Behind a call that has no answer yet, an append may change everything.
+    fn called(&mut self, call: &Call<'_>) {
+        if call.answer.from.is_none() {
+            self.may_change();
+        }
+    }
+
+    /// A block was written.
+    fn said(&mut self, block: &Block<'_>) {
+        if let Block::Call(call) = block {
+            self.called(call);
+        }
+    }
+
     /// What comes from here on may be changed by an append.
     fn may_change(&mut self) {
         self.stable.get_or_insert(self.out.len());

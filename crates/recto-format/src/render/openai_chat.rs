@@ -63,9 +63,7 @@ fn message(turn: &Turn<'_>, body: &mut Body) {
     for (number, call) in turn.calls().enumerate() {
         body.push(if number == 0 { ",\"tool_calls\":[" } else { "," });
         tool_call(call, body);
-    }
-    if turn.is_open() {
-        body.may_change();
+        body.called(call);
     }
     body.push(if turn.has_calls() { "]}" } else { "}" });
 }

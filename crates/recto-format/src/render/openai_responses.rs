@@ -47,9 +47,6 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
     body.push("\"input\":[");
     for turn in &plan.turns {
         items(turn, body);
-        if turn.is_open() {
-            body.may_change();
-        }
         for call in turn.calls() {
             next_item(body);
             output(call, body);
@@ -95,6 +92,7 @@ fn items(turn: &Turn<'_>, body: &mut Body) {
             }
             said => part(said, turn.side == Side::Assistant, body),
         }
+        body.said(block);
     }
     if is_open {
         body.push("]}");

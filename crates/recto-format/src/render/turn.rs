@@ -38,11 +38,6 @@ impl<'a> Turn<'a> {
     pub(crate) fn has_calls(&self) -> bool {
         self.calls().next().is_some()
     }
-
-    /// Whether a call in it has no answer yet: then more calls may still join it.
-    pub(crate) fn is_open(&self) -> bool {
-        self.calls().any(|call| call.answer.from.is_none())
-    }
 }
 
 /// One thing that is said.
