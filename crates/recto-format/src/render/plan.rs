@@ -215,7 +215,12 @@ impl<'a> Planner<'a, '_> {
         let joins = |before: &Turn<'a>| {
             let is_next = before.from.last().is_some_and(|&last| last + 1 == at);
             let is_call = |block: &Block<'_>| matches!(block, Block::Call(_));
-            is_next && before.side == side && before.has_calls() && blocks.iter().all(is_call)
+            // Only behind a call that was open then: appending changes nothing before it.
+            let was_open = |call: &Call<'_>| call.answer.from.is_none_or(|from| from > at);
+            is_next
+                && before.side == side
+                && before.calls().any(was_open)
+                && blocks.iter().all(is_call)
         };
         match self.turns.last_mut() {
             // Sessions keep calls that were made at once in messages of their own.
