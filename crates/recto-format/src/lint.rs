@@ -175,7 +175,7 @@ impl Writer<'_> {
         if let Some(timestamp) = turn.from.first().and_then(|&at| self.messages[at].timestamp()) {
             out.push_str(&format!(",\"timestamp\":{timestamp}"));
         }
-        self.write_source(turn, &mut out);
+        self.write_source(&turn.blocks, &turn.from, &mut out);
         out.push('}');
         let mut made = vec![message(&out)?];
         if turn.has_calls() {
@@ -184,24 +184,33 @@ impl Writer<'_> {
                 out.push(if number == 0 { '[' } else { ',' });
                 result(call, &mut out);
             }
-            out.push_str("]}");
+            out.push(']');
+            let from: Vec<usize> = turn.calls().filter_map(|call| call.answer.from).collect();
+            let blocks = turn.calls().flat_map(|call| call.answer.content.blocks());
+            self.write_source(blocks, &from, &mut out);
+            out.push('}');
             made.push(message(&out)?);
         }
         Ok(made)
     }
 
     /// Who made it, where something in it goes to its maker only.
-    fn write_source(&self, turn: &Turn<'_>, out: &mut String) {
+    fn write_source<'b, 'a: 'b>(
+        &self,
+        blocks: impl IntoIterator<Item = &'b Block<'a>>,
+        from: &[usize],
+        out: &mut String,
+    ) {
         let is_makers = |block: &Block<'_>| match block {
             Block::Thinking { .. } | Block::Own { .. } => true,
             Block::Text { extra, .. } | Block::Media { extra, .. } => extra.is_makers(),
             Block::Call(call) => call.extra.is_makers(),
             Block::Refusal(_) => false,
         };
-        if !turn.blocks.iter().any(is_makers) {
+        if !blocks.into_iter().any(is_makers) {
             return;
         }
-        let sources = turn.from.iter().filter_map(|&at| self.parts[at].source);
+        let sources = from.iter().filter_map(|&at| self.parts[at].source);
         let mut sources = sources.filter(|source| source.is_made_by(self.provider, self.model));
         let Some(source) = sources.next() else { return };
         let Source { provider, model, .. } = source;

@@ -129,7 +129,15 @@ pub(crate) enum AnswerContent<'a> {
     Blocks(Vec<Block<'a>>),
 }
 
-impl AnswerContent<'_> {
+impl<'a> AnswerContent<'a> {
+    /// What it says beside a string.
+    pub(crate) fn blocks(&self) -> &[Block<'a>] {
+        match self {
+            AnswerContent::String(_) => &[],
+            AnswerContent::Blocks(blocks) => blocks,
+        }
+    }
+
     /// Its texts, joined by newlines, as they stand between quotes.
     pub(crate) fn joined(&self) -> Cow<'_, str> {
         match self {
