@@ -510,11 +510,14 @@ impl<'a> Planner<'a, '_> {
             Some(Some(text)) => AnswerContent::String(Cow::Borrowed(text.escaped())),
             Some(None) => {
                 let (mut kept, mut moved) = (Vec::new(), false);
+                let errors_are_text = is_error && self.dialect.target == Target::Anthropic;
                 for block in self.say_content(at, content, !is_error) {
                     match &block {
+                        Block::Own { .. } if errors_are_text => {
+                            let why = "an error has only text, and no other part";
+                            self.find(&rule::PARTS_FOR_THEIR_MAKER, at, why);
+                        }
                         Block::Media { media, .. } => {
-                            let errors_are_text =
-                                is_error && self.dialect.target == Target::Anthropic;
                             if (self.dialect.media_in_results)(media) && !errors_are_text {
                                 kept.push(block);
                             } else {
