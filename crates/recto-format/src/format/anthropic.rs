@@ -6,49 +6,17 @@
 //! its servers, redacted thoughts) are kept verbatim, with the provider's name beside them.
 
 use std::borrow::Cow;
-use std::io::Write;
 
-use recto_core::{Message, Role};
+use recto_core::Role;
 
-use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
-use super::{Codec, Head, Likelihood};
-use crate::export::ExportOptions;
-use crate::import::{Input, Out, Remark};
+use super::message_list::{Draft, Memory, MessageForm, Misfit};
+use super::{Head, Likelihood};
 use crate::json::{self, Str};
 use crate::media::{self, MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
-use crate::{Error, Format, Media};
+use crate::{Format, Media};
 
 pub(crate) struct Anthropic;
-
-impl Codec for Anthropic {
-    fn recognise(&self, head: &Head) -> Likelihood {
-        let mut most = Likelihood::No;
-        for object in head.objects() {
-            if json::get(object, "system").is_some() && json::get(object, "messages").is_some() {
-                most = most.max(Likelihood::Likely);
-            }
-            let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
-            for message in std::iter::once(object).chain(listed) {
-                most = most.max(likelihood(message));
-            }
-        }
-        most
-    }
-
-    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
-        message_list::import(self, input, out)
-    }
-
-    fn export(
-        &self,
-        messages: &mut dyn Iterator<Item = &Message>,
-        options: &ExportOptions<'_>,
-        file: &mut dyn Write,
-    ) -> Result<Vec<Remark>, Error> {
-        message_list::export(self, messages, options, file)
-    }
-}
 
 /// How much a message looks like one of this provider's.
 fn likelihood(message: &str) -> Likelihood {
@@ -76,6 +44,20 @@ fn likelihood(message: &str) -> Likelihood {
 }
 
 impl MessageForm for Anthropic {
+    fn recognise(&self, head: &Head) -> Likelihood {
+        let mut most = Likelihood::No;
+        for object in head.objects() {
+            if json::get(object, "system").is_some() && json::get(object, "messages").is_some() {
+                most = most.max(Likelihood::Likely);
+            }
+            let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
+            for message in std::iter::once(object).chain(listed) {
+                most = most.max(likelihood(message));
+            }
+        }
+        most
+    }
+
     fn format(&self) -> Format {
         Format::Anthropic
     }

@@ -10,53 +10,21 @@
 //! | `executableCode` and the like | a `gemini_part` that holds it, for Gemini only |
 
 use std::borrow::Cow;
-use std::io::Write;
 
-use recto_core::{Message, Role};
+use recto_core::Role;
 
-use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
+use super::message_list::{Draft, Memory, MessageForm, Misfit};
 use super::new_parts::{NewParts, kind_of};
-use super::{Codec, Head, Likelihood};
-use crate::export::ExportOptions;
-use crate::import::{Input, Out, Remark};
+use super::{Head, Likelihood};
 use crate::json::{self, Str};
 use crate::media::{MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
-use crate::{Error, Format, Media};
+use crate::{Format, Media};
 
 /// Ids that were made up start with this.
 const MADE_UP: &str = "gemini_call_";
 
 pub(crate) struct Gemini;
-
-impl Codec for Gemini {
-    fn recognise(&self, head: &Head) -> Likelihood {
-        let mut most = Likelihood::No;
-        for object in head.objects() {
-            if json::get(object, "contents").is_some_and(json::is_list) {
-                most = most.max(Likelihood::Likely);
-            }
-            let listed = json::get(object, "contents").map(json::items).into_iter().flatten();
-            for content in std::iter::once(object).chain(listed) {
-                most = most.max(likelihood(content));
-            }
-        }
-        most
-    }
-
-    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
-        message_list::import(self, input, out)
-    }
-
-    fn export(
-        &self,
-        messages: &mut dyn Iterator<Item = &Message>,
-        options: &ExportOptions<'_>,
-        file: &mut dyn Write,
-    ) -> Result<Vec<Remark>, Error> {
-        message_list::export(self, messages, options, file)
-    }
-}
 
 /// Parts here have no type: what they hold is in their field's name.
 fn likelihood(content: &str) -> Likelihood {
@@ -71,6 +39,20 @@ fn likelihood(content: &str) -> Likelihood {
 }
 
 impl MessageForm for Gemini {
+    fn recognise(&self, head: &Head) -> Likelihood {
+        let mut most = Likelihood::No;
+        for object in head.objects() {
+            if json::get(object, "contents").is_some_and(json::is_list) {
+                most = most.max(Likelihood::Likely);
+            }
+            let listed = json::get(object, "contents").map(json::items).into_iter().flatten();
+            for content in std::iter::once(object).chain(listed) {
+                most = most.max(likelihood(content));
+            }
+        }
+        most
+    }
+
     fn format(&self) -> Format {
         Format::Gemini
     }

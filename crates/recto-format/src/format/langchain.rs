@@ -5,53 +5,17 @@
 //! A call that stands in the content and in `tool_calls` is one call. Calls whose arguments are no
 //! JSON are in `invalid_tool_calls`; here their input is that string.
 
-use std::io::Write;
+use recto_core::Role;
 
-use recto_core::{Message, Role};
-
-use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
+use super::message_list::{Draft, Memory, MessageForm, Misfit};
 use super::new_parts::{NewParts, kind_of};
-use super::{Codec, Head, Likelihood};
-use crate::export::ExportOptions;
-use crate::import::{Input, Out, Remark};
+use super::{Head, Likelihood};
+use crate::Format;
 use crate::json::{self, Str};
 use crate::media::{MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
-use crate::{Error, Format};
 
 pub(crate) struct LangChain;
-
-impl Codec for LangChain {
-    fn recognise(&self, head: &Head) -> Likelihood {
-        let mut most = Likelihood::No;
-        for object in head.objects() {
-            let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
-            for message in std::iter::once(object).chain(listed) {
-                let is_dump = json::get(message, "lc").is_some();
-                let kind = json::get_str(message, "type").map(Str::text).unwrap_or_default();
-                let is_dict = json::get(message, "data").is_some_and(json::is_object)
-                    && role_of(&kind).is_some();
-                if is_dump || is_dict {
-                    most = Likelihood::Surely;
-                }
-            }
-        }
-        most
-    }
-
-    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
-        message_list::import(self, input, out)
-    }
-
-    fn export(
-        &self,
-        messages: &mut dyn Iterator<Item = &Message>,
-        options: &ExportOptions<'_>,
-        file: &mut dyn Write,
-    ) -> Result<Vec<Remark>, Error> {
-        message_list::export(self, messages, options, file)
-    }
-}
 
 /// Who writes messages of this type.
 fn role_of(kind: &str) -> Option<Role> {
@@ -84,6 +48,23 @@ fn open(foreign: &str) -> Result<(Str<'_>, &str), Misfit> {
 }
 
 impl MessageForm for LangChain {
+    fn recognise(&self, head: &Head) -> Likelihood {
+        let mut most = Likelihood::No;
+        for object in head.objects() {
+            let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
+            for message in std::iter::once(object).chain(listed) {
+                let is_dump = json::get(message, "lc").is_some();
+                let kind = json::get_str(message, "type").map(Str::text).unwrap_or_default();
+                let is_dict = json::get(message, "data").is_some_and(json::is_object)
+                    && role_of(&kind).is_some();
+                if is_dump || is_dict {
+                    most = Likelihood::Surely;
+                }
+            }
+        }
+        most
+    }
+
     fn format(&self) -> Format {
         Format::LangChain
     }

@@ -11,6 +11,7 @@ use std::io::Write;
 
 use recto_core::{Insert, Limits, Message, Position, Role};
 
+use super::{Codec, Head, Likelihood};
 use crate::export::{Container, ExportOptions};
 use crate::import::{Input, Out, Remark, Start};
 use crate::json::{self, Str};
@@ -23,6 +24,9 @@ use crate::{Error, Format};
 pub(crate) trait MessageForm: Sync {
     /// The format.
     fn format(&self) -> Format;
+
+    /// How much the start of a file looks like this format.
+    fn recognise(&self, head: &Head) -> Likelihood;
 
     /// The keys under which an object holds the list of messages, such as `messages`.
     fn list_keys(&self) -> &'static [&'static str];
@@ -62,6 +66,25 @@ pub(crate) trait MessageForm: Sync {
     /// Writes messages that were one foreign message (or belong into one) as foreign messages,
     /// separated by commas. What has no place there is said in `remarks`.
     fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>);
+}
+
+impl<F: MessageForm> Codec for F {
+    fn recognise(&self, head: &Head) -> Likelihood {
+        MessageForm::recognise(self, head)
+    }
+
+    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
+        import(self, input, out)
+    }
+
+    fn export(
+        &self,
+        messages: &mut dyn Iterator<Item = &Message>,
+        options: &ExportOptions<'_>,
+        file: &mut dyn Write,
+    ) -> Result<Vec<Remark>, Error> {
+        export(self, messages, options, file)
+    }
 }
 
 /// Whether an object has a list under a key.

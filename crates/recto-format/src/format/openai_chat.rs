@@ -11,52 +11,15 @@
 //! | `image_url`, `input_audio`, `file` | `image`, `audio`, `file` parts |
 //! | `audio` of an answer | an `openai_audio` part |
 
-use std::io::Write;
+use recto_core::Role;
 
-use recto_core::{Message, Role};
-
-use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
-use super::{Codec, Format, Head, Likelihood};
-use crate::Error;
-use crate::export::ExportOptions;
-use crate::import::{Input, Out, Remark};
+use super::message_list::{Draft, Memory, MessageForm, Misfit};
+use super::{Format, Head, Likelihood};
 use crate::json::{self, Str};
 use crate::media::{self, Media, MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
 
 pub(super) struct OpenAiChat;
-
-impl Codec for OpenAiChat {
-    fn recognise(&self, head: &Head) -> Likelihood {
-        let objects = head.objects();
-        let first = objects.first().copied().unwrap_or_default();
-        let listed: Vec<&str> = match json::get(first, "messages") {
-            Some(list) => json::items(list).collect(),
-            None => objects,
-        };
-        let has = |key: &str| listed.iter().any(|message| json::get(message, key).is_some());
-        let has_roles =
-            listed.first().is_some_and(|message| json::get_str(message, "role").is_some());
-        match has_roles && (has("content") || has("tool_calls")) {
-            true if has("tool_calls") || has("tool_call_id") => Likelihood::Likely,
-            true => Likelihood::Maybe,
-            false => Likelihood::No,
-        }
-    }
-
-    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
-        message_list::import(self, input, out)
-    }
-
-    fn export(
-        &self,
-        messages: &mut dyn Iterator<Item = &Message>,
-        options: &ExportOptions<'_>,
-        file: &mut dyn Write,
-    ) -> Result<Vec<Remark>, Error> {
-        message_list::export(self, messages, options, file)
-    }
-}
 
 /// The fields of a foreign message that mean something here.
 #[derive(Default)]
@@ -116,6 +79,23 @@ impl<'a> Foreign<'a> {
 }
 
 impl MessageForm for OpenAiChat {
+    fn recognise(&self, head: &Head) -> Likelihood {
+        let objects = head.objects();
+        let first = objects.first().copied().unwrap_or_default();
+        let listed: Vec<&str> = match json::get(first, "messages") {
+            Some(list) => json::items(list).collect(),
+            None => objects,
+        };
+        let has = |key: &str| listed.iter().any(|message| json::get(message, key).is_some());
+        let has_roles =
+            listed.first().is_some_and(|message| json::get_str(message, "role").is_some());
+        match has_roles && (has("content") || has("tool_calls")) {
+            true if has("tool_calls") || has("tool_call_id") => Likelihood::Likely,
+            true => Likelihood::Maybe,
+            false => Likelihood::No,
+        }
+    }
+
     fn format(&self) -> Format {
         Format::OpenAiChat
     }

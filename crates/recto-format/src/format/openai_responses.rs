@@ -8,52 +8,19 @@
 //! | `reasoning` and every other item | a part with the item as it is, for OpenAI only |
 
 use std::borrow::Cow;
-use std::io::Write;
 
-use recto_core::{Message, Role};
+use recto_core::Role;
 
 use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
 use super::new_parts::NewParts;
 use super::openai_chat::{arguments_of, input_of, write_url};
-use super::{Codec, Head, Likelihood};
-use crate::export::ExportOptions;
-use crate::import::{Input, Out, Remark};
+use super::{Head, Likelihood};
 use crate::json::{self, Str};
 use crate::media::{MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
-use crate::{Error, Format, Media};
+use crate::{Format, Media};
 
 pub(crate) struct OpenAiResponses;
-
-impl Codec for OpenAiResponses {
-    fn recognise(&self, head: &Head) -> Likelihood {
-        let mut most = Likelihood::No;
-        for object in head.objects() {
-            if json::get(object, "payload").is_some() {
-                return Likelihood::No; // a rollout, which holds such items
-            }
-            let listed = ["input", "output"].into_iter().filter_map(|key| json::get(object, key));
-            let listed = listed.flat_map(json::items);
-            for item in std::iter::once(object).chain(listed) {
-                most = most.max(likelihood(item));
-            }
-        }
-        most
-    }
-
-    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
-        message_list::import(self, input, out)
-    }
-
-    fn export(
-        &self,
-        messages: &mut dyn Iterator<Item = &Message>,
-        options: &ExportOptions<'_>,
-        file: &mut dyn Write,
-    ) -> Result<Vec<Remark>, Error> {
-        message_list::export(self, messages, options, file)
-    }
-}
 
 fn likelihood(item: &str) -> Likelihood {
     let kind = json::get_str(item, "type").map(Str::escaped).unwrap_or_default();
@@ -73,6 +40,21 @@ fn likelihood(item: &str) -> Likelihood {
 }
 
 impl MessageForm for OpenAiResponses {
+    fn recognise(&self, head: &Head) -> Likelihood {
+        let mut most = Likelihood::No;
+        for object in head.objects() {
+            if json::get(object, "payload").is_some() {
+                return Likelihood::No; // a rollout, which holds such items
+            }
+            let listed = ["input", "output"].into_iter().filter_map(|key| json::get(object, key));
+            let listed = listed.flat_map(json::items);
+            for item in std::iter::once(object).chain(listed) {
+                most = most.max(likelihood(item));
+            }
+        }
+        most
+    }
+
     fn format(&self) -> Format {
         Format::OpenAiResponses
     }

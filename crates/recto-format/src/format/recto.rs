@@ -1,45 +1,12 @@
 //! Recto's own messages: a list, an object with `messages`, or JSON lines. They are kept as they are.
 
-use std::io::Write;
-
-use recto_core::Message;
-
-use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
-use super::{Codec, Head, Likelihood};
-use crate::export::ExportOptions;
-use crate::import::{Input, Out, Remark};
+use super::message_list::{Draft, Memory, MessageForm, Misfit};
+use super::{Head, Likelihood};
+use crate::Format;
 use crate::json::{self, Str};
 use crate::parts::MessageParts;
-use crate::{Error, Format};
 
 pub(crate) struct Recto;
-
-impl Codec for Recto {
-    /// Results in messages from the tool, thoughts under `text`, and `metadata.source` are only here.
-    fn recognise(&self, head: &Head) -> Likelihood {
-        let mut most = Likelihood::No;
-        for object in head.objects() {
-            let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
-            for message in std::iter::once(object).chain(listed) {
-                most = most.max(likelihood(message));
-            }
-        }
-        most
-    }
-
-    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
-        message_list::import(self, input, out)
-    }
-
-    fn export(
-        &self,
-        messages: &mut dyn Iterator<Item = &Message>,
-        options: &ExportOptions<'_>,
-        file: &mut dyn Write,
-    ) -> Result<Vec<Remark>, Error> {
-        message_list::export(self, messages, options, file)
-    }
-}
 
 fn likelihood(message: &str) -> Likelihood {
     let role = json::get_str(message, "role").map(Str::escaped);
@@ -63,6 +30,18 @@ fn likelihood(message: &str) -> Likelihood {
 }
 
 impl MessageForm for Recto {
+    /// Results in messages from the tool, thoughts under `text`, and `metadata.source` are only here.
+    fn recognise(&self, head: &Head) -> Likelihood {
+        let mut most = Likelihood::No;
+        for object in head.objects() {
+            let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
+            for message in std::iter::once(object).chain(listed) {
+                most = most.max(likelihood(message));
+            }
+        }
+        most
+    }
+
     fn format(&self) -> Format {
         Format::Recto
     }

@@ -4,22 +4,18 @@
 //! speakers. Calls are a text that holds `{"name", "arguments"}`; they have no ids, so a call and the
 //! next observation belong together.
 
-use std::io::Write;
+use recto_core::Role;
 
-use recto_core::{Message, Role};
-
-use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
+use super::message_list::{Draft, Memory, MessageForm, Misfit};
 use super::new_parts::NewParts;
-use super::{Codec, Head, Likelihood};
-use crate::export::ExportOptions;
-use crate::import::{Input, Out, Remark};
+use super::{Head, Likelihood};
+use crate::Format;
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
-use crate::{Error, Format};
 
 pub(crate) struct ShareGpt;
 
-impl Codec for ShareGpt {
+impl MessageForm for ShareGpt {
     fn recognise(&self, head: &Head) -> Likelihood {
         let mut most = Likelihood::No;
         for object in head.objects() {
@@ -37,21 +33,6 @@ impl Codec for ShareGpt {
         most
     }
 
-    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
-        message_list::import(self, input, out)
-    }
-
-    fn export(
-        &self,
-        messages: &mut dyn Iterator<Item = &Message>,
-        options: &ExportOptions<'_>,
-        file: &mut dyn Write,
-    ) -> Result<Vec<Remark>, Error> {
-        message_list::export(self, messages, options, file)
-    }
-}
-
-impl MessageForm for ShareGpt {
     fn format(&self) -> Format {
         Format::ShareGpt
     }

@@ -6,23 +6,20 @@
 //! never answered stays a call without a result.
 
 use std::borrow::Cow;
-use std::io::Write;
 
-use recto_core::{Message, Role};
+use recto_core::Role;
 
-use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
+use super::message_list::{Draft, Memory, MessageForm, Misfit};
 use super::new_parts::{NewParts, kind_of};
-use super::{Codec, Head, Likelihood};
-use crate::export::ExportOptions;
-use crate::import::{Input, Out, Remark};
+use super::{Head, Likelihood};
+use crate::Format;
 use crate::json::{self, Str};
 use crate::media::MediaBody;
 use crate::parts::{MessageParts, Part};
-use crate::{Error, Format};
 
 pub(crate) struct Vercel;
 
-impl Codec for Vercel {
+impl MessageForm for Vercel {
     fn recognise(&self, head: &Head) -> Likelihood {
         let mut most = Likelihood::No;
         for object in head.objects() {
@@ -40,21 +37,6 @@ impl Codec for Vercel {
         most
     }
 
-    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
-        message_list::import(self, input, out)
-    }
-
-    fn export(
-        &self,
-        messages: &mut dyn Iterator<Item = &Message>,
-        options: &ExportOptions<'_>,
-        file: &mut dyn Write,
-    ) -> Result<Vec<Remark>, Error> {
-        message_list::export(self, messages, options, file)
-    }
-}
-
-impl MessageForm for Vercel {
     fn format(&self) -> Format {
         Format::Vercel
     }
