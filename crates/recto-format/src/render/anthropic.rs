@@ -4,6 +4,7 @@
 use super::Body;
 use super::dialect::{IMAGES, is_base64, is_file_of, is_web, plain_base64};
 use super::plan::Plan;
+use super::sides::Sides;
 use super::turn::{AnswerContent, Block, Call, Side, Turn};
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
@@ -61,15 +62,16 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         write_block(block, body);
     }
     body.push(if is_first { "\"messages\":[" } else { "],\"messages\":[" });
-    let mut open = None;
+    let mut sides =
+        Sides::new("{\"role\":\"user\",\"content\":[", "{\"role\":\"assistant\",\"content\":[");
     let last = turns.len().saturating_sub(1);
     for (number, turn) in turns.into_iter().enumerate() {
-        go_on(turn.side, &mut open, body);
+        sides.go_on(turn.side, body);
         for (at, block) in turn.blocks.iter().enumerate() {
             if number == last && plan.open.is_some_and(|from| at >= from) {
                 body.may_change();
             }
-            next_block(&mut open, body);
+            sides.next(body);
             let start = body.out.len();
             write_block(block, body);
             body.said(block);
@@ -83,39 +85,12 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
             }
         }
         for call in turn.calls() {
-            go_on(Side::User, &mut open, body);
-            next_block(&mut open, body);
+            sides.go_on(Side::User, body);
+            sides.next(body);
             result(call, body);
         }
     }
-    body.may_change();
-    body.push(if open.is_some() { "]}]}" } else { "]}" });
-}
-
-/// The message that is open, and whether it has a block.
-type Open = Option<(Side, bool)>;
-
-/// Goes on with the message of a side, or starts it.
-fn go_on(side: Side, open: &mut Open, body: &mut Body) {
-    match *open {
-        Some((same, _)) if same == side => return,
-        Some(_) => body.push("]},"),
-        None => {}
-    }
-    body.has_content = true;
-    body.push(match side {
-        Side::Assistant => "{\"role\":\"assistant\",\"content\":[",
-        _ => "{\"role\":\"user\",\"content\":[",
-    });
-    *open = Some((side, false));
-}
-
-fn next_block(open: &mut Open, body: &mut Body) {
-    if let Some((_, has_block)) = open
-        && std::mem::replace(has_block, true)
-    {
-        body.push(",");
-    }
+    sides.end(body);
 }
 
 const TEXT: &str = "{\"type\":\"text\",\"text\":";

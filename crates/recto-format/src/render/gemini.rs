@@ -2,6 +2,7 @@
 
 use super::Body;
 use super::plan::Plan;
+use super::sides::Sides;
 use super::turn::{Block, Call, Extra, Side, Turn};
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
@@ -43,48 +44,21 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         write_block(block, body);
     }
     body.push(if is_first { "\"contents\":[" } else { "]},\"contents\":[" });
-    let mut open = None;
+    let mut sides = Sides::new("{\"role\":\"user\",\"parts\":[", "{\"role\":\"model\",\"parts\":[");
     for turn in turns {
-        go_on(turn.side, &mut open, body);
+        sides.go_on(turn.side, body);
         for block in &turn.blocks {
-            next_part(&mut open, body);
+            sides.next(body);
             write_block(block, body);
             body.said(block);
         }
         for call in turn.calls() {
-            go_on(Side::User, &mut open, body);
-            next_part(&mut open, body);
+            sides.go_on(Side::User, body);
+            sides.next(body);
             response(call, body);
         }
     }
-    body.may_change();
-    body.push(if open.is_some() { "]}]}" } else { "]}" });
-}
-
-/// The content that is open, and whether it has a part.
-type Open = Option<(Side, bool)>;
-
-/// Goes on with the content of a side, or starts it.
-fn go_on(side: Side, open: &mut Open, body: &mut Body) {
-    match *open {
-        Some((same, _)) if same == side => return,
-        Some(_) => body.push("]},"),
-        None => {}
-    }
-    body.has_content = true;
-    body.push(match side {
-        Side::Assistant => "{\"role\":\"model\",\"parts\":[",
-        _ => "{\"role\":\"user\",\"parts\":[",
-    });
-    *open = Some((side, false));
-}
-
-fn next_part(open: &mut Open, body: &mut Body) {
-    if let Some((_, has_part)) = open
-        && std::mem::replace(has_part, true)
-    {
-        body.push(",");
-    }
+    sides.end(body);
 }
 
 fn write_block(block: &Block<'_>, body: &mut Body) {

@@ -27,6 +27,7 @@ mod openai_chat;
 mod openai_responses;
 mod plan;
 mod rule;
+mod sides;
 mod turn;
 
 use std::borrow::Cow;
