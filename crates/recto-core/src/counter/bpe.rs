@@ -6,13 +6,14 @@
 //! given a whole text, `tiktoken` 4.1.2 reads the rest of it again at every space outside
 //! ASCII (`U+00A0`), so that 64 KB of them take a second and 4 MB an hour.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use tiktoken::{CoreBpe, encoding};
 
 use super::Counter;
 use super::pieces::Splitter;
-use super::short_pieces::{self, Key, ShortPieces};
+use super::short_pieces::{self, Batch, Key, ShortPieces};
 
 /// Counts as OpenAI's tiktoken does, offline.
 ///
@@ -95,20 +96,24 @@ impl Counter for Bpe {
 
     fn count(&self, text: &str) -> u64 {
         let Encoding { vocabulary, splitter } = self.encoding();
+        let count_piece = |piece: Range<usize>| vocabulary.count(&text[piece]) as u64;
         ShortPieces::lend(|known| {
             let (mut tokens, mut at) = (0, 0);
+            let mut batch = Batch::EMPTY;
             while let Some(end) = splitter.piece_end(text, at) {
-                tokens += match end - at {
-                    1 => 1, // every byte is a token
+                match end - at {
+                    1 => tokens += 1, // every byte is a token
                     2..=short_pieces::MAX_LEN => {
                         let key = Key::new(text.as_bytes(), at, end, *self as u8);
-                        known.get_or(key, || vocabulary.count(&text[at..end]) as u64)
+                        if batch.is_full_with(key, at) {
+                            tokens += known.count(&mut batch, count_piece);
+                        }
                     }
-                    _ => count_parts(vocabulary, &text[at..end]),
-                };
+                    _ => tokens += count_parts(vocabulary, &text[at..end]),
+                }
                 at = end;
             }
-            tokens
+            tokens + known.count(&mut batch, count_piece)
         })
     }
 }

@@ -75,6 +75,14 @@ impl Splitter {
     /// Where the piece that starts at `at` ends; none at the end of the text.
     #[inline]
     pub(super) fn piece_end(&self, text: &str, at: usize) -> Option<usize> {
+        match self.rules {
+            Rules::O200kBase => self.plain_piece_end(text.as_bytes(), at),
+            Rules::Cl100kBase => None,
+        }
+        .or_else(|| self.any_piece_end(text, at))
+    }
+
+    fn any_piece_end(&self, text: &str, at: usize) -> Option<usize> {
         let (kind, len) = self.char_at(text, at)?;
         let word = match self.rules {
             Rules::O200kBase => self.cased_word(text, at, kind, len),
@@ -85,6 +93,44 @@ impl Splitter {
             .or_else(|| self.signs(text, at))
             .unwrap_or_else(|| self.spaces(text, at));
         Some(end)
+    }
+
+    /// `o200k_base`: the same for what nearly all pieces are: a word, a number or signs in ASCII,
+    /// with other ASCII behind it. None if it may be anything else.
+    #[inline]
+    fn plain_piece_end(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        let kind = |at: usize| self.ascii.get(usize::from(*bytes.get(at)?)).copied();
+        let first = kind(at)?;
+        let second = kind(at + 1)?;
+        let end = if first & LETTER != 0 || first & LEAD != 0 && second & LETTER != 0 {
+            let mut head = if first & LETTER != 0 { at } else { at + 1 };
+            while kind(head)? == UPPER {
+                head += 1;
+            }
+            let end = lower_end(bytes, head);
+            match bytes.get(end)? {
+                b'a'..=b'z' | b'\'' => return None,
+                _ => end,
+            }
+        } else if first == NUMBER {
+            match (second, kind(at + 2)?) {
+                (NUMBER, NUMBER) => return Some(at + 3),
+                (NUMBER, _) => return Some(at + 2),
+                _ => return Some(at + 1),
+            }
+        } else if first == OTHER || bytes[at] == b' ' && second == OTHER {
+            let mut end = at + 1;
+            while kind(end)? == OTHER {
+                end += 1;
+            }
+            while matches!(bytes.get(end)?, b'\r' | b'\n' | b'/') {
+                end += 1;
+            }
+            end
+        } else {
+            return None;
+        };
+        bytes[end].is_ascii().then_some(end)
     }
 
     /// `o200k_base`: a word ends where upper case follows lower case.
@@ -268,6 +314,7 @@ fn kinds() -> Box<[u8]> {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::sync::LazyLock;
 
     use super::*;
 
@@ -275,6 +322,9 @@ mod tests {
         /// How often this thread has looked at a character.
         pub(super) static READS: Cell<usize> = const { Cell::new(0) };
     }
+
+    /// Making one takes a while.
+    static O200K: LazyLock<Splitter> = LazyLock::new(Splitter::o200k_base);
 
     fn split(splitter: &Splitter, text: &str) -> String {
         splitter.pieces(text).collect::<Vec<_>>().join("|")
@@ -309,6 +359,29 @@ mod tests {
         ];
         for (text, pieces) in cases {
             assert_eq!(split(&splitter, text), pieces);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_plain_piece_ends_where_any_piece_does(
+            parts in proptest::collection::vec(
+                proptest::sample::select(vec![
+                    "a", "word", "B", "XML", " ", "  ", "\t", "\n", "\r\n", "1", "234", "'", "'s",
+                    "'re", "/", "//", "{\"", "_", ",", "-", "\0", "\u{7f}", "é", "中", "\u{301}", "²",
+                    "longer", "words",
+                ]),
+                0..24,
+            ),
+        ) {
+            let splitter = &*O200K;
+            let text = parts.concat();
+            let mut at = 0;
+            while let Some(end) = splitter.any_piece_end(&text, at) {
+                let plain = splitter.plain_piece_end(text.as_bytes(), at);
+                assert!(plain.is_none_or(|plain| plain == end), "{text:?} at {at}");
+                at = end;
+            }
         }
     }
 

@@ -3,6 +3,8 @@
 //! read in 1 MB, which stays near the processor; the vocabulary's tables are over 8 MB.
 
 use std::cell::RefCell;
+use std::mem;
+use std::ops::Range;
 
 /// A piece has one slot to be in, and the latest piece there stays. (Two slots a piece lose
 /// fewer, and were slower at the same size.)
@@ -32,17 +34,56 @@ impl ShortPieces {
         HERE.with_borrow_mut(to)
     }
 
-    /// The count that was remembered for `key`, else what `count` says.
+    /// The tokens of all pieces in a batch, which is empty afterwards: what was remembered, else
+    /// what `count` says of the piece there.
     #[inline]
-    pub(super) fn get_or(&mut self, key: Key, count: impl FnOnce() -> u64) -> u64 {
-        let slot = &mut self.slots[key.slot()];
-        if *slot & !COUNT == key.0 {
-            return (*slot >> COUNT_SHIFT) as u64;
+    pub(super) fn count(&mut self, batch: &mut Batch, count: impl Fn(Range<usize>) -> u64) -> u64 {
+        let keys = &batch.keys[..mem::take(&mut batch.len)];
+        let mut slots = [0; BATCH];
+        for (slot, key) in slots.iter_mut().zip(keys) {
+            *slot = self.slots[key.slot()];
         }
+        let mut tokens = 0;
+        for ((slot, key), &start) in slots.into_iter().zip(keys).zip(&batch.starts) {
+            tokens += match slot & !COUNT == key.0 {
+                true => (slot >> COUNT_SHIFT) as u64,
+                false => self.learn(*key, || count(start..start + key.len())),
+            };
+        }
+        tokens
+    }
+
+    /// Remembers the count of a piece that was not there when its batch was looked up.
+    fn learn(&mut self, key: Key, count: impl FnOnce() -> u64) -> u64 {
         let tokens = count();
         // A piece has at most a token a byte, so its count fits.
-        *slot = key.0 | u128::from(tokens) << COUNT_SHIFT;
+        self.slots[key.slot()] = key.0 | u128::from(tokens) << COUNT_SHIFT;
         tokens
+    }
+}
+
+/// Pieces that wait to be looked up together, each with where it starts in its text.
+///
+/// Between two messages other work has pushed most slots out of the processor's caches, and a
+/// count would wait for one slot after the other. Read in one go, they are fetched side by side.
+pub(super) struct Batch {
+    len: usize,
+    keys: [Key; BATCH],
+    starts: [usize; BATCH],
+}
+
+const BATCH: usize = 32;
+
+impl Batch {
+    pub(super) const EMPTY: Batch = Batch { len: 0, keys: [Key(0); BATCH], starts: [0; BATCH] };
+
+    /// Adds a piece; says whether there is no room for another one.
+    #[inline]
+    pub(super) fn is_full_with(&mut self, key: Key, start: usize) -> bool {
+        self.keys[self.len] = key;
+        self.starts[self.len] = start;
+        self.len += 1;
+        self.len == BATCH
     }
 }
 
@@ -68,6 +109,11 @@ impl Key {
     }
 
     #[inline]
+    fn len(self) -> usize {
+        (self.0 >> TAG_SHIFT) as usize & 0xF
+    }
+
+    #[inline]
     fn slot(self) -> usize {
         let (low, high) = (self.0 as u64, (self.0 >> 64) as u64);
         let mixed = (low ^ high.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -83,12 +129,40 @@ mod tests {
         Key::new(piece.as_bytes(), 0, piece.len(), encoding)
     }
 
+    /// What a piece counts, if the vocabulary says so when it is asked.
+    fn count(pieces: &mut ShortPieces, key: Key, vocabulary: impl Fn() -> u64) -> u64 {
+        let mut batch = Batch::EMPTY;
+        assert!(!batch.is_full_with(key, 0));
+        pieces.count(&mut batch, |_| vocabulary())
+    }
+
     #[test]
     fn a_count_is_asked_for_once() {
         ShortPieces::lend(|pieces| {
-            assert_eq!(pieces.get_or(key(" word", 0), || 7), 7);
-            assert_eq!(pieces.get_or(key(" word", 0), || unreachable!()), 7);
+            assert_eq!(count(pieces, key(" word", 0), || 7), 7);
+            assert_eq!(count(pieces, key(" word", 0), || unreachable!()), 7);
         });
+    }
+
+    #[test]
+    fn a_batch_counts_every_piece_where_it_stands_and_is_empty_then() {
+        let text = "some pieces, some of them twice";
+        let places = [(0, 4), (4, 11), (11, 12), (12, 17), (17, 20), (20, 25), (25, 31), (0, 4)];
+        ShortPieces::lend(|pieces| {
+            let mut batch = Batch::EMPTY;
+            for (start, end) in places {
+                batch.is_full_with(Key::new(text.as_bytes(), start, end, 9), start);
+            }
+            assert_eq!(pieces.count(&mut batch, |piece| piece.len() as u64), 35);
+            assert_eq!(pieces.count(&mut batch, |_| unreachable!()), 0);
+        });
+    }
+
+    #[test]
+    fn a_batch_says_when_it_is_full() {
+        let mut batch = Batch::EMPTY;
+        let added = (0..BATCH).map(|start| batch.is_full_with(key("ab", 0), start));
+        assert_eq!(added.filter(|is_full| *is_full).count(), 1);
     }
 
     #[test]
@@ -114,10 +188,10 @@ mod tests {
         ShortPieces::lend(|pieces| {
             let numbers = (0..1_000_000).map(|number: u32| key(&number.to_string(), 0));
             let rivals: Vec<Key> = numbers.filter(|key| key.slot() == 0).take(2).collect();
-            assert_eq!(pieces.get_or(rivals[0], || 1), 1);
-            assert_eq!(pieces.get_or(rivals[1], || 2), 2);
-            assert_eq!(pieces.get_or(rivals[1], || unreachable!()), 2);
-            assert_eq!(pieces.get_or(rivals[0], || 3), 3);
+            assert_eq!(count(pieces, rivals[0], || 1), 1);
+            assert_eq!(count(pieces, rivals[1], || 2), 2);
+            assert_eq!(count(pieces, rivals[1], || unreachable!()), 2);
+            assert_eq!(count(pieces, rivals[0], || 3), 3);
         });
     }
 }
