@@ -248,36 +248,51 @@ fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
 }
 
 fn pack(bytes: &[u8], level: Level) -> Vec<u8> {
-    const HEAD: usize = 5;
-    let mut packed = Vec::with_capacity(HEAD + zstd::zstd_safe::compress_bound(bytes.len()));
-    packed.push(FORMAT);
-    packed.extend((bytes.len() as u32).to_le_bytes());
-    packed.resize(packed.capacity(), 0);
     let packer = match level {
         Level::Usual => &PACKER,
         Level::Quick => &QUICK_PACKER,
     };
-    let frame = packer.with_borrow_mut(|packer| {
-        packer.compress_to_buffer(bytes, &mut packed[HEAD..]).expect("memory can be packed")
-    });
-    packed.truncate(HEAD + frame);
-    packed.shrink_to_fit();
-    packed
+    packer.with_borrow_mut(|packer| packer.pack(bytes))
 }
 
-type Packer = RefCell<zstd::bulk::Compressor<'static>>;
+/// zstd, set up, with room for what it makes: both cost more than packing a message.
+struct Packer {
+    zstd: zstd::bulk::Compressor<'static>,
+    room: Vec<u8>,
+}
+
+/// Room for more is given back.
+const MOST_ROOM: usize = 256 * 1024;
+
+impl Packer {
+    fn new(level: Level) -> Packer {
+        let mut zstd = zstd::bulk::Compressor::new(level as i32).expect("the level is a usual one");
+        let checksum = zstd::zstd_safe::CParameter::ChecksumFlag(true);
+        zstd.set_parameter(checksum).expect("every build of zstd has checksums");
+        Packer { zstd, room: Vec::new() }
+    }
+
+    fn pack(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let bound = zstd::zstd_safe::compress_bound(bytes.len());
+        if self.room.len() < bound {
+            self.room.resize(bound, 0);
+        }
+        let frame = self.zstd.compress_to_buffer(bytes, &mut *self.room);
+        let frame = &self.room[..frame.expect("memory can be packed")];
+        let mut packed = Vec::with_capacity(1 + 4 + frame.len());
+        packed.push(FORMAT);
+        packed.extend((bytes.len() as u32).to_le_bytes());
+        packed.extend(frame);
+        if self.room.len() > MOST_ROOM {
+            self.room = Vec::new();
+        }
+        packed
+    }
+}
 
 thread_local! {
-    /// Setting one up costs more than packing a message.
-    static PACKER: Packer = packer(Level::Usual);
-    static QUICK_PACKER: Packer = packer(Level::Quick);
-}
-
-fn packer(level: Level) -> Packer {
-    let mut packer = zstd::bulk::Compressor::new(level as i32).expect("the level is a usual one");
-    let checksum = zstd::zstd_safe::CParameter::ChecksumFlag(true);
-    packer.set_parameter(checksum).expect("every build of zstd has checksums");
-    packer.into()
+    static PACKER: RefCell<Packer> = Packer::new(Level::Usual).into();
+    static QUICK_PACKER: RefCell<Packer> = Packer::new(Level::Quick).into();
 }
 
 /// Room for so much can be made before it is known whether the length is right.

@@ -166,25 +166,17 @@ pub struct Seal {
     pub below: u32,
     /// The pages that take their place.
     pub pages: Vec<Page>,
-    /// What the writer has packed: the [hash](Seal::hash) of these rows as it knows them. If others
+    /// What the writer has packed: the bodies of these rows as it knows them, in order. If others
     /// have packed or rewritten some of them meanwhile, the request is refused, or what was erased
     /// would come back. None: whatever they are.
-    pub rows: Option<[u8; 32]>,
+    pub rows: Option<Vec<Vec<u8>>>,
 }
 
 impl Seal {
-    /// What rows are known by: the hashes of their bodies, in order.
-    pub fn hash(bodies: impl IntoIterator<Item = [u8; 32]>) -> [u8; 32] {
-        let bodies: Vec<u8> = bodies.into_iter().flatten().collect();
-        crate::hash_of(&bodies)
-    }
-
     /// Tests that the rows to be packed, in order, are those that the writer knows.
     pub(crate) fn check<'a>(&self, bodies: impl Iterator<Item = &'a [u8]>) -> Result<(), Error> {
-        match self.rows {
-            Some(known) if known != Seal::hash(bodies.map(crate::hash_of)) => {
-                Err(Error::RowsChanged)
-            }
+        match &self.rows {
+            Some(known) if !bodies.eq(known.iter().map(|body| &**body)) => Err(Error::RowsChanged),
             _ => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use recto_core::{Conversation, LogIndex};
 use recto_store::{
-    Commit, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Words, WordsOf, hash_of, pack_commit,
+    Commit, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Words, WordsOf, pack_commit,
 };
 
 use crate::opened::Opened;
@@ -29,10 +29,10 @@ impl Opened {
         let entries = entries_of(next, before.entries);
         let head = head_of(before, &record, &entries, saved.timestamp());
         let words = if is_searched { words(next, before.entries) } else { Vec::new() };
-        let mut open = OpenCommit { head, record, entries, packed: [0; 32] };
+        let mut open = OpenCommit { head, record, entries, packed: Vec::new() };
         let seal = self.seal(&mut open).await;
         let row = CommitRow { head, body: pack_commit(&open.record, &open.entries) };
-        open.packed = hash_of(&row.body);
+        open.packed.clone_from(&row.body);
         let commit = Commit { conversation: self.shelf.id, row, key, words, seal };
         Prepared { commit, open }
     }

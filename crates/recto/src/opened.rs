@@ -16,7 +16,7 @@ use recto_store::{ConversationId, EntryMeta, Head, Store};
 use crate::Error;
 use crate::packing::Packing;
 use crate::recto::Counters;
-use crate::shelf::{OpenCommit, Shelf, damaged};
+use crate::shelf::{OpenCommit, Shelf, Tail, damaged};
 use crate::stored::Setup;
 
 /// An open conversation at its newest version, as far as this process knows.
@@ -53,8 +53,8 @@ impl Opened {
         counters: &Counters,
     ) -> Result<Opened, Error> {
         let lineage = setup.lineage.clone();
-        let mut shelf = Shelf { store, id, lineage, tail: Vec::new() };
-        shelf.tail = shelf.commits(None).await?;
+        let mut shelf = Shelf { store, id, lineage, tail: Tail::default() };
+        shelf.tail = shelf.commits(None).await?.into();
         let newest = shelf.tail.last().ok_or_else(|| damaged(id, "it has no version"))?;
         let version = Version(newest.head.version);
         let settings: SavedSettings = serde_json::from_str(&setup.settings)
@@ -253,7 +253,7 @@ impl Opened {
         next: Conversation,
         packed_below: u32,
     ) {
-        self.shelf.tail.retain(|commit| commit.head.version >= packed_below);
+        self.shelf.tail.drop_below(packed_below);
         let new = self.conversation.log().len() as u32..next.log().len() as u32;
         let messages = new.filter_map(|index| next.message(LogIndex(index)));
         let messages = messages.map(|message| message.json().len() + ENTRY_WEIGHT);

@@ -36,7 +36,7 @@ impl Opened {
     /// the next commits. What is large on its own has its entries packed at once.
     pub(crate) async fn seal(&mut self, new: &mut OpenCommit) -> Option<Seal> {
         let tail = &self.shelf.tail;
-        let bytes: usize = tail.iter().map(|commit| commit.weight()).sum::<usize>() + new.weight();
+        let bytes = tail.weight() + new.weight();
         let is_more_than =
             |times: usize| tail.len() >= times * MOST_COMMITS || bytes >= times * MOST_BYTES;
         let (is_much, is_too_much) = (is_more_than(1), is_more_than(PATIENCE));
@@ -51,7 +51,7 @@ impl Opened {
             }
         };
         if seal.is_none() && self.packing.is_none() && is_much {
-            let commits = self.shelf.tail.clone();
+            let commits = self.shelf.tail.to_vec();
             match Handle::try_current() {
                 Ok(runtime) if !is_large => {
                     self.packing = Some(Packing(runtime.spawn_blocking(move || packed(&commits))));
@@ -76,7 +76,7 @@ fn packed(commits: &[Arc<OpenCommit>]) -> Seal {
     let mut pages = vec![pack_records(first, records)];
     let entries: Vec<_> = commits.iter().flat_map(|commit| numbered(commit)).collect();
     pages.extend(entry_pages(&entries));
-    let rows = Some(Seal::hash(commits.iter().map(|commit| commit.packed)));
+    let rows = Some(commits.iter().map(|commit| commit.packed.clone()).collect());
     let below = commits.last().map_or(0, |commit| commit.head.version + 1);
     Seal { below, pages, rows }
 }

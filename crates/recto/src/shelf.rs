@@ -4,12 +4,11 @@
 //! Versions and entries are looked for in the commits first and in the pages after that: they only
 //! move that way, so whatever another writer does meanwhile, they are found.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use recto_store::{
     Ancestor, CommitBody, CommitRow, ConversationId, Entry, EntryMeta, Head, Link, PageKind, Store,
-    hash_of,
 };
 
 use crate::Error;
@@ -21,8 +20,8 @@ pub(crate) struct OpenCommit {
     pub(crate) record: String,
     /// Empty if the entries went into pages at once.
     pub(crate) entries: Vec<Entry>,
-    /// The hash of its row's body.
-    pub(crate) packed: [u8; 32],
+    /// Its row's body.
+    pub(crate) packed: Vec<u8>,
 }
 
 impl OpenCommit {
@@ -41,6 +40,48 @@ impl OpenCommit {
     }
 }
 
+/// Commits that are not packed, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tail {
+    commits: Vec<Arc<OpenCommit>>,
+    weight: usize,
+}
+
+impl Tail {
+    /// What all of them [weigh](OpenCommit::weight).
+    pub(crate) fn weight(&self) -> usize {
+        self.weight
+    }
+
+    pub(crate) fn push(&mut self, commit: Arc<OpenCommit>) {
+        self.weight += commit.weight();
+        self.commits.push(commit);
+    }
+
+    /// Lets go of the versions below one.
+    pub(crate) fn drop_below(&mut self, version: u32) {
+        let count = self.commits.partition_point(|commit| commit.head.version < version);
+        for commit in self.commits.drain(..count) {
+            self.weight -= commit.weight();
+        }
+    }
+}
+
+impl Deref for Tail {
+    type Target = [Arc<OpenCommit>];
+
+    fn deref(&self) -> &[Arc<OpenCommit>] {
+        &self.commits
+    }
+}
+
+impl From<Vec<Arc<OpenCommit>>> for Tail {
+    fn from(commits: Vec<Arc<OpenCommit>>) -> Tail {
+        let weight = commits.iter().map(|commit| commit.weight()).sum();
+        Tail { commits, weight }
+    }
+}
+
 /// The rows of a conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct Shelf {
@@ -48,7 +89,7 @@ pub(crate) struct Shelf {
     pub(crate) id: ConversationId,
     pub(crate) lineage: Vec<Ancestor>,
     /// Its commits that were not packed when they were read, in order.
-    pub(crate) tail: Vec<Arc<OpenCommit>>,
+    pub(crate) tail: Tail,
 }
 
 impl Shelf {
@@ -227,8 +268,8 @@ pub(crate) fn unpack_commit(
 
 fn open_commit(id: ConversationId, row: CommitRow) -> Result<OpenCommit, Error> {
     let (_, body) = unpack_commit(id, &row)?;
-    let packed = hash_of(&row.body);
-    Ok(OpenCommit { head: row.head, record: body.record, entries: body.entries, packed })
+    let CommitRow { head, body: packed } = row;
+    Ok(OpenCommit { head, record: body.record, entries: body.entries, packed })
 }
 
 pub(crate) fn damaged(conversation: ConversationId, reason: impl ToString) -> Error {

@@ -248,6 +248,20 @@ pub(super) fn commits(
     Ok(found)
 }
 
+/// The bodies of the commits below a version as they are in the file, for who knows what they
+/// should be.
+pub(super) fn bodies_below(
+    db: &Connection,
+    number: Number,
+    below: u32,
+) -> Result<Vec<Vec<u8>>, Fault> {
+    let mut select = db.prepare_cached(
+        "SELECT body FROM commits WHERE place >= ?1 AND place < ?2 ORDER BY place",
+    )?;
+    let bodies = select.query_map([number.place(0), number.place(below)], |row| row.get(0))?;
+    Ok(bodies.collect::<Result<_, _>>()?)
+}
+
 pub(super) fn page_checksum(place: i64, count: u32, meta: &[u8]) -> i64 {
     Checksum::at(place).number(i64::from(count)).bytes(meta).get()
 }

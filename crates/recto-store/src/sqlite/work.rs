@@ -342,9 +342,8 @@ fn commit(
     if let Some(seal) = &commit.seal
         && seal.rows.is_some()
     {
-        let rows = read::commits(db, id, None)?;
-        let packed = rows.iter().filter(|row| row.head.version < seal.below);
-        seal.check(packed.map(|row| &*row.body))?;
+        let rows = read::bodies_below(db, number, seal.below)?;
+        seal.check(rows.iter().map(|body| &**body))?;
     }
     if let Some(key) = &commit.key {
         keep_key(db, number, key)?;
