@@ -8,10 +8,6 @@ use std::sync::Arc;
 
 #[cfg(feature = "bpe")]
 mod bpe;
-#[cfg(feature = "bpe")]
-mod pieces;
-#[cfg(feature = "bpe")]
-mod short_pieces;
 
 #[cfg(feature = "bpe")]
 pub use bpe::Bpe;

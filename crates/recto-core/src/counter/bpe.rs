@@ -1,19 +1,27 @@
 //! The exact counters: OpenAI's byte-pair encodings, with the vocabulary in the binary.
-//! A vocabulary is unpacked once a process, by the first count that needs it.
 //!
-//! `tiktoken` knows the vocabulary and merges; we split (`pieces.rs`) and remember what short
-//! pieces count (`short_pieces.rs`). That is twice as fast, and it keeps hostile text cheap:
-//! given a whole text, `tiktoken` 4.1.2 reads the rest of it again at every space outside
-//! ASCII (`U+00A0`), so that 64 KB of them take a second and 4 MB an hour.
+//! ```text
+//!   text ── pieces.rs ──► pieces ── short_pieces.rs: what this thread has met ──► tokens
+//!                                └─ vocabulary.rs: all others ──────────────────┘
+//! ```
+//!
+//! The vocabularies come from the crate `tiktoken`, which the build script asks for them. It could
+//! count, too, but would have to be unpacked by every process that counts (0.1 s and 26 MB), and
+//! given a whole text, version 4.1.2 reads the rest of it again at every space outside ASCII
+//! (`U+00A0`), so that 64 KB of them take a second and 4 MB an hour.
+
+mod kind;
+mod pieces;
+mod short_pieces;
+mod slot;
+mod vocabulary;
 
 use std::ops::Range;
-use std::sync::OnceLock;
-
-use tiktoken::{CoreBpe, encoding};
 
 use super::Counter;
-use super::pieces::Splitter;
-use super::short_pieces::{self, Batch, Key, ShortPieces};
+use pieces::Splitter;
+use short_pieces::{Batch, Key, ShortPieces};
+use vocabulary::Vocabulary;
 
 /// Counts as OpenAI's tiktoken does, offline.
 ///
@@ -37,48 +45,19 @@ pub enum Bpe {
     Cl100kBase,
 }
 
-/// What the first count of an encoding unpacks.
-struct Encoding {
-    vocabulary: CoreBpe,
-    splitter: Splitter,
-}
-
-static O200K_BASE: OnceLock<Encoding> = OnceLock::new();
-static CL100K_BASE: OnceLock<Encoding> = OnceLock::new();
-
 impl Bpe {
-    /// Whether this process has unpacked the vocabulary: false until the first count.
-    ///
-    /// ```standalone_crate
-    /// use recto_core::{Bpe, Counter};
-    ///
-    /// let counter = <dyn Counter>::named("o200k_base").unwrap();
-    /// assert!(!Bpe::O200kBase.is_loaded());
-    ///
-    /// assert_eq!(counter.count("hello world"), 2);
-    /// assert!(Bpe::O200kBase.is_loaded());
-    /// assert!(!Bpe::Cl100kBase.is_loaded());
-    /// ```
-    pub fn is_loaded(self) -> bool {
-        self.cell().get().is_some()
-    }
-
-    fn cell(self) -> &'static OnceLock<Encoding> {
+    fn vocabulary(self) -> &'static Vocabulary {
         match self {
-            Bpe::O200kBase => &O200K_BASE,
-            Bpe::Cl100kBase => &CL100K_BASE,
+            Bpe::O200kBase => &vocabulary::O200K_BASE,
+            Bpe::Cl100kBase => &vocabulary::CL100K_BASE,
         }
     }
 
-    fn encoding(self) -> &'static Encoding {
-        self.cell().get_or_init(|| match self {
-            Bpe::O200kBase => {
-                Encoding { vocabulary: encoding::o200k_base(), splitter: Splitter::o200k_base() }
-            }
-            Bpe::Cl100kBase => {
-                Encoding { vocabulary: encoding::cl100k_base(), splitter: Splitter::cl100k_base() }
-            }
-        })
+    fn splitter(self) -> Splitter {
+        match self {
+            Bpe::O200kBase => Splitter::O200kBase,
+            Bpe::Cl100kBase => Splitter::Cl100kBase,
+        }
     }
 }
 
@@ -95,8 +74,8 @@ impl Counter for Bpe {
     }
 
     fn count(&self, text: &str) -> u64 {
-        let Encoding { vocabulary, splitter } = self.encoding();
-        let count_piece = |piece: Range<usize>| vocabulary.count(&text[piece]) as u64;
+        let (vocabulary, splitter) = (self.vocabulary(), self.splitter());
+        let count_piece = |piece: Range<usize>| vocabulary.count(&text.as_bytes()[piece]);
         ShortPieces::lend(|known| {
             let (mut tokens, mut at) = (0, 0);
             let mut batch = Batch::EMPTY;
@@ -118,17 +97,17 @@ impl Counter for Bpe {
     }
 }
 
-/// A longer piece is counted in parts, because merging takes n log n time and 30 bytes of
+/// A longer piece is counted in parts, because merging takes n log n time and 20 bytes of
 /// memory a byte. No word, line of dashes or indentation is near it; base64 and hexadecimal
 /// are not either, since digits and signs split them.
 const MAX_PIECE: usize = 32 * 1024;
 
-fn count_parts(vocabulary: &CoreBpe, piece: &str) -> u64 {
+fn count_parts(vocabulary: &Vocabulary, piece: &str) -> u64 {
     let mut last = ("", 0);
     let count = |part| {
         // Megabytes of one character are the same part again and again.
         if part != last.0 {
-            last = (part, vocabulary.count(part) as u64);
+            last = (part, vocabulary.count(part.as_bytes()));
         }
         last.1
     };
@@ -159,9 +138,13 @@ mod tests {
         ];
         for bpe in [Bpe::O200kBase, Bpe::Cl100kBase] {
             for text in samples {
-                let whole = bpe.encoding().vocabulary.count(text) as u64;
+                let whole = match bpe {
+                    Bpe::O200kBase => tiktoken_rs::o200k_base_singleton(),
+                    Bpe::Cl100kBase => tiktoken_rs::cl100k_base_singleton(),
+                };
+                let whole = whole.encode_ordinary(text).len() as u64;
                 assert_eq!(bpe.count(text), whole, "{bpe:?} {text:?}");
-                let pieces: Vec<&str> = bpe.encoding().splitter.pieces(text).collect();
+                let pieces: Vec<&str> = bpe.splitter().pieces(text).collect();
                 assert_eq!(pieces.concat(), text);
             }
         }
@@ -173,7 +156,8 @@ mod tests {
         for bpe in [Bpe::O200kBase, Bpe::Cl100kBase] {
             for unit in units {
                 let text = unit.repeat(5 * MAX_PIECE / unit.len());
-                let pieces = bpe.encoding().splitter.pieces(&text);
+                let splitter = bpe.splitter();
+                let pieces = splitter.pieces(&text);
                 let all: Vec<&str> = pieces.flat_map(parts).collect();
                 assert!(all.iter().all(|part| part.len() <= MAX_PIECE), "{unit:?}");
                 assert_eq!(all.concat(), text);
@@ -186,7 +170,7 @@ mod tests {
         // No cut at 32 KiB falls between two `hello`s, so that one more token shows each.
         let text = "hello".repeat(MAX_PIECE);
         for bpe in [Bpe::O200kBase, Bpe::Cl100kBase] {
-            let whole = bpe.encoding().vocabulary.count(&text) as u64;
+            let whole = bpe.vocabulary().count(text.as_bytes());
             assert!((whole + 1..=whole + 8).contains(&bpe.count(&text)), "{bpe:?}");
         }
     }

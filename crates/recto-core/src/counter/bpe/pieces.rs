@@ -6,61 +6,29 @@
 //! A piece alone has as many tokens as it has within its text, so `bpe.rs` may count, and
 //! remember, each by itself.
 
-use regex_syntax::hir::{Class, HirKind};
+use super::kind::*;
 
-/// What a character is to the patterns: one bit each, so that a set of kinds is a mask.
-mod kind {
-    pub(super) const UPPER: u8 = 1;
-    pub(super) const LOWER: u8 = 2;
-    /// Letters without case, such as 中.
-    pub(super) const CASELESS: u8 = 4;
-    pub(super) const MARK: u8 = 8;
-    pub(super) const NUMBER: u8 = 16;
-    pub(super) const SPACE: u8 = 32;
-    pub(super) const LINE_END: u8 = 64;
-    pub(super) const OTHER: u8 = 128;
+const LETTER: u8 = UPPER | LOWER | CASELESS;
+/// May stand before the letters of a word and belong to it: `[^\r\n\p{L}\p{N}]`.
+const LEAD: u8 = MARK | SPACE | OTHER;
+/// `[^\s\p{L}\p{N}]`
+const SIGN: u8 = MARK | OTHER;
+/// The two halves of a word in `o200k_base`: `Camel` `Case` is two words, `IT` one.
+const HEAD: u8 = UPPER | CASELESS | MARK;
+const BODY: u8 = LOWER | CASELESS | MARK;
 
-    pub(super) const LETTER: u8 = UPPER | LOWER | CASELESS;
-    /// May stand before the letters of a word and belong to it: `[^\r\n\p{L}\p{N}]`.
-    pub(super) const LEAD: u8 = MARK | SPACE | OTHER;
-    /// `[^\s\p{L}\p{N}]`
-    pub(super) const SIGN: u8 = MARK | OTHER;
-    /// The two halves of a word in `o200k_base`: `Camel` `Case` is two words, `IT` one.
-    pub(super) const HEAD: u8 = UPPER | CASELESS | MARK;
-    pub(super) const BODY: u8 = LOWER | CASELESS | MARK;
-}
-use kind::*;
+/// The run of kinds that each block of characters has, and the runs. The build script wrote them.
+static BLOCKS: &[[u8; 2]] = include_bytes!(concat!(env!("OUT_DIR"), "/kinds.blocks")).as_chunks().0;
+static RUNS: &[[u8; BLOCK]] = include_bytes!(concat!(env!("OUT_DIR"), "/kinds.runs")).as_chunks().0;
 
 /// Splits texts as one encoding does.
-#[derive(Debug)]
-pub(super) struct Splitter {
-    rules: Rules,
-    /// The kinds of the ASCII characters, which are nearly all there are.
-    ascii: [u8; 128],
-    /// The kind of every character, by its number.
-    kinds: Box<[u8]>,
-}
-
 #[derive(Clone, Copy, Debug)]
-enum Rules {
+pub(super) enum Splitter {
     O200kBase,
     Cl100kBase,
 }
 
 impl Splitter {
-    pub(super) fn o200k_base() -> Self {
-        Self::new(Rules::O200kBase)
-    }
-
-    pub(super) fn cl100k_base() -> Self {
-        Self::new(Rules::Cl100kBase)
-    }
-
-    fn new(rules: Rules) -> Self {
-        let kinds = kinds();
-        Splitter { rules, ascii: std::array::from_fn(|byte| kinds[byte]), kinds }
-    }
-
     /// The pieces of `text`, in order; together they are the text.
     #[cfg(test)]
     pub(super) fn pieces<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
@@ -75,18 +43,18 @@ impl Splitter {
     /// Where the piece that starts at `at` ends; none at the end of the text.
     #[inline]
     pub(super) fn piece_end(&self, text: &str, at: usize) -> Option<usize> {
-        match self.rules {
-            Rules::O200kBase => self.plain_piece_end(text.as_bytes(), at),
-            Rules::Cl100kBase => None,
+        match self {
+            Splitter::O200kBase => self.plain_piece_end(text.as_bytes(), at),
+            Splitter::Cl100kBase => None,
         }
         .or_else(|| self.any_piece_end(text, at))
     }
 
     fn any_piece_end(&self, text: &str, at: usize) -> Option<usize> {
         let (kind, len) = self.char_at(text, at)?;
-        let word = match self.rules {
-            Rules::O200kBase => self.cased_word(text, at, kind, len),
-            Rules::Cl100kBase => self.word(text, at, kind, len),
+        let word = match self {
+            Splitter::O200kBase => self.cased_word(text, at, kind, len),
+            Splitter::Cl100kBase => self.word(text, at, kind, len),
         };
         let end = word
             .or_else(|| self.number(text, at, kind))
@@ -99,7 +67,7 @@ impl Splitter {
     /// with other ASCII behind it. None if it may be anything else.
     #[inline]
     fn plain_piece_end(&self, bytes: &[u8], at: usize) -> Option<usize> {
-        let kind = |at: usize| self.ascii.get(usize::from(*bytes.get(at)?)).copied();
+        let kind = |at: usize| RUNS[0][..128].get(usize::from(*bytes.get(at)?)).copied();
         let first = kind(at)?;
         let second = kind(at + 1)?;
         let end = if first & LETTER != 0 || first & LEAD != 0 && second & LETTER != 0 {
@@ -205,7 +173,7 @@ impl Splitter {
         }
         let in_tail = |byte: &&u8| match byte {
             b'\r' | b'\n' => true,
-            b'/' => matches!(self.rules, Rules::O200kBase),
+            b'/' => matches!(self, Splitter::O200kBase),
             _ => false,
         };
         Some(end + bytes[end..].iter().take_while(in_tail).count())
@@ -247,10 +215,12 @@ impl Splitter {
         tests::READS.set(tests::READS.get() + 1);
         let byte = usize::from(*text.as_bytes().get(at)?);
         if byte < 128 {
-            return Some((self.ascii[byte], 1));
+            return Some((RUNS[0][byte], 1));
         }
         let char = text[at..].chars().next()?;
-        Some((self.kinds[char as usize], char.len_utf8()))
+        let (block, place) = (char as usize / BLOCK, char as usize % BLOCK);
+        let run = u16::from_le_bytes(BLOCKS[block]);
+        Some((RUNS[usize::from(run)][place], char.len_utf8()))
     }
 }
 
@@ -289,32 +259,9 @@ fn after_contraction(text: &str, at: usize) -> Option<usize> {
     Some(at + len)
 }
 
-/// The kind of every character.
-fn kinds() -> Box<[u8]> {
-    let mut kinds = vec![OTHER; char::MAX as usize + 1];
-    let classes = [
-        (r"[\p{Lu}\p{Lt}]", UPPER),
-        (r"\p{Ll}", LOWER),
-        (r"[\p{Lm}\p{Lo}]", CASELESS),
-        (r"\p{M}", MARK),
-        (r"\p{N}", NUMBER),
-        (r"\s", SPACE),
-        (r"[\r\n]", LINE_END),
-    ];
-    for (class, kind) in classes {
-        let parsed = regex_syntax::parse(class).expect("the classes are constants that parse");
-        let HirKind::Class(Class::Unicode(class)) = parsed.kind() else { continue };
-        for range in class.ranges() {
-            kinds[range.start() as usize..=range.end() as usize].fill(kind);
-        }
-    }
-    kinds.into()
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
-    use std::sync::LazyLock;
 
     use super::*;
 
@@ -323,16 +270,13 @@ mod tests {
         pub(super) static READS: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// Making one takes a while.
-    static O200K: LazyLock<Splitter> = LazyLock::new(Splitter::o200k_base);
-
     fn split(splitter: &Splitter, text: &str) -> String {
         splitter.pieces(text).collect::<Vec<_>>().join("|")
     }
 
     #[test]
     fn o200k_base_splits_words_by_case() {
-        let splitter = Splitter::o200k_base();
+        let splitter = Splitter::O200kBase;
         let cases = [
             ("the CamelCaseXMLHttp IT", "the| Camel|Case|XMLHttp| IT"),
             ("It's WE'LL x'sy 'tis", "It's| WE'LL| x's|y| '|tis"),
@@ -350,7 +294,7 @@ mod tests {
 
     #[test]
     fn cl100k_base_splits_contractions_off() {
-        let splitter = Splitter::cl100k_base();
+        let splitter = Splitter::Cl100kBase;
         let cases = [
             ("the CamelCaseXMLHttp IT", "the| CamelCaseXMLHttp| IT"),
             ("It's WE'LL x'sy 'tis", "It|'s| WE|'LL| x|'s|y| '|tis"),
@@ -374,7 +318,7 @@ mod tests {
                 0..24,
             ),
         ) {
-            let splitter = &*O200K;
+            let splitter = Splitter::O200kBase;
             let text = parts.concat();
             let mut at = 0;
             while let Some(end) = splitter.any_piece_end(&text, at) {
@@ -404,7 +348,7 @@ mod tests {
             ("", "'", "s"),
             ("", "1", "²"),
         ];
-        for splitter in [Splitter::o200k_base(), Splitter::cl100k_base()] {
+        for splitter in [Splitter::O200kBase, Splitter::Cl100kBase] {
             for (head, unit, tail) in cases {
                 let text = format!("{head}{}{tail}", unit.repeat(10_000));
                 let before = READS.get();

@@ -1,0 +1,31 @@
+//! Writes the tables of the exact counters, so that no process has to unpack or sort anything before
+//! its first count: they are part of the binary as they are used.
+//!
+//! ```text
+//!   ENCODING.bytes    the tokens, one behind the other, by rank
+//!   ENCODING.ends     where each ends in them
+//!   ENCODING.slots    a hash table of ranks (see `vocabulary.rs`)
+//!   kinds.blocks      which run of kinds a block of 256 characters has
+//!   kinds.runs        the kinds of 256 characters each, every run once; ASCII first
+//! ```
+//!
+//! Numbers are little-endian.
+
+#![allow(clippy::print_stdout, reason = "cargo reads it")]
+
+#[cfg(feature = "bpe")]
+#[path = "../src/counter/bpe/kind.rs"]
+mod kind;
+#[cfg(feature = "bpe")]
+#[path = "../src/counter/bpe/slot.rs"]
+mod slot;
+#[cfg(feature = "bpe")]
+mod tables;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=src/counter/bpe/kind.rs");
+    println!("cargo::rerun-if-changed=src/counter/bpe/slot.rs");
+    #[cfg(feature = "bpe")]
+    tables::write();
+}

@@ -1,0 +1,45 @@
+//! A place of a vocabulary's hash table. The build script fills it, `vocabulary.rs` reads it.
+
+#![allow(dead_code, reason = "each of them needs one half")]
+
+/// The rank of a token and some bits of its hash: most tokens that are not the one that is looked for
+/// are told by those, without reading them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot(pub(crate) u32);
+
+const RANK_BITS: u32 = 18;
+
+impl Slot {
+    pub(crate) const EMPTY: Slot = Slot(0);
+
+    pub(crate) fn new(hash: u64, rank: u32) -> Slot {
+        // One more than the rank, so that no slot in use is 0.
+        assert!(rank + 1 < 1 << RANK_BITS, "the vocabulary is too large for its slots");
+        Slot(tag(hash) << RANK_BITS | (rank + 1))
+    }
+
+    /// Its rank, if it may be a token with this hash.
+    #[inline]
+    pub(crate) fn rank(self, hash: u64) -> Option<u32> {
+        (self.0 >> RANK_BITS == tag(hash))
+            .then(|| (self.0 & ((1 << RANK_BITS) - 1)).wrapping_sub(1))
+    }
+}
+
+/// The upper bits: the lower ones say where it is in the table.
+fn tag(hash: u64) -> u32 {
+    (hash >> (32 + RANK_BITS)) as u32
+}
+
+#[inline]
+pub(crate) fn hash(token: &[u8]) -> u64 {
+    const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mix = |hash: u64, bytes: [u8; 8]| {
+        (hash ^ u64::from_le_bytes(bytes)).wrapping_mul(ODD).rotate_left(29)
+    };
+    let (chunks, rest) = token.as_chunks::<8>();
+    let hash = chunks.iter().fold(token.len() as u64, |hash, chunk| mix(hash, *chunk));
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    mix(hash, last).wrapping_mul(ODD)
+}
