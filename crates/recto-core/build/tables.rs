@@ -25,7 +25,7 @@ fn write_vocabulary(name: &str, encoding: &CoreBpe) {
     let tokens: Vec<Vec<u8>> =
         (0..encoding.vocab_size() as u32).map(|rank| encoding.decode(&[rank])).collect();
     assert!(tokens.iter().all(|token| !token.is_empty()), "{name} has gaps");
-    let mut slots = vec![Slot::EMPTY; (2 * tokens.len()).next_power_of_two()];
+    let mut slots = vec![Slot::EMPTY; (tokens.len() * 5 / 4).next_power_of_two()];
     for (rank, token) in tokens.iter().enumerate() {
         let hash = hash(token);
         let mut place = hash as usize % slots.len();

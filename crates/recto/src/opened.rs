@@ -8,15 +8,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use recto_core::{
-    BatchIndex, Conversation, LogIndex, Measure, Message, Missing, Role, SavedSettings, SavedState,
+    BatchIndex, Conversation, LogIndex, Measure, Message, Missing, SavedSettings, SavedState,
     SavedVersion, SavedVersions, Saver, Shown, Version,
 };
-use recto_store::{ConversationId, EntryMeta, Head, Store};
+use recto_store::{ConversationId, Entry, Head, Store};
 
 use crate::Error;
 use crate::packing::Packing;
 use crate::recto::Counters;
-use crate::shelf::{OpenCommit, Shelf, Tail, damaged};
+use crate::shelf::{OpenCommit, Shelf, Tail, damaged, measure};
 use crate::stored::Setup;
 
 /// An open conversation at its newest version, as far as this process knows.
@@ -27,6 +27,9 @@ pub(crate) struct Opened {
     pub(crate) saver: Saver,
     /// Saved versions that were read, to put others together.
     versions: SavedVersions,
+    /// What the whole log measures, if opening took that and no writer has needed it yet: a view
+    /// often is the log.
+    measures: Option<Vec<Measure>>,
     /// About how many bytes were put at hand since it was opened.
     weight: usize,
     /// Commits that are being packed.
@@ -71,7 +74,8 @@ impl Opened {
         let conversation = Conversation::open(&settings, counter, &state, measure)?;
         let mut saver = Saver::default();
         state.tell(&mut saver);
-        Ok(Opened { shelf, conversation, saver, versions, weight: 0, packing: None })
+        let measures = measures.whole(entries);
+        Ok(Opened { shelf, conversation, saver, versions, measures, weight: 0, packing: None })
     }
 
     /// The newest version, as it is stored.
@@ -125,9 +129,10 @@ impl Opened {
             },
             Missing::Log => {
                 let len = self.conversation.log().len() as u32;
-                let metas = self.shelf.metas(0..len).await?;
-                let measures = metas.iter().map(|meta| measure(&self.shelf, meta));
-                let measures: Vec<Measure> = measures.collect::<Result<_, Error>>()?;
+                let measures = match self.measures.take() {
+                    Some(measures) => measures,
+                    None => self.shelf.measures(0..len).await?,
+                };
                 Ok(self.conversation.add_measures(measures.into_iter())?)
             }
             Missing::Messages(indices) => self.fetch_messages(&indices).await,
@@ -146,7 +151,7 @@ impl Opened {
     /// Puts every version at hand, one after the other, so that they share what they have in common.
     async fn replay(&mut self) -> Result<(), Error> {
         let newest = self.conversation.version();
-        let metas = self.shelf.metas(0..self.conversation.log().len() as u32).await?;
+        let measures = self.shelf.measures(0..self.conversation.log().len() as u32).await?;
         let settings = self.conversation.saved_settings();
         let counter = self.conversation.counter().clone();
         let mut replayed: Option<Conversation> = None;
@@ -155,9 +160,8 @@ impl Opened {
             let added = saved.log_len().saturating_sub(saved.added())..saved.log_len();
             let added = added.start as usize..added.end as usize;
             let added =
-                metas.get(added).ok_or_else(|| damaged(self.shelf.id, "the log is short"))?;
-            let added = added.iter().map(|meta| Ok((None, measure(&self.shelf, meta)?)));
-            let added: Vec<_> = added.collect::<Result<_, Error>>()?;
+                measures.get(added).ok_or_else(|| damaged(self.shelf.id, "the log is short"))?;
+            let added: Vec<_> = added.iter().map(|measure| (None, measure.clone())).collect();
             replayed = Some(match &replayed {
                 None => Conversation::first(&settings, counter.clone(), &saved, added)?,
                 Some(before) => before.followed_by(&saved, added)?,
@@ -276,11 +280,8 @@ impl Opened {
                 return Ok(false);
             }
             let saved = read_record(&self.shelf, &commit.record)?;
-            let mut messages = Vec::new();
-            for entry in &commit.entries {
-                let message = read_message(&self.shelf, &entry.body)?;
-                messages.push((Some(message), measure(&self.shelf, &entry.meta)?));
-            }
+            let messages = commit.entries.iter().map(|entry| read_entry(&self.shelf, entry));
+            let messages: Vec<_> = messages.collect::<Result<_, Error>>()?;
             let next = self.with(|conversation| conversation.followed_by(&saved, messages.clone()));
             let next = match next.await {
                 // It is made of something that cannot be put at hand alone.
@@ -341,6 +342,12 @@ impl Measures {
         run.get((index.0 - first) as usize)
     }
 
+    /// Those of a whole log of this length, if they are.
+    fn whole(self, len: u32) -> Option<Vec<Measure>> {
+        let [(0, run)] = <[_; 1]>::try_from(self.0).ok()? else { return None };
+        (run.len() == len as usize).then_some(run)
+    }
+
     /// How many entries they are.
     pub(crate) fn len(&self) -> usize {
         self.0.iter().map(|(_, run)| run.len()).sum()
@@ -351,9 +358,7 @@ impl Measures {
 pub(crate) async fn measures_of(shelf: &Shelf, entries: &[LogIndex]) -> Result<Measures, Error> {
     let mut measures = Measures::default();
     for range in near(entries.iter().copied()) {
-        let metas = shelf.metas(range.clone()).await?;
-        let run = metas.iter().map(|meta| measure(shelf, meta));
-        measures.0.push((range.start, run.collect::<Result<_, Error>>()?));
+        measures.0.push((range.start, shelf.measures(range).await?));
     }
     Ok(measures)
 }
@@ -373,18 +378,17 @@ fn near(sorted: impl Iterator<Item = LogIndex>) -> Vec<Range<u32>> {
     ranges
 }
 
-pub(crate) fn measure(shelf: &Shelf, meta: &EntryMeta) -> Result<Measure, Error> {
-    let role = Role::ALL.get(meta.role as usize).copied();
-    Ok(Measure {
-        role: role.ok_or_else(|| damaged(shelf.id, "a role is unknown"))?,
-        tokens: u64::from(meta.tokens),
-        timestamp: meta.timestamp,
-        edges: meta.edges.clone(),
-    })
-}
-
 pub(crate) fn read_record(shelf: &Shelf, json: &str) -> Result<SavedVersion, Error> {
     serde_json::from_str(json).map_err(|_| damaged(shelf.id, "a version cannot be read"))
+}
+
+/// A log entry, as the engine takes it.
+pub(crate) fn read_entry(
+    shelf: &Shelf,
+    entry: &Entry,
+) -> Result<(Option<Message>, Measure), Error> {
+    let measure = measure(entry.meta.clone()).map_err(|error| damaged(shelf.id, error))?;
+    Ok((Some(read_message(shelf, &entry.body)?), measure))
 }
 
 pub(crate) fn read_message(shelf: &Shelf, json: &str) -> Result<Message, Error> {

@@ -7,8 +7,10 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use recto_core::{Measure, Role};
 use recto_store::{
-    Ancestor, CommitBody, CommitRow, ConversationId, Entry, EntryMeta, Head, Link, PageKind, Store,
+    Ancestor, CommitBody, CommitRow, ConversationId, Entry, EntryMeta, Head, Link, Page, PageKind,
+    Store, Unreadable,
 };
 
 use crate::Error;
@@ -148,42 +150,53 @@ impl Shelf {
     }
 
     /// What the entries of a range measure, in order.
-    pub(crate) async fn metas(&self, range: Range<u32>) -> Result<Vec<EntryMeta>, Error> {
-        let entries = self.gather(range, false).await?;
-        Ok(entries.into_iter().map(|entry| entry.meta).collect())
+    pub(crate) async fn measures(&self, range: Range<u32>) -> Result<Vec<Measure>, Error> {
+        let of_page = |page: &Page| page.metas()?.into_iter().map(measure).collect();
+        self.gather(range, false, of_page, |entry| measure(entry.meta.clone())).await
     }
 
     /// The entries of a range, in order.
     pub(crate) async fn entries(&self, range: Range<u32>) -> Result<Vec<Entry>, Error> {
-        self.gather(range, true).await
+        self.gather(range, true, Page::entries, |entry| Ok(entry.clone())).await
     }
 
-    async fn gather(&self, range: Range<u32>, bodies: bool) -> Result<Vec<Entry>, Error> {
-        let mut all = Vec::with_capacity(range.len());
+    /// What is wanted of the entries of a range: read off a page of them, or off one in a commit.
+    async fn gather<T>(
+        &self,
+        range: Range<u32>,
+        bodies: bool,
+        of_page: impl Fn(&Page) -> Result<Vec<T>, Unreadable>,
+        of_entry: impl Fn(&Entry) -> Result<T, Unreadable>,
+    ) -> Result<Vec<T>, Error> {
+        let mut all = Vec::new();
         for (id, range) in self.parts(range) {
+            let unreadable = |error: Unreadable| damaged(id, error);
             let mut places = Places::of(range);
             if id == self.id {
-                places.put_commits(&self.tail);
+                places.put_commits(&self.tail, &of_entry).map_err(unreadable)?;
             }
             // Pages have nearly everything; what was packed while they were read is in them now.
             for attempt in 0..3 {
                 let Some(gap) = places.gap() else { break };
                 if attempt == 1 {
-                    places.put_commits(&self.commits_of(id, None).await?);
+                    let commits = self.commits_of(id, None).await?;
+                    places.put_commits(&commits, &of_entry).map_err(unreadable)?;
                     continue;
                 }
                 for page in self.store.pages(id, PageKind::Entries, gap, bodies).await? {
-                    let found = if bodies { page.entries() } else { page.metas().map(bare) };
-                    let found = found.map_err(|error| damaged(id, error))?;
-                    (page.first..).zip(found).for_each(|(number, entry)| places.put(number, entry));
+                    let found = of_page(&page).map_err(unreadable)?;
+                    (page.first..).zip(found).for_each(|(number, found)| places.put(number, found));
                 }
             }
             if let Some(gap) = places.gap() {
                 return Err(damaged(id, format!("log entry {} is missing", gap.start)));
             }
-            all.extend(places.entries.into_iter().flatten());
+            all.push(places.found.into_iter().flatten().collect());
         }
-        Ok(all)
+        Ok(match <[Vec<T>; 1]>::try_from(all) {
+            Ok([all]) => all,
+            Err(parts) => parts.into_iter().flatten().collect(),
+        })
     }
 
     /// A range of entries, by the conversations that have them.
@@ -213,45 +226,51 @@ pub(crate) struct Record {
     pub(crate) link: Link,
 }
 
-/// The entries of a range, as far as they were found.
-struct Places {
+/// What is wanted of a range of entries, as far as it was found.
+struct Places<T> {
     first: u32,
-    entries: Vec<Option<Entry>>,
+    found: Vec<Option<T>>,
 }
 
-impl Places {
-    fn of(range: Range<u32>) -> Places {
-        Places { first: range.start, entries: vec![None; range.len()] }
+impl<T> Places<T> {
+    fn of(range: Range<u32>) -> Places<T> {
+        Places { first: range.start, found: range.map(|_| None).collect() }
     }
 
-    fn put(&mut self, number: u32, entry: Entry) {
+    fn put(&mut self, number: u32, found: T) {
         let place = number.checked_sub(self.first).map(|place| place as usize);
-        if let Some(place) = place.and_then(|place| self.entries.get_mut(place)) {
-            *place = Some(entry);
+        if let Some(place) = place.and_then(|place| self.found.get_mut(place)) {
+            *place = Some(found);
         }
     }
 
-    fn put_commits(&mut self, commits: &[Arc<OpenCommit>]) {
-        for commit in commits {
-            let end = self.first + self.entries.len() as u32;
-            let numbered = commit.range().zip(&commit.entries);
-            let wanted = numbered.filter(|(number, _)| (self.first..end).contains(number));
-            let wanted: Vec<(u32, Entry)> =
-                wanted.map(|(number, entry)| (number, entry.clone())).collect();
-            wanted.into_iter().for_each(|(number, entry)| self.put(number, entry));
+    fn put_commits(
+        &mut self,
+        commits: &[Arc<OpenCommit>],
+        of_entry: impl Fn(&Entry) -> Result<T, Unreadable>,
+    ) -> Result<(), Unreadable> {
+        let wanted = self.first..self.first + self.found.len() as u32;
+        let entries = commits.iter().flat_map(|commit| commit.range().zip(&commit.entries));
+        for (number, entry) in entries.filter(|(number, _)| wanted.contains(number)) {
+            self.put(number, of_entry(entry)?);
         }
+        Ok(())
     }
 
     /// From the first missing entry to the last.
     fn gap(&self) -> Option<Range<u32>> {
-        let first = self.entries.iter().position(Option::is_none)?;
-        let last = self.entries.iter().rposition(Option::is_none)?;
+        let first = self.found.iter().position(Option::is_none)?;
+        let last = self.found.iter().rposition(Option::is_none)?;
         Some(self.first + first as u32..self.first + last as u32 + 1)
     }
 }
 
-fn bare(metas: Vec<EntryMeta>) -> Vec<Entry> {
-    metas.into_iter().map(|meta| Entry { meta, body: String::new() }).collect()
+/// What an entry measures, as the engine has it.
+pub(crate) fn measure(meta: EntryMeta) -> Result<Measure, Unreadable> {
+    let EntryMeta { role, tokens, timestamp, edges, gone: _ } = meta;
+    let unknown = || Unreadable("a role is unknown".to_owned());
+    let role = Role::ALL.get(usize::from(role)).copied().ok_or_else(unknown)?;
+    Ok(Measure { role, tokens: u64::from(tokens), timestamp, edges })
 }
 
 /// Unpacks the body of a row; also says which entry is the first in it.

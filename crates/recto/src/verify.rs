@@ -5,7 +5,7 @@ use std::sync::Arc;
 use recto_core::{Conversation, Counter, Measure, Message, SavedSettings, SavedVersion, Version};
 use recto_store::{Entry, Link};
 
-use crate::opened::{measure, read_message, read_record};
+use crate::opened::{read_entry, read_record};
 use crate::{Error, Progress, StoredConversation, Watcher};
 
 /// What was found in a conversation.
@@ -76,10 +76,7 @@ impl StoredConversation {
                 let added = saved.log_len().saturating_sub(check.entries) as usize;
                 let added = rest.split_off(..added.min(rest.len())).unwrap_or_default();
                 check.version(Version(*number), &record.json, record.link, added);
-                let messages = added.iter().map(|entry| {
-                    let message = read_message(&shelf, &entry.body)?;
-                    Ok((Some(message), measure(&shelf, &entry.meta)?))
-                });
+                let messages = added.iter().map(|entry| read_entry(&shelf, entry));
                 let messages: Vec<_> = messages.collect::<Result<_, Error>>()?;
                 check.placeholders(Version(*number), added, &messages);
                 check.follow(saved, messages);

@@ -61,7 +61,7 @@ impl Vocabulary {
         let hash = hash(bytes);
         let mut place = hash as usize;
         loop {
-            // Half of them are empty.
+            // At least a fifth of them are empty.
             place &= self.slots.len() - 1;
             let slot = Slot(u32::from_le_bytes(self.slots[place]));
             if slot == Slot::EMPTY {
