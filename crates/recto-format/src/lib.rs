@@ -92,6 +92,6 @@ pub use lint::{fix, lint};
 pub use media::{Media, MediaBody, MediaKind};
 pub use parts::{MessageParts, Part};
 pub use render::{
-    Finding, NO_RESULT, RULES, RenderOptions, Rendered, Rule, Severity, Target, render,
+    Finding, NO_RESULT, RULES, RenamedTool, RenderOptions, Rendered, Rule, Severity, Target, render,
 };
 pub use source::{Layout, Source};
