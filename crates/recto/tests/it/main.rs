@@ -7,6 +7,8 @@ mod damaged;
 mod driver;
 mod golden;
 mod growth;
+#[cfg(feature = "format")]
+mod import;
 mod meddled;
 mod model;
 mod places;
