@@ -62,7 +62,7 @@ impl Doctor {
         desk.answer(&Diagnosis { well: is_well, findings })?;
         match is_well {
             true => Ok(()),
-            false if desk.output.is_json() => Err(Failure::Told),
+            false if desk.output.is_json() => Err(Failure::Told(3)),
             false => Err(Failure::Unsound("not all is well; see above".to_owned())),
         }
     }
