@@ -150,28 +150,25 @@ impl Plan {
         let mut field = |name: &str, text: String| {
             page.line(Line::wrapping().styled(FAINT, format!("{name:<9}")).text(text));
         };
-        let cache = format!(
-            "{} still cached, {} billed anew ({}, prices of {})",
-            counted(self.cached_tokens, "token"),
-            counted(self.new_tokens, "token"),
-            self.target,
-            self.prices_of,
+        let (cached, new) = (self.cached_tokens, self.new_tokens);
+        let left = format!(
+            "{} still cached, {} billed anew",
+            counted(cached, "token"),
+            counted(new, "token")
         );
-        field("cache", cache);
-        if self.old_tokens.min(self.cached_tokens + self.new_tokens) < self.minimum {
-            field("", format!("prompts under {} tokens are not cached", grouped(self.minimum)));
+        field("cache", left);
+        field("", format!("{}, at the prices of {}", self.target, self.prices_of));
+        if self.old_tokens.min(cached + new) < self.minimum {
+            field("", format!("under {} tokens nothing is cached there", grouped(self.minimum)));
         }
+        let (now, later) = (more(self.cost_now), more(-self.saved_a_turn));
+        field("cost", format!("{now} for the next turn, {later} for each after it"));
         let pays_off = match self.pays_off_after {
             Some(0) => "pays off at once".to_owned(),
             Some(turns) => format!("pays off after {}", counted(turns, "turn")),
             None => "never pays off".to_owned(),
         };
-        let cost = format!(
-            "{} for the next turn, {} for each after it: {pays_off}",
-            more(self.cost_now),
-            more(-self.saved_a_turn),
-        );
-        field("cost", cost);
+        field("", pays_off);
         if let Some(Over { turns, saved }) = self.over {
             field("", format!("{} over {}", more(-saved), counted(turns, "turn")));
         }
@@ -183,7 +180,7 @@ fn more(dollars: f64) -> String {
     let amount = dollars.abs();
     let amount = match amount {
         0.0 => return "nothing more".to_owned(),
-        _ if amount < 0.000_05 => "under $0.0001".to_owned(),
+        _ if amount < 0.000_05 => "<$0.0001".to_owned(),
         _ if amount < 1.0 => format!("${amount:.4}"),
         _ => format!("${amount:.2}"),
     };
@@ -197,6 +194,6 @@ mod tests {
     #[test]
     fn amounts_say_in_which_direction() {
         let said = [0.0, 0.00001, -0.0123, 12.345].map(more);
-        assert_eq!(said, ["nothing more", "under $0.0001 more", "$0.0123 less", "$12.35 more"]);
+        assert_eq!(said, ["nothing more", "<$0.0001 more", "$0.0123 less", "$12.35 more"]);
     }
 }

@@ -15,7 +15,7 @@ use crate::session::{Named, Session};
 pub(crate) struct Reader {
     /// The provider: anthropic, openai-chat, openai-responses or gemini; unless told, the one that
     /// the messages come from, else anthropic
-    #[arg(long = "for", value_name = "PROVIDER", value_parser = target_parser())]
+    #[arg(id = "provider", long = "for", value_name = "PROVIDER", value_parser = target_parser())]
     pub(crate) target: Option<Target>,
 
     /// The model: thinking of other models is left out
@@ -36,6 +36,7 @@ pub(crate) fn format_parser() -> impl TypedValueParser<Value = Format> {
 }
 
 /// A view as it is sent.
+#[derive(Clone)]
 pub(crate) struct Sent {
     pub(crate) version: Version,
     pub(crate) entries: Vec<Entry>,

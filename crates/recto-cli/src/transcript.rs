@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::numbers::counted;
 
 /// What was imported.
 #[derive(Debug)]
@@ -93,15 +94,16 @@ impl Importing<'_> {
                 named.map(|conversations| (format, conversations)).map_err(Failure::from)
             }
         };
-        let finished =
-            finished.and_then(|(format, conversations)| match conversations.is_empty() {
-                true => Err(Failure::NothingToImport { format: format.name() }),
-                false => Ok((format, conversations)),
-            });
+        let finished = finished.and_then(|(format, conversations)| {
+            match conversations.iter().any(|made| made.messages > 0) {
+                true => Ok((format, conversations)),
+                false => Err(Failure::NothingToImport { format: format.name() }),
+            }
+        });
         match finished {
             Ok((format, conversations)) => {
                 let mut remarks = remarks;
-                remarks.extend(conversations.iter().filter_map(about_the_envelope));
+                remarks.extend(about_envelopes(&conversations));
                 Ok(Transcript { format, conversations, remarks })
             }
             Err(cause) => {
@@ -114,21 +116,28 @@ impl Importing<'_> {
 }
 
 /// What stood around the messages has no place in a store.
-fn about_the_envelope(made: &Imported) -> Option<Remark> {
-    let message = match serde_json::from_str(made.envelope.as_deref()?) {
-        Ok(Value::Object(fields)) => {
-            let lost = fields.iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| &**name);
-            let lost: Vec<&str> = lost.collect();
-            (!lost.is_empty()).then(|| format!("not kept: {}", lost.join(", ")))?
+fn about_envelopes(conversations: &[Imported]) -> Option<Remark> {
+    let mut lost: Vec<String> = Vec::new();
+    let mut lines = 0;
+    for envelope in conversations.iter().filter_map(|made| made.envelope.as_deref()) {
+        match serde_json::from_str(envelope) {
+            Ok(Value::Object(fields)) => {
+                for (name, _) in fields.into_iter().filter(|(_, value)| !value.is_null()) {
+                    if !lost.contains(&name) {
+                        lost.push(name);
+                    }
+                }
+            }
+            Ok(Value::Array(list)) => lines += list.len() as u64,
+            _ => {}
         }
-        Ok(Value::Array(lines)) if !lines.is_empty() => {
-            let count = crate::numbers::counted(lines.len() as u64, "line");
-            format!("not kept: {count} behind the last message")
-        }
-        _ => return None,
-    };
-    let field = "around the messages".to_owned();
-    Some(Remark { line: 0, field, message: format!("{message} ({})", made.name) })
+    }
+    if lines > 0 {
+        lost.push(format!("{} behind the last message", counted(lines, "line")));
+    }
+    let (line, field) = (0, "around the messages".to_owned());
+    let message = format!("not kept: {}", lost.join(", "));
+    (!lost.is_empty()).then_some(Remark { line, field, message })
 }
 
 /// Takes steps into a store.

@@ -145,7 +145,7 @@ pub(crate) fn would_be(
     tools: Option<Vec<Tool>>,
     plan: &PlanArguments,
     desk: &mut Desk<'_>,
-) -> Result<impl Answer + use<>, Failure> {
+) -> Result<Change, Failure> {
     let Preview { outcome, added } = preview;
     let before = Sent::of(session, &named, None)?;
     let tools = tools.unwrap_or_else(|| before.tools.clone());
@@ -177,7 +177,7 @@ fn view_after(
 /// What a request did, or would do.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Change {
+pub(crate) struct Change {
     conversation: String,
     dry_run: bool,
     #[serde(flatten)]

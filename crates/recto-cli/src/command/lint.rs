@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use clap::Args;
-use recto_format::{Finding, RenderOptions, Severity, Target};
+use recto_format::{Finding, RenderOptions, Rule, Severity, Target};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -103,7 +103,8 @@ impl Answer for Findings {
     fn show(&self, page: &mut Page) {
         let plain = Style::new();
         if !self.findings.is_empty() {
-            let mut table = Table::new(&["", ">at", ">entry", "rule", "what is wrong → repair"]);
+            let mut table = Table::new(&["", ">at", ">entry", "rule", "what is wrong"]);
+            let mut rules: Vec<&Rule> = Vec::new();
             for finding in &self.findings {
                 let rule = finding.rule;
                 let entry = self.sent.entries.get(finding.index);
@@ -112,10 +113,17 @@ impl Answer for Findings {
                     (plain, finding.index.to_string()),
                     (FAINT, entry.map_or(String::new(), |entry| format!("#{}", entry.index))),
                     (plain, rule.name.to_owned()),
-                    (plain, format!("{} → {}", finding.message, rule.repair)),
+                    (plain, finding.message.clone()),
                 ]);
+                if !rules.iter().any(|known| known.name == rule.name) {
+                    rules.push(rule);
+                }
             }
             table.show(page);
+            for rule in rules {
+                let line = Line::wrapping().styled(FAINT, "repair ").text(rule.name);
+                page.line(line.text(": ").text(rule.repair));
+            }
         }
         let count = |severity: Severity| {
             let found = self.findings.iter().filter(|finding| finding.rule.severity == severity);

@@ -9,6 +9,7 @@ mod rules;
 mod stage;
 #[cfg(unix)]
 mod terminal;
+mod transcripts;
 
 use std::process::{Command, Output};
 
