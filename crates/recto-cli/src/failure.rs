@@ -17,7 +17,7 @@ pub(crate) enum Failure {
     #[error("the file holds no messages (read as {format})")]
     NothingToImport { format: &'static str },
     /// An import that failed, and what it has left in the store: names and reasons.
-    #[error("{cause}; {}", left_behind(.left))]
+    #[error("{}; {}", said(.cause), left_behind(.left))]
     NotImported { cause: Box<Failure>, left: Vec<(String, String)> },
     /// The arguments do not say what is wanted.
     #[error("{0}")]
@@ -154,6 +154,14 @@ pub(crate) fn format_error(error: &recto_format::Error) -> Value {
         written["error"]["details"] = json!({ "line": line });
     }
     written
+}
+
+/// Why an import failed. Of an interrupted one, nothing is kept.
+fn said(cause: &Failure) -> String {
+    match cause {
+        Failure::Interrupted => "interrupted".to_owned(),
+        cause => cause.to_string(),
+    }
 }
 
 /// What a failed import has left in the store.

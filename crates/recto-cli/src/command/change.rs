@@ -33,7 +33,7 @@ use crate::cache_plan::{Plan, PlanArguments};
 use crate::desk::Desk;
 use crate::difference::Difference;
 use crate::failure::Failure;
-use crate::numbers::{WhichVersion, counted, runs};
+use crate::numbers::{WhichVersion, counted, grouped, runs};
 use crate::output::Answer;
 use crate::page::{BAD, FAINT, GOOD, Line, Page, STRONG};
 use crate::provider::Sent;
@@ -262,7 +262,7 @@ impl Answer for Change {
             "{} → {}, {} → {}",
             before.len(),
             counted(after.len() as u64, "message"),
-            before.tokens(),
+            grouped(before.tokens()),
             counted(after.tokens(), "token"),
         );
         page.line(Line::new().styled(FAINT, "view     ").text(change));

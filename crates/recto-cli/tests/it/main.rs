@@ -10,6 +10,7 @@ mod stage;
 #[cfg(unix)]
 mod terminal;
 mod transcripts;
+mod walk_through;
 
 use std::process::{Command, Output};
 
