@@ -83,15 +83,7 @@ impl Import {
                 &nowhere
             }
         };
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = stop.clone();
-        recto.wait(async move {
-            tokio::spawn(async move {
-                if tokio::signal::ctrl_c().await.is_ok() {
-                    told.store(true, Ordering::Relaxed);
-                }
-            })
-        });
+        let stop = recto.wait(stopped_by_ctrl_c());
         let mut bar = desk.bar(format!("importing {}", self.file));
         let all = source.len();
         let mut watch = |done: u64| bar.tell(Progress { done, all });
@@ -155,6 +147,27 @@ impl Import {
             other => other,
         }
     }
+}
+
+/// Becomes true with Ctrl-C, which does not end the program from now on: what was begun is removed
+/// first.
+async fn stopped_by_ctrl_c() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut pressed = Box::pin(tokio::signal::ctrl_c());
+    tokio::select! {
+        biased;
+        _ = &mut pressed => stop.store(true, Ordering::Relaxed),
+        // It listens since it was asked once.
+        () = std::future::ready(()) => {
+            let told = stop.clone();
+            tokio::spawn(async move {
+                if pressed.await.is_ok() {
+                    told.store(true, Ordering::Relaxed);
+                }
+            });
+        }
+    }
+    stop
 }
 
 #[derive(Serialize)]

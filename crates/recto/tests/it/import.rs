@@ -69,9 +69,10 @@ async fn until_it_is_finished_a_conversation_is_called_so() {
     assert_eq!(names(&recto).await, [left, "talk (importing) 2", side]);
     let imported = into.finish().await.unwrap();
     assert_eq!(names(&recto).await, ["talk", left, "talk/side way"]);
-    let figures: Vec<(u32, Version, Option<(usize, Version)>)> =
-        imported.iter().map(|made| (made.messages, made.version, made.fork_of)).collect();
-    assert_eq!(figures, [(2, Version(2), None), (2, Version(1), Some((0, Version(0))))]);
+    let [whole, side] = &imported[..] else { panic!("{imported:?}") };
+    assert_eq!((whole.messages, whole.version, whole.fork_of), (2, Version(2), None));
+    let from = Some((0, Version(0)));
+    assert_eq!((side.messages, side.version, side.fork_of), (2, Version(1), from));
 }
 
 #[tokio::test]

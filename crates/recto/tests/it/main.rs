@@ -5,6 +5,7 @@ mod conformance;
 mod corpus;
 mod damaged;
 mod driver;
+mod foretold;
 mod golden;
 mod growth;
 #[cfg(feature = "format")]
