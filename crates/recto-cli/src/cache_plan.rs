@@ -54,9 +54,17 @@ struct Over {
 }
 
 impl PlanArguments {
-    /// Whether anything was said.
-    pub(crate) fn is_given(&self) -> bool {
-        self.reader.target.is_some() || self.reader.model.is_some() || self.prices.is_some()
+    /// Without a dry run nothing is planned, so nobody should ask for it.
+    pub(crate) fn check(&self, is_dry_run: bool) -> Result<(), Failure> {
+        let Reader { target, model } = &self.reader;
+        let is_given = target.is_some() || model.is_some() || self.prices.is_some();
+        match is_given && !is_dry_run {
+            true => Err(Failure::Usage(
+                "--for, --model and --prices are about the cache: use them with --dry-run"
+                    .to_owned(),
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Compares what is sent before and after an edit.

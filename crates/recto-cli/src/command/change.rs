@@ -95,10 +95,7 @@ impl ChangeArguments {
 
     /// Applies a request, or says what it would do.
     pub(crate) fn perform(self, request: Request, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        if self.plan.is_given() && !self.dry_run {
-            let why = "--for, --model and --prices are about the cache: use them with --dry-run";
-            return Err(Failure::Usage(why.to_owned()));
-        }
+        self.plan.check(self.dry_run)?;
         self.perform_for(request, desk)
     }
 

@@ -42,6 +42,7 @@ pub(crate) struct Erase {
 
 impl Erase {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        self.plan.check(self.caution.dry_run)?;
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let indices = Entries::all(&self.entries);
@@ -111,7 +112,7 @@ impl Answer for WouldErase {
             page.line(line);
         }
         let count = counted(self.entries.len() as u64, "message");
-        page.line(Line::new().styled(STRONG, "would be erased ").text(count));
+        page.line(Line::new().text(count).styled(STRONG, " would be erased"));
         self.cache_plan.show(page);
     }
 }

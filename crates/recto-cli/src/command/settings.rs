@@ -75,6 +75,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        self.plan.check(self.dry_run)?;
         let tools = match (&self.tools, self.no_tools) {
             (Some(file), _) => Some(Tool::list_from_json(&desk.read(file)?)?),
             (None, true) => Some(Vec::new()),

@@ -214,6 +214,8 @@ fn what_cannot_be_rendered_is_refused() {
         (&["cache-plan", "0", "--model", "llama"], 2),
         (&["cache-plan"], 2),
         (&["delete", "1", "--for", "gemini"], 2),
+        (&["erase", "1", "--yes", "--prices", "prices.json"], 2),
+        (&["settings", "--no-tools", "--model", "gpt-5"], 2),
     ] {
         let ran = stage.run(arguments);
         assert_eq!(ran.code, code, "{arguments:?}: {}{}", ran.out, ran.errors);
