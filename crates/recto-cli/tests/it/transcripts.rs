@@ -68,6 +68,51 @@ fn an_import_tells_what_came_and_what_could_not() {
     assert_eq!(message, "not kept: model, temperature");
 }
 
+/// A session with a rewind, a helper's own chain, a line from the future and one that is no JSON.
+fn tree() -> String {
+    let line = |parent: Value, id: &str, side: bool, role: &str, text: &str| {
+        let content = match role {
+            "user" => json!(text),
+            _ => json!([{ "type": "text", "text": text }]),
+        };
+        json!({ "parentUuid": parent, "isSidechain": side, "agentId": side.then_some("scout"),
+            "sessionId": "s", "type": role, "uuid": id, "timestamp": "2026-03-02T09:00:00.000Z",
+            "message": { "id": format!("m-{id}"), "role": role, "content": content } })
+        .to_string()
+    };
+    [
+        line(Value::Null, "a1", false, "user", "Fix the build."),
+        line(json!("a1"), "a2", false, "assistant", "I delete the lock file."),
+        line(Value::Null, "b1", true, "user", "Find the failing crate."),
+        line(json!("b1"), "b2", true, "assistant", "It is sum-tree."),
+        line(json!("a1"), "a3", false, "user", "No: fix the cause."),
+        json!({ "type": "future-kind", "data": 1 }).to_string(),
+        line(json!("a3"), "a4", false, "assistant", "Then I look."),
+        "no json".to_owned(),
+    ]
+    .join("\n")
+}
+
+#[test]
+fn rewinds_become_versions_and_side_chains_forks() {
+    let stage = Stage::new();
+    let file = stage.file("tree.jsonl", &tree());
+    insta::assert_snapshot!(everything(&stage, &["import", &file]));
+    let log = stage.json(&["log", "-c", "tree"]);
+    let told: Vec<&str> = log["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|version| version["operation"].as_str().unwrap())
+        .collect();
+    assert_eq!(told, ["APPEND", "APPEND", "ROLLBACK", "APPEND", "APPEND", "CREATE"]);
+    let shown = stage.plain(&["show", "-c", "tree"]);
+    assert!(!shown.contains("lock file") && shown.contains("Then I look."), "{shown}");
+    assert!(stage.plain(&["show", "-c", "tree", "--at", "2"]).contains("lock file"));
+    assert!(stage.plain(&["show", "-c", "tree/scout"]).contains("It is sum-tree."));
+    assert!(stage.plain(&["verify"]).contains("4 conversations verified"));
+}
+
 #[test]
 fn a_session_comes_with_its_versions_and_is_used_from_then_on() {
     let stage = Stage::new();
