@@ -96,6 +96,9 @@ pub struct Imported {
 }
 
 impl Import {
+    /// What stands behind the name of a conversation until the import is finished.
+    pub const UNFINISHED: &str = " (importing)";
+
     /// Into this store. The settings must have no tools: steps count on an empty log. Set them when
     /// the import is finished.
     pub fn new(recto: &Recto, naming: Naming, settings: Settings) -> Import {
@@ -143,7 +146,7 @@ impl Import {
             true => self.names.take(&wanted),
             false => self.free(&wanted).await?,
         };
-        let called = self.free(&format!("{name} (importing)")).await?;
+        let called = self.free(&format!("{name}{}", Self::UNFINISHED)).await?;
         let talk = self.recto.create(&called, self.settings.clone()).await?;
         (self.lines, self.line) = (vec![self.made.len()], 0);
         let (envelope, fork_of) = (None, None);
@@ -155,7 +158,7 @@ impl Import {
         let from = *self.lines.get(of).ok_or_else(too_early)?;
         let base = self.made[self.lines[0]].name.clone();
         let name = self.free(&format!("{base}/{}", titled(name))).await?;
-        let called = self.free(&format!("{name} (importing)")).await?;
+        let called = self.free(&format!("{name}{}", Self::UNFINISHED)).await?;
         let talk = self.made[from].talk.fork(&called, version).await?;
         self.line = self.lines.len();
         self.lines.push(self.made.len());

@@ -287,3 +287,21 @@ fn ctrl_c_ends_an_import_and_leaves_nothing_of_it() {
     assert_eq!(stage.plain(&["list"]), before);
     assert!(stage.plain(&["verify"]).starts_with("sound"));
 }
+
+#[test]
+fn an_import_that_is_killed_is_not_taken_for_a_whole_one() {
+    let stage = shop();
+    let file = long_transcript(&stage);
+    let mut session = Session::start(&stage, &["import", &file, "--counter", "approx"], &[]);
+    session.wait_for("importing");
+    session.child.kill().expect("it runs");
+    session.end();
+    let found = stage.plain(&["doctor"]);
+    assert!(
+        found.contains("long (importing): its import goes on, or was never finished"),
+        "{found}"
+    );
+    assert!(stage.plain(&["verify"]).starts_with("sound"));
+    stage.plain(&["remove", "long (importing)", "--yes"]);
+    assert!(!stage.plain(&["doctor"]).contains("importing"));
+}
