@@ -69,14 +69,19 @@ impl Sent {
         self.entries.iter().map(|entry| &entry.message)
     }
 
-    /// The request that says it.
+    /// The request that says it. The model is a field of it, but for Gemini, where it stands in the
+    /// address.
     pub(crate) fn render(
         &self,
         target: Target,
         model: Option<&str>,
         fields: &[(&str, &str)],
     ) -> Result<Rendered, recto_format::Error> {
-        let options = RenderOptions { model, fields, tools: &self.tools };
+        let named = model.filter(|_| target != Target::Gemini);
+        let named = named.map(|model| Value::from(model).to_string());
+        let named = named.as_deref().map(|model| ("model", model));
+        let fields: Vec<(&str, &str)> = named.into_iter().chain(fields.iter().copied()).collect();
+        let options = RenderOptions { model, fields: &fields, tools: &self.tools };
         recto_format::render(self.messages(), target, &options)
     }
 

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recto::blocking::Recto;
@@ -76,7 +75,7 @@ impl Importing<'_> {
     pub(crate) fn run<I: Input + ?Sized>(
         self,
         input: &I,
-        stop: &Arc<AtomicBool>,
+        stop: &AtomicBool,
         watch: &mut dyn FnMut(u64),
     ) -> Result<Transcript, Failure> {
         let Importing { recto, format, naming, settings } = self;
@@ -177,7 +176,7 @@ impl Sink for IntoStore<'_> {
 /// An input that ends with an error when it is told to stop.
 struct Watched<'a, I: ?Sized> {
     input: &'a I,
-    stop: &'a Arc<AtomicBool>,
+    stop: &'a AtomicBool,
 }
 
 impl<I: Input + ?Sized> Input for Watched<'_, I> {

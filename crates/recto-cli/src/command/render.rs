@@ -63,15 +63,8 @@ impl Render {
         let sent = Sent::of(&session, &named, self.at)?;
         let target = self.reader.target.unwrap_or_else(|| sent.likely_target());
         let model = self.reader.model.as_deref();
-        let model_json = model.map(|model| Value::from(model).to_string());
-        let mut fields: Vec<(&str, &str)> =
+        let fields: Vec<(&str, &str)> =
             self.fields.iter().map(|Field { name, json }| (&**name, &**json)).collect();
-        // Gemini's model stands in the address.
-        if let Some(model) =
-            model_json.as_deref().filter(|_| target != recto_format::Target::Gemini)
-        {
-            fields.insert(0, ("model", model));
-        }
         let rendered = sent.render(target, model, &fields)?;
         let torn: Vec<Warning> = match sent.version == named.talk.version()? {
             true => named.talk.warnings()?,

@@ -346,6 +346,7 @@ fn programs_import_render_and_lint() {
     assert_eq!(imported["conversations"][0]["messages"], 12);
     assert_eq!(imported["remarks"], json!([]));
     assert_eq!(request["request"]["max_tokens"], 64);
+    assert_eq!(request["request"]["model"], "claude-sonnet-4-5");
     Provider::Anthropic.check(&request["request"]).unwrap();
     assert_eq!(request["repairs"][0]["rule"], "answered_calls");
     assert_eq!(request["warnings"], json!([]));

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use recto::{Entry, Error, Naming, Policy, StoreError, StoredConversation};
@@ -70,8 +69,7 @@ impl<'a> Service<'a> {
         let Imports { name, format, data, settings, policy } = imports;
         let recto = &self.session.recto;
         let importing = Importing { recto, format, naming: Naming::Exactly(name), settings };
-        let stop = Arc::new(AtomicBool::new(false));
-        let transcript = importing.run(&*data, &stop, &mut |_| ())?;
+        let transcript = importing.run(&*data, &AtomicBool::new(false), &mut |_| ())?;
         let conversations = transcript.told();
         if policy != Policy::default() {
             for told in &conversations {
