@@ -219,6 +219,8 @@ fn every_provider_takes_what_is_rendered_with_the_tools_of_the_conversation() {
         assert_eq!(ran.code, 0, "{}", ran.errors);
         let request: Value = serde_json::from_str(&ran.out).unwrap();
         provider.check(&request).unwrap_or_else(|violation| panic!("{name}: {violation}"));
+        testkit::provider::tools::check(provider, &request)
+            .unwrap_or_else(|violation| panic!("{name}: {violation}"));
         assert!(request["tools"].to_string().contains("runs a command"), "{name}: {}", ran.out);
         assert_eq!(request.get("model").is_some(), name != "gemini");
         assert!(ran.errors.contains("results_have_calls"), "{name}: {}", ran.errors);

@@ -85,7 +85,9 @@ struct Described<'a> {
 
 impl<'a> Described<'a> {
     fn of(tool: &'a Tool, dialect: &Dialect) -> Result<Described<'a>, String> {
-        let name = match ids::fit(Str::plain(tool.name()), &dialect.names) {
+        let mut escaped = String::new();
+        json::escape_into(tool.name(), &mut escaped);
+        let name = match ids::fit(Str::escaped_text(&escaped), &dialect.names) {
             Some(fitted) => Cow::Owned(fitted),
             None => Cow::Borrowed(tool.name()),
         };

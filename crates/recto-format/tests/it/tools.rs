@@ -1,5 +1,6 @@
 //! The tools of a conversation, described for every provider.
 
+use proptest::prelude::*;
 use recto_core::{Message, Tool};
 use recto_format::{Error, RenderOptions, Target, lint, render};
 use serde_json::{Value, json};
@@ -20,9 +21,16 @@ fn rendered(tools: &[Tool], target: Target) -> Result<recto_format::Rendered, Er
     render(&view, target, &options)
 }
 
+/// Whether the provider takes the messages and the tools.
+fn judge(body: &Value, target: Target) {
+    provider(target).check(body).unwrap_or_else(|violation| panic!("{violation}\n{body}"));
+    let tools = testkit::provider::tools::check(provider(target), body);
+    tools.unwrap_or_else(|violation| panic!("{violation}\n{body}"));
+}
+
 fn tools_in(tools: &[Tool], target: Target) -> Value {
     let body: Value = serde_json::from_str(&rendered(tools, target).unwrap().body).unwrap();
-    provider(target).check(&body).unwrap();
+    judge(&body, target);
     body["tools"].clone()
 }
 
@@ -78,7 +86,7 @@ fn a_name_is_encoded_as_in_calls_and_the_answer_says_so() {
     for target in Target::ALL {
         let rendered = rendered(&tools, target).unwrap();
         let body: Value = serde_json::from_str(&rendered.body).unwrap();
-        provider(target).check(&body).unwrap();
+        judge(&body, target);
         let told = &rendered.renamed_tools;
         if target == Target::Gemini {
             assert!(told.is_empty(), "a dot fits there");
@@ -125,5 +133,43 @@ fn marks_for_the_cache_on_tools_count() {
         provider(Target::Anthropic).check(&serde_json::from_str(&rendered.body).unwrap()).unwrap();
         assert_eq!(rendered.body.matches("cache_control").count(), 4);
         assert_eq!(lint(&view, Target::Anthropic, &options).len(), left_out);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_tools_are_described_as_the_provider_takes_them_or_refused(
+        names in prop::collection::vec("\\PC{0,80}|[a-z_.-]{1,70}|[0-9]{1,3}|", 1..5),
+        description in "\\PC{0,9}",
+        schemas in prop::collection::vec(0..6_usize, 5),
+    ) {
+        let schema = |kind: usize| match kind {
+            0 => json!({"input_schema": {"type": "object", "properties": {"a": {"type": "string"}}}}),
+            1 => json!({"parameters": {"properties": {}}}),
+            2 => json!({"inputSchema": {"type": "object"}, "strict": true}),
+            3 => json!({"parameters": {"type": "array"}}),
+            4 => json!({"input_schema": {}, "cache_control": {"type": "ephemeral"}}),
+            _ => json!({}),
+        };
+        let tools: Vec<Tool> = names.iter().zip(&schemas).map(|(name, kind)| {
+            let mut tool = schema(*kind);
+            tool["name"] = json!(name);
+            tool["description"] = json!(description);
+            self::tool(tool)
+        }).collect();
+        let is_array = |(_, kind): (&String, &usize)| *kind == 3;
+        let has_array = names.iter().zip(&schemas).any(is_array);
+        let distinct: std::collections::HashSet<&String> = names.iter().collect();
+        for target in Target::ALL {
+            match rendered(&tools, target) {
+                Ok(rendered) => {
+                    prop_assert!(!has_array && distinct.len() == names.len());
+                    judge(&serde_json::from_str(&rendered.body).unwrap(), target);
+                }
+                Err(error) => prop_assert!(has_array || distinct.len() < names.len(), "{}", error),
+            }
+        }
     }
 }
