@@ -13,12 +13,11 @@ use crate::session::{Named, Session};
 /// Which provider and model will read it.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Reader {
-    /// The provider: anthropic, openai-chat, openai-responses or gemini; unless told, the one that
-    /// the messages come from, else anthropic
+    /// The provider; unless told, the one that the messages come from, else anthropic
     #[arg(id = "provider", long = "for", value_name = "PROVIDER", value_parser = target_parser())]
     pub(crate) target: Option<Target>,
 
-    /// The model: thinking of other models is left out
+    /// The model: its prices count, and thinking of other models is left out
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 }
