@@ -257,7 +257,7 @@ impl Answer for Change {
         let (before, after) = (outcome.before(), outcome.view());
         let change = format!(
             "{} → {}, {} → {}",
-            before.len(),
+            grouped(before.len() as u64),
             counted(after.len() as u64, "message"),
             grouped(before.tokens()),
             counted(after.tokens(), "token"),
