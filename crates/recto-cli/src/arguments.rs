@@ -70,3 +70,19 @@ pub(crate) struct OfConversation {
     #[arg(short, long, value_name = "CONVERSATION", default_value = "@")]
     pub(crate) conversation: String,
 }
+
+/// What commands take that change something for good.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Caution {
+    /// Print what would be gone, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Refuse if this is not the newest version any more
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) expect_version: Option<u32>,
+
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}

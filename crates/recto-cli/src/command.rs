@@ -2,6 +2,7 @@
 
 mod backup;
 mod blame;
+mod cache_plan;
 mod change;
 mod completions;
 mod demo;
@@ -9,9 +10,12 @@ mod diff;
 mod doctor;
 mod erase;
 mod exec;
+mod export;
 mod fork;
 mod grep;
+mod import;
 mod info;
+mod lint;
 mod list;
 mod log;
 mod markmap;
@@ -19,6 +23,7 @@ mod new;
 mod prune;
 mod remove;
 mod rename;
+mod render;
 mod settings;
 mod show;
 mod snapshot;
@@ -60,6 +65,8 @@ commands! {
     Rename(rename::Rename),
     Remove(remove::Remove),
     Fork(fork::Fork),
+    Import(import::Import),
+    Export(export::Export),
     Settings(settings::Settings),
 
     Show(show::Show),
@@ -89,6 +96,10 @@ commands! {
     Mark(change::mark::Mark),
     Unmark(change::mark::Unmark),
     Apply(change::apply::Apply),
+
+    Render(render::Render),
+    Lint(lint::Lint),
+    CachePlan(cache_plan::CachePlan),
 
     Verify(verify::Verify),
     Prune(prune::Prune),

@@ -10,6 +10,15 @@ pub(crate) enum Failure {
     /// The engine or the store refused something.
     #[error(transparent)]
     Recto(#[from] recto::Error),
+    /// A transcript that cannot be read, or a view that cannot be rendered.
+    #[error(transparent)]
+    Format(#[from] recto_format::Error),
+    /// A file without a single message.
+    #[error("the file holds no messages (read as {format})")]
+    NothingToImport { format: &'static str },
+    /// An import that failed, and what it has left in the store: names and reasons.
+    #[error("{}; {}", said(.cause), left_behind(.left))]
+    NotImported { cause: Box<Failure>, left: Vec<(String, String)> },
     /// The arguments do not say what is wanted.
     #[error("{0}")]
     Usage(String),
@@ -30,9 +39,9 @@ pub(crate) enum Failure {
     /// Something that was looked at does not hold together.
     #[error("{0}")]
     Unsound(String),
-    /// The same, where the answer has said it already.
+    /// The answer has said already what is wrong; this is the exit code.
     #[error("see the answer")]
-    Told,
+    Told(u8),
     /// Something that cannot be taken back, without a yes.
     #[error("{0} cannot be taken back; say --yes if you mean it")]
     NotConfirmed(String),
@@ -74,11 +83,19 @@ impl Failure {
             | Failure::NotConfirmed(_) => 2,
             Failure::Recto(error) if error.code() == "storage" => 3,
             Failure::Recto(_) | Failure::Ambiguous { .. } | Failure::NothingUsed => 1,
+            Failure::Format(
+                recto_format::Error::UnknownFormat
+                | recto_format::Error::Prices(_)
+                | recto_format::Error::InvalidField { .. },
+            ) => 2,
+            Failure::Format(error) if error.code() == "storage" => 3,
+            Failure::Format(_) | Failure::NothingToImport { .. } => 1,
+            Failure::NotImported { cause, .. } => cause.exit_code(),
             Failure::NoStore { .. }
             | Failure::Unsound(_)
-            | Failure::Told
             | Failure::Output(_)
             | Failure::Write { .. } => 3,
+            Failure::Told(exit_code) => *exit_code,
             Failure::Interrupted => 130,
         }
     }
@@ -86,11 +103,14 @@ impl Failure {
     fn code(&self) -> &'static str {
         match self {
             Failure::Recto(error) => error.code(),
+            Failure::Format(error) => error.code(),
+            Failure::NothingToImport { .. } => "empty_content",
+            Failure::NotImported { cause, .. } => cause.code(),
             Failure::Usage(_) | Failure::Input { .. } | Failure::NotConfirmed(_) => "usage",
             Failure::Ambiguous { .. } | Failure::NothingUsed => "conversation_not_found",
             Failure::NoStore { .. }
             | Failure::Unsound(_)
-            | Failure::Told
+            | Failure::Told(_)
             | Failure::Output(_)
             | Failure::Write { .. } => "storage",
             Failure::Interrupted => "interrupted",
@@ -101,6 +121,14 @@ impl Failure {
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Failure::Recto(error) => error.to_json(),
+            Failure::Format(error) => format_error(error),
+            Failure::NotImported { cause, left } => {
+                let mut written = cause.to_json();
+                written["error"]["message"] = self.to_string().into();
+                let left: Vec<&str> = left.iter().map(|(name, _)| &**name).collect();
+                written["error"]["details"]["left"] = json!(left);
+                written
+            }
             Failure::Ambiguous { candidates, .. } => json!({
                 "error": {
                     "code": self.code(),
@@ -111,4 +139,37 @@ impl Failure {
             _ => json!({ "error": { "code": self.code(), "message": self.to_string() } }),
         }
     }
+}
+
+/// As the contract writes errors; what is wrong in a file has its line.
+pub(crate) fn format_error(error: &recto_format::Error) -> Value {
+    let mut written = match error {
+        recto_format::Error::Engine(error) => error.to_json(),
+        _ => json!({ "error": { "code": error.code(), "message": error.to_string() } }),
+    };
+    if let recto_format::Error::Malformed { line, field, .. } = error {
+        if !field.is_empty() {
+            written["error"]["field"] = json!(field);
+        }
+        written["error"]["details"] = json!({ "line": line });
+    }
+    written
+}
+
+/// Why an import failed. Of an interrupted one, nothing is kept.
+fn said(cause: &Failure) -> String {
+    match cause {
+        Failure::Interrupted => "interrupted".to_owned(),
+        cause => cause.to_string(),
+    }
+}
+
+/// What a failed import has left in the store.
+fn left_behind(left: &[(String, String)]) -> String {
+    if left.is_empty() {
+        return "nothing was imported".to_owned();
+    }
+    let left: Vec<String> =
+        left.iter().map(|(name, reason)| format!("{name:?} ({reason})")).collect();
+    format!("what it left could not be removed; remove it yourself: {}", left.join(", "))
 }

@@ -21,9 +21,11 @@
 //! | what a command does | `command/`, one file each; the operations are in `command/change/` |
 //! | which store and conversation is meant | `place.rs`, `session.rs`, `last_used.rs` |
 //! | how things look | `page.rs`, `printable.rs`, `entry_line.rs`, `table.rs`, `pager.rs`, `progress.rs` |
+//! | transcripts and providers | `transcript.rs`, `provider.rs`, `cache_plan.rs` |
 //! | requests of programs | `command/exec.rs` |
 
 mod arguments;
+mod cache_plan;
 mod command;
 mod desk;
 mod difference;
@@ -38,11 +40,13 @@ mod pager;
 mod place;
 mod printable;
 mod progress;
+mod provider;
 mod session;
 mod speaker;
 mod surroundings;
 mod table;
 mod time;
+mod transcript;
 
 use std::ffi::OsString;
 use std::io::Write;

@@ -116,13 +116,40 @@ impl Output {
         Ok(surroundings.output.write_all(text.as_bytes())?)
     }
 
+    /// Says something beside the answer, on standard error.
+    pub(crate) fn aside(
+        &self,
+        line: &Line,
+        surroundings: &mut Surroundings,
+    ) -> Result<(), Failure> {
+        Ok(writeln!(surroundings.errors, "{}", line.render(None, self.error_colours))?)
+    }
+
+    /// Prints JSON that goes elsewhere as it is: byte for byte, or laid out on a terminal.
+    pub(crate) fn document(
+        &self,
+        json: &str,
+        surroundings: &mut Surroundings,
+    ) -> Result<(), Failure> {
+        let end = if json.ends_with('\n') { "" } else { "\n" };
+        if !self.is_terminal() {
+            surroundings.output.write_all(json.as_bytes())?;
+            return Ok(surroundings.output.write_all(end.as_bytes())?);
+        }
+        let mut page = self.page();
+        for line in printable::laid_out(json).lines() {
+            page.line(Line::wrapping().json(line));
+        }
+        self.print(&page, surroundings)
+    }
+
     /// Says why a command failed: for programs as its answer, for people beside it.
     pub(crate) fn failure(
         &self,
         failure: &Failure,
         surroundings: &mut Surroundings,
     ) -> Result<(), Failure> {
-        if let Failure::Told = failure {
+        if let Failure::Told(_) = failure {
             return Ok(surroundings.output.flush()?);
         }
         if self.is_json {

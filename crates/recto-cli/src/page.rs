@@ -45,6 +45,12 @@ impl Line {
         self
     }
 
+    /// A line of JSON: what a terminal would obey is an escape of JSON.
+    pub(crate) fn json(mut self, text: &str) -> Line {
+        self.pieces.push((Style::new(), printable::escaped_json(text).into_owned()));
+        self
+    }
+
     /// Text with every occurrence of some words made strong.
     pub(crate) fn highlighted(mut self, text: &str, words: &[String]) -> Line {
         let mut rest = text;

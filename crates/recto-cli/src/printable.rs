@@ -44,6 +44,59 @@ pub(crate) fn escaped_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// JSON with a line for each value. Nothing but white space between values is changed, so that numbers
+/// and escapes stay as they are.
+pub(crate) fn laid_out(json: &str) -> String {
+    let mut out = String::with_capacity(json.len() * 2);
+    let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
+    let mut characters = json.chars().peekable();
+    let new_line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n(' ', depth.min(64) * 2));
+    };
+    while let Some(character) = characters.next() {
+        if is_string {
+            out.push(character);
+            is_string = is_escaped || character != '"';
+            is_escaped = !is_escaped && character == '\\';
+            continue;
+        }
+        match character {
+            ' ' | '\t' | '\r' | '\n' => {}
+            '[' | '{' => {
+                out.push(character);
+                while characters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
+                if let Some(end) = characters.next_if(|next| matches!(next, ']' | '}')) {
+                    out.push(end);
+                } else {
+                    depth += 1;
+                    new_line(&mut out, depth);
+                }
+            }
+            ']' | '}' => {
+                depth = depth.saturating_sub(1);
+                new_line(&mut out, depth);
+                out.push(character);
+            }
+            ',' => {
+                out.push(character);
+                new_line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            '"' => {
+                out.push(character);
+                is_string = true;
+            }
+            other => out.push(other),
+        }
+        // Values may follow each other, as in JSON lines.
+        if depth == 0 && matches!(character, ']' | '}') {
+            out.push('\n');
+        }
+    }
+    out
+}
+
 /// How many columns a text takes that was escaped.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(width_of).sum()
@@ -112,6 +165,15 @@ fn is_obeyed(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_is_laid_out_without_another_change() {
+        let json = r#"{"a":[1.0,{}, [ ]],"b":"x, \"{\" \\","c":{"d":18446744073709551616}}"#;
+        let expected = "{\n  \"a\": [\n    1.0,\n    {},\n    []\n  ],\n  \"b\": \"x, \\\"{\\\" \\\\\",\n  \
+                        \"c\": {\n    \"d\": 18446744073709551616\n  }\n}\n";
+        assert_eq!(laid_out(json), expected);
+        assert_eq!(laid_out("{\"a\":1}\n{\"b\":2}\n"), "{\n  \"a\": 1\n}\n{\n  \"b\": 2\n}\n");
+    }
 
     #[test]
     fn what_steers_a_terminal_is_escaped() {

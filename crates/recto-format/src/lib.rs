@@ -9,7 +9,7 @@
 //! |---|---|
 //! | read a file of any [`Format`] | [`import`]: [`Step`]s for conversations, [`Remark`]s on what they cannot say |
 //! | have conversations of it, with their versions and forks | [`Replay`], as what takes the steps |
-//! | have them in a store | a [`Sink`] of your own: each step is one call of the crate `recto` |
+//! | have them in a store | `recto::Import`, which takes the steps (feature `format` of the crate `recto`) |
 //! | write one | [`export`]: the same bytes, for messages that came from that format |
 //! | send a view to a provider | [`render`] it for a [`Target`]: a valid request, and [`Finding`]s on what was repaired |
 //! | know what an edit costs at the provider's cache | [`CachePlan`] |
@@ -92,6 +92,6 @@ pub use lint::{fix, lint};
 pub use media::{Media, MediaBody, MediaKind};
 pub use parts::{MessageParts, Part};
 pub use render::{
-    Finding, NO_RESULT, RULES, RenderOptions, Rendered, Rule, Severity, Target, render,
+    Finding, NO_RESULT, RULES, RenamedTool, RenderOptions, Rendered, Rule, Severity, Target, render,
 };
 pub use source::{Layout, Source};

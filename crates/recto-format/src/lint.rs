@@ -12,7 +12,7 @@ use crate::json::{self, Str};
 use crate::media;
 use crate::render::{
     Answer, AnswerContent, Block, Call, Extra, Finding, Plan, Reading, RenderOptions, Side, Target,
-    Turn, detail,
+    Turn, WrittenTools, detail,
 };
 use crate::source::Source;
 use crate::{Error, MessageParts};
@@ -38,6 +38,9 @@ pub fn lint<'m>(
 ) -> Vec<Finding> {
     let reading = Reading::of(messages);
     let parts = reading.parts();
+    // Tools that cannot be described are for rendering to refuse.
+    let tools = WrittenTools::of(options.tools, target.dialect()).unwrap_or_default();
+    let options = &RenderOptions { fields: &tools.fields(options), ..*options };
     Plan::of(&parts, target.dialect(), options, reading.findings()).findings
 }
 
@@ -71,6 +74,8 @@ pub fn fix<'m>(
     let (indices, messages): (Vec<LogIndex>, Vec<&Message>) = entries.into_iter().unzip();
     let reading = Reading::of(messages.iter().copied());
     let parts = reading.parts();
+    let tools = WrittenTools::of(options.tools, target.dialect())?;
+    let options = &RenderOptions { fields: &tools.fields(options), ..*options };
     let plan = Plan::of(&parts, target.dialect(), options, reading.findings());
     if plan.findings.is_empty() {
         return Ok(None);

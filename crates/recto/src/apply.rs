@@ -63,11 +63,26 @@ impl StoredConversation {
         write: Write,
     ) -> Result<Preview, Error> {
         let request = request.into();
+        let perform = |conversation: &Conversation| conversation.apply(request.clone(), self.now());
+        self.foretell(perform, write).await
+    }
+
+    /// What [`set_tools`](Self::set_tools) would do to the newest version. Nothing is kept.
+    pub async fn preview_tools(&self, tools: Vec<Tool>, write: Write) -> Result<Preview, Error> {
+        let perform =
+            |conversation: &Conversation| conversation.set_tools(tools.clone(), self.now());
+        self.foretell(perform, write).await
+    }
+
+    async fn foretell(
+        &self,
+        perform: impl Fn(&Conversation) -> Result<(Conversation, Outcome), recto_core::Error>,
+        write: Write,
+    ) -> Result<Preview, Error> {
         let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let opened = self.newest(&mut slot).await?;
-        check_expected(opened, &write)?;
-        let perform = |conversation: &Conversation| conversation.apply(request.clone(), self.now());
+        check_expected(opened, write.expected_version)?;
         let (next, outcome) = opened.with(perform).await?;
         let entry = |index: LogIndex| {
             let entry = next.log().get(index)?;
@@ -112,7 +127,7 @@ impl StoredConversation {
                 return Ok(answer);
             }
             let opened = slot.as_mut().expect("it is open");
-            check_expected(opened, &write)?;
+            check_expected(opened, write.expected_version)?;
             let done = opened.with(&perform).await;
             if !matches!(&done, Ok((_, outcome)) if outcome.changed) {
                 // A refusal stands only if it is about the newest version.
@@ -222,9 +237,10 @@ impl StoredConversation {
     }
 }
 
-fn check_expected(opened: &Opened, write: &Write) -> Result<(), Error> {
+/// Refuses a writer who has not seen the newest version.
+pub(crate) fn check_expected(opened: &Opened, expected: Option<Version>) -> Result<(), Error> {
     let current = opened.conversation.version();
-    match write.expected_version {
+    match expected {
         Some(expected) if expected != current => {
             let (expected, current) = (expected.0, current.0);
             Err(recto_store::Error::VersionConflict { expected, current }.into())

@@ -1,8 +1,9 @@
 //! Erasing a message for good.
 
-use recto_core::{LogIndex, Message};
+use recto_core::{LogIndex, Message, Version};
 use recto_store::{CommitRow, Entry, PageKind, Rewrite, pack_entries};
 
+use crate::apply::check_expected;
 use crate::opened::read_message;
 use crate::shelf::{damaged, unpack_commit};
 use crate::{Error, StoredConversation};
@@ -30,10 +31,20 @@ impl StoredConversation {
     /// that have it open. Reasons that were given for requests are not messages, and stay. The hash
     /// stays too: whoever can guess a short message can test the guess with it.
     pub async fn erase(&self, index: LogIndex) -> Result<Receipt, Error> {
+        self.erase_with(index, None).await
+    }
+
+    /// [`erase`](Self::erase), refused if the version that the caller has seen is not the newest.
+    pub async fn erase_with(
+        &self,
+        index: LogIndex,
+        expected_version: Option<Version>,
+    ) -> Result<Receipt, Error> {
         let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let (receipt, done) = loop {
             let opened = self.newest(&mut slot).await?;
+            check_expected(opened, expected_version)?;
             let len = opened.conversation.log().len();
             if index.as_usize() >= len {
                 return Err(recto_core::Error::IndexOutOfRange { index, len }.into());

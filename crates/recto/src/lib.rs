@@ -29,6 +29,7 @@
 //! | what can be done with one conversation | `stored.rs` |
 //! | how a request is accepted | `apply.rs`, `commit.rs` |
 //! | how only what is asked for is read | `opened.rs`, `shelf.rs` |
+//! | transcripts into a store (feature `format`) | `import.rs` |
 
 mod apply;
 mod backup;
@@ -38,6 +39,8 @@ mod commit;
 mod erase;
 mod error;
 mod fork;
+#[cfg(feature = "format")]
+mod import;
 mod open_slots;
 mod opened;
 mod packing;
@@ -60,6 +63,8 @@ pub use self::backup::Restored;
 pub use self::clock::Clock;
 pub use self::erase::Receipt;
 pub use self::error::Error;
+#[cfg(feature = "format")]
+pub use self::import::{Import, Imported, Naming};
 pub use self::policy::{Compression, Policy};
 pub use self::progress::{Progress, Watcher};
 pub use self::prune::{Keep, Pruned};
@@ -68,6 +73,6 @@ pub use self::stored::{Entry, StoredConversation};
 pub use self::verify::Report;
 
 /// The README's examples, as tests.
-#[cfg(all(doctest, feature = "sqlite"))]
+#[cfg(all(doctest, feature = "sqlite", feature = "format"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -42,7 +42,8 @@ impl Policy {
         Ok(policy)
     }
 
-    fn check(&self) -> Result<(), recto_core::Error> {
+    /// Whether it holds together.
+    pub fn check(&self) -> Result<(), recto_core::Error> {
         let Some(Compression { threshold, target_tokens, strategy, .. }) = &self.compression else {
             return Ok(());
         };

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use recto_core::{BatchIndex, LogIndex, Shown, Timestamp, Version};
 use recto_store::{CommitRow, ConversationId, ConversationRow, PageKind, Rewrite, pack_entries};
 
+use crate::apply::check_expected;
 use crate::erase::overwrite;
 use crate::opened::{Opened, read_message};
 use crate::shelf::{damaged, unpack_commit};
@@ -60,38 +61,62 @@ impl StoredConversation {
     /// What the conversation shares with the one it was forked from belongs to that one and is left
     /// alone; and so is everything that a fork of this one can show, at any version.
     pub async fn prune(&self, keep: &Keep) -> Result<Pruned, Error> {
-        if *keep == Keep::default() {
-            let reason = "a prune must say what to keep: batches, a time or versions";
-            let field = Some("keep".to_owned());
-            return Err(recto_core::Error::InvalidOperation { reason: reason.into(), field }.into());
-        }
+        self.prune_with(keep, None).await
+    }
+
+    /// [`prune`](Self::prune), refused if the version that the caller has seen is not the newest.
+    pub async fn prune_with(
+        &self,
+        keep: &Keep,
+        expected_version: Option<Version>,
+    ) -> Result<Pruned, Error> {
         let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let pruned = loop {
             let opened = self.newest(&mut slot).await?;
-            let kept = kept_versions(opened, keep).await?;
-            let forks = self.recto.shared.store.forks(self.id).await?;
-            let asked = forks.iter().map(|fork| fork.id).collect();
-            let shown = self.shown(opened, &kept, forks).await?;
-            match drop_hidden(opened, &shown, asked).await {
+            check_expected(opened, expected_version)?;
+            let (pruned, rewrite) = self.prunable(opened, keep).await?;
+            let (shelf, version) = (&opened.shelf, opened.head().version);
+            // Also if nothing is left to be dropped: an earlier prune may have left copies behind.
+            match shelf.store.rewrite(shelf.id, version, rewrite).await {
                 // Somebody wrote or forked meanwhile.
-                Err(Error::Store(
-                    recto_store::Error::VersionConflict { .. } | recto_store::Error::Forked,
-                )) => continue,
-                done => {
-                    break done.map(|(entries, bytes)| Pruned {
-                        entries,
-                        bytes,
-                        kept_versions: kept.len() as u32,
-                    });
-                }
+                Err(recto_store::Error::VersionConflict { .. } | recto_store::Error::Forked) => {}
+                done => break done.map(|()| pruned),
             }
         };
         // Messages may be dropped even if that could not be done to the end.
         *slot = None;
         drop(slot);
         self.recto.shared.open.close_all().await;
-        pruned
+        Ok(pruned?)
+    }
+
+    /// What [`prune`](Self::prune) would drop. Nothing is changed.
+    pub async fn preview_prune(
+        &self,
+        keep: &Keep,
+        expected_version: Option<Version>,
+    ) -> Result<Pruned, Error> {
+        let slot = self.recto.shared.open.slot(self.id);
+        let mut slot = slot.lock().await;
+        let opened = self.newest(&mut slot).await?;
+        check_expected(opened, expected_version)?;
+        Ok(self.prunable(opened, keep).await?.0)
+    }
+
+    /// What would be dropped, and how.
+    async fn prunable(&self, opened: &mut Opened, keep: &Keep) -> Result<(Pruned, Rewrite), Error> {
+        if *keep == Keep::default() {
+            let reason = "a prune must say what to keep: batches, a time or versions";
+            let field = Some("keep".to_owned());
+            return Err(recto_core::Error::InvalidOperation { reason: reason.into(), field }.into());
+        }
+        let kept = kept_versions(opened, keep).await?;
+        let forks = self.recto.shared.store.forks(self.id).await?;
+        let asked = forks.iter().map(|fork| fork.id).collect();
+        let shown = self.shown(opened, &kept, forks).await?;
+        let (entries, bytes, rewrite) = without_hidden(opened, &shown, asked).await?;
+        Ok((Pruned { entries, bytes, kept_versions: kept.len() as u32 }, rewrite))
     }
 
     /// What the kept versions show, and all versions of forks.
@@ -154,13 +179,14 @@ async fn kept_versions(opened: &mut Opened, keep: &Keep) -> Result<BTreeSet<Vers
     Ok(kept)
 }
 
-/// Overwrites the messages of all entries that are not shown and belong to this conversation,
-/// provided that it has no other forks than those that were asked.
-async fn drop_hidden(
+/// Rows without the messages of all entries that are not shown and belong to this conversation,
+/// provided that it has no other forks than those that were asked. Answers also which entries and
+/// how many bytes that is.
+async fn without_hidden(
     opened: &Opened,
     shown: &Shown,
     asked: Vec<ConversationId>,
-) -> Result<(Vec<LogIndex>, usize), Error> {
+) -> Result<(Vec<LogIndex>, usize, Rewrite), Error> {
     let shelf = &opened.shelf;
     let (id, head) = (shelf.id, opened.head());
     let first = shelf.lineage.last().map_or(0, |from| from.entries);
@@ -200,7 +226,5 @@ async fn drop_hidden(
     }
     entries.sort_unstable();
     rewrite.forget = entries.iter().map(|index| index.0).collect();
-    // Also if nothing is left to be dropped: an earlier prune may have left copies behind.
-    shelf.store.rewrite(id, head.version, rewrite).await?;
-    Ok((entries, bytes))
+    Ok((entries, bytes, rewrite))
 }

@@ -199,6 +199,15 @@ impl StoredConversation {
         .await
     }
 
+    /// The tools as they were at a version, if there were any.
+    pub async fn tools_at(&self, version: Version) -> Result<Vec<Tool>, Error> {
+        self.read(|conversation| {
+            let then = conversation.at(version)?;
+            Ok(then.tools().map_or(Vec::new(), |tools| tools.tools().to_vec()))
+        })
+        .await
+    }
+
     /// How it was set up: the counter, and what goes with it.
     pub async fn settings(&self) -> Result<SavedSettings, Error> {
         self.read(|conversation| Ok(conversation.saved_settings())).await

@@ -16,6 +16,7 @@ pub mod anthropic;
 pub mod gemini;
 pub mod openai_chat;
 pub mod openai_responses;
+pub mod tools;
 
 /// Whose rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

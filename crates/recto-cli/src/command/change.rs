@@ -1,7 +1,7 @@
 //! The commands that change what the model reads: one for each operation, and `apply`.
 //!
 //! All of them make one [`Request`] and hand it to [`ChangeArguments::perform`], which applies it,
-//! or with `--dry-run` says what it would do.
+//! or with `--dry-run` says what it would do, and what that costs at a provider's prompt cache.
 
 pub(crate) mod append;
 pub(crate) mod apply;
@@ -19,18 +19,25 @@ pub(crate) mod rollback;
 pub(crate) mod truncate;
 pub(crate) mod undo;
 
+use std::collections::HashMap;
+
 use clap::Args;
-use recto::{Operation, Outcome, Portion, Request, Step, Version, Write};
+use recto::{
+    Entry, LogIndex, Operation, Outcome, Portion, Preview, Request, Step, Tool, Version, Write,
+};
 use serde::Serialize;
 
 use super::info::show_warnings;
 use crate::arguments::OfConversation;
+use crate::cache_plan::{Plan, PlanArguments};
 use crate::desk::Desk;
 use crate::difference::Difference;
 use crate::failure::Failure;
-use crate::numbers::{WhichVersion, counted, runs};
+use crate::numbers::{WhichVersion, counted, grouped, runs};
 use crate::output::Answer;
 use crate::page::{BAD, FAINT, GOOD, Line, Page, STRONG};
+use crate::provider::Sent;
+use crate::session::{Named, Session};
 
 /// What every changing command takes.
 #[derive(Args, Debug)]
@@ -38,9 +45,12 @@ pub(crate) struct ChangeArguments {
     #[command(flatten)]
     of: OfConversation,
 
-    /// Print what would change and what of the prompt cache would be left, and change nothing
+    /// Print what would change and what that costs at the prompt cache, and change nothing
     #[arg(long)]
     dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) plan: PlanArguments,
 
     /// Refuse if this is not the newest version any more
     #[arg(long, value_name = "VERSION")]
@@ -56,6 +66,11 @@ pub(crate) struct ChangeArguments {
 }
 
 impl ChangeArguments {
+    /// The conversation as it was named.
+    pub(crate) fn conversation(&self) -> &str {
+        &self.of.conversation
+    }
+
     /// The newest version, if it takes that to know which version is meant.
     pub(crate) fn newest_for(
         &self,
@@ -79,7 +94,17 @@ impl ChangeArguments {
     }
 
     /// Applies a request, or says what it would do.
-    pub(crate) fn perform(self, mut request: Request, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    pub(crate) fn perform(self, request: Request, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        self.plan.check(self.dry_run)?;
+        self.perform_for(request, desk)
+    }
+
+    /// The same for a request that was made for a provider.
+    pub(crate) fn perform_for(
+        self,
+        mut request: Request,
+        desk: &mut Desk<'_>,
+    ) -> Result<(), Failure> {
         if let (Some(because), [step]) = (&self.because, &mut *request.steps) {
             step.description.get_or_insert_with(|| because.clone());
         }
@@ -92,9 +117,7 @@ impl ChangeArguments {
         if self.dry_run {
             let talk = named.talk.inner();
             let preview = session.recto.wait(talk.preview_with(request, write))?;
-            let added: Vec<_> = preview.added.into_iter().map(Into::into).collect();
-            let difference = Difference::of(&preview.outcome.diff(), &named.talk, &added)?;
-            let change = Change::new(named.name, title, &preview.outcome, Some(difference));
+            let change = would_be(&session, named, title, preview, None, &self.plan, desk)?;
             return desk.answer(&change);
         }
         let outcome = named.talk.apply_with(request, write)?;
@@ -109,10 +132,49 @@ impl ChangeArguments {
     }
 }
 
+/// What a preview shows: the difference, and what it costs at a prompt cache. `tools` are those that
+/// would be set.
+pub(crate) fn would_be(
+    session: &Session,
+    named: Named,
+    title: String,
+    preview: Preview,
+    tools: Option<Vec<Tool>>,
+    plan: &PlanArguments,
+    desk: &mut Desk<'_>,
+) -> Result<Change, Failure> {
+    let Preview { outcome, added } = preview;
+    let before = Sent::of(session, &named, None)?;
+    let tools = tools.unwrap_or_else(|| before.tools.clone());
+    let entries = view_after(&outcome, &before, &added, &named)?;
+    let after = Sent { version: outcome.version, entries, tools };
+    let counter = session.recto.wait(named.talk.inner().settings())?.counter;
+    let plan = plan.compare(&before, &after, &counter, desk)?;
+    let added: Vec<_> = added.into_iter().map(Into::into).collect();
+    let difference = Difference::of(&outcome.diff(), &named.talk, &added)?;
+    Ok(Change::new(named.name, title, &outcome, Some((difference, plan))))
+}
+
+/// The entries of the view that a preview leads to.
+fn view_after(
+    outcome: &Outcome,
+    before: &Sent,
+    added: &[Entry],
+    named: &Named,
+) -> Result<Vec<Entry>, Failure> {
+    let mut known: HashMap<LogIndex, &Entry> =
+        before.entries.iter().chain(added).map(|entry| (entry.index, entry)).collect();
+    let view = outcome.view();
+    let hidden: Vec<LogIndex> = view.iter().filter(|index| !known.contains_key(index)).collect();
+    let shown = if hidden.is_empty() { Vec::new() } else { named.talk.entries(&hidden)? };
+    known.extend(shown.iter().map(|entry| (entry.index, entry)));
+    Ok(view.iter().filter_map(|index| known.get(&index).copied().cloned()).collect())
+}
+
 /// What a request did, or would do.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Change {
+pub(crate) struct Change {
     conversation: String,
     dry_run: bool,
     #[serde(flatten)]
@@ -134,6 +196,9 @@ struct CachePlan {
     reused: Portion,
     /// What must be read anew behind it.
     read_anew: Portion,
+    /// What that costs at a provider.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    plan: Option<Plan>,
 }
 
 impl Change {
@@ -141,8 +206,9 @@ impl Change {
         conversation: String,
         title: String,
         outcome: &Outcome,
-        diff: Option<Difference>,
+        would: Option<(Difference, Plan)>,
     ) -> Change {
+        let (diff, plan) = would.unzip();
         let (stats, prefix) = (outcome.stats(), outcome.shared_prefix());
         let cache_plan = CachePlan {
             reused: Portion { messages: prefix.messages, tokens: prefix.tokens },
@@ -150,6 +216,7 @@ impl Change {
                 messages: stats.current_batch_messages - prefix.messages,
                 tokens: stats.tokens - prefix.tokens,
             },
+            plan,
         };
         let dry_run = diff.is_some();
         let (result, outcome) = (outcome.to_json(), outcome.clone());
@@ -190,19 +257,24 @@ impl Answer for Change {
         let (before, after) = (outcome.before(), outcome.view());
         let change = format!(
             "{} → {}, {} → {}",
-            before.len(),
+            grouped(before.len() as u64),
             counted(after.len() as u64, "message"),
-            before.tokens(),
+            grouped(before.tokens()),
             counted(after.tokens(), "token"),
         );
         page.line(Line::new().styled(FAINT, "view     ").text(change));
-        let CachePlan { reused, read_anew } = cache_plan;
-        let plan = format!(
-            "{} still cached, {} read anew",
-            counted(reused.tokens, "token"),
-            counted(read_anew.tokens, "token"),
-        );
-        page.line(Line::new().styled(FAINT, "cache    ").text(plan));
+        let CachePlan { reused, read_anew, plan } = cache_plan;
+        match plan {
+            Some(plan) => plan.show(page),
+            None => {
+                let left = format!(
+                    "{} still cached, {} read anew",
+                    counted(reused.tokens, "token"),
+                    counted(read_anew.tokens, "token"),
+                );
+                page.line(Line::new().styled(FAINT, "cache    ").text(left));
+            }
+        }
         show_warnings(&outcome.warnings(), page);
     }
 }

@@ -62,7 +62,7 @@ impl Doctor {
         desk.answer(&Diagnosis { well: is_well, findings })?;
         match is_well {
             true => Ok(()),
-            false if desk.output.is_json() => Err(Failure::Told),
+            false if desk.output.is_json() => Err(Failure::Told(3)),
             false => Err(Failure::Unsound("not all is well; see above".to_owned())),
         }
     }
@@ -106,6 +106,13 @@ fn examine(session: &Session, desk: &Desk<'_>, findings: &mut Vec<Finding>) -> R
     let count = counted(all.len() as u64, "conversation");
     findings.push(Finding::good("holds", format!("{count}, {}", counted(messages, "message"))));
     for info in &all {
+        if info.name.contains(recto::Import::UNFINISHED) {
+            findings.push(Finding::note(
+                "conversation",
+                format!("{}: its import goes on, or was never finished", info.name),
+                "if nobody is importing it, `recto remove` it and import it again",
+            ));
+        }
         let warnings = session.recto.conversation(&info.name).and_then(|talk| talk.warnings());
         match warnings {
             Err(error) => findings.push(Finding::bad(

@@ -30,11 +30,14 @@ use crate::printable;
 #[derive(Args, Debug)]
 #[command(after_help = r#"Requests:
   {"create": NAME, "settings": {…}}
+  {"import": NAME, "format": FORMAT, "data": …} the transcript as JSON, or as a string
   {"conversation": NAME, "op": {…}}             or "ops": […]; with "expectedVersion", "idempotencyKey"
   {"conversation": NAME, "ask": {QUERY}}        answers {"messages": […]}
   {"conversation": NAME, "markMap": true}
   {"conversation": NAME, "snapshot": BATCH}
   {"conversation": NAME, "diff": {"from": VERSION, "to": VERSION}}
+  {"conversation": NAME, "render": PROVIDER}    answers {"request": …, "repairs": […], "warnings": […]}
+  {"conversation": NAME, "lint": PROVIDER}      answers {"findings": […]}
 
 Example:
   printf '%s\n' '{"create": "a"}' \

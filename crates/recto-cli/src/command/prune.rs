@@ -4,7 +4,7 @@ use clap::Args;
 use recto::{Keep, Version};
 use serde::Serialize;
 
-use crate::arguments::OfConversation;
+use crate::arguments::{Caution, OfConversation};
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::numbers::{WhichVersion, bytes, counted, runs};
@@ -16,6 +16,7 @@ use crate::time;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
+  recto prune --keep-versions 100 --dry-run
   recto prune --keep-versions 100
   recto prune --keep-batches 3 --keep-since '30 days' --yes")]
 #[group(id = "keeps", required = true, multiple = true)]
@@ -36,9 +37,8 @@ pub(crate) struct Prune {
     #[arg(long, value_name = "VERSION", group = "keeps")]
     keep_version: Vec<WhichVersion>,
 
-    /// Do not ask
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    caution: Caution,
 }
 
 impl Prune {
@@ -56,10 +56,18 @@ impl Prune {
                 .map(|which| which.from(newest))
                 .collect::<Vec<Version>>(),
         };
-        desk.confirm(&format!("pruning {:?}", named.name), self.yes)?;
-        let pruned = desk.wait(&session, named.talk.inner().prune(&keep))?;
+        let Caution { dry_run, expect_version, yes } = self.caution;
+        let (talk, expected) = (named.talk.inner(), expect_version.map(Version));
+        let pruned = match dry_run {
+            true => desk.wait(&session, talk.preview_prune(&keep, expected))?,
+            false => {
+                desk.confirm(&format!("pruning {:?}", named.name), yes)?;
+                desk.wait(&session, talk.prune_with(&keep, expected))?
+            }
+        };
         desk.answer(&Pruned {
             conversation: named.name,
+            dry_run,
             entries: pruned.entries.iter().map(|index| index.0).collect(),
             bytes: pruned.bytes,
             kept_versions: pruned.kept_versions,
@@ -71,6 +79,7 @@ impl Prune {
 #[serde(rename_all = "camelCase")]
 struct Pruned {
     conversation: String,
+    dry_run: bool,
     entries: Vec<u32>,
     bytes: usize,
     kept_versions: u32,
@@ -79,7 +88,8 @@ struct Pruned {
 impl Answer for Pruned {
     fn show(&self, page: &mut Page) {
         let count = counted(self.entries.len() as u64, "message");
-        let line = Line::new().text(format!("dropped {count}, {}", bytes(self.bytes as u64)));
+        let deed = if self.dry_run { "would drop" } else { "dropped" };
+        let line = Line::new().text(format!("{deed} {count}, {}", bytes(self.bytes as u64)));
         page.line(line.styled(
             FAINT,
             format!("  {}", runs(self.entries.iter().copied().map(recto::LogIndex))),

@@ -19,27 +19,43 @@ pub(crate) struct Rename {
     conversation: String,
     /// The name that it gets
     to: String,
+
+    /// Say whether it could be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 impl Rename {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let session = desk.session()?;
         let from = session.name_of(&self.conversation)?;
-        session.recto.rename(&from, &self.to)?;
-        session.conversation(&self.to)?;
-        desk.answer(&Renamed { from, to: self.to })
+        let Rename { to, dry_run, .. } = self;
+        match dry_run {
+            true if session.recto.info(&to).is_ok() => {
+                return Err(recto::StoreError::ConversationExists { name: to }.into());
+            }
+            true => {}
+            false => {
+                session.recto.rename(&from, &to)?;
+                session.conversation(&to)?;
+            }
+        }
+        desk.answer(&Renamed { from, to, dry_run })
     }
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Renamed {
     from: String,
     to: String,
+    dry_run: bool,
 }
 
 impl Answer for Renamed {
     fn show(&self, page: &mut Page) {
-        let line = Line::new().styled(STRONG, &self.from).text(" is now called ");
+        let deed = if self.dry_run { " would be called " } else { " is now called " };
+        let line = Line::new().styled(STRONG, &self.from).text(deed);
         page.line(line.styled(STRONG, &self.to));
     }
 }

@@ -4,7 +4,9 @@ use clap::Args;
 use recto::{Compression, Policy, SavedSettings, Tool, Version, Write};
 use serde::Serialize;
 
+use super::change::{Change, would_be};
 use crate::arguments::OfConversation;
+use crate::cache_plan::PlanArguments;
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::numbers::{counted, grouped};
@@ -18,6 +20,7 @@ use crate::page::{FAINT, Line, Page};
 #[command(after_help = "\
 Examples:
   recto settings
+  recto settings --tools tools.json --dry-run
   recto settings --tools tools.json
   recto settings --token-limit 100000
   recto settings --compress-over 80000 --compress-to 40000 --compress-with keepRecent
@@ -37,6 +40,13 @@ pub(crate) struct Settings {
     /// With --tools or --no-tools: refuse if this is not the newest version any more
     #[arg(long, value_name = "VERSION")]
     expect_version: Option<u32>,
+
+    /// Print what would change and what other tools cost at the prompt cache, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    plan: PlanArguments,
 
     /// More tokens than this should not be sent to a model
     #[arg(long, value_name = "TOKENS", conflicts_with = "no_token_limit")]
@@ -65,6 +75,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        self.plan.check(self.dry_run)?;
         let tools = match (&self.tools, self.no_tools) {
             (Some(file), _) => Some(Tool::list_from_json(&desk.read(file)?)?),
             (None, true) => Some(Vec::new()),
@@ -74,24 +85,43 @@ impl Settings {
         let named = session.conversation(&self.of.conversation)?;
         let before = session.recto.policy(&named.name)?;
         let policy = self.changed(&before);
-        if policy != before {
-            session.recto.set_policy(&named.name, &policy)?;
-        }
         let write =
             Write { expected_version: self.expect_version.map(Version), ..Write::default() };
-        let changed = tools.map(|tools| named.talk.set_tools(tools, write)).transpose()?;
         let talk = named.talk.inner();
         let SavedSettings { counter, media_tokens, heading } =
             session.recto.wait(talk.settings())?;
-        desk.answer(&Setup {
-            conversation: named.name,
-            version: changed.map(|outcome| outcome.version.0),
+        let mut setup = Setup {
+            conversation: named.name.clone(),
+            dry_run: self.dry_run,
+            version: None,
             counter,
             media_tokens,
             heading,
-            tools: session.recto.wait(talk.tools())?,
+            tools: Vec::new(),
             policy,
-        })
+            change: None,
+        };
+        if self.dry_run {
+            setup.policy.check()?;
+            setup.tools = tools.clone().unwrap_or(session.recto.wait(talk.tools())?);
+            if let Some(tools) = tools {
+                let preview = session.recto.wait(talk.preview_tools(tools.clone(), write))?;
+                let title = "SET_TOOLS".to_owned();
+                let plan = &self.plan;
+                setup.change =
+                    Some(would_be(&session, named, title, preview, Some(tools), plan, desk)?);
+            }
+            return desk.answer(&setup);
+        }
+        // Whatever can be refused comes first.
+        setup.policy.check()?;
+        let changed = tools.map(|tools| named.talk.set_tools(tools, write)).transpose()?;
+        if setup.policy != before {
+            session.recto.set_policy(&named.name, &setup.policy)?;
+        }
+        setup.version = changed.map(|outcome| outcome.version.0);
+        setup.tools = session.recto.wait(talk.tools())?;
+        desk.answer(&setup)
     }
 
     /// The policy with what the arguments say.
@@ -117,6 +147,7 @@ impl Settings {
 #[serde(rename_all = "camelCase")]
 struct Setup {
     conversation: String,
+    dry_run: bool,
     /// The version that a change of the tools made.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
@@ -126,6 +157,9 @@ struct Setup {
     tools: Vec<Tool>,
     #[serde(flatten)]
     policy: Policy,
+    /// What other tools would do to the view.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<Change>,
 }
 
 impl Answer for Setup {
@@ -155,5 +189,8 @@ impl Answer for Setup {
             ),
         };
         field("compression", compression);
+        if let Some(change) = &self.change {
+            change.show(page);
+        }
     }
 }

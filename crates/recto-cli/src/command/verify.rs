@@ -50,7 +50,7 @@ impl Verify {
         desk.answer(&Verification { sound: is_sound, conversations, store: below })?;
         match is_sound {
             true => Ok(()),
-            false if desk.output.is_json() => Err(Failure::Told),
+            false if desk.output.is_json() => Err(Failure::Told(3)),
             false => Err(Failure::Unsound(
                 "something is not what was written; restore it from a backup".to_owned(),
             )),

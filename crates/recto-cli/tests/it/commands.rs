@@ -138,6 +138,11 @@ looks! {
     snapshot_shows_a_batch: "snapshot", "0";
     verify_reads_everything: "verify";
     a_dry_run_shows_the_difference_and_the_cache: "fit", "--max-tokens", "75", "--dry-run";
+    a_prune_can_be_looked_at_first: "prune", "--keep-versions", "1", "--dry-run";
+    an_erasure_can_be_looked_at_first: "erase", "1", "3", "--dry-run", "--for", "openai-chat";
+    a_removal_can_be_looked_at_first: "remove", "shop", "--dry-run";
+    a_new_name_can_be_looked_at_first: "rename", "shop", "store", "--dry-run";
+    settings_can_be_looked_at_first: "settings", "--no-tools", "--token-limit", "900", "--dry-run";
 }
 
 /// What a command prints that can be done once.

@@ -227,8 +227,25 @@ fn two_hundred_hostile_texts_are_shown_and_none_is_obeyed() {
         &["markmap"],
         &["timeline"],
         &["doctor"],
+        &["render", "--for", "openai-chat", "--json"],
+        &["export"],
+        &["export", "--json"],
+        &["cache-plan", "0", "now"],
     ] {
         assert_tame(&stage.terminal(arguments), &format!("{arguments:?}"));
+    }
+    // These print beside the answer too, or end with 1.
+    let screen = Screen { size: Some((80, 10_000)), colours: true };
+    for arguments in [
+        &["render", "--for", "anthropic"][..],
+        &["lint", "--for", "anthropic"],
+        &["lint", "--for", "gemini", "--json"],
+        &["lint", "--for", "openai-chat", "--fix", "--dry-run"],
+    ] {
+        let ran = stage.perform(arguments, "", screen);
+        assert!(ran.code < 2, "{arguments:?}: {}", ran.errors);
+        assert_tame(&ran.out, &format!("{arguments:?}"));
+        assert_tame(&ran.errors, &format!("{arguments:?}"));
     }
     // One message, one line: no text can forge another.
     let lines: Vec<String> = anstream::adapter::strip_str(&stage.terminal(&["show"]))

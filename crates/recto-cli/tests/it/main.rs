@@ -9,6 +9,8 @@ mod rules;
 mod stage;
 #[cfg(unix)]
 mod terminal;
+mod transcripts;
+mod walk_through;
 
 use std::process::{Command, Output};
 

@@ -158,6 +158,26 @@ fn a_dry_run_changes_nothing_and_says_what_the_deed_would_say() {
         let done = stage.json(&operation);
         foretold.as_object_mut().unwrap().shift_remove("diff");
         foretold["dryRun"] = false.into();
+        // What it costs at the cache is what going from one version to the other costs.
+        let planned = stage.json(&["cache-plan", "now-1", "now"]);
+        let plan = foretold["cachePlan"].as_object_mut().unwrap();
+        for field in [
+            "for",
+            "pricesOf",
+            "firstDifference",
+            "cachedTokens",
+            "newTokens",
+            "oldTokens",
+            "costNow",
+            "savedATurn",
+            "paysOffAfter",
+        ] {
+            assert_eq!(
+                plan.shift_remove(field),
+                Some(planned[field].clone()),
+                "{operation:?} {field}"
+            );
+        }
         assert_eq!(done, foretold, "{operation:?}");
     }
 }
@@ -253,4 +273,55 @@ fn limits_and_compression_are_set_and_taken_away() {
     let refused = json!({ "create": "never", "settings": { "tokenLimit": "7" } });
     assert_eq!(stage.exec(&[refused])[0]["error"]["code"], "invalid_operation");
     assert_eq!(stage.run(&["info", "-c", "never"]).code, 1);
+}
+
+#[test]
+fn what_goes_for_good_can_be_looked_at_first_and_is_refused_at_another_version() {
+    let stage = shop();
+    worked_on(&stage);
+    stage.plain(&["fork", "what-if", "--at", "1"]);
+    stage.plain(&["show", "-c", "shop"]);
+    let state = |stage: &Stage| {
+        (stage.plain(&["list"]), stage.plain(&["show", "--all"]), stage.plain(&["settings"]))
+    };
+    let tools = stage.file("tools.json", r#"[{"name": "ls", "description": "lists"}]"#);
+    let before = state(&stage);
+    let careful: &[&[&str]] = &[
+        &["prune", "--keep-versions", "1", "-c", "shop"],
+        &["erase", "0", "3", "-c", "shop"],
+        &["remove", "shop"],
+        &["settings", "--tools", &tools, "--token-limit", "9", "-c", "shop"],
+    ];
+    for command in careful {
+        let with = |more: &[&str]| stage.run(&[command, more].concat());
+        let shown = with(&["--dry-run", "--json"]);
+        assert_eq!(shown.code, 0, "{command:?} {shown:?}");
+        let document: Value = serde_json::from_str(&shown.out).unwrap();
+        assert_eq!(document["dryRun"], true, "{document}");
+        let yes: &[&str] = if command[0] == "settings" { &[] } else { &["--yes"] };
+        for words in [&["--dry-run"], yes] {
+            let refused = with(&[words, &["--expect-version", "3"]].concat());
+            assert_eq!(refused.code, 1, "{command:?} {refused:?}");
+        }
+        assert_eq!(state(&stage), before, "{command:?}");
+    }
+    let would = |arguments: &[&str]| stage.json(&[arguments, &["--dry-run"]].concat());
+    assert_eq!(would(careful[0])["entries"], json!([7]), "what a fork shows is kept");
+    let erased = would(careful[1]);
+    assert_eq!(erased["entries"][1]["index"], 3);
+    assert!(erased["cachePlan"]["newTokens"].as_u64().unwrap() > 0, "{erased}");
+    assert_eq!(would(careful[2])["forks"], json!(["what-if"]));
+    let set = would(careful[3]);
+    assert_eq!((&set["tokenLimit"], &set["tools"][0]["name"]), (&json!(9), &json!("ls")));
+    assert_eq!(set["change"]["version"], 9);
+    // Tools stand in front of everything.
+    assert_eq!(set["change"]["cachePlan"]["cachedTokens"], 0);
+    assert_eq!(would(&["rename", "shop", "other"])["to"], "other");
+    assert_eq!(stage.run(&["rename", "shop", "what-if", "--dry-run"]).code, 1);
+    assert_eq!(state(&stage), before);
+    // What was foretold is what is done.
+    let pruned = stage.json(&[careful[0], &["--yes", "--expect-version", "8"]].concat());
+    assert_eq!((&pruned["entries"], &pruned["dryRun"]), (&json!([7]), &json!(false)));
+    stage.json(&[careful[1], &["--yes", "--expect-version", "8"]].concat());
+    stage.json(&[careful[2], &["--yes", "--expect-version", "8"]].concat());
 }

@@ -251,3 +251,57 @@ fn what_cannot_be_taken_back_is_asked_for() {
         assert_eq!(is_gone, code == 0);
     }
 }
+
+/// A transcript that takes a while to import.
+fn long_transcript(stage: &Stage) -> String {
+    let text = "word ".repeat(400);
+    let line = json!({ "role": "user", "content": text }).to_string() + "\n";
+    stage.file("long.jsonl", &line.repeat(60_000))
+}
+
+#[test]
+fn an_import_shows_how_far_it_has_come() {
+    let stage = shop();
+    let file = long_transcript(&stage);
+    let session = run(&stage, &["import", &file, "--counter", "approx"], &[]);
+    let raw = session.raw();
+    assert!(raw.contains("importing") && raw.contains('━') && raw.contains(" %"), "{raw:?}");
+    let screen = session.screen();
+    assert!(screen.starts_with("long  60,000 messages"), "{screen}");
+    assert!(!screen.contains('━'), "{screen}");
+}
+
+#[test]
+fn ctrl_c_ends_an_import_and_leaves_nothing_of_it() {
+    let stage = shop();
+    let file = long_transcript(&stage);
+    let before = stage.plain(&["list"]);
+    let mut session = Session::start(&stage, &["import", &file, "--counter", "approx"], &[]);
+    session.wait_for("importing");
+    // Others see what it is.
+    let during = stage.plain(&["list"]);
+    assert!(during.contains("long (importing)"), "{during}");
+    session.press("\u{3}");
+    assert_eq!(session.end(), 130, "{}", session.raw());
+    assert!(session.screen().contains("nothing was imported"), "{}", session.screen());
+    assert_eq!(stage.plain(&["list"]), before);
+    assert!(stage.plain(&["verify"]).starts_with("sound"));
+}
+
+#[test]
+fn an_import_that_is_killed_is_not_taken_for_a_whole_one() {
+    let stage = shop();
+    let file = long_transcript(&stage);
+    let mut session = Session::start(&stage, &["import", &file, "--counter", "approx"], &[]);
+    session.wait_for("importing");
+    session.child.kill().expect("it runs");
+    session.end();
+    let found = stage.plain(&["doctor"]);
+    assert!(
+        found.contains("long (importing): its import goes on, or was never finished"),
+        "{found}"
+    );
+    assert!(stage.plain(&["verify"]).starts_with("sound"));
+    stage.plain(&["remove", "long (importing)", "--yes"]);
+    assert!(!stage.plain(&["doctor"]).contains("importing"));
+}

@@ -14,7 +14,7 @@ const MOST: usize = 4;
 
 /// The marks so far, in the order of the request.
 #[derive(Default)]
-struct Marks {
+pub(super) struct Marks {
     count: usize,
     /// Whether one of five minutes is among them.
     has_short: bool,
@@ -24,7 +24,7 @@ struct Marks {
 
 impl Marks {
     /// Whether a mark may stay.
-    fn takes(&mut self, mark: &str) -> bool {
+    pub(super) fn takes(&mut self, mark: &str) -> bool {
         let is_known = |(key, value): (json::Str<'_>, &str)| match key.escaped() {
             "type" => value == "\"ephemeral\"",
             "ttl" => value == "\"5m\"" || value == "\"1h\"",

@@ -28,21 +28,24 @@ mod openai_responses;
 mod plan;
 mod rule;
 mod sides;
+mod tools;
 mod turn;
 
 use std::borrow::Cow;
 use std::fmt;
 
-use recto_core::Message;
+use recto_core::{Message, Tool};
 
 use crate::Error;
 use crate::json;
 use crate::parts::MessageParts;
 
 pub use rule::{Finding, RULES, Rule, Severity};
+pub use tools::RenamedTool;
 
 pub(crate) use openai_chat::detail;
 pub(crate) use plan::Plan;
+pub(crate) use tools::WrittenTools;
 pub(crate) use turn::{Answer, AnswerContent, Block, Call, Extra, Side, Turn};
 
 /// What stands for a result that is missing.
@@ -97,11 +100,16 @@ pub struct RenderOptions<'a> {
     /// More fields of the request, with their JSON: `("max_tokens", "1024")`, and a string in quotes:
     /// `("model", "\"claude-sonnet-4-5\"")`. They come first, so that the messages stand at the end.
     /// What a provider demands beside the messages (Anthropic `model` and `max_tokens`, OpenAI `model`)
-    /// and the descriptions of tools are given here; a view has only messages.
+    /// is given here; a view has only messages.
     ///
     /// A value that is no JSON, and a field that is given twice or that rendering writes itself, is
     /// [`Error::InvalidField`].
     pub fields: &'a [(&'a str, &'a str)],
+    /// The tools that the model may call, such as those of the conversation. They are described as
+    /// the provider wants it, behind the fields; the schema of a tool's input is its `input_schema`,
+    /// `inputSchema` or `parameters`. Two tools of one name, and a schema that is not one of an
+    /// object, are [`Error::InvalidField`].
+    pub tools: &'a [Tool],
 }
 
 /// A request for a provider.
@@ -113,12 +121,14 @@ pub struct Rendered {
     pub findings: Vec<Finding>,
     /// How many bytes at the front stay as they are, whatever is appended to the view.
     pub stable: usize,
+    /// The tools that are called otherwise in the request: the model will call them so.
+    pub renamed_tools: Vec<RenamedTool>,
 }
 
 /// Renders messages, such as those of a view, for a provider.
 ///
 /// ```
-/// use recto_core::Message;
+/// use recto_core::{Message, Tool};
 /// use recto_format::{RenderOptions, Target, render};
 ///
 /// // An edit has cut the result away.
@@ -142,6 +152,9 @@ pub fn render<'m>(
 ) -> Result<Rendered, Error> {
     let reading = Reading::of(messages);
     let parts = reading.parts();
+    let tools = WrittenTools::of(options.tools, target.dialect())?;
+    let fields = tools.fields(options);
+    let options = &RenderOptions { fields: &fields, ..*options };
     let plan = Plan::of(&parts, target.dialect(), options, reading.findings());
     check_fields(options.fields, target, &plan)?;
     let mut body = Body::new(parts.iter().map(|message| message.json.len()).sum());
@@ -156,7 +169,8 @@ pub fn render<'m>(
         return Err(Error::NothingToSend { target: target.name() });
     }
     let stable = body.stable.unwrap_or(body.out.len());
-    Ok(Rendered { body: body.out, findings: plan.findings, stable })
+    let renamed_tools = tools.renamed;
+    Ok(Rendered { body: body.out, findings: plan.findings, stable, renamed_tools })
 }
 
 /// Fields that would make the request invalid are refused.

@@ -10,4 +10,5 @@ mod lists;
 mod openai_chat;
 mod operations;
 mod render;
+mod tools;
 mod traps;

@@ -5,8 +5,11 @@ mod conformance;
 mod corpus;
 mod damaged;
 mod driver;
+mod foretold;
 mod golden;
 mod growth;
+#[cfg(feature = "format")]
+mod import;
 mod meddled;
 mod model;
 mod places;

@@ -8,6 +8,7 @@ mod anthropic;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
+mod tools;
 
 /// A request that breaks one rule, and where.
 struct Refused(&'static str, &'static str, Value);

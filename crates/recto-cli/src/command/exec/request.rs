@@ -3,12 +3,32 @@
 use std::collections::BTreeMap;
 
 use recto::{BatchIndex, EngineError, Query, Request, Version, Write};
+use recto_format::{Format, Target};
 use serde_json::value::RawValue;
 
 /// What a line asks for.
 pub(super) enum Asked {
     Create { name: String, settings: recto::Settings, policy: recto::Policy },
+    Import(Box<Imports>),
     Of { conversation: String, what: What },
+}
+
+/// A transcript that is to be imported.
+pub(super) struct Imports {
+    pub(super) name: String,
+    pub(super) format: Option<Format>,
+    /// The file: JSON as it stands, or the text that a string holds.
+    pub(super) data: String,
+    pub(super) settings: recto::Settings,
+    pub(super) policy: recto::Policy,
+}
+
+/// For whom a view is rendered or linted.
+pub(super) struct For {
+    pub(super) target: Target,
+    pub(super) model: Option<String>,
+    /// More fields of the request, with their JSON.
+    pub(super) fields: Vec<(String, String)>,
 }
 
 /// What is asked of a conversation.
@@ -18,10 +38,12 @@ pub(super) enum What {
     MarkMap,
     Snapshot(BatchIndex),
     Diff { from: Version, to: Version },
+    Render(For),
+    Lint(For),
 }
 
 /// What may be asked of a conversation.
-const QUESTIONS: [&str; 6] = ["op", "ops", "ask", "markMap", "snapshot", "diff"];
+const QUESTIONS: [&str; 8] = ["op", "ops", "ask", "markMap", "snapshot", "diff", "render", "lint"];
 
 type Fields<'a> = BTreeMap<&'a str, &'a RawValue>;
 
@@ -31,6 +53,9 @@ impl Asked {
             reason: format!("it is not UTF-8 at byte {}", error.valid_up_to()),
         })?;
         let fields = fields(text, "a request")?;
+        if let Some(name) = fields.get("import") {
+            return Ok(Asked::Import(Box::new(Imports::read(name, &fields)?)));
+        }
         match (fields.get("create"), fields.get("conversation")) {
             (Some(name), None) => {
                 allow(&fields, &["create", "settings"])?;
@@ -47,10 +72,68 @@ impl Asked {
             }
             (None, None) => Err(wrong(
                 "conversation",
-                "a request names a conversation, or creates one: {\"create\": NAME}",
+                "a request names a conversation, or makes one: {\"create\": NAME} or {\"import\": NAME}",
             )),
         }
     }
+}
+
+impl Imports {
+    fn read(name: &RawValue, fields: &Fields<'_>) -> Result<Imports, EngineError> {
+        allow(fields, &["import", "format", "data", "settings"])?;
+        let format = match fields.get("format").filter(|format| format.get() != "null") {
+            None => None,
+            Some(format) => {
+                let name = string(format, "format")?;
+                let known = || Format::ALL.iter().map(|format| format.name());
+                Some(one_of("format", &name, Format::named(&name), known())?)
+            }
+        };
+        let data = fields.get("data").ok_or_else(|| {
+            wrong("data", "an import needs data: the transcript as JSON, or as a string")
+        })?;
+        let data = match data.get().starts_with('"') {
+            true => string(data, "data")?,
+            false => data.get().to_owned(),
+        };
+        let settings = fields.get("settings").map_or("{}", |settings| settings.get());
+        let (settings, policy) = super::read_settings(settings)?;
+        if !settings.tools.is_empty() {
+            let reason = "a conversation is imported without tools; set them afterwards";
+            return Err(wrong("settings", reason));
+        }
+        Ok(Imports { name: string(name, "import")?, format, data, settings, policy })
+    }
+}
+
+impl For {
+    fn read(question: &str, fields: &Fields<'_>) -> Result<For, EngineError> {
+        let name = string(fields[question], question)?;
+        let known = Target::ALL.iter().map(|target| target.name());
+        let target = one_of(question, &name, Target::named(&name), known)?;
+        let given = |name: &str| fields.get(name).copied().filter(|value| value.get() != "null");
+        let model = given("model").map(|model| string(model, "model")).transpose()?;
+        let more = match given("fields") {
+            Some(more) => self::fields(more.get(), "fields")?,
+            None => Fields::new(),
+        };
+        let more = more.iter().map(|(name, json)| ((*name).to_owned(), json.get().to_owned()));
+        Ok(For { target, model, fields: more.collect() })
+    }
+}
+
+/// What a name means, or which names are known.
+fn one_of<'k, T>(
+    field: &str,
+    given: &str,
+    found: Option<T>,
+    known: impl Iterator<Item = &'k str>,
+) -> Result<T, EngineError> {
+    found.ok_or_else(|| {
+        let given = crate::printable::one_line(given, 60);
+        let known = known.collect::<Vec<_>>().join(", ");
+        wrong(field, format!("there is no {field} {given:?}; use {known}"))
+    })
 }
 
 impl What {
@@ -58,8 +141,8 @@ impl What {
         let mut asked = QUESTIONS.iter().filter(|name| fields.contains_key(**name));
         let Some(&name) = asked.next() else {
             allow(fields, &["conversation"])?;
-            let reason = "a request asks for something: op, ops, ask, markMap, snapshot or diff";
-            return Err(EngineError::InvalidOperation { reason: reason.into(), field: None });
+            let reason = format!("a request asks for something: {}", QUESTIONS.join(", "));
+            return Err(EngineError::InvalidOperation { reason, field: None });
         };
         if let Some(other) = asked.next() {
             return Err(wrong(
@@ -68,7 +151,7 @@ impl What {
             ));
         }
         let value = fields[name];
-        if !matches!(name, "op" | "ops") {
+        if !matches!(name, "op" | "ops" | "render" | "lint") {
             allow(fields, &["conversation", name])?;
         }
         match name {
@@ -83,6 +166,14 @@ impl What {
                 "true" => Ok(What::MarkMap),
                 _ => Err(wrong("markMap", "markMap must be true")),
             },
+            "render" => {
+                allow(fields, &["conversation", name, "model", "fields"])?;
+                Ok(What::Render(For::read(name, fields)?))
+            }
+            "lint" => {
+                allow(fields, &["conversation", name, "model"])?;
+                Ok(What::Lint(For::read(name, fields)?))
+            }
             "snapshot" => Ok(What::Snapshot(BatchIndex(number(value, "snapshot")? as usize))),
             _ => {
                 let inner = self::fields(value.get(), "diff")?;

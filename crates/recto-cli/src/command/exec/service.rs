@@ -1,12 +1,18 @@
 //! Does what lines ask for, and writes the answers.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 
-use recto::{Entry, Error, Policy, StoreError, StoredConversation};
+use recto::{Entry, Error, Naming, Policy, StoreError, StoredConversation};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::request::{Asked, What};
+use super::request::{Asked, For, Imports, What};
+use crate::failure::Failure;
+use crate::provider::{Sent, warnings};
 use crate::session::Session;
+use crate::transcript::{Importing, remark_json};
 
 /// Answers requests.
 pub(super) struct Service<'a> {
@@ -35,7 +41,7 @@ impl<'a> Service<'a> {
         })
     }
 
-    fn perform(&mut self, line: &[u8]) -> Result<String, Error> {
+    fn perform(&mut self, line: &[u8]) -> Result<String, Failure> {
         match Asked::read(line)? {
             Asked::Create { name, settings, policy } => {
                 let talk = self.session.recto.create(&name, settings)?;
@@ -50,11 +56,36 @@ impl<'a> Service<'a> {
                 }
                 Ok(answer.to_string())
             }
+            Asked::Import(imports) => self.import(*imports),
             Asked::Of { conversation, what } => {
                 let talk = self.conversation(conversation)?;
                 self.session.recto.wait(perform(&talk, what))
             }
         }
+    }
+
+    /// Imports everything or nothing.
+    fn import(&mut self, imports: Imports) -> Result<String, Failure> {
+        let Imports { name, format, data, settings, policy } = imports;
+        let recto = &self.session.recto;
+        let importing = Importing { recto, format, naming: Naming::Exactly(name), settings };
+        let transcript = importing.run(&*data, &AtomicBool::new(false), &mut |_| ())?;
+        let conversations = transcript.told();
+        if policy != Policy::default() {
+            for told in &conversations {
+                recto.set_policy(&told.conversation, &policy)?;
+            }
+        }
+        let first = &conversations[0];
+        let remarks: Vec<Value> = transcript.remarks.iter().map(remark_json).collect();
+        Ok(written(&json!({
+            "conversation": first.conversation,
+            "id": first.id,
+            "version": first.version,
+            "format": transcript.format.name(),
+            "conversations": conversations,
+            "remarks": remarks,
+        })))
     }
 
     fn conversation(&mut self, name: String) -> Result<StoredConversation, Error> {
@@ -83,14 +114,33 @@ impl<'a> Service<'a> {
     }
 }
 
-async fn perform(talk: &StoredConversation, what: What) -> Result<String, Error> {
+async fn perform(talk: &StoredConversation, what: What) -> Result<String, Failure> {
     Ok(match what {
         What::Apply { request, write } => written(&talk.apply_with(request, write).await?),
         What::Ask(query) => messages(&talk.ask(&query).await?),
         What::MarkMap => written(&talk.mark_map().await?),
         What::Snapshot(batch) => written(&talk.snapshot(batch).await?),
         What::Diff { from, to } => written(&talk.diff(from, to).await?),
+        What::Render(reader) => render(talk, &reader).await?,
+        What::Lint(For { target, model, .. }) => {
+            let sent = Sent::at(talk, talk.version().await?).await?;
+            let findings = sent.lint(target, model.as_deref());
+            written(&json!({ "findings": sent.findings(&findings) }))
+        }
     })
+}
+
+/// `{"request": …, "repairs": […], "warnings": […]}`, with the request as it is sent.
+async fn render(talk: &StoredConversation, reader: &For) -> Result<String, Failure> {
+    let sent = Sent::at(talk, talk.version().await?).await?;
+    let fields: Vec<(&str, &str)> =
+        reader.fields.iter().map(|(name, json)| (&**name, &**json)).collect();
+    let rendered = sent.render(reader.target, reader.model.as_deref(), &fields)?;
+    let repairs = sent.findings(&rendered.findings);
+    let warnings = warnings(&talk.warnings().await?, &rendered);
+    let (repairs, warnings) = (written(&repairs), written(&warnings));
+    let request = on_one_line(&rendered.body);
+    Ok(format!("{{\"request\":{request},\"repairs\":{repairs},\"warnings\":{warnings}}}"))
 }
 
 fn written(value: &impl serde::Serialize) -> String {
@@ -126,11 +176,15 @@ fn push_entry(entry: &Entry, answer: &mut String) {
     };
     let inner = rest.trim_start_matches(['{', ' ', '\t', '\n', '\r']);
     answer.push(',');
-    // Line ends between its fields would end the answer's line; in strings there are none.
-    answer.extend(inner.chars().map(|character| match character {
-        '\n' | '\r' => ' ',
-        other => other,
-    }));
+    answer.push_str(&on_one_line(inner));
+}
+
+/// Line ends between fields would end the answer's line; in strings there are none.
+fn on_one_line(json: &str) -> Cow<'_, str> {
+    match json.contains(['\n', '\r']) {
+        true => Cow::Owned(json.replace(['\n', '\r'], " ")),
+        false => Cow::Borrowed(json),
+    }
 }
 
 /// A message without fields of its own that are called as ours.
@@ -145,7 +199,7 @@ fn without_places(json: &str) -> String {
 }
 
 /// The fields of an object in order, each as it came.
-struct RawFields<'a>(Vec<(String, &'a serde_json::value::RawValue)>);
+struct RawFields<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> serde::Deserialize<'de> for RawFields<'de> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

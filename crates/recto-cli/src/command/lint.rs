@@ -1,0 +1,151 @@
+//! `recto lint`: what a provider would refuse in a view, and the request that puts it right.
+
+use anstyle::Style;
+use clap::Args;
+use recto_format::{Finding, RenderOptions, Rule, Severity, Target};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::change::ChangeArguments;
+use crate::desk::Desk;
+use crate::failure::Failure;
+use crate::numbers::{WhichVersion, counted};
+use crate::output::Answer;
+use crate::page::{BAD, FAINT, GOOD, Line, NOTE, Page};
+use crate::provider::Sent;
+use crate::table::Table;
+
+/// Say what a provider would refuse in a view, and what rendering does about it.
+///
+/// Errors would be answered with a refusal; warnings say what has no place there or is moved; notes,
+/// what is said in another form. The exit code is 1 if there are errors. With --fix, the view is put
+/// right by one ordinary request, which can be taken back.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  recto lint --for anthropic
+  recto lint --for gemini --at now-1
+  recto lint --for openai-chat --fix --dry-run
+  recto lint --for openai-chat --fix")]
+pub(crate) struct Lint {
+    /// Put the view right
+    #[arg(long)]
+    fix: bool,
+
+    /// What the model read at this version: 12, or now-3 for three before the newest
+    #[arg(long, value_name = "VERSION", conflicts_with = "fix")]
+    at: Option<WhichVersion>,
+
+    #[command(flatten)]
+    change: ChangeArguments,
+}
+
+impl Lint {
+    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        let session = desk.session()?;
+        let named = session.conversation(self.change.conversation())?;
+        let sent = Sent::of(&session, &named, self.at)?;
+        let reader = &self.change.plan.reader;
+        let target = reader.target.unwrap_or_else(|| sent.likely_target());
+        let model = reader.model.clone();
+        if self.fix {
+            let options = RenderOptions {
+                model: model.as_deref(),
+                tools: &sent.tools,
+                ..RenderOptions::default()
+            };
+            let entries = sent.entries.iter().map(|entry| (entry.index, &entry.message));
+            if let Some(request) = recto_format::fix(entries, target, &options)? {
+                drop(session);
+                return self.change.perform_for(request, desk);
+            }
+        }
+        let findings = sent.lint(target, model.as_deref());
+        let has_errors = findings.iter().any(|finding| finding.rule.severity == Severity::Error);
+        let conversation = named.name;
+        desk.answer(&Findings { conversation, version: sent.version.0, target, findings, sent })?;
+        match has_errors {
+            true => Err(Failure::Told(1)),
+            false => Ok(()),
+        }
+    }
+}
+
+struct Findings {
+    conversation: String,
+    version: u32,
+    target: Target,
+    findings: Vec<Finding>,
+    sent: Sent,
+}
+
+impl Serialize for Findings {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            conversation: &'a str,
+            version: u32,
+            #[serde(rename = "for")]
+            target: &'static str,
+            findings: Vec<Value>,
+        }
+        let document = Document {
+            conversation: &self.conversation,
+            version: self.version,
+            target: self.target.name(),
+            findings: self.sent.findings(&self.findings),
+        };
+        document.serialize(serializer)
+    }
+}
+
+impl Answer for Findings {
+    fn show(&self, page: &mut Page) {
+        let plain = Style::new();
+        if !self.findings.is_empty() {
+            let mut table = Table::new(&["", ">at", ">entry", "rule", "what is wrong"]);
+            let mut rules: Vec<&Rule> = Vec::new();
+            for finding in &self.findings {
+                let rule = finding.rule;
+                let entry = self.sent.entries.get(finding.index);
+                table.row([
+                    (style(rule.severity), rule.severity.to_string()),
+                    (plain, finding.index.to_string()),
+                    (FAINT, entry.map_or(String::new(), |entry| format!("#{}", entry.index))),
+                    (plain, rule.name.to_owned()),
+                    (plain, finding.message.clone()),
+                ]);
+                if !rules.iter().any(|known| known.name == rule.name) {
+                    rules.push(rule);
+                }
+            }
+            table.show(page);
+            for rule in rules {
+                let line = Line::wrapping().styled(FAINT, "repair ").text(rule.name);
+                page.line(line.text(": ").text(rule.repair));
+            }
+        }
+        let count = |severity: Severity| {
+            let found = self.findings.iter().filter(|finding| finding.rule.severity == severity);
+            counted(found.count() as u64, severity.as_str())
+        };
+        let summary = format!(
+            "{}, {}, {} for {} in {} at v{}",
+            count(Severity::Error),
+            count(Severity::Warning),
+            count(Severity::Note),
+            self.target,
+            self.conversation,
+            self.version
+        );
+        page.line(Line::new().styled(if self.findings.is_empty() { GOOD } else { FAINT }, summary));
+    }
+}
+
+fn style(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => BAD,
+        Severity::Warning => NOTE,
+        Severity::Note => FAINT,
+    }
+}

@@ -1,0 +1,225 @@
+//! A transcript on its way into a store: read step by step, shown as it goes, given up as a whole.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use recto::blocking::Recto;
+use recto::{Import, Imported, Naming, Settings};
+use recto_format::{Error, Format, ImportOptions, Input, Remark, Sink, Step};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::numbers::counted;
+
+/// What was imported.
+#[derive(Debug)]
+pub(crate) struct Transcript {
+    pub(crate) format: Format,
+    pub(crate) conversations: Vec<Imported>,
+    pub(crate) remarks: Vec<Remark>,
+}
+
+/// How an imported conversation is told of.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ToldConversation {
+    pub(crate) conversation: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<String>,
+    pub(crate) version: u32,
+    pub(crate) messages: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fork_of: Option<ForkOf>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ForkOf {
+    pub(crate) conversation: String,
+    pub(crate) version: u32,
+}
+
+impl Transcript {
+    pub(crate) fn told(&self) -> Vec<ToldConversation> {
+        let told = |made: &Imported| ToldConversation {
+            conversation: made.name.clone(),
+            id: Some(made.id.to_string()),
+            version: made.version.0,
+            messages: made.messages,
+            fork_of: made.fork_of.map(|(of, version)| ForkOf {
+                conversation: self.conversations[of].name.clone(),
+                version: version.0,
+            }),
+        };
+        self.conversations.iter().map(told).collect()
+    }
+}
+
+/// A remark as JSON.
+pub(crate) fn remark_json(remark: &Remark) -> Value {
+    let Remark { line, field, message } = remark;
+    serde_json::json!({ "line": line, "field": field, "message": message })
+}
+
+/// What is imported, and how.
+pub(crate) struct Importing<'a> {
+    pub(crate) recto: &'a Recto,
+    pub(crate) format: Option<Format>,
+    pub(crate) naming: Naming,
+    pub(crate) settings: Settings,
+}
+
+impl Importing<'_> {
+    /// Imports everything or nothing. `stop` ends it between two steps.
+    pub(crate) fn run<I: Input + ?Sized>(
+        self,
+        input: &I,
+        stop: &AtomicBool,
+        watch: &mut dyn FnMut(u64),
+    ) -> Result<Transcript, Failure> {
+        let Importing { recto, format, naming, settings } = self;
+        let into = Import::new(recto.inner(), naming, settings);
+        let mut sink = IntoStore { recto, into, remarks: Vec::new(), refused: None, stop, watch };
+        let options = ImportOptions::default();
+        let read = recto_format::import(&Watched { input, stop }, format, &options, &mut sink);
+        let IntoStore { mut into, remarks, refused, .. } = sink;
+        let finished = match (refused, read) {
+            (Some(failure), _) => Err(failure),
+            (None, Err(_)) if stop.load(Ordering::Relaxed) => Err(Failure::Interrupted),
+            (None, Err(error)) => Err(error.into()),
+            (None, Ok(format)) => {
+                let named = recto.wait(into.finish());
+                named.map(|conversations| (format, conversations)).map_err(Failure::from)
+            }
+        };
+        let finished = finished.and_then(|(format, conversations)| {
+            match conversations.iter().any(|made| made.messages > 0) {
+                true => Ok((format, conversations)),
+                false => Err(Failure::NothingToImport { format: format.name() }),
+            }
+        });
+        match finished {
+            Ok((format, conversations)) => {
+                let mut remarks = remarks;
+                remarks.extend(about_envelopes(&conversations));
+                Ok(Transcript { format, conversations, remarks })
+            }
+            Err(cause) => {
+                let left = recto.wait(into.abandon());
+                let left = left.into_iter().map(|(name, error)| (name, error.to_string()));
+                Err(Failure::NotImported { cause: Box::new(cause), left: left.collect() })
+            }
+        }
+    }
+}
+
+/// What stood around the messages has no place in a store.
+fn about_envelopes(conversations: &[Imported]) -> Option<Remark> {
+    let mut lost: Vec<String> = Vec::new();
+    let mut lines = 0;
+    for envelope in conversations.iter().filter_map(|made| made.envelope.as_deref()) {
+        match serde_json::from_str(envelope) {
+            Ok(Value::Object(fields)) => {
+                for (name, _) in fields.into_iter().filter(|(_, value)| !value.is_null()) {
+                    if !lost.contains(&name) {
+                        lost.push(name);
+                    }
+                }
+            }
+            Ok(Value::Array(list)) => lines += list.len() as u64,
+            _ => {}
+        }
+    }
+    if lines > 0 {
+        lost.push(format!("{} behind the last message", counted(lines, "line")));
+    }
+    let (line, field) = (0, "around the messages".to_owned());
+    let message = format!("not kept: {}", lost.join(", "));
+    (!lost.is_empty()).then_some(Remark { line, field, message })
+}
+
+/// Takes steps into a store.
+struct IntoStore<'a> {
+    recto: &'a Recto,
+    into: Import,
+    remarks: Vec<Remark>,
+    /// Why the store or the engine refused a step.
+    refused: Option<Failure>,
+    stop: &'a AtomicBool,
+    watch: &'a mut dyn FnMut(u64),
+}
+
+impl Sink for IntoStore<'_> {
+    fn step(&mut self, step: Step) -> Result<(), Error> {
+        let done = match self.stop.load(Ordering::Relaxed) {
+            true => Err(Failure::Interrupted),
+            // To the end: half a step could leave something that nobody knows of.
+            false => self.recto.wait(self.into.step(step)).map_err(Failure::from),
+        };
+        done.map_err(|failure| {
+            let told = Error::Stopped(failure.to_string());
+            self.refused = Some(failure);
+            told
+        })
+    }
+
+    fn remark(&mut self, remark: Remark) {
+        self.remarks.push(remark);
+    }
+
+    fn progress(&mut self, bytes: u64) {
+        (self.watch)(bytes);
+    }
+}
+
+/// An input that ends with an error when it is told to stop.
+struct Watched<'a, I: ?Sized> {
+    input: &'a I,
+    stop: &'a AtomicBool,
+}
+
+impl<I: Input + ?Sized> Input for Watched<'_, I> {
+    fn open(&self) -> io::Result<Box<dyn Read + '_>> {
+        Ok(Box::new(WatchedBytes { bytes: self.input.open()?, stop: self.stop }))
+    }
+}
+
+struct WatchedBytes<'a> {
+    bytes: Box<dyn Read + 'a>,
+    stop: &'a AtomicBool,
+}
+
+impl Read for WatchedBytes<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(io::Error::other("it was told to stop")),
+            false => self.bytes.read(buffer),
+        }
+    }
+}
+
+/// A file, or all of standard input, which cannot be read twice otherwise.
+pub(crate) enum Source {
+    File(File, u64),
+    Memory(Vec<u8>),
+}
+
+impl Source {
+    /// How many bytes it has, for a bar.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Source::File(_, len) => *len,
+            Source::Memory(bytes) => bytes.len() as u64,
+        }
+    }
+}
+
+impl Input for Source {
+    fn open(&self) -> io::Result<Box<dyn Read + '_>> {
+        match self {
+            Source::File(file, _) => Input::open(file),
+            Source::Memory(bytes) => Input::open(bytes),
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! Transcripts in and out, and what providers are sent.
+
+use recto_cli::Screen;
+use serde_json::{Value, json};
+use testkit::provider::Provider;
+
+use crate::commands::{shop, steady, worked_on};
+use crate::stage::{Ran, Stage};
+
+/// A session in which somebody stopped a tool: its call has no result.
+pub(crate) const SESSION: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/nightly-export.jsonl");
+
+fn imported() -> Stage {
+    let stage = Stage::new();
+    stage.plain(&["import", SESSION, "--name", "export", "--counter", "approx"]);
+    stage
+}
+
+/// What a command prints, errors included, into a pipe and on a terminal.
+fn everything(stage: &Stage, arguments: &[&str]) -> String {
+    let screen = Screen { size: Some((80, 10_000)), colours: true };
+    let shown = |ran: Ran| match &*ran.errors {
+        "" => format!("{}[{}]\n", ran.out, ran.code),
+        errors => format!("{}[{}, and beside it]\n{errors}", ran.out, ran.code),
+    };
+    let plain = shown(stage.run(arguments));
+    assert!(!plain.contains('\u{1b}'), "{plain}");
+    let terminal = shown(stage.perform(arguments, "", screen)).replace('\u{1b}', "␛");
+    let command = arguments.join(" ");
+    let text = format!("$ recto {command}\n{plain}\n$ recto {command} # on a terminal\n{terminal}");
+    steady(&text.replace(SESSION, "SESSION"), stage)
+}
+
+macro_rules! looks {
+    ($($name:ident: $($argument:expr),*;)*) => {
+        $(#[test]
+        fn $name() {
+            insta::assert_snapshot!(everything(&imported(), &[$($argument),*]));
+        })*
+    };
+}
+
+looks! {
+    lint_lists_findings: "lint", "--for", "anthropic";
+    lint_of_a_version_may_find_nothing: "lint", "--at", "v9";
+    a_dry_run_of_a_fix_shows_what_it_would_put_right: "lint", "--fix", "--dry-run", "--for", "openai-chat";
+    render_prints_the_request_and_the_repairs: "render", "--at", "1", "--for", "gemini";
+    render_says_what_it_repaired: "render", "--for", "openai-responses", "--field", "max_output_tokens=99";
+    cache_plans_say_what_an_edit_costs: "cache-plan", "now-2", "now", "--turns", "20";
+    export_writes_messages: "export", "--at", "1", "--format", "openai-chat";
+    import_numbers_names_that_are_taken: "import", SESSION;
+}
+
+#[test]
+fn an_import_tells_what_came_and_what_could_not() {
+    let stage = Stage::new();
+    let request = json!({ "model": "gpt-5", "temperature": 0, "messages": [
+        { "role": "user", "content": "Hi" }, { "role": "assistant", "content": "Hello." }] });
+    let file = stage.file("request.json", &request.to_string());
+    insta::assert_snapshot!(everything(&stage, &["import", &file, "--dry-run"]));
+    assert!(!stage.folder.path().join("talks.db").exists(), "a dry run makes no store");
+    let document = stage.json(&["import", &file]);
+    assert_eq!(document["conversations"][0]["conversation"], "request");
+    assert_eq!(document["format"], "openai-chat");
+    assert_eq!(document["dryRun"], false);
+    let message = document["remarks"][0]["message"].as_str().unwrap();
+    assert_eq!(message, "not kept: model, temperature");
+}
+
+/// A session with a rewind, a helper's own chain, a line from the future and one that is no JSON.
+fn tree() -> String {
+    let line = |parent: Value, id: &str, side: bool, role: &str, text: &str| {
+        let content = match role {
+            "user" => json!(text),
+            _ => json!([{ "type": "text", "text": text }]),
+        };
+        json!({ "parentUuid": parent, "isSidechain": side, "agentId": side.then_some("scout"),
+            "sessionId": "s", "type": role, "uuid": id, "timestamp": "2026-03-02T09:00:00.000Z",
+            "message": { "id": format!("m-{id}"), "role": role, "content": content } })
+        .to_string()
+    };
+    [
+        line(Value::Null, "a1", false, "user", "Fix the build."),
+        line(json!("a1"), "a2", false, "assistant", "I delete the lock file."),
+        line(Value::Null, "b1", true, "user", "Find the failing crate."),
+        line(json!("b1"), "b2", true, "assistant", "It is sum-tree."),
+        line(json!("a1"), "a3", false, "user", "No: fix the cause."),
+        json!({ "type": "future-kind", "data": 1 }).to_string(),
+        line(json!("a3"), "a4", false, "assistant", "Then I look."),
+        "no json".to_owned(),
+    ]
+    .join("\n")
+}
+
+#[test]
+fn rewinds_become_versions_and_side_chains_forks() {
+    let stage = Stage::new();
+    let file = stage.file("tree.jsonl", &tree());
+    insta::assert_snapshot!(everything(&stage, &["import", &file]));
+    let log = stage.json(&["log", "-c", "tree"]);
+    let told: Vec<&str> = log["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|version| version["operation"].as_str().unwrap())
+        .collect();
+    assert_eq!(told, ["APPEND", "APPEND", "ROLLBACK", "APPEND", "APPEND", "CREATE"]);
+    let shown = stage.plain(&["show", "-c", "tree"]);
+    assert!(!shown.contains("lock file") && shown.contains("Then I look."), "{shown}");
+    assert!(stage.plain(&["show", "-c", "tree", "--at", "2"]).contains("lock file"));
+    assert!(stage.plain(&["show", "-c", "tree/scout"]).contains("It is sum-tree."));
+    assert!(stage.plain(&["verify"]).contains("4 conversations verified"));
+}
+
+#[test]
+fn a_session_comes_with_its_versions_and_is_used_from_then_on() {
+    let stage = Stage::new();
+    let document = stage.json(&["import", SESSION]);
+    let made = &document["conversations"][0];
+    assert_eq!(made["conversation"], "Nightly export misses its window", "its title");
+    assert_eq!((&made["version"], &made["messages"]), (&json!(12), &json!(12)));
+    assert_eq!(stage.json(&["info"])["id"], made["id"]);
+    assert_eq!(stage.json(&["show", "--at", "3"])["messages"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn what_was_imported_is_exported_with_its_bytes() {
+    let stage = imported();
+    let file = std::fs::read_to_string(SESSION).unwrap();
+    let out = stage.folder.path().join("out.jsonl").display().to_string();
+    let written = stage.plain(&["export", "--all", "-o", &out]);
+    assert!(
+        written.contains("12 messages of export written to") && written.contains("claude-code")
+    );
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), file);
+    assert_eq!(stage.plain(&["export"]), file, "to standard output");
+    assert_eq!(stage.json(&["export"])["data"], file);
+
+    // In from standard input, out as others have it, and in again.
+    let ran = stage.perform(&["import", "-", "--name", "again"], &file, Screen::default());
+    assert_eq!(ran.code, 0, "{}", ran.errors);
+    for format in ["openai-chat", "openai-responses", "anthropic", "gemini", "recto", "vercel"] {
+        // What has no place there is said beside it.
+        let other = stage.run(&["export", "-c", "again", "--format", format]).out;
+        let name = format!("from {format}");
+        let arguments = ["import", "-", "--format", format, "--name", &name];
+        let ran = stage.perform(&arguments, &other, Screen::default());
+        assert_eq!(ran.code, 0, "{format}: {}", ran.errors);
+        let shown = stage.plain(&["show", "-c", &name, "--full"]);
+        assert!(shown.contains("Stop, that machine is needed"), "{format}: {shown}");
+    }
+    let failed = stage.run(&["export", "-o", "/no/such/folder/file"]);
+    assert_eq!(failed.code, 3, "{}", failed.errors);
+}
+
+#[test]
+fn lines_are_written_where_they_are_wanted() {
+    let stage = shop();
+    let lines = stage.plain(&["export", "--lines"]);
+    assert_eq!(lines.lines().count(), 6);
+    for line in lines.lines() {
+        serde_json::from_str::<Value>(line).unwrap();
+    }
+    let list: Value = serde_json::from_str(&stage.plain(&["export"])).unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 6);
+    stage.plain(&["delete", "2-3"]);
+    let count = |arguments: &[&str]| stage.plain(arguments).lines().count();
+    assert_eq!(count(&["export", "--lines"]), 4);
+    assert_eq!(count(&["export", "--lines", "--all"]), 6);
+    assert_eq!(count(&["export", "--lines", "--at", "1"]), 6);
+}
+
+#[test]
+fn a_failed_import_leaves_nothing_behind_and_says_so() {
+    let stage = shop();
+    // Enough of them that some are in the store before the end is missed.
+    let list = "{\"role\": \"user\", \"content\": \"Hi\"},\n".repeat(600);
+    let broken = stage.file("broken.json", &format!("[{list}{{\"role\": "));
+    let cases = [
+        (vec!["import", &*broken], 1, "line 601"),
+        (vec!["import", SESSION, "--name", "shop"], 1, "already"),
+        (vec!["import", "/no/such/file"], 2, "cannot read"),
+        (vec!["import", SESSION, "--format", "yaml"], 2, "possible values"),
+        (vec!["import", SESSION, "--format", "chatgpt"], 1, "chatgpt"),
+    ];
+    for (arguments, code, why) in cases {
+        let ran = stage.run(&arguments);
+        assert_eq!(ran.code, code, "{arguments:?}: {}", ran.errors);
+        assert!(ran.errors.contains(why), "{arguments:?}: {}", ran.errors);
+        assert_eq!(stage.plain(&["list"]).lines().count(), 2, "{arguments:?} left something");
+    }
+    let told = stage.run(&["import", &broken]).errors;
+    assert!(told.contains("nothing was imported"), "{told}");
+    let document: Value =
+        serde_json::from_str(&stage.run(&["import", &broken, "--json"]).out).unwrap();
+    assert_eq!(document["error"]["code"], "invalid_json");
+    assert_eq!(document["error"]["details"], json!({ "line": 601, "left": [] }));
+    for (text, code) in [("[]", 2), ("", 2), ("no json", 2), ("{\"messages\": []}", 2)] {
+        let ran = stage.perform(&["import", "-"], text, Screen::default());
+        assert_eq!(ran.code, code, "{text:?}: {}", ran.errors);
+    }
+    assert_eq!(stage.plain(&["list"]).lines().count(), 2);
+}
+
+#[test]
+fn every_provider_takes_what_is_rendered_with_the_tools_of_the_conversation() {
+    let stage = imported();
+    let tools = json!([{ "name": "Bash", "description": "runs a command",
+        "input_schema": { "type": "object", "properties": { "command": { "type": "string" } } } },
+        { "name": "fs.read", "description": "reads", "parameters": { "type": "object" } }]);
+    let file = stage.file("tools.json", &tools.to_string());
+    stage.plain(&["settings", "--tools", &file]);
+    // A cut that tears an exchange apart.
+    stage.plain(&["delete", "1", "4"]);
+    for provider in Provider::ALL {
+        let name = provider.name();
+        let ran = stage.run(&["render", "--for", name, "--model", "m"]);
+        assert_eq!(ran.code, 0, "{}", ran.errors);
+        let request: Value = serde_json::from_str(&ran.out).unwrap();
+        provider.check(&request).unwrap_or_else(|violation| panic!("{name}: {violation}"));
+        testkit::provider::tools::check(provider, &request)
+            .unwrap_or_else(|violation| panic!("{name}: {violation}"));
+        assert!(request["tools"].to_string().contains("runs a command"), "{name}: {}", ran.out);
+        assert_eq!(request.get("model").is_some(), name != "gemini");
+        assert!(ran.errors.contains("results_have_calls"), "{name}: {}", ran.errors);
+        assert_eq!(ran.errors.contains("fs.read"), name != "gemini", "{}", ran.errors);
+        let document = stage.json(&["render", "--for", name, "--model", "m"]);
+        assert_eq!(document["request"], request);
+        assert!(document["repairs"].as_array().unwrap().len() >= 2, "{document}");
+        assert_eq!(document["warnings"][0]["code"], "torn_call", "{document}");
+        // As it was before there were tools.
+        let before = stage.json(&["render", "--for", name, "--at", "12"]);
+        assert_eq!(before["request"].get("tools"), None);
+    }
+}
+
+#[test]
+fn the_provider_is_the_one_that_the_messages_come_from() {
+    let stage = imported();
+    assert_eq!(stage.json(&["render"])["for"], "anthropic");
+    let chat = json!([{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": null,
+        "tool_calls": [{ "id": "c1", "type": "function", "function": { "name": "f", "arguments": "{" } }] }]);
+    let file = stage.file("chat.json", &chat.to_string());
+    stage.plain(&["import", &file]);
+    let ran = stage.run(&["render", "--json"]);
+    let document: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(document["for"], "openai-chat", "{document}");
+}
+
+#[test]
+fn what_cannot_be_rendered_is_refused() {
+    let stage = shop();
+    for (arguments, code) in [
+        (&["render", "--field", "max_tokens"][..], 2),
+        (&["render", "--field", "max_tokens=much"], 2),
+        (&["render", "--field", "messages=[]", "--for", "anthropic"], 2),
+        (&["render", "--for", "acme"], 2),
+        (&["render", "--at", "0", "--for", "gemini"], 1),
+        (&["render", "--at", "99"], 1),
+        (&["cache-plan", "0", "--model", "llama"], 2),
+        (&["cache-plan"], 2),
+        (&["delete", "1", "--for", "gemini"], 2),
+        (&["erase", "1", "--yes", "--prices", "prices.json"], 2),
+        (&["settings", "--no-tools", "--model", "gpt-5"], 2),
+    ] {
+        let ran = stage.run(arguments);
+        assert_eq!(ran.code, code, "{arguments:?}: {}{}", ran.out, ran.errors);
+    }
+}
+
+#[test]
+fn a_fix_is_one_request_that_can_be_taken_back() {
+    let stage = imported();
+    let found = stage.run(&["lint", "--for", "anthropic", "--json"]);
+    assert_eq!(found.code, 1);
+    let document: Value = serde_json::from_str(&found.out).unwrap();
+    let finding = &document["findings"][0];
+    assert_eq!((&finding["rule"], &finding["entry"]), (&json!("answered_calls"), &json!(9)));
+    let before = stage.plain(&["show"]);
+    assert_eq!(stage.run(&["lint", "--fix", "--expect-version", "3"]).code, 1);
+    let fixed = stage.json(&["lint", "--for", "anthropic", "--fix", "--expect-version", "12"]);
+    assert_eq!((&fixed["version"], &fixed["dryRun"]), (&json!(13), &json!(false)));
+    let lint = stage.json(&["lint", "--for", "anthropic"]);
+    assert_eq!(lint["findings"], json!([]));
+    let again = stage.plain(&["lint", "--for", "anthropic", "--fix"]);
+    assert!(again.starts_with("0 errors"), "{again}");
+    assert_eq!(stage.json(&["info"])["version"], 13, "nothing was left to fix");
+    stage.plain(&["undo"]);
+    assert_eq!(stage.plain(&["show"]).replace("v14", "v12"), before);
+    // What is pinned must not go.
+    stage.plain(&["mark", "pinned", "9"]);
+    assert_eq!(stage.run(&["lint", "--for", "anthropic", "--fix"]).code, 1);
+}
+
+#[test]
+fn plans_go_by_the_prices_that_are_given() {
+    let stage = shop();
+    worked_on(&stage);
+    let table = json!({ "note": "mine", "models": [
+        { "model": "mine", "input": 1000, "cached": 10, "minimum": 0 }] });
+    let prices = stage.file("prices.json", &table.to_string());
+    let plan = ["cache-plan", "1", "now", "--prices", &prices, "--turns", "3"];
+    let document = stage.json(&plan);
+    assert_eq!((&document["pricesOf"], &document["for"]), (&json!("mine"), &json!("anthropic")));
+    let number = |name: &str| document[name].as_f64().unwrap();
+    assert!(number("cachedTokens") > 0.0 && number("newTokens") > 0.0, "{document}");
+    let saved = number("savedATurn") * 3.0 - number("costNow");
+    assert!((document["over"]["saved"].as_f64().unwrap() - saved).abs() < 1e-12);
+    assert!(document["paysOffAfter"].as_u64().unwrap() > 0, "{document}");
+    let bad = stage.file("bad.json", r#"{"models": [{"model": "m", "input": -1, "cached": 0}]}"#);
+    assert_eq!(stage.run(&["cache-plan", "1", "--prices", &bad]).code, 2);
+    // The table that is used otherwise can be printed, edited and given back.
+    let own = stage.file("own.json", &stage.plain(&["cache-plan", "--print-prices"]));
+    let with = stage.json(&["cache-plan", "1", "--prices", &own]);
+    assert_eq!(with, stage.json(&["cache-plan", "1"]));
+    // Every changing command plans in the same way.
+    let dry = stage.json(&["delete", "5", "--dry-run", "--for", "gemini", "--prices", &own]);
+    assert_eq!(dry["cachePlan"]["for"], "gemini");
+    assert_eq!(dry["cachePlan"]["pricesOf"], "gemini-2.5-pro");
+    assert!(dry["cachePlan"]["reused"]["tokens"].is_u64(), "{dry}");
+    // What a dry run says is what a plan over the versions says.
+    stage.plain(&["delete", "5"]);
+    let done = stage.json(&["cache-plan", "now-1", "now", "--for", "gemini", "--prices", &own]);
+    for field in ["firstDifference", "cachedTokens", "newTokens", "oldTokens", "costNow"] {
+        assert_eq!(dry["cachePlan"][field], done[field], "{field}");
+    }
+}
+
+#[test]
+fn programs_import_render_and_lint() {
+    let stage = Stage::over("memory:");
+    let session = std::fs::read_to_string(SESSION).unwrap();
+    let chat = json!([{ "role": "user", "content": "Hi" },
+        { "role": "tool", "tool_call_id": "lost", "content": "?" }]);
+    let answers = stage.exec(&[
+        json!({ "import": "export", "format": "claude-code", "data": session,
+            "settings": { "counter": "approx", "tokenLimit": 9 } }),
+        json!({ "conversation": "export", "render": "anthropic", "model": "claude-sonnet-4-5",
+            "fields": { "max_tokens": 64 } }),
+        json!({ "conversation": "export", "lint": "anthropic" }),
+        json!({ "import": "chat", "format": "openai-chat", "data": chat }),
+        json!({ "conversation": "chat", "render": "openai-chat" }),
+        json!({ "conversation": "chat", "lint": "gemini" }),
+    ]);
+    let [imported, request, found, chat, repaired, linted] = &answers[..] else { panic!() };
+    assert_eq!((&imported["conversation"], &imported["version"]), (&json!("export"), &json!(12)));
+    assert_eq!(imported["conversations"][0]["messages"], 12);
+    assert_eq!(imported["remarks"], json!([]));
+    assert_eq!(request["request"]["max_tokens"], 64);
+    assert_eq!(request["request"]["model"], "claude-sonnet-4-5");
+    Provider::Anthropic.check(&request["request"]).unwrap();
+    assert_eq!(request["repairs"][0]["rule"], "answered_calls");
+    assert_eq!(request["warnings"], json!([]));
+    assert_eq!(found["findings"], request["repairs"]);
+    assert_eq!(chat["format"], "openai-chat");
+    Provider::OpenAiChat.check(&repaired["request"]).unwrap();
+    assert_eq!(repaired["repairs"][0]["rule"], "results_have_calls");
+    assert_eq!(linted["findings"][0]["severity"], "error");
+}
+
+#[test]
+fn what_programs_ask_wrongly_is_answered_with_its_line() {
+    let stage = Stage::over("memory:");
+    let hi = json!([{ "role": "user", "content": "Hi" }]);
+    let cases = [
+        (json!({ "import": "a", "format": "openai-chat", "data": hi }), ""),
+        (json!({ "import": "a", "format": "openai-chat", "data": hi }), "conversation_exists"),
+        (json!({ "import": "b", "format": "yaml", "data": hi }), "invalid_operation"),
+        (json!({ "import": "b" }), "invalid_operation"),
+        (json!({ "import": "b", "data": "\n{\"role\"" }), "invalid_operation"),
+        (json!({ "import": "b", "format": "recto", "data": "\n{\"role\"" }), "invalid_json"),
+        (json!({ "import": "b", "data": hi, "conversation": "a" }), "invalid_operation"),
+        (
+            json!({ "import": "b", "data": hi, "settings": { "tools":
+                [{ "name": "t", "description": "d" }] } }),
+            "invalid_operation",
+        ),
+        (json!({ "conversation": "b", "ask": {} }), "conversation_not_found"),
+        (json!({ "conversation": "a", "render": "acme" }), "invalid_operation"),
+        (json!({ "conversation": "a", "render": 1 }), "invalid_operation"),
+        (json!({ "conversation": "a", "render": "gemini", "lint": "gemini" }), "invalid_operation"),
+        (json!({ "conversation": "a", "lint": "gemini", "fields": {} }), "invalid_operation"),
+        (
+            json!({ "conversation": "a", "render": "gemini", "fields": { "contents": [] } }),
+            "invalid_operation",
+        ),
+        (json!({ "conversation": "a", "lint": "gemini" }), ""),
+    ];
+    let requests: Vec<Value> = cases.iter().map(|(request, _)| request.clone()).collect();
+    for ((number, (request, code)), answer) in (1..).zip(&cases).zip(stage.exec(&requests)) {
+        if code.is_empty() {
+            assert_eq!(answer.get("error"), None, "{request}: {answer}");
+            continue;
+        }
+        assert_eq!(
+            (&answer["error"]["code"], &answer["error"]["line"]),
+            (&json!(code), &json!(number)),
+            "{request}: {answer}"
+        );
+    }
+}

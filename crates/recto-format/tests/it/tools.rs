@@ -1,0 +1,175 @@
+//! The tools of a conversation, described for every provider.
+
+use proptest::prelude::*;
+use recto_core::{Message, Tool};
+use recto_format::{Error, RenderOptions, Target, lint, render};
+use serde_json::{Value, json};
+
+use crate::render::provider;
+
+fn tool(value: Value) -> Tool {
+    Tool::from_json(&value.to_string()).unwrap()
+}
+
+fn rendered(tools: &[Tool], target: Target) -> Result<recto_format::Rendered, Error> {
+    let view = [
+        Message::user("Which flight?"),
+        Message::tool_call("c1", "fly.find", &json!({"to": "LIS"})),
+        Message::tool_result("c1", "TP 571"),
+    ];
+    let options = RenderOptions { tools, ..RenderOptions::default() };
+    render(&view, target, &options)
+}
+
+/// Whether the provider takes the messages and the tools.
+fn judge(body: &Value, target: Target) {
+    provider(target).check(body).unwrap_or_else(|violation| panic!("{violation}\n{body}"));
+    let tools = testkit::provider::tools::check(provider(target), body);
+    tools.unwrap_or_else(|violation| panic!("{violation}\n{body}"));
+}
+
+fn tools_in(tools: &[Tool], target: Target) -> Value {
+    let body: Value = serde_json::from_str(&rendered(tools, target).unwrap().body).unwrap();
+    judge(&body, target);
+    body["tools"].clone()
+}
+
+#[test]
+fn each_provider_gets_tools_in_its_own_shape() {
+    let schema =
+        json!({"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]});
+    for key in ["input_schema", "inputSchema", "parameters"] {
+        let find = tool(
+            json!({"name": "find", "description": "finds \"flights\"", key: schema, "more": 1}),
+        );
+        let description = "finds \"flights\"";
+        assert_eq!(
+            tools_in(std::slice::from_ref(&find), Target::Anthropic),
+            json!([{"name": "find", "description": description, "input_schema": schema}])
+        );
+        assert_eq!(
+            tools_in(std::slice::from_ref(&find), Target::OpenAiChat),
+            json!([{"type": "function", "function":
+                {"name": "find", "description": description, "parameters": schema}}])
+        );
+        assert_eq!(
+            tools_in(std::slice::from_ref(&find), Target::OpenAiResponses),
+            json!([{"type": "function", "name": "find", "description": description,
+                "parameters": schema, "strict": false}])
+        );
+        assert_eq!(
+            tools_in(std::slice::from_ref(&find), Target::Gemini),
+            json!([{"functionDeclarations":
+                [{"name": "find", "description": description, "parametersJsonSchema": schema}]}])
+        );
+    }
+}
+
+#[test]
+fn a_tool_that_says_nothing_of_its_input_takes_an_object() {
+    let any = json!({"type": "object", "properties": {}});
+    for tool in
+        [Tool::new("now", ""), tool(json!({"name": "now", "description": "", "parameters": null}))]
+    {
+        assert_eq!(
+            tools_in(&[tool], Target::Anthropic),
+            json!([{"name": "now", "input_schema": any}])
+        );
+    }
+    let untyped = tool(json!({"name": "now", "description": "", "parameters": {"properties": {}}}));
+    assert_eq!(tools_in(&[untyped], Target::Anthropic)[0]["input_schema"], any);
+}
+
+#[test]
+fn a_name_is_encoded_as_in_calls_and_the_answer_says_so() {
+    let tools = [Tool::new("fly.find", "finds")];
+    for target in Target::ALL {
+        let rendered = rendered(&tools, target).unwrap();
+        let body: Value = serde_json::from_str(&rendered.body).unwrap();
+        judge(&body, target);
+        let told = &rendered.renamed_tools;
+        if target == Target::Gemini {
+            assert!(told.is_empty(), "a dot fits there");
+            continue;
+        }
+        assert_eq!((told.len(), &*told[0].name), (1, "fly.find"));
+        // In the description and in the call.
+        assert_eq!(rendered.body.matches(&format!("\"{}\"", told[0].written)).count(), 2);
+        assert!(!rendered.body.contains("fly.find"), "{}", rendered.body);
+    }
+}
+
+#[test]
+fn tools_that_no_provider_takes_are_refused() {
+    let twice = [Tool::new("a", ""), Tool::new("a", "again")];
+    let number = [tool(json!({"name": "a", "description": "", "parameters": {"type": "number"}}))];
+    let half =
+        r#"{"name": "a", "description": "", "parameters": {"type": "object", "title": "\ud800"}}"#;
+    let half = [Tool::from_json(half).unwrap()];
+    for tools in [&twice[..], &number, &half] {
+        let error = rendered(tools, Target::OpenAiChat).unwrap_err();
+        assert!(matches!(&error, Error::InvalidField { field, .. } if field == "tools"), "{error}");
+    }
+    let fields = [("tools", "[]")];
+    let tools = [Tool::new("a", "")];
+    let options = RenderOptions { fields: &fields, tools: &tools, model: None };
+    let error = render(&[Message::user("Hi")], Target::Gemini, &options).unwrap_err();
+    assert!(matches!(error, Error::InvalidField { .. }), "{error}");
+}
+
+#[test]
+fn marks_for_the_cache_on_tools_count() {
+    let mark = json!({"type": "ephemeral"});
+    let marked = |name: &str| tool(json!({"name": name, "description": "", "cache_control": mark}));
+    let parts: Vec<Value> = (0..2)
+        .map(|n| json!({"type": "text", "text": format!("{n}"), "cache_control": mark}))
+        .collect();
+    let view =
+        [Message::from_json(&json!({"role": "user", "content": parts}).to_string()).unwrap()];
+    for (count, left_out) in [(2, 0), (3, 1), (6, 2)] {
+        let tools: Vec<Tool> = (0..count).map(|n| marked(&format!("t{n}"))).collect();
+        let options = RenderOptions { tools: &tools, ..RenderOptions::default() };
+        let rendered = render(&view, Target::Anthropic, &options).unwrap();
+        provider(Target::Anthropic).check(&serde_json::from_str(&rendered.body).unwrap()).unwrap();
+        assert_eq!(rendered.body.matches("cache_control").count(), 4);
+        assert_eq!(lint(&view, Target::Anthropic, &options).len(), left_out);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_tools_are_described_as_the_provider_takes_them_or_refused(
+        names in prop::collection::vec("\\PC{0,80}|[a-z_.-]{1,70}|[0-9]{1,3}|", 1..5),
+        description in "\\PC{0,9}",
+        schemas in prop::collection::vec(0..6_usize, 5),
+    ) {
+        let schema = |kind: usize| match kind {
+            0 => json!({"input_schema": {"type": "object", "properties": {"a": {"type": "string"}}}}),
+            1 => json!({"parameters": {"properties": {}}}),
+            2 => json!({"inputSchema": {"type": "object"}, "strict": true}),
+            3 => json!({"parameters": {"type": "array"}}),
+            4 => json!({"input_schema": {}, "cache_control": {"type": "ephemeral"}}),
+            _ => json!({}),
+        };
+        let tools: Vec<Tool> = names.iter().zip(&schemas).map(|(name, kind)| {
+            let mut tool = schema(*kind);
+            tool["name"] = json!(name);
+            tool["description"] = json!(description);
+            self::tool(tool)
+        }).collect();
+        let is_array = |(_, kind): (&String, &usize)| *kind == 3;
+        let has_array = names.iter().zip(&schemas).any(is_array);
+        let distinct: std::collections::HashSet<&String> = names.iter().collect();
+        for target in Target::ALL {
+            match rendered(&tools, target) {
+                Ok(rendered) => {
+                    prop_assert!(!has_array && distinct.len() == names.len());
+                    judge(&serde_json::from_str(&rendered.body).unwrap(), target);
+                }
+                Err(error) => prop_assert!(has_array || distinct.len() < names.len(), "{}", error),
+            }
+        }
+    }
+}

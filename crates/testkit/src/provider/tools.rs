@@ -1,0 +1,86 @@
+//! What providers refuse in the descriptions of tools that a request brings along.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::{Check, Provider, filled_list, filled_string, is_word, object, only_fields, refuse};
+
+/// Whether the provider would take the tools of the request; there may be none.
+pub fn check(provider: Provider, request: &Value) -> Check {
+    let Some(tools) = request.get("tools") else { return Ok(()) };
+    let mut tools = filled_list(Some(tools), "tools", "tools")?;
+    let mut at = "tools".to_owned();
+    if provider == Provider::Gemini {
+        let [group] = tools else { return refuse("tools", at, "one group of declarations") };
+        let group = object(group, "tools", "tools[0]")?;
+        only_fields(group, &["functionDeclarations"], "tools", "tools[0]")?;
+        at = "tools[0].functionDeclarations".to_owned();
+        tools = filled_list(group.get("functionDeclarations"), "tools", &at)?;
+    }
+    let mut names = HashSet::new();
+    for (index, tool) in tools.iter().enumerate() {
+        let at = format!("{at}[{index}]");
+        let tool = object(tool, "tools", &at)?;
+        let name = check_one(provider, tool, &at)?;
+        if !names.insert(name) {
+            return refuse("tools", at, format!("a second tool {name:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// One tool; answers its name.
+fn check_one<'a>(provider: Provider, tool: &'a Map<String, Value>, at: &str) -> Check<&'a str> {
+    let (tool, known, schema, longest): (_, &[&str], _, _) = match provider {
+        Provider::OpenAiChat => {
+            only_fields(tool, &["type", "function"], "tools", at)?;
+            is_function(tool, at)?;
+            let Some(function) = tool.get("function") else {
+                return refuse("tools", format!("{at}.function"), "missing");
+            };
+            let function = object(function, "tools", at)?;
+            (function, &["name", "description", "parameters", "strict"], "parameters", 64)
+        }
+        Provider::OpenAiResponses => {
+            is_function(tool, at)?;
+            // Without `strict`, the schema is read strictly.
+            if !tool.get("strict").is_some_and(Value::is_boolean) {
+                return refuse("tools", format!("{at}.strict"), "it says true or false");
+            }
+            (tool, &["type", "name", "description", "parameters", "strict"], "parameters", 64)
+        }
+        Provider::Anthropic => {
+            (tool, &["name", "description", "input_schema", "cache_control"], "input_schema", 128)
+        }
+        Provider::Gemini => {
+            let known = &["name", "description", "parametersJsonSchema"];
+            (tool, known, "parametersJsonSchema", 64)
+        }
+    };
+    only_fields(tool, known, "tools", at)?;
+    let name = filled_string(tool, "name", "tools", at)?;
+    let (extra, may_start) = match provider {
+        Provider::Gemini => {
+            ("_.:-", name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
+        }
+        _ => ("_-", true),
+    };
+    if !is_word(name, extra, longest) || !may_start {
+        return refuse("tools", format!("{at}.name"), format!("{name:?} does not fit"));
+    }
+    if tool.contains_key("description") {
+        filled_string(tool, "description", "tools", at)?;
+    }
+    match tool.get(schema) {
+        Some(Value::Object(schema)) if schema.get("type") == Some(&"object".into()) => Ok(name),
+        _ => refuse("tools", format!("{at}.{schema}"), "it is the schema of an object"),
+    }
+}
+
+fn is_function(tool: &Map<String, Value>, at: &str) -> Check {
+    match tool.get("type").and_then(Value::as_str) {
+        Some("function") => Ok(()),
+        _ => refuse("tools", format!("{at}.type"), "it is function"),
+    }
+}

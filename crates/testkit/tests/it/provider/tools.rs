@@ -1,0 +1,78 @@
+use serde_json::{Value, json};
+use testkit::provider::{Provider, tools::check};
+
+fn described(provider: Provider, name: &str) -> Value {
+    let schema = json!({"type": "object", "properties": {}});
+    match provider {
+        Provider::OpenAiChat => {
+            json!({"type": "function", "function": {"name": name, "parameters": schema}})
+        }
+        Provider::OpenAiResponses => {
+            json!({"type": "function", "name": name, "parameters": schema, "strict": false})
+        }
+        Provider::Anthropic => json!({"name": name, "description": "d", "input_schema": schema}),
+        Provider::Gemini => json!({"name": name, "parametersJsonSchema": schema}),
+    }
+}
+
+fn request(provider: Provider, tools: &[Value]) -> Value {
+    match provider {
+        Provider::Gemini => json!({"tools": [{"functionDeclarations": tools}]}),
+        _ => json!({"tools": tools}),
+    }
+}
+
+/// The object that has the name.
+fn inner(provider: Provider, tool: &mut Value) -> &mut Value {
+    match provider {
+        Provider::OpenAiChat => &mut tool["function"],
+        _ => tool,
+    }
+}
+
+#[test]
+fn tools_are_taken_in_the_provider_s_own_shape_alone() {
+    for provider in Provider::ALL {
+        let tool = described(provider, "f_1");
+        assert_eq!(check(provider, &json!({})), Ok(()));
+        assert_eq!(check(provider, &request(provider, std::slice::from_ref(&tool))), Ok(()));
+        for other in Provider::ALL.into_iter().filter(|other| *other != provider) {
+            let there = request(provider, &[described(provider, "f_1")]);
+            assert!(check(other, &there).is_err(), "{} takes {there}", other.name());
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_tool_is_refused() {
+    for provider in Provider::ALL {
+        let good = described(provider, "f");
+        let refused = |tools: &[Value]| {
+            let request = request(provider, tools);
+            let answer = check(provider, &request);
+            assert!(answer.is_err(), "{} takes {request}", provider.name());
+        };
+        refused(&[]);
+        refused(&[good.clone(), good.clone()]);
+        for name in ["", "a b", "é", &"x".repeat(200)] {
+            refused(&[described(provider, name)]);
+        }
+        for (field, value) in [("description", json!("")), ("name", json!(1)), ("more", json!(1))] {
+            let mut tool = good.clone();
+            inner(provider, &mut tool)[field] = value;
+            refused(&[tool]);
+        }
+        for schema in ["parameters", "input_schema", "parametersJsonSchema"] {
+            let mut tool = good.clone();
+            inner(provider, &mut tool)[schema] = json!({"type": "string"});
+            refused(&[tool]);
+        }
+    }
+    assert!(
+        check(Provider::Gemini, &request(Provider::Gemini, &[described(Provider::Gemini, "9")]))
+            .is_err()
+    );
+    let mut silent = described(Provider::OpenAiResponses, "f");
+    silent.as_object_mut().unwrap().remove("strict");
+    assert!(check(Provider::OpenAiResponses, &json!({"tools": [silent]})).is_err());
+}
