@@ -56,15 +56,19 @@ struct Over {
 impl PlanArguments {
     /// Without a dry run nothing is planned, so nobody should ask for it.
     pub(crate) fn check(&self, is_dry_run: bool) -> Result<(), Failure> {
-        let Reader { target, model } = &self.reader;
-        let is_given = target.is_some() || model.is_some() || self.prices.is_some();
-        match is_given && !is_dry_run {
+        match self.is_given() && !is_dry_run {
             true => Err(Failure::Usage(
                 "--for, --model and --prices are about the cache: use them with --dry-run"
                     .to_owned(),
             )),
             false => Ok(()),
         }
+    }
+
+    /// Whether somebody asks for a plan for one provider.
+    pub(crate) fn is_given(&self) -> bool {
+        let Reader { target, model } = &self.reader;
+        target.is_some() || model.is_some() || self.prices.is_some()
     }
 
     /// Compares what is sent before and after an edit.

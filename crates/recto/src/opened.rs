@@ -127,17 +127,19 @@ impl Opened {
                     Ok(()) => return Ok(()),
                 }
             },
-            Missing::Log => {
-                let len = self.conversation.log().len() as u32;
-                let measures = match self.measures.take() {
-                    Some(measures) => measures,
-                    None => self.shelf.measures(0..len).await?,
-                };
-                Ok(self.conversation.add_measures(measures.into_iter())?)
-            }
+            Missing::Log => self.fetch_log().await,
             Missing::Messages(indices) => self.fetch_messages(&indices).await,
             other => Err(damaged(self.shelf.id, format!("{other:?} cannot be fetched"))),
         }
+    }
+
+    /// Puts at hand what every log entry measures.
+    async fn fetch_log(&mut self) -> Result<(), Error> {
+        let measures = match self.measures.take() {
+            Some(measures) => measures,
+            None => self.shelf.measures(0..self.conversation.log().len() as u32).await?,
+        };
+        Ok(self.conversation.add_measures(measures.into_iter())?)
     }
 
     async fn fetch_version(&mut self, version: Version) -> Result<(), Error> {
@@ -174,9 +176,12 @@ impl Opened {
 
     /// What these entries, which are in order, measure; nothing if the engine knows it already.
     async fn measures_of(
-        &self,
+        &mut self,
         entries: impl FnOnce() -> Vec<LogIndex>,
     ) -> Result<Measures, Error> {
+        if self.measures.is_some() {
+            self.fetch_log().await?;
+        }
         match self.conversation.is_log_at_hand() {
             true => Ok(Measures::default()),
             false => measures_of(&self.shelf, &entries()).await,

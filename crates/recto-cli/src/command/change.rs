@@ -144,16 +144,27 @@ pub(crate) fn would_be(
     desk: &mut Desk<'_>,
 ) -> Result<Change, Failure> {
     let Preview { outcome, added } = preview;
-    let before = Sent::of(session, &named, None)?;
-    let tools = tools.unwrap_or_else(|| before.tools.clone());
-    let entries = view_after(&outcome, &before, &added, &named)?;
-    let after = Sent { version: outcome.version, entries, tools };
-    let counter = session.recto.wait(named.talk.inner().settings())?.counter;
-    let plan = plan.compare(&before, &after, &counter, desk)?;
+    let is_sendable =
+        [outcome.before(), outcome.view()].iter().all(|view| view.tokens() <= LONGEST);
+    let plan = match is_sendable || plan.is_given() {
+        true => {
+            let before = Sent::of(session, &named, None)?;
+            let tools = tools.unwrap_or_else(|| before.tools.clone());
+            let entries = view_after(&outcome, &before, &added, &named)?;
+            let after = Sent { version: outcome.version, entries, tools };
+            let counter = session.recto.wait(named.talk.inner().settings())?.counter;
+            Some(plan.compare(&before, &after, &counter, desk)?)
+        }
+        false => None,
+    };
     let added: Vec<_> = added.into_iter().map(Into::into).collect();
     let difference = Difference::of(&outcome.diff(), &named.talk, &added)?;
     Ok(Change::new(named.name, title, &outcome, Some((difference, plan))))
 }
+
+/// No model reads more tokens than this, so a longer view was never sent, and no cache has it. It is
+/// planned for only if somebody names a provider: rendering it takes a while.
+const LONGEST: u64 = 2_000_000;
 
 /// The entries of the view that a preview leads to.
 fn view_after(
@@ -206,9 +217,10 @@ impl Change {
         conversation: String,
         title: String,
         outcome: &Outcome,
-        would: Option<(Difference, Plan)>,
+        would: Option<(Difference, Option<Plan>)>,
     ) -> Change {
         let (diff, plan) = would.unzip();
+        let plan = plan.flatten();
         let (stats, prefix) = (outcome.stats(), outcome.shared_prefix());
         let cache_plan = CachePlan {
             reused: Portion { messages: prefix.messages, tokens: prefix.tokens },
