@@ -67,7 +67,7 @@ impl MessageForm for Anthropic {
     }
 
     fn read(&self, foreign: &str, _memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
-        read(foreign)
+        read(foreign).map(|message| message.drafts)
     }
 
     fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, Misfit>> {
@@ -111,7 +111,7 @@ impl MessageForm for Anthropic {
         if let [only] = pieces
             && matches!(only.role, Role::User | Role::Assistant)
             && only.source.is_none()
-            && matches!(read(only.json).as_deref(), Ok([Draft::AsItIs]))
+            && read(only.json).is_ok_and(|message| matches!(message.drafts[..], [Draft::AsItIs]))
         {
             out.push_str(only.json);
             return;
@@ -129,8 +129,16 @@ impl MessageForm for Anthropic {
     }
 }
 
+/// A message that was read.
+pub(crate) struct ReadMessage<'a> {
+    pub(crate) drafts: Vec<Draft>,
+    pub(crate) role: Role,
+    pub(crate) content: &'a str,
+    pub(crate) id: Option<Str<'a>>,
+}
+
 /// Reads one message.
-pub(crate) fn read(foreign: &str) -> Result<Vec<Draft>, Misfit> {
+pub(crate) fn read(foreign: &str) -> Result<ReadMessage<'_>, Misfit> {
     let fields = json::Object::of(foreign);
     let role = match fields.get_str("role").map(Str::escaped) {
         Some("user") => Role::User,
@@ -146,11 +154,13 @@ pub(crate) fn read(foreign: &str) -> Result<Vec<Draft>, Misfit> {
     };
     let is_bare = fields.has_only(&["role", "content"]);
     let model = fields.get_str("model").map(|model| model.escaped().to_owned());
+    let id = fields.get_str("id");
+    let message = |drafts: Vec<Draft>| ReadMessage { drafts, role, content, id };
     if Str::of(content).is_some() {
         if is_bare {
-            return Ok(vec![Draft::AsItIs]);
+            return Ok(message(vec![Draft::AsItIs]));
         }
-        return Ok(vec![draft(role, content.to_owned(), false, model)]);
+        return Ok(message(vec![draft(role, content.to_owned(), false, model)]));
     }
     if !json::is_list(content) {
         return Err(Misfit::new("content", "content is a string or a list of blocks"));
@@ -160,7 +170,7 @@ pub(crate) fn read(foreign: &str) -> Result<Vec<Draft>, Misfit> {
     let is_same = blocks.iter().all(|block| matches!(block.json, Cow::Borrowed(_)));
     let has_results = blocks.iter().any(|block| block.is_result);
     if is_bare && is_same && !is_own && !has_results {
-        return Ok(vec![Draft::AsItIs]);
+        return Ok(message(vec![Draft::AsItIs]));
     }
     let mut drafts = Vec::new();
     let mut rest = &blocks[..];
@@ -174,7 +184,7 @@ pub(crate) fn read(foreign: &str) -> Result<Vec<Draft>, Misfit> {
     if drafts.is_empty() {
         return Err(Misfit::new("content", "the list of blocks is empty"));
     }
-    Ok(drafts)
+    Ok(message(drafts))
 }
 
 fn draft(role: Role, content: String, is_own: bool, model: Option<String>) -> Draft {

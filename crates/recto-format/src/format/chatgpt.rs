@@ -23,7 +23,7 @@ use std::io::{Read, Write};
 use recto_core::{Append, Delete, LogIndex, Message, Request, Rollback, Step, Timestamp, Version};
 
 use super::message_list::Misfit;
-use super::session_line::{self, Before};
+use super::session_line::{Before, SessionLine};
 use super::{Codec, Head, Likelihood};
 use crate::export::ExportOptions;
 use crate::import::{Input, Out, Remark, Start};
@@ -341,7 +341,15 @@ impl Teller<'_, '_, '_> {
             }
             let time = json::get(message, "create_time").and_then(time_of);
             let drafts = vec![read.draft];
-            session_line::messages(Format::ChatGpt, &node.json, "", drafts, before.as_deref(), time)
+            let line = SessionLine {
+                format: Format::ChatGpt,
+                json: &node.json,
+                foreign: "",
+                said: None,
+                before: before.as_deref(),
+                timestamp: time,
+            };
+            line.messages(drafts)
         });
         let messages = match made {
             Ok(messages) => messages,

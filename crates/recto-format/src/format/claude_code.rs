@@ -28,7 +28,7 @@ use recto_core::{
 
 use super::message_list::{Draft, Misfit};
 use super::new_parts::NewParts;
-use super::session_line;
+use super::session_line::{self, SessionLine};
 use super::{Codec, Head, Likelihood, anthropic};
 use crate::export::ExportOptions;
 use crate::import::{Input, Out, Remark, Start};
@@ -159,9 +159,8 @@ impl Session<'_, '_> {
     fn value(&mut self, values: &mut Values<'_>) -> Result<(), Error> {
         let number = values.line();
         match values.peek_value()? {
-            Peeked::Whole(len) => {
-                let text = values.take_peeked(len)?;
-                let depth = recto_core::json::depth(text);
+            Peeked::Whole { len, depth } => {
+                let text = values.peeked(len);
                 let deepest = self.out.options.limits.depth;
                 if depth > deepest || !json::is_object(text) {
                     let reason = match depth > deepest {
@@ -172,6 +171,7 @@ impl Session<'_, '_> {
                 } else {
                     self.line(&Line::read(text, number))?;
                 }
+                values.take(len);
             }
             Peeked::TooLarge => {
                 self.out.remark(number, "", "left out: the line is larger than allowed");
@@ -288,20 +288,20 @@ impl Session<'_, '_> {
         let number = self.chain_of(line)?;
         self.out.line(number)?;
         let message = line.fields.get("message").unwrap_or_default();
-        let time = line.time();
         let before = self.chains[number].before.take();
-        let made = anthropic::read(message).and_then(|drafts| {
-            session_line::messages(
-                Format::ClaudeCode,
-                line.json,
-                message,
-                drafts,
-                before.as_deref(),
-                time,
-            )
+        let made = anthropic::read(message).and_then(|read| {
+            let line = SessionLine {
+                format: Format::ClaudeCode,
+                json: line.json,
+                foreign: message,
+                said: Some((read.role, read.content)),
+                before: before.as_deref(),
+                timestamp: line.time(),
+            };
+            Ok((line.messages(read.drafts)?, read.id))
         });
-        let messages = match made {
-            Ok(messages) => messages,
+        let (messages, id) = match made {
+            Ok(made) => made,
             Err(Misfit { field, reason }) => {
                 let field =
                     if field.is_empty() { "message".into() } else { format!("message.{field}") };
@@ -314,7 +314,7 @@ impl Session<'_, '_> {
         let is_result = messages.iter().any(|message| message.role() == Role::Tool);
         let results = results_of(&messages);
         let first = self.out.log_len();
-        self.place(number, line, message, messages, is_result)?;
+        self.place(number, line, id, messages, is_result)?;
         let chain = &mut self.chains[number];
         chain.version = self.out.version().0;
         for (piece, ids) in results.into_iter().enumerate() {
@@ -336,7 +336,7 @@ impl Session<'_, '_> {
         &mut self,
         number: usize,
         line: &Line<'_>,
-        message: &str,
+        id: Option<Str<'_>>,
         messages: Vec<Message>,
         is_result: bool,
     ) -> Result<(), Error> {
@@ -350,7 +350,7 @@ impl Session<'_, '_> {
             return self.compaction(number, messages, boundary, line.is("isCompactSummary"));
         }
         let response = match line.kind.escaped() {
-            "assistant" => json::get_str(message, "id").map(|id| id.text().into_owned()),
+            "assistant" => id.map(|id| id.text().into_owned()),
             _ => None,
         };
         let behind = chain.view.len().saturating_sub(chain.response_end);
@@ -502,14 +502,15 @@ impl Session<'_, '_> {
             return Ok(());
         };
         let before = self.chains[number].before.take();
-        let made = session_line::messages(
-            Format::ClaudeCode,
-            line.json,
-            "",
-            drafts,
-            before.as_deref(),
-            None,
-        );
+        let session_line = SessionLine {
+            format: Format::ClaudeCode,
+            json: line.json,
+            foreign: "",
+            said: None,
+            before: before.as_deref(),
+            timestamp: None,
+        };
+        let made = session_line.messages(drafts);
         let Ok(messages) = made else {
             self.chains[number].before.put_back(before);
             self.keep(line);

@@ -20,8 +20,8 @@ use recto_core::{
 };
 
 use super::message_list::{Draft, Misfit};
-use super::openai_responses;
-use super::session_line::{self, Before};
+use super::openai_responses::{self, Item};
+use super::session_line::{self, Before, SessionLine};
 use super::{Codec as FormatCodec, Head, Likelihood};
 use crate::export::{Container, ExportOptions};
 use crate::import::{Input, Out, Remark, Start};
@@ -127,9 +127,8 @@ impl Rollout<'_, '_> {
     fn value(&mut self, values: &mut Values<'_>) -> Result<(), Error> {
         let number = values.line();
         match values.peek_value()? {
-            Peeked::Whole(len) => {
-                let text = values.take_peeked(len)?;
-                let depth = recto_core::json::depth(text);
+            Peeked::Whole { len, depth } => {
+                let text = values.peeked(len);
                 let deepest = self.out.options.limits.depth;
                 if depth > deepest {
                     let reason = format!("left out: {depth} levels deep; {deepest} are allowed");
@@ -139,6 +138,7 @@ impl Rollout<'_, '_> {
                 } else {
                     self.out.remark(number, "", "left out: a line is an object");
                 }
+                values.take(len);
             }
             Peeked::TooLarge => {
                 self.out.remark(number, "", "left out: the line is larger than allowed");
@@ -222,10 +222,16 @@ impl Rollout<'_, '_> {
     /// One item becomes one message.
     fn item(&mut self, line: &str, item: &str, field: &str, number: u64) -> Result<(), Error> {
         let before = self.before.take();
-        let draft = openai_responses::read(item).map(|draft| self.signed(draft, item));
-        let made = draft.and_then(|draft| {
-            let time = self.time;
-            session_line::messages(Format::Codex, line, item, vec![draft], before.as_deref(), time)
+        let made = openai_responses::read(item).and_then(|read| {
+            let line = SessionLine {
+                format: Format::Codex,
+                json: line,
+                foreign: item,
+                said: read.said,
+                before: before.as_deref(),
+                timestamp: self.time,
+            };
+            line.messages(vec![self.signed(read)])
         });
         let messages = match made {
             Ok(messages) => messages,
@@ -267,19 +273,16 @@ impl Rollout<'_, '_> {
     }
 
     /// Says which model wrote what the model wrote.
-    fn signed(&self, draft: Draft, item: &str) -> Draft {
+    fn signed(&self, item: Item<'_>) -> Draft {
+        let draft = match (item.draft, item.said) {
+            (Draft::AsItIs, Some((role, content))) => Draft::made(role, content.to_owned()),
+            (draft, _) => draft,
+        };
         match draft {
             Draft::Made { role: Role::Assistant, content, fields, .. } => Draft::Made {
                 role: Role::Assistant,
                 content,
                 fields,
-                provider: Some("openai".into()),
-                model: self.model.clone(),
-            },
-            Draft::AsItIs if is_from(item, "assistant") => Draft::Made {
-                role: Role::Assistant,
-                content: json::get(item, "content").unwrap_or("\"\"").to_owned(),
-                fields: String::new(),
                 provider: Some("openai".into()),
                 model: self.model.clone(),
             },
@@ -295,11 +298,10 @@ impl Rollout<'_, '_> {
             Some(list) => {
                 for (place, item) in json::items(list).enumerate() {
                     match openai_responses::read(item) {
-                        Ok(Draft::AsItIs) => {
-                            let content = json::get(item, "content").unwrap_or("\"\"").to_owned();
-                            drafts.push(Draft::made(role_of(item), content));
+                        Ok(Item { draft: Draft::AsItIs, said: Some((role, content)) }) => {
+                            drafts.push(Draft::made(role, content.to_owned()));
                         }
-                        Ok(draft) => drafts.push(draft),
+                        Ok(read) => drafts.push(read.draft),
                         Err(misfit) => {
                             let field = format!("payload.replacement_history[{place}]");
                             self.misfit(misfit, &field, number);
@@ -315,8 +317,15 @@ impl Rollout<'_, '_> {
             },
         }
         let before = self.before.take();
-        let made =
-            session_line::messages(Format::Codex, line, line, drafts, before.as_deref(), self.time);
+        let session_line = SessionLine {
+            format: Format::Codex,
+            json: line,
+            foreign: line,
+            said: None,
+            before: before.as_deref(),
+            timestamp: self.time,
+        };
+        let made = session_line.messages(drafts);
         let messages = match made {
             Ok(messages) => messages,
             Err(misfit) => {
@@ -403,15 +412,6 @@ impl Rollout<'_, '_> {
 
 fn is(event: &str, kind: &str) -> bool {
     json::get_str(event, "type").is_some_and(|it| it.escaped() == kind)
-}
-
-fn is_from(item: &str, role: &str) -> bool {
-    json::get_str(item, "role").is_some_and(|it| it.escaped() == role)
-}
-
-fn role_of(item: &str) -> Role {
-    let role = json::get_str(item, "role").map(Str::text).unwrap_or_default();
-    Role::named(&role).unwrap_or(Role::User)
 }
 
 fn starts_turn(message: &Message) -> bool {

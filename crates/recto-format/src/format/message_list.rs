@@ -147,7 +147,7 @@ impl Draft {
         }
     }
 
-    pub(crate) fn into_json(self, foreign: &str, source: Source<'_>) -> String {
+    pub(crate) fn to_json(&self, foreign: &str, source: Source<'_>) -> String {
         match self {
             Draft::AsItIs => foreign.to_owned(),
             Draft::Made { role, content, fields, provider, model } => {
@@ -156,12 +156,13 @@ impl Draft {
                     model: model.as_deref().map(Str::escaped_text),
                     ..source
                 };
-                let mut out = String::with_capacity(content.len() + 128);
+                let kept = source.original.map_or(0, str::len) + source.before.map_or(0, str::len);
+                let mut out = String::with_capacity(content.len() + fields.len() + kept + 256);
                 out.push_str("{\"role\":\"");
                 out.push_str(role.as_str());
                 out.push_str("\",\"content\":");
-                out.push_str(&content);
-                out.push_str(&fields);
+                out.push_str(content);
+                out.push_str(fields);
                 out.push_str(",\"metadata\":{\"source\":");
                 source.write(&mut out);
                 out.push_str("}}");
@@ -256,14 +257,15 @@ impl Reader<'_> {
         out: &mut Out<'_>,
     ) -> Result<(), Error> {
         match values.peek_value()? {
-            Peeked::Whole(len) => {
-                let line = values.line();
+            Peeked::Whole { len, depth } => {
                 let text = values.peeked(len);
                 if self.form.is_envelope(text) {
                     return self.envelope(values, path, out);
                 }
-                let text = values.take_peeked(len)?;
-                self.message(text, line, path, out)
+                let foreign = Foreign { text, depth, line: values.line(), path };
+                self.message(&foreign, out)?;
+                values.take(len);
+                Ok(())
             }
             Peeked::TooLarge => self.envelope(values, path, out),
             Peeked::Broken(reason) if is_line => {
@@ -338,38 +340,23 @@ impl Reader<'_> {
         out.start(Start::default())
     }
 
-    fn message(
-        &mut self,
-        foreign: &str,
-        line: u64,
-        path: &str,
-        out: &mut Out<'_>,
-    ) -> Result<(), Error> {
+    fn message(&mut self, foreign: &Foreign<'_>, out: &mut Out<'_>) -> Result<(), Error> {
         self.open(out)?;
-        for message in self.convert(foreign, line, path, out)? {
+        for message in self.convert(foreign, out)? {
             out.message(message)?;
         }
         Ok(())
     }
 
-    fn convert(
-        &mut self,
-        foreign: &str,
-        line: u64,
-        path: &str,
-        out: &mut Out<'_>,
-    ) -> Result<Vec<Message>, Error> {
-        let limits = &out.options.limits;
-        // Few brackets cannot go deep, and need not be looked at closely.
-        let brackets = memchr::memchr2_iter(b'{', b'[', foreign.as_bytes());
-        let may_be_deep = brackets.take(limits.depth.saturating_add(1)).count() > limits.depth;
-        let depth = if may_be_deep { recto_core::json::depth(foreign) } else { 0 };
-        if depth > limits.depth {
+    fn convert(&mut self, foreign: &Foreign<'_>, out: &mut Out<'_>) -> Result<Vec<Message>, Error> {
+        let Foreign { text: foreign, depth, line, path } = *foreign;
+        let limit = out.options.limits.depth;
+        if depth > limit {
             return Err(Error::TooLarge {
                 line,
                 what: "the depth of the JSON",
                 size: depth as u64,
-                limit: limits.depth as u64,
+                limit: limit as u64,
             });
         }
         let drafts = self.form.read(foreign, &mut self.memory);
@@ -386,6 +373,14 @@ impl Reader<'_> {
         out.remark(line, &join(path, &misfit.field), misfit.reason);
         Ok(vec![unread(self.form, foreign)?])
     }
+}
+
+/// A foreign message, and where it stands.
+struct Foreign<'a> {
+    text: &'a str,
+    depth: usize,
+    line: u64,
+    path: &'a str,
 }
 
 fn join(path: &str, field: &str) -> String {
@@ -423,7 +418,7 @@ pub(crate) fn finish(
     let mut jsons: Vec<String> = drafts
         .into_iter()
         .enumerate()
-        .map(|(piece, draft)| draft.into_json(foreign, Source { piece, ..plain }))
+        .map(|(piece, draft)| draft.to_json(foreign, Source { piece, ..plain }))
         .collect();
 
     let read: Vec<MessageParts<'_>> =
@@ -462,7 +457,7 @@ fn made_of_field(
 ) -> Result<Vec<Message>, recto_core::Error> {
     let format = Some(Str::plain(form.format().name()));
     let source = Source { format, pieces: 1, ..Source::default() };
-    drafts.into_iter().map(|draft| made(&draft.into_json("", source))).collect()
+    drafts.into_iter().map(|draft| made(&draft.to_json("", source))).collect()
 }
 
 /// A foreign message that could not be read, kept whole: it comes back on export, and no provider
@@ -475,7 +470,7 @@ fn unread(form: &dyn MessageForm, foreign: &str) -> Result<Message, recto_core::
         ..Source::default()
     };
     let content = r#"[{"type":"unread"}]"#.to_owned();
-    made(&Draft::made(Role::User, content).into_json(foreign, source))
+    made(&Draft::made(Role::User, content).to_json(foreign, source))
 }
 
 /// Whether a message stands for one that could not be read. Of Recto's own messages only these have

@@ -11,6 +11,8 @@
 //! | `image_url`, `input_audio`, `file` | `image`, `audio`, `file` parts |
 //! | `audio` of an answer | an `openai_audio` part |
 
+use std::borrow::Cow;
+
 use recto_core::Role;
 
 use super::message_list::{Draft, Memory, MessageForm, Misfit};
@@ -123,7 +125,7 @@ impl MessageForm for OpenAiChat {
         if role == own_role.as_str() && read.is_plain() {
             return Ok(vec![Draft::AsItIs]);
         }
-        let mut parts = List::default();
+        let mut parts = List(String::with_capacity(foreign.len() + 96));
         if let Some(reasoning) = read.reasoning {
             let part = parts.add();
             part.push_str(r#"{"type":"thinking","text":"#);
@@ -255,16 +257,17 @@ fn read_part(part: &str, parts: &mut List) -> Result<(), Misfit> {
 
 fn read_call(call: &str, parts: &mut List) -> Result<(), Misfit> {
     let missing = |field: &str| Misfit::new(field, format!("{field} is missing"));
-    let id = json::get_str(call, "id").ok_or_else(|| missing("id"))?;
-    if let Some(custom) = json::get(call, "custom") {
+    let call = json::Object::of(call);
+    let id = call.get_str("id").ok_or_else(|| missing("id"))?;
+    if let Some(custom) = call.get("custom") {
         let name = json::get_str(custom, "name").ok_or_else(|| missing("custom.name"))?;
         let input = json::get(custom, "input").unwrap_or("\"\"");
         write_call(id, name, input, r#","kind":"custom""#, parts.add());
         return Ok(());
     }
-    let function = json::get(call, "function").ok_or_else(|| missing("function"))?;
-    let name = json::get_str(function, "name").ok_or_else(|| missing("function.name"))?;
-    let input = match json::get(function, "arguments") {
+    let function = json::Object::of(call.get("function").ok_or_else(|| missing("function"))?);
+    let name = function.get_str("name").ok_or_else(|| missing("function.name"))?;
+    let input = match function.get("arguments") {
         // Some servers send the object itself.
         Some(value) => Str::of(value).map_or_else(|| value.to_owned(), input_of),
         None => "{}".to_owned(),
@@ -330,14 +333,16 @@ fn read_result(read: &Foreign<'_>, memory: &mut Memory) -> Result<Draft, Misfit>
     };
     let content = match read.content {
         None => None,
-        Some(content) if Str::of(content).is_some() => Some(content.to_owned()),
+        Some(content) if Str::of(content).is_some() => Some(Cow::Borrowed(content)),
         Some(content) => {
             let mut parts = List::default();
             read_content(Some(content), &mut parts)?;
-            Some(if parts.is_empty() { "[]".to_owned() } else { parts.finish() })
+            Some(if parts.is_empty() { "[]".into() } else { parts.finish().into() })
         }
     };
-    let mut out = String::from(r#"[{"type":"tool_result","tool_use_id":"#);
+    let len = content.as_deref().map_or(0, str::len);
+    let mut out = String::with_capacity(len + id.escaped().len() + 96);
+    out.push_str(r#"[{"type":"tool_result","tool_use_id":"#);
     json::push_str(id, &mut out);
     if let Some(content) = content {
         out.push_str(r#","content":"#);
