@@ -145,10 +145,35 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// Adds those fields that are among `wanted`, each with a comma in front.
+    pub(crate) fn push_some(&self, wanted: &[&str], out: &mut String) {
+        for (key, value) in &self.0 {
+            if wanted.iter().any(|name| key.is(name)) {
+                push_field(*key, value, out);
+            }
+        }
+    }
+
     /// Whether it has no fields but these.
     pub(crate) fn has_only(&self, known: &[&str]) -> bool {
         self.0.iter().all(|(key, _)| known.iter().any(|name| key.is(name)))
     }
+}
+
+/// The values of a list, each with its fields: gone through once.
+pub(crate) fn objects(list: &str) -> impl Iterator<Item = (&str, Object<'_>)> {
+    let mut cursor = Cursor::new(list);
+    if is_list(list) {
+        cursor.enter();
+    } else {
+        cursor.at = list.len();
+    }
+    std::iter::from_fn(move || {
+        Some(match cursor.peek()? {
+            b'{' => cursor.object(),
+            _ => (cursor.value(), Object(Vec::new())),
+        })
+    })
 }
 
 /// See [`fields`].
@@ -223,6 +248,17 @@ impl<'a> Cursor<'a> {
     /// The next value, gone over.
     pub(crate) fn value(&mut self) -> &'a str {
         take_value(self.text, &mut self.at)
+    }
+
+    /// The object that comes next, gone over, with its fields.
+    fn object(&mut self) -> (&'a str, Object<'a>) {
+        let start = self.enter();
+        let mut fields = Fields { text: self.text, at: self.at };
+        let mut read = Vec::with_capacity(8);
+        read.extend(fields.by_ref());
+        // Its fields end in front of its brace.
+        self.at = (fields.at + 1).min(self.text.len());
+        (self.since(start), Object(read))
     }
 
     fn skip(&self) -> usize {
@@ -420,10 +456,26 @@ mod tests {
     }
 
     #[test]
+    fn objects_of_a_list_come_with_their_fields() {
+        let list = r#"[ {"a":1, "b":{"c":[2]}} ,3,{} , {"a":"}"}]"#;
+        let read: Vec<_> = objects(list).map(|(text, fields)| (text, fields.get("a"))).collect();
+        let objects = [r#"{"a":1, "b":{"c":[2]}}"#, "3", "{}", r#"{"a":"}"}"#];
+        assert_eq!(
+            read,
+            [objects[0], objects[1], objects[2], objects[3]]
+                .into_iter()
+                .zip([Some("1"), None, None, Some("\"}\"")])
+                .collect::<Vec<_>>()
+        );
+        assert_eq!(super::objects("{}").count() + super::objects("[]").count(), 0);
+    }
+
+    #[test]
     fn broken_text_ends_without_a_panic() {
         for text in ["{", "[", "{\"", "{\"a\"", "{\"a\":", "[1,", "[\"\\", "{\"a\":{", "{]", "[}}"]
         {
-            let _ = (fields(text).count(), items(text).count(), spaced(text));
+            let _ = (fields(text).count(), items(text).count(), objects(text).count());
+            let _ = spaced(text);
         }
     }
 

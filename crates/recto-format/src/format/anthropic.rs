@@ -165,7 +165,8 @@ pub(crate) fn read(foreign: &str) -> Result<ReadMessage<'_>, Misfit> {
     if !json::is_list(content) {
         return Err(Misfit::new("content", "content is a string or a list of blocks"));
     }
-    let blocks: Vec<Block<'_>> = json::items(content).map(Block::read).collect();
+    let blocks: Vec<Block<'_>> =
+        json::objects(content).map(|(block, fields)| Block::read(block, &fields)).collect();
     let is_own = blocks.iter().any(|block| block.is_own);
     let is_same = blocks.iter().all(|block| matches!(block.json, Cow::Borrowed(_)));
     let has_results = blocks.iter().any(|block| block.is_result);
@@ -201,20 +202,20 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn read(block: &'a str) -> Block<'a> {
+    fn read(block: &'a str, fields: &json::Object<'a>) -> Block<'a> {
         let as_it_is = Block { json: Cow::Borrowed(block), is_result: false, is_own: false };
-        let kind = json::get_str(block, "type").map(Str::text).unwrap_or_default();
+        let kind = fields.get_str("type").map(Str::text).unwrap_or_default();
         match &*kind {
             "text" | "tool_use" => as_it_is,
-            "tool_result" => Block::of_result(block),
+            "tool_result" => Block::of_result(block, fields),
             "image" | "document" => match media_of(block) {
                 Some(part) => Block { json: part, ..as_it_is },
                 None => Block { is_own: true, ..as_it_is },
             },
             "thinking" => {
-                let Some(text) = json::get(block, "thinking") else { return as_it_is };
+                let Some(text) = fields.get("thinking") else { return as_it_is };
                 let mut part = format!(r#"{{"type":"thinking","text":{text}"#);
-                json::push_other_fields(block, &["type", "thinking"], &mut part);
+                fields.push_others(&["type", "thinking"], &mut part);
                 part.push('}');
                 Block { json: Cow::Owned(part), is_own: true, ..as_it_is }
             }
@@ -225,9 +226,9 @@ impl<'a> Block<'a> {
 
 impl<'a> Block<'a> {
     /// A result, with the images and documents in it in Recto's form.
-    fn of_result(block: &'a str) -> Block<'a> {
+    fn of_result(block: &'a str, fields: &json::Object<'a>) -> Block<'a> {
         let mut result = Block { json: Cow::Borrowed(block), is_result: true, is_own: false };
-        let content = json::get(block, "content").filter(|content| json::is_list(content));
+        let content = fields.get("content").filter(|content| json::is_list(content));
         let mut list = Vec::new();
         for item in content.map(json::items).into_iter().flatten() {
             let kind = json::get_str(item, "type").map(Str::text).unwrap_or_default();

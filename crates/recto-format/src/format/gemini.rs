@@ -76,8 +76,7 @@ impl MessageForm for Gemini {
         };
         let mut drafts: Vec<(Role, NewParts)> = Vec::new();
         let mut is_own = false;
-        for (number, part) in json::items(parts).enumerate() {
-            let fields = json::Object::of(part);
+        for (number, (part, fields)) in json::objects(parts).enumerate() {
             let is_result = get(&fields, RESPONSE).is_some();
             let role = if is_result { Role::Tool } else { role };
             if drafts.last().is_none_or(|(before, _)| *before != role) {
@@ -276,11 +275,11 @@ fn read_response(
     };
     // Images and files that the tool gave stand beside its answer.
     let mut shown = NewParts::default();
-    for part in response.get("parts").map(json::items).into_iter().flatten() {
+    for (_, part) in response.get("parts").map(json::objects).into_iter().flatten() {
         if shown.is_empty() {
             shown.text(Str::of(&text).unwrap_or(Str::plain("")), "");
         }
-        read_media(&json::Object::of(part), &mut shown);
+        read_media(&part, &mut shown);
     }
     let has_media = shown.count() > 1;
     let content = if has_media { Cow::Owned(shown.finish()) } else { text };

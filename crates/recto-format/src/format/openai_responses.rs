@@ -65,8 +65,9 @@ impl MessageForm for OpenAiResponses {
 
     /// The output of a call may be a list too.
     fn is_envelope(&self, object: &str) -> bool {
-        // What starts with its type is an item: one look is enough for most.
-        if json::fields(object).next().is_some_and(|(key, _)| key.escaped() == "type") {
+        // What starts with its type or role is an item: one look is enough for most.
+        let first = json::fields(object).next().map(|(key, _)| key.escaped());
+        if matches!(first, Some("type" | "role")) {
             return false;
         }
         let has_list = self.list_keys().iter().any(|key| message_list::holds_list(object, key));
@@ -223,8 +224,8 @@ fn read_message<'a>(fields: &json::Object<'a>) -> Result<Item<'a>, Misfit> {
 
 fn read_parts(list: &str) -> NewParts {
     let mut parts = NewParts::sized(list.len());
-    for part in json::items(list) {
-        if read_part(part, &mut parts).is_none() {
+    for (part, fields) in json::objects(list) {
+        if read_part(&fields, &mut parts).is_none() {
             parts.raw(part);
         }
     }
@@ -232,8 +233,7 @@ fn read_parts(list: &str) -> NewParts {
 }
 
 /// Adds a part in Recto's form; `None` if that has no words for it.
-fn read_part(part: &str, parts: &mut NewParts) -> Option<()> {
-    let fields = json::Object::of(part);
+fn read_part(fields: &json::Object<'_>, parts: &mut NewParts) -> Option<()> {
     let file_id = || {
         let provider = Some(Str::plain("openai"));
         fields.get_str("file_id").map(|id| MediaBody::FileId { id, provider })
@@ -245,15 +245,15 @@ fn read_part(part: &str, parts: &mut NewParts) -> Option<()> {
             parts.text(fields.get_str("text")?, &extra);
         }
         "input_image" => {
-            let url = json::get_str(part, "image_url").map(MediaBody::of_url);
+            let url = fields.get_str("image_url").map(MediaBody::of_url);
             let mut extra = String::new();
-            json::push_fields(part, &["detail"], &mut extra);
+            fields.push_some(&["detail"], &mut extra);
             parts.media(MediaKind::Image, url.or_else(file_id)?, None, &extra);
         }
         "input_file" => {
-            let url = json::get_str(part, "file_data").map(MediaBody::of_url);
-            let url = url.or_else(|| json::get_str(part, "file_url").map(MediaBody::Url));
-            let name = json::get_str(part, "filename");
+            let url = fields.get_str("file_data").map(MediaBody::of_url);
+            let url = url.or_else(|| fields.get_str("file_url").map(MediaBody::Url));
+            let name = fields.get_str("filename");
             parts.media(MediaKind::File, url.or_else(file_id)?, name, "");
         }
         _ => return None,
