@@ -75,7 +75,7 @@ impl Codec for ClaudeCode {
             chains: Vec::new(),
             agents: HashMap::new(),
             results: HashMap::new(),
-            waiting: Some(Start { name, ..Start::default() }),
+            waiting: Some(Start { name, is_lines: true, ..Start::default() }),
         };
         while values.peek_byte()?.is_some() {
             session.value(&mut values)?;

@@ -216,7 +216,7 @@ impl Rollout<'_, '_> {
         let meta = payload.filter(|_| kind == "session_meta").unwrap_or(line);
         let id = json::get_str(meta, "id").map(|id| id.text().into_owned());
         let id = id.filter(|_| kind == "session_meta" || kind.is_empty());
-        self.out.start(Start { name: None, id, created: self.time })
+        self.out.start(Start { name: None, id, created: self.time, is_lines: true })
     }
 
     /// One item becomes one message.

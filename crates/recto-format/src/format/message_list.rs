@@ -102,9 +102,16 @@ pub(crate) struct Memory {
     pub(crate) count: usize,
     /// The made-up ids of calls that wait for their results, by the name of the tool.
     calls: HashMap<String, VecDeque<String>>,
+    /// What of the message that is being read is kept, but not said.
+    remarks: Vec<Misfit>,
 }
 
 impl Memory {
+    /// Something of the message that is being read is kept, but not said.
+    pub(crate) fn remark(&mut self, field: impl Into<String>, reason: impl Into<String>) {
+        self.remarks.push(Misfit::new(field, reason));
+    }
+
     /// A call waits for its result.
     pub(crate) fn call(&mut self, name: &str, id: String) {
         self.calls.entry(name.to_owned()).or_default().push_back(id);
@@ -194,16 +201,20 @@ pub(crate) fn import(
 ) -> Result<(), Error> {
     let limit = out.options.limits.message_bytes;
     let mut values = Values::new(input.open()?, limit);
-    let mut reader = Reader { form, memory: Memory::default(), is_list_open: false };
+    let mut reader =
+        Reader { form, memory: Memory::default(), is_list_open: false, is_lines: false };
     let mut has_read_some = false;
     while let Some(byte) = values.peek_byte()? {
         match byte {
             b'[' => {
-                reader.is_list_open = false;
+                (reader.is_list_open, reader.is_lines) = (false, false);
                 reader.list(&mut values, "", out)?;
                 reader.is_list_open = false;
             }
-            _ => reader.object(&mut values, "", has_read_some, out)?,
+            _ => {
+                reader.is_lines = true;
+                reader.object(&mut values, "", has_read_some, out)?;
+            }
         }
         has_read_some = true;
         out.progress(values.bytes_taken());
@@ -216,6 +227,8 @@ struct Reader<'a> {
     memory: Memory,
     /// Whether the messages that come belong to the conversation that is open.
     is_list_open: bool,
+    /// Whether they stand one behind the other, in no list.
+    is_lines: bool,
 }
 
 impl Reader<'_> {
@@ -286,7 +299,7 @@ impl Reader<'_> {
         if values.peek_byte()? != Some(b'{') {
             return Err(values.too_large());
         }
-        self.is_list_open = false;
+        (self.is_list_open, self.is_lines) = (false, false);
         let mut envelope = String::from("{");
         let mut has_list = false;
         let form = self.form;
@@ -337,7 +350,7 @@ impl Reader<'_> {
             return Ok(());
         }
         self.memory = Memory::default();
-        out.start(Start::default())
+        out.start(Start { is_lines: self.is_lines, ..Start::default() })
     }
 
     fn message(&mut self, foreign: &Foreign<'_>, out: &mut Out<'_>) -> Result<(), Error> {
@@ -361,6 +374,9 @@ impl Reader<'_> {
         }
         let drafts = self.form.read(foreign, &mut self.memory);
         self.memory.count += 1;
+        for told in self.memory.remarks.drain(..) {
+            out.remark(line, &join(path, &told.field), told.reason);
+        }
         let misfit = match drafts {
             Ok(drafts) => match finish(self.form, foreign, drafts) {
                 Ok(messages) => return Ok(messages),

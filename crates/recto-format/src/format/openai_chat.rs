@@ -10,6 +10,7 @@
 //! | `reasoning_content` | a `thinking` part in front |
 //! | `image_url`, `input_audio`, `file` | `image`, `audio`, `file` parts |
 //! | `audio` of an answer | an `openai_audio` part |
+//! | an answer as the API gives it (`choices`) | the message of its first choice; the others are reported |
 
 use std::borrow::Cow;
 
@@ -35,6 +36,9 @@ struct Foreign<'a> {
     refusal: Option<Str<'a>>,
     reasoning: Option<Str<'a>>,
     audio: Option<&'a str>,
+    /// The choices of an answer as the API gives it.
+    choices: Option<&'a str>,
+    model: Option<Str<'a>>,
     /// Whether it has fields that mean something else in Recto.
     has_own_fields: bool,
 }
@@ -53,6 +57,8 @@ impl<'a> Foreign<'a> {
                 "refusal" => read.refusal = Str::of(value),
                 "reasoning_content" => read.reasoning = Str::of(value),
                 "audio" => read.audio = Some(value),
+                "choices" => read.choices = Some(value).filter(|list| json::is_list(list)),
+                "model" => read.model = Str::of(value),
                 "id" | "timestamp" | "metadata" => read.has_own_fields = true,
                 _ => {}
             }
@@ -84,6 +90,9 @@ impl MessageForm for OpenAiChat {
     fn recognise(&self, head: &Head) -> Likelihood {
         let objects = head.objects();
         let first = objects.first().copied().unwrap_or_default();
+        if objects.iter().any(|object| is_answer(object)) {
+            return Likelihood::Surely;
+        }
         let listed: Vec<&str> = match json::get(first, "messages") {
             Some(list) => json::items(list).collect(),
             None => objects,
@@ -111,63 +120,10 @@ impl MessageForm for OpenAiChat {
             return Err(Misfit::new("", "a message is an object with a role and content"));
         }
         let read = Foreign::of(foreign);
-        let role = read.role.ok_or_else(|| Misfit::new("role", "role is missing"))?.text();
-        let own_role = match &*role {
-            "system" | "developer" => Role::System,
-            "user" => Role::User,
-            "assistant" => Role::Assistant,
-            "tool" | "function" => return Ok(vec![read_result(&read, memory)?]),
-            other => {
-                let roles = "system, developer, user, assistant, tool or function";
-                return Err(Misfit::new("role", format!("role must be {roles}, not {other:?}")));
-            }
-        };
-        if role == own_role.as_str() && read.is_plain() {
-            return Ok(vec![Draft::AsItIs]);
+        match (read.role, read.choices) {
+            (None, Some(choices)) => read_answer(choices, read.model, memory),
+            _ => Ok(vec![read_message(foreign, &read, memory)?]),
         }
-        let mut parts = List(String::with_capacity(foreign.len() + 96));
-        if let Some(reasoning) = read.reasoning {
-            let part = parts.add();
-            part.push_str(r#"{"type":"thinking","text":"#);
-            json::push_str(reasoning, part);
-            part.push('}');
-        }
-        read_content(read.content, &mut parts)?;
-        if let Some(refusal) = read.refusal {
-            write_refusal(refusal, parts.add());
-        }
-        if let Some(audio) = read.audio {
-            let part = parts.add();
-            part.push_str(r#"{"type":"openai_audio","audio":"#);
-            part.push_str(audio);
-            part.push('}');
-        }
-        if let Some(call) = read.function_call {
-            let name = json::get_str(call, "name");
-            let name =
-                name.ok_or_else(|| Misfit::new("function_call.name", "a call has a name"))?;
-            let id = format!("function_{}", memory.count);
-            memory.call(&name.text(), id.clone());
-            let arguments = json::get_str(call, "arguments").unwrap_or(Str::plain(""));
-            write_call(Str::plain(&id), name, &input_of(arguments), "", parts.add());
-        }
-        for (number, call) in json::items(read.tool_calls.unwrap_or("[]")).enumerate() {
-            read_call(call, &mut parts).map_err(|at| {
-                Misfit::new(format!("tool_calls[{number}].{}", at.field), at.reason)
-            })?;
-        }
-        let content = match (parts.is_empty(), own_role) {
-            // Said nothing and called nothing: kept, since a file may hold it.
-            (true, _) => r#"[{"type":"text","text":""}]"#.to_owned(),
-            _ => parts.finish(),
-        };
-        let fields = match read.name.and_then(Str::of) {
-            Some(name) => format!(r#","name":"{}""#, name.escaped()),
-            None => String::new(),
-        };
-        // An `openai_audio` part goes back to OpenAI only.
-        let provider = read.audio.map(|_| "openai".to_owned());
-        Ok(vec![Draft::Made { role: own_role, content, fields, provider, model: None }])
     }
 
     fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
@@ -178,6 +134,101 @@ impl MessageForm for OpenAiChat {
             write_message(message, out, remarks);
         }
     }
+}
+
+fn read_message(foreign: &str, read: &Foreign<'_>, memory: &mut Memory) -> Result<Draft, Misfit> {
+    let role = read.role.ok_or_else(|| Misfit::new("role", "role is missing"))?.text();
+    let own_role = match &*role {
+        "system" | "developer" => Role::System,
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "tool" | "function" => return read_result(read, memory),
+        other => {
+            let roles = "system, developer, user, assistant, tool or function";
+            return Err(Misfit::new("role", format!("role must be {roles}, not {other:?}")));
+        }
+    };
+    if role == own_role.as_str() && read.is_plain() {
+        return Ok(Draft::AsItIs);
+    }
+    let mut parts = List(String::with_capacity(foreign.len() + 96));
+    if let Some(reasoning) = read.reasoning {
+        let part = parts.add();
+        part.push_str(r#"{"type":"thinking","text":"#);
+        json::push_str(reasoning, part);
+        part.push('}');
+    }
+    read_content(read.content, &mut parts)?;
+    if let Some(refusal) = read.refusal {
+        write_refusal(refusal, parts.add());
+    }
+    if let Some(audio) = read.audio {
+        let part = parts.add();
+        part.push_str(r#"{"type":"openai_audio","audio":"#);
+        part.push_str(audio);
+        part.push('}');
+    }
+    if let Some(call) = read.function_call {
+        let name = json::get_str(call, "name");
+        let name = name.ok_or_else(|| Misfit::new("function_call.name", "a call has a name"))?;
+        let id = format!("function_{}", memory.count);
+        memory.call(&name.text(), id.clone());
+        let arguments = json::get_str(call, "arguments").unwrap_or(Str::plain(""));
+        write_call(Str::plain(&id), name, &input_of(arguments), "", parts.add());
+    }
+    for (number, call) in json::items(read.tool_calls.unwrap_or("[]")).enumerate() {
+        read_call(call, &mut parts)
+            .map_err(|at| Misfit::new(format!("tool_calls[{number}].{}", at.field), at.reason))?;
+    }
+    let content = match (parts.is_empty(), own_role) {
+        // Said nothing and called nothing: kept, since a file may hold it.
+        (true, _) => r#"[{"type":"text","text":""}]"#.to_owned(),
+        _ => parts.finish(),
+    };
+    let fields = match read.name.and_then(Str::of) {
+        Some(name) => format!(r#","name":"{}""#, name.escaped()),
+        None => String::new(),
+    };
+    // An `openai_audio` part goes back to OpenAI only.
+    let provider = read.audio.map(|_| "openai".to_owned());
+    Ok(Draft::Made { role: own_role, content, fields, provider, model: None })
+}
+
+/// Reads an answer as the API gives it.
+fn read_answer(
+    choices: &str,
+    made_by: Option<Str<'_>>,
+    memory: &mut Memory,
+) -> Result<Vec<Draft>, Misfit> {
+    let mut choices = json::items(choices);
+    let message = choices.next().and_then(|choice| json::get(choice, "message"));
+    let message = message.filter(|message| json::is_object(message)).ok_or_else(|| {
+        Misfit::new("choices[0].message", "an answer has a message in its first choice")
+    })?;
+    let others = choices.count();
+    if others > 0 {
+        let told = format!("the answer has {others} more: kept, but no messages");
+        memory.remark("choices[1]", told);
+    }
+    let read = Foreign::of(message);
+    let mut draft = read_message(message, &read, memory).map_err(|misfit| {
+        Misfit::new(format!("choices[0].message.{}", misfit.field), misfit.reason)
+    })?;
+    if let Draft::AsItIs = draft {
+        let content = read.content.unwrap_or("\"\"").to_owned();
+        draft = Draft::made(Role::Assistant, content);
+    }
+    if let Draft::Made { model, .. } = &mut draft {
+        *model = made_by.map(|model| model.escaped().to_owned());
+    }
+    Ok(vec![draft])
+}
+
+/// Whether an object is an answer as the API gives it.
+fn is_answer(object: &str) -> bool {
+    let choice = json::get(object, "choices").and_then(|choices| json::items(choices).next());
+    let message = choice.and_then(|choice| json::get(choice, "message"));
+    message.is_some_and(|message| json::get_str(message, "role").is_some())
 }
 
 /// A list of parts in the making.

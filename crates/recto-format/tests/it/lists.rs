@@ -4,7 +4,7 @@ use recto_core::Message;
 use recto_format::{Container, Format};
 use serde_json::{Value, json};
 
-use crate::files::{exported, imported, messages};
+use crate::files::{exported, imported, messages, visible};
 
 fn corpus(name: &str) -> String {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/");
@@ -243,5 +243,30 @@ fn a_conversation_goes_through_every_format_and_says_the_same() {
             found.sort();
         }
         assert_eq!(found, expected, "{format}: {file}");
+    }
+}
+
+#[test]
+fn what_stood_around_the_messages_is_known_and_comes_back() {
+    let (one, two) = (r#"{"role":"user","content":"a"}"#, r#"{"role":"assistant","content":"b"}"#);
+    let request = format!(r#"{{"model":"m","messages":[{one},{two}]}}"#);
+    for (file, conversations) in [
+        (format!("[{one},\n{two}]\n"), 1),
+        (format!("{one}\n{two}\n"), 1),
+        (format!("{one}\n"), 1),
+        (format!("{request}\n"), 1),
+        (format!("{request}\n{request}\n"), 2),
+        (format!("[{one},\n{two}]\n[{two}]\n"), 2),
+    ] {
+        for format in [Format::OpenAiChat, Format::Anthropic, Format::Recto] {
+            let replay = imported(&file, format);
+            assert_eq!(replay.conversations.len(), conversations, "{file}");
+            let written: String = replay
+                .conversations
+                .iter()
+                .map(|talk| exported(&visible(talk), format, talk.container()))
+                .collect();
+            assert_eq!(written, file, "{format}");
+        }
     }
 }
