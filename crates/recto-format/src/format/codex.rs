@@ -21,7 +21,7 @@ use recto_core::{
 
 use super::message_list::{Draft, Misfit};
 use super::openai_responses::{self, Item};
-use super::session_line::{self, Before, SessionLine};
+use super::session_line::{self, Asides, SessionLine};
 use super::{Codec as FormatCodec, Head, Likelihood};
 use crate::export::{Container, ExportOptions};
 use crate::import::{Input, Out, Remark, Start};
@@ -71,7 +71,7 @@ impl FormatCodec for Codex {
         let mut rollout = Rollout {
             out,
             has_started: false,
-            before: Before::default(),
+            before: Asides::within(limit),
             model: None,
             time: None,
             view: Vec::new(),
@@ -81,7 +81,8 @@ impl FormatCodec for Codex {
         while values.peek_byte()?.is_some() {
             rollout.value(&mut values)?;
         }
-        match rollout.before.take() {
+        rollout.before.report(rollout.out);
+        match rollout.before.take_all() {
             Some(rest) => rollout.out.envelope(rest),
             None => Ok(()),
         }
@@ -101,7 +102,7 @@ impl FormatCodec for Codex {
 struct Rollout<'o, 'a> {
     out: &'o mut Out<'a>,
     has_started: bool,
-    before: Before,
+    before: Asides,
     /// The model that writes, as it stands between quotes.
     model: Option<String>,
     /// The time of the line.
@@ -170,13 +171,13 @@ impl Rollout<'_, '_> {
                 if turns.is_none() {
                     self.out.remark(number, "payload.num_turns", "no number of turns");
                 }
-                self.before.add(line);
+                self.before.add(0, line, number);
                 self.go_back(turns.unwrap_or(0))
             }
             ("turn_context", Some(context)) => {
                 let model = json::get_str(context, "model");
                 self.model = model.map(|model| model.escaped().to_owned()).or(self.model.take());
-                self.before.add(line);
+                self.before.add(0, line, number);
                 Ok(())
             }
             ("session_meta", Some(meta)) => {
@@ -186,12 +187,12 @@ impl Rollout<'_, '_> {
                         self.out.remark(number, &format!("payload.{field}"), reason);
                     }
                 }
-                self.before.add(line);
+                self.before.add(0, line, number);
                 Ok(())
             }
             ("inter_agent_communication", _) => {
                 self.out.remark(number, "", "a message between agents: kept, but not shown");
-                self.before.add(line);
+                self.before.add(0, line, number);
                 Ok(())
             }
             // The oldest rollouts: items as they are.
@@ -201,11 +202,11 @@ impl Rollout<'_, '_> {
             // The oldest heads and states have no type either, but a time or a record_type.
             ("", _) if fields.get("timestamp").or(fields.get("record_type")).is_none() => {
                 self.out.remark(number, "type", "a line without a type: kept, but no message");
-                self.before.add(line);
+                self.before.add(0, line, number);
                 Ok(())
             }
             _ => {
-                self.before.add(line);
+                self.before.add(0, line, number);
                 Ok(())
             }
         }
@@ -221,7 +222,8 @@ impl Rollout<'_, '_> {
 
     /// One item becomes one message.
     fn item(&mut self, line: &str, item: &str, field: &str, number: u64) -> Result<(), Error> {
-        let before = self.before.take();
+        self.before.report(self.out);
+        let before = self.before.take(0);
         let made = openai_responses::read(item).and_then(|read| {
             let line = SessionLine {
                 format: Format::Codex,
@@ -236,9 +238,9 @@ impl Rollout<'_, '_> {
         let messages = match made {
             Ok(messages) => messages,
             Err(misfit) => {
-                self.before.put_back(before);
+                self.before.put_back(0, before);
                 self.misfit(misfit, field, number);
-                self.before.add(line);
+                self.before.add(0, line, number);
                 return Ok(());
             }
         };
@@ -316,7 +318,8 @@ impl Rollout<'_, '_> {
                 _ => self.out.remark(number, "payload.message", "a compaction without a summary"),
             },
         }
-        let before = self.before.take();
+        self.before.report(self.out);
+        let before = self.before.take(0);
         let session_line = SessionLine {
             format: Format::Codex,
             json: line,
@@ -329,13 +332,13 @@ impl Rollout<'_, '_> {
         let messages = match made {
             Ok(messages) => messages,
             Err(misfit) => {
-                self.before.put_back(before);
+                self.before.put_back(0, before);
                 self.misfit(misfit, "payload", number);
                 Vec::new()
             }
         };
         if messages.is_empty() {
-            self.before.add(line);
+            self.before.add(0, line, number);
         }
         // What users said stays where there is no other history.
         let stays =

@@ -9,35 +9,75 @@ use recto_core::{Limits, Message, Role, Timestamp};
 
 use super::message_list::{Draft, Misfit};
 use crate::Format;
+use crate::import::Out;
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
 use crate::source::{self, Source};
 
-/// Lines that are no messages and wait for the next one.
-#[derive(Default)]
-pub(crate) struct Before(String);
+/// Lines that are no messages and wait for the next one, in each chain of a session by itself. All
+/// together have only so much room: what finds none is left out, and counted.
+pub(crate) struct Asides {
+    lists: Vec<String>,
+    /// How many bytes may be added.
+    room: usize,
+    /// The first line that found no room, and how many did.
+    refused: Option<(u64, u64)>,
+}
 
-impl Before {
-    /// A line that is JSON.
-    pub(crate) fn add(&mut self, line: &str) {
-        self.0.push(if self.0.is_empty() { '[' } else { ',' });
-        self.0.push_str(line);
+impl Asides {
+    /// With room for so many bytes.
+    pub(crate) fn within(room: usize) -> Asides {
+        Asides { lists: Vec::new(), room, refused: None }
     }
 
-    /// The list, which is empty afterwards.
-    pub(crate) fn take(&mut self) -> Option<String> {
-        if self.0.is_empty() {
-            return None;
+    /// A line that is JSON, and its number in the file.
+    pub(crate) fn add(&mut self, chain: usize, line: &str, number: u64) {
+        let Some(room) = self.room.checked_sub(line.len() + 1) else {
+            self.refused =
+                Some(self.refused.map_or((number, 1), |(first, count)| (first, count + 1)));
+            return;
+        };
+        self.room = room;
+        if self.lists.len() <= chain {
+            self.lists.resize_with(chain + 1, String::new);
         }
-        self.0.push(']');
-        Some(std::mem::take(&mut self.0))
+        let list = &mut self.lists[chain];
+        list.push(if list.is_empty() { '[' } else { ',' });
+        list.push_str(line);
+    }
+
+    /// What waits in a chain, as a list; nothing waits afterwards.
+    pub(crate) fn take(&mut self, chain: usize) -> Option<String> {
+        let list = self.lists.get_mut(chain).filter(|list| !list.is_empty())?;
+        let mut list = std::mem::take(list);
+        self.room += list.len();
+        list.push(']');
+        Some(list)
     }
 
     /// Undoes [`take`](Self::take).
-    pub(crate) fn put_back(&mut self, list: Option<String>) {
+    pub(crate) fn put_back(&mut self, chain: usize, list: Option<String>) {
         if let Some(mut list) = list {
             list.pop();
-            self.0 = list;
+            self.room = self.room.saturating_sub(list.len());
+            self.lists[chain] = list;
+        }
+    }
+
+    /// All that waits, as one list.
+    pub(crate) fn take_all(&mut self) -> Option<String> {
+        let lists = (0..self.lists.len()).filter_map(|chain| self.take(chain));
+        let inner: Vec<String> = lists.map(|list| list[1..list.len() - 1].to_owned()).collect();
+        (!inner.is_empty()).then(|| format!("[{}]", inner.join(",")))
+    }
+
+    /// Says what was left out since it was asked last.
+    pub(crate) fn report(&mut self, out: &mut Out<'_>) {
+        if let Some((first, count)) = self.refused.take() {
+            let reason = format!(
+                "left out: so much waits for the next message that {count} lines found no room"
+            );
+            out.remark(first, "", reason);
         }
     }
 }

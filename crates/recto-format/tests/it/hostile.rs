@@ -5,8 +5,8 @@ use std::path::Path;
 
 use recto_core::{Approx, Limits, Message, Settings};
 use recto_format::{
-    Collected, Container, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Target,
-    export, import,
+    Collected, Container, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Step,
+    Target, export, import,
 };
 
 use crate::render::check;
@@ -230,6 +230,23 @@ fn no_file_or_view_takes_the_square_of_its_length() {
     // Line after line that is no message waits for the next.
     let line = r#"{"type":"user","parentUuid":null,"message":{"role":"user","content":[{"type":"text"}]}}"#;
     import(&format!("{line}\n").repeat(20_000), Format::ClaudeCode);
+    // Two long branches, and the user goes to and fro between them.
+    let says = |uuid: &str, parent: &str| {
+        format!(
+            r#"{{"type":"user","parentUuid":{parent},"uuid":"{uuid}","message":{{"role":"user","content":"a"}}}}"#
+        )
+    };
+    let parent_of = |branch: usize, depth: usize| match depth {
+        0 => "null".to_owned(),
+        _ => format!("\"{branch}.{}\"", depth - 1),
+    };
+    let one_by_one = (0..2).flat_map(|branch| (0..20_000).map(move |depth| (branch, depth)));
+    let to_and_fro = (20_000..60_000).map(|number| (number % 2, number / 2 + 10_000));
+    let lines: Vec<String> = one_by_one
+        .chain(to_and_fro)
+        .map(|(branch, depth)| says(&format!("{branch}.{depth}"), &parent_of(branch, depth)))
+        .collect();
+    import(&lines.join("\n"), Format::ClaudeCode);
     // One compaction after the other, and what users say stays.
     let says = r#"{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}}"#;
     let compacted = r#"{"type":"compacted","payload":{"message":"s"}}"#;
@@ -375,5 +392,44 @@ fn files_that_are_spoiled_at_random_are_read_or_refused() {
         let read = || read(&file, format);
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
         assert!(outcome.is_ok(), "{format}: RECTO_SEED={start} RECTO_FILES=1 repeats it");
+    }
+}
+
+/// Lines that are no messages wait for the next one, but not without end.
+#[test]
+fn lines_that_wait_have_only_so_much_room() {
+    let filler = "x".repeat(1_000);
+    let aside = format!(r#"{{"type":"progress","data":"{filler}"}}"#);
+    let says =
+        r#"{"type":"user","uuid":"1","parentUuid":null,"message":{"role":"user","content":"a"}}"#;
+    let event = format!(r#"{{"type":"event_msg","payload":{{"type":"x","data":"{filler}"}}}}"#);
+    let item =
+        r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"a"}}"#;
+    let limits = Limits { message_bytes: 10_000, ..Limits::default() };
+    let options = ImportOptions { limits, ..ImportOptions::default() };
+    for (format, line, message) in
+        [(Format::ClaudeCode, &aside, says), (Format::Codex, &event, item)]
+    {
+        let file = format!(
+            "{}{message}\n{}",
+            format!("{line}\n").repeat(500),
+            format!("{line}\n").repeat(500)
+        );
+        let mut collected = Collected::default();
+        import(file.as_str(), Some(format), &options, &mut collected).unwrap();
+        let told: Vec<(u64, &str)> =
+            collected.remarks.iter().map(|it| (it.line, it.message.as_str())).collect();
+        let [(60..80, before), (560..581, behind)] = told[..] else { panic!("{told:?}") };
+        assert!(before.starts_with("left out") && behind.starts_with("left out"), "{told:?}");
+        let kept: usize = collected
+            .steps
+            .iter()
+            .map(|step| match step {
+                Step::Append(messages) => messages.iter().map(|it| it.json().len()).sum(),
+                Step::Envelope(envelope) => envelope.len(),
+                _ => 0,
+            })
+            .sum();
+        assert!((100_000..200_000).contains(&kept), "{kept}");
     }
 }
