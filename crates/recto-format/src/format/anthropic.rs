@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{Draft, Memory, MessageForm, Misfit};
+use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
 use super::{Head, Likelihood};
 use crate::json::{self, Str};
 use crate::media::{self, MediaBody, MediaKind};
@@ -107,7 +107,13 @@ impl MessageForm for Anthropic {
         last.role == Role::Tool && next.role == Role::Tool
     }
 
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        _names: &CallNames<'_>,
+        out: &mut String,
+        remarks: &mut Vec<String>,
+    ) {
         if let [only] = pieces
             && matches!(only.role, Role::User | Role::Assistant)
             && only.source.is_none()

@@ -19,7 +19,7 @@ use recto_core::{
     Append, Compress, Delete, LogIndex, Message, Request, Role, Rollback, Step, Timestamp, Version,
 };
 
-use super::message_list::{Draft, Misfit};
+use super::message_list::{CallNames, Draft, Misfit};
 use super::openai_responses::{self, Item};
 use super::session_line::{self, Asides, SessionLine};
 use super::{Codec as FormatCodec, Head, Likelihood};
@@ -474,7 +474,7 @@ fn write_group(
     }
     let mut items = String::new();
     let mut told = Vec::new();
-    openai_responses::OpenAiResponses.write(group, &mut items, &mut told);
+    openai_responses::OpenAiResponses.write(group, &CallNames::default(), &mut items, &mut told);
     let at = |message| Remark { line: number + 1, field: String::new(), message };
     remarks.extend(told.into_iter().map(at));
     let time = json::get(group[0].json, "timestamp").and_then(|time| time.parse().ok());

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{Draft, Memory, MessageForm, Misfit};
+use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
 use super::new_parts::{NewParts, kind_of};
 use super::{Head, Likelihood};
 use crate::json::{self, Str};
@@ -144,7 +144,13 @@ impl MessageForm for Gemini {
         last.role == Role::Tool && next.role == Role::Tool
     }
 
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        names: &CallNames<'_>,
+        out: &mut String,
+        remarks: &mut Vec<String>,
+    ) {
         let role_of = |role: Role| if role == Role::Assistant { "model" } else { "user" };
         let mut rest = pieces;
         while let [first, ..] = rest {
@@ -164,7 +170,7 @@ impl MessageForm for Gemini {
                     if before > start {
                         out.push(',');
                     }
-                    if !write_part(piece, part, out, remarks) {
+                    if !write_part(piece, part, names, out, remarks) {
                         out.truncate(before);
                     }
                 }
@@ -313,6 +319,7 @@ fn read_media(fields: &json::Object<'_>, parts: &mut NewParts) -> Option<()> {
 fn write_part(
     piece: &MessageParts<'_>,
     part: &Part<'_>,
+    names: &CallNames<'_>,
     out: &mut String,
     remarks: &mut Vec<String>,
 ) -> bool {
@@ -345,7 +352,8 @@ fn write_part(
             }
         }
         Part::ToolResult { id, content, is_error, json, .. } => {
-            write_response(id, content, is_error, json, out, remarks);
+            let name = json::get_str(json, "name").or_else(|| names.of(id));
+            write_response(id, name, content, is_error, out, remarks);
         }
         Part::Media(media) => {
             if !write_media(media, out) {
@@ -372,9 +380,9 @@ fn write_part(
 
 fn write_response(
     id: Str<'_>,
+    name: Option<Str<'_>>,
     content: Option<&str>,
     is_error: bool,
-    json: &str,
     out: &mut String,
     remarks: &mut Vec<String>,
 ) {
@@ -385,7 +393,7 @@ fn write_response(
         out.push(',');
     }
     out.push_str("\"name\":");
-    match json::get_str(json, "name") {
+    match name {
         Some(name) => json::push_str(name, out),
         None => {
             remarks

@@ -65,7 +65,14 @@ pub(crate) trait MessageForm: Sync {
 
     /// Writes messages that were one foreign message (or belong into one) as foreign messages,
     /// separated by commas. What has no place there is said in `remarks`.
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>);
+    /// `names` are those of the calls that came before.
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        names: &CallNames<'_>,
+        out: &mut String,
+        remarks: &mut Vec<String>,
+    );
 }
 
 impl<F: MessageForm> Codec for F {
@@ -120,6 +127,26 @@ impl Memory {
     /// The first call of a tool that waits: it does no more.
     pub(crate) fn answer(&mut self, name: &str) -> Option<String> {
         self.calls.get_mut(name)?.pop_front()
+    }
+}
+
+/// The names of the tools that were called, by the ids of the calls: some formats name them with the
+/// results.
+#[derive(Default)]
+pub(crate) struct CallNames<'a>(HashMap<Cow<'a, str>, Str<'a>>);
+
+impl<'a> CallNames<'a> {
+    fn see(&mut self, message: &MessageParts<'a>) {
+        for part in &message.parts {
+            if let Part::ToolUse { id, name, .. } = *part {
+                self.0.insert(id.text(), name);
+            }
+        }
+    }
+
+    /// The tool that this call is of.
+    pub(crate) fn of(&self, id: Str<'_>) -> Option<Str<'a>> {
+        self.0.get(&*id.text()).copied()
     }
 }
 
@@ -440,7 +467,7 @@ pub(crate) fn finish(
     let read: Vec<MessageParts<'_>> =
         roles.iter().zip(&jsons).map(|(&role, json)| MessageParts::of_json(role, json)).collect();
     let mut written = String::with_capacity(foreign.len());
-    form.write(&read, &mut written, &mut Vec::new());
+    form.write(&read, &CallNames::default(), &mut written, &mut Vec::new());
     let found = read[0].source.unwrap_or(plain);
     let first = if written == foreign {
         None
@@ -526,15 +553,17 @@ pub(crate) fn export(
     let is_lines = options.container == Container::Lines;
     let mut writer = ListWriter { form, between, is_lines, is_first: true, number };
     let mut group: Vec<MessageParts<'_>> = Vec::new();
+    let mut names = CallNames::default();
     for message in messages {
         if group.last().is_some_and(|last| !is_next(form, last, &message)) {
-            writer.group(&group, file, &mut remarks)?;
+            writer.group(&group, &names, file, &mut remarks)?;
             group.clear();
         }
+        names.see(&message);
         group.push(message);
     }
     if !group.is_empty() {
-        writer.group(&group, file, &mut remarks)?;
+        writer.group(&group, &names, file, &mut remarks)?;
     }
     file.write_all(after.as_bytes())?;
     Ok(remarks)
@@ -636,11 +665,12 @@ impl ListWriter<'_> {
     fn group(
         &mut self,
         group: &[MessageParts<'_>],
+        names: &CallNames<'_>,
         file: &mut dyn Write,
         remarks: &mut Vec<Remark>,
     ) -> Result<(), Error> {
         let mut told = Vec::new();
-        let text = write_group(self.form, group, &mut told);
+        let text = write_group(self.form, group, names, &mut told);
         let line = self.number + 1;
         self.number += group.len() as u64;
         let field = String::new();
@@ -667,6 +697,7 @@ impl ListWriter<'_> {
 fn write_group(
     form: &dyn MessageForm,
     read: &[MessageParts<'_>],
+    names: &CallNames<'_>,
     remarks: &mut Vec<String>,
 ) -> String {
     let first = read[0].source.filter(|source| source.is_from(form.format().name()));
@@ -679,7 +710,7 @@ fn write_group(
         return original.to_owned();
     }
     let mut out = String::new();
-    form.write(read, &mut out, remarks);
+    form.write(read, names, &mut out, remarks);
     match first {
         Some(source) if source.layout == Layout::Spaced => json::spaced(&out),
         _ => out,

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{Draft, Memory, MessageForm, Misfit};
+use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
 use super::{Format, Head, Likelihood};
 use crate::json::{self, Str};
 use crate::media::{self, Media, MediaBody, MediaKind};
@@ -126,7 +126,13 @@ impl MessageForm for OpenAiChat {
         }
     }
 
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        _names: &CallNames<'_>,
+        out: &mut String,
+        remarks: &mut Vec<String>,
+    ) {
         for (number, message) in pieces.iter().enumerate() {
             if number > 0 {
                 out.push(',');

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
+use super::message_list::{self, CallNames, Draft, Memory, MessageForm, Misfit};
 use super::new_parts::NewParts;
 use super::openai_chat::{arguments_of, input_of, write_url};
 use super::{Head, Likelihood};
@@ -108,7 +108,13 @@ impl MessageForm for OpenAiResponses {
         out.push('"');
     }
 
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        _names: &CallNames<'_>,
+        out: &mut String,
+        remarks: &mut Vec<String>,
+    ) {
         let mut items = Items { out, is_first: true, remarks };
         for message in pieces {
             items.message(message);

@@ -270,3 +270,18 @@ fn what_stood_around_the_messages_is_known_and_comes_back() {
         }
     }
 }
+
+#[test]
+fn results_from_elsewhere_name_their_function_for_gemini() {
+    let file = r#"[{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read_logs","arguments":"{}"}}]},
+{"role":"tool","tool_call_id":"c1","content":"08:02 timeout"},{"role":"tool","tool_call_id":"c2","content":"?"}]"#;
+    let (messages, _) = messages(file, Format::OpenAiChat);
+    let mut written = Vec::new();
+    let options = recto_format::ExportOptions { container: Container::List };
+    let remarks = recto_format::export(&messages, Format::Gemini, &options, &mut written).unwrap();
+    let written: Value = serde_json::from_slice(&written).unwrap();
+    let name = |part: usize| written[1]["parts"][part]["functionResponse"]["name"].clone();
+    assert_eq!((name(0), name(1)), (json!("read_logs"), json!("c2")));
+    // Only the name that nobody knows is told of.
+    assert_eq!(remarks.len(), 1, "{remarks:?}");
+}
