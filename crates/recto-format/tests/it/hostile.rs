@@ -230,23 +230,6 @@ fn no_file_or_view_takes_the_square_of_its_length() {
     // Line after line that is no message waits for the next.
     let line = r#"{"type":"user","parentUuid":null,"message":{"role":"user","content":[{"type":"text"}]}}"#;
     import(&format!("{line}\n").repeat(20_000), Format::ClaudeCode);
-    // Two long branches, and the user goes to and fro between them.
-    let says = |uuid: &str, parent: &str| {
-        format!(
-            r#"{{"type":"user","parentUuid":{parent},"uuid":"{uuid}","message":{{"role":"user","content":"a"}}}}"#
-        )
-    };
-    let parent_of = |branch: usize, depth: usize| match depth {
-        0 => "null".to_owned(),
-        _ => format!("\"{branch}.{}\"", depth - 1),
-    };
-    let one_by_one = (0..2).flat_map(|branch| (0..20_000).map(move |depth| (branch, depth)));
-    let to_and_fro = (20_000..60_000).map(|number| (number % 2, number / 2 + 10_000));
-    let lines: Vec<String> = one_by_one
-        .chain(to_and_fro)
-        .map(|(branch, depth)| says(&format!("{branch}.{depth}"), &parent_of(branch, depth)))
-        .collect();
-    import(&lines.join("\n"), Format::ClaudeCode);
     // One compaction after the other, and what users say stays.
     let says = r#"{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}}"#;
     let compacted = r#"{"type":"compacted","payload":{"message":"s"}}"#;
@@ -432,4 +415,35 @@ fn lines_that_wait_have_only_so_much_room() {
             .sum();
         assert!((100_000..200_000).contains(&kept), "{kept}");
     }
+}
+
+/// Going to and fro between two long branches costs about what it costs to go on along one.
+#[test]
+fn branches_of_a_session_cost_nothing_to_change() {
+    let says = |(branch, depth): (usize, usize)| {
+        let parent = match depth {
+            0 => "null".to_owned(),
+            _ => format!("\"{branch}.{}\"", depth - 1),
+        };
+        format!(
+            r#"{{"type":"user","parentUuid":{parent},"uuid":"{branch}.{depth}","message":{{"role":"user","content":"a"}}}}"#
+        )
+    };
+    let took = |lines: Vec<(usize, usize)>| {
+        let file: Vec<String> = lines.into_iter().map(says).collect();
+        let file = file.join("\n");
+        let clock = std::time::Instant::now();
+        let mut collected = Collected::default();
+        import(&*file, Some(Format::ClaudeCode), &ImportOptions::default(), &mut collected)
+            .unwrap();
+        assert_eq!(collected.remarks, []);
+        clock.elapsed()
+    };
+    let branches = || (0..2).flat_map(|branch| (0..20_000).map(move |depth| (branch, depth)));
+    let on = branches().chain((20_000..40_000).map(|depth| (1, depth)));
+    let to_and_fro = branches().chain((40_000..60_000).map(|line| (line % 2, line / 2)));
+    // The best of three: others may use the machine.
+    let best = |lines: Vec<(usize, usize)>| (0..3).map(|_| took(lines.clone())).min().unwrap();
+    let (on, to_and_fro) = (best(on.collect()), best(to_and_fro.collect()));
+    assert!(to_and_fro < on * 4, "{to_and_fro:?} instead of {on:?}");
 }
