@@ -2,14 +2,21 @@
 //!
 //! What is public here is what other crates need to read messages in the same way.
 
+mod check;
+mod scan;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::Error;
+
+pub use check::Checked;
 
 /// The fields of a JSON object in their order, each value as the text it came in. Of a key that
 /// stands twice, both are there.
@@ -90,10 +97,20 @@ impl Kind {
 
 /// One JSON value, checked from end to end, without the space around it.
 pub fn value(text: &str) -> Result<&str, Error> {
+    let inner = trimmed(text);
+    if check::check(inner.as_bytes()).is_some() {
+        return Ok(inner);
+    }
     match serde_json::from_str::<&RawValue>(text) {
         Ok(raw) => Ok(raw.get()),
         Err(error) => Err(Error::InvalidJson { reason: error.to_string() }),
     }
+}
+
+/// Whether a text is one JSON value from end to end, without space around it, and how deep it goes.
+/// Why it is not, [`value`] says.
+pub fn check(text: &str) -> Option<Checked> {
+    check::check(text.as_bytes())
 }
 
 /// The text without the space that may stand around a JSON value.
@@ -109,25 +126,6 @@ pub(crate) fn raw(text: &str) -> &RawValue {
 /// The fields of an object; `None` for any other kind of value, and for what is no JSON.
 pub(crate) fn object(text: &str) -> Option<Fields<'_>> {
     serde_json::from_str(text).ok()
-}
-
-/// The fields of an object that stands in a text that was checked before; `None` for any other kind
-/// of value. It is read without checking it again.
-pub(crate) fn checked_object(text: &str) -> Option<Fields<'_>> {
-    if Kind::of(text) != Kind::Object {
-        return None;
-    }
-    let mut fields = Vec::new();
-    let mut at = 1;
-    loop {
-        let key = next_value(text, at);
-        if key.is_empty() {
-            return Some(Fields(fields));
-        }
-        let value = next_value(text, key.end);
-        at = value.end;
-        fields.push((decode_string(&text[key]), &text[value]));
-    }
 }
 
 /// The values of a list; `None` for any other kind of value. The text was checked before.
@@ -163,18 +161,14 @@ pub(crate) fn list(text: &str) -> Option<Vec<&str>> {
 /// ```
 pub fn next_value(text: &str, at: usize) -> Range<usize> {
     let bytes = text.as_bytes();
-    let is_between = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b',' | b':');
-    let mut start = at;
-    while bytes.get(start).is_some_and(is_between) {
-        start += 1;
-    }
+    let start = start_of_value(text, at);
     let end = match bytes.get(start) {
         None => return bytes.len()..bytes.len(),
         Some(b']' | b'}') => start,
         Some(b'"') => end_of_string(bytes, start),
         Some(b'{' | b'[') => end_of_nested(bytes, start),
         Some(_) => {
-            let is_end = |byte: &u8| is_between(byte) || matches!(byte, b']' | b'}');
+            let is_end = |byte: &u8| is_between(*byte) || matches!(byte, b']' | b'}');
             let rest = &bytes[start..];
             start + rest.iter().position(is_end).unwrap_or(rest.len())
         }
@@ -182,19 +176,27 @@ pub fn next_value(text: &str, at: usize) -> Range<usize> {
     start..end
 }
 
-/// Looks for the quote that no odd number of backslashes stands before: most escapes are of newlines,
-/// and need not be looked at.
-fn end_of_string(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) {
-        let quote = at + found;
-        let backslashes = bytes[at..quote].iter().rev().take_while(|&&byte| byte == b'\\');
-        if backslashes.count() % 2 == 0 {
-            return quote + 1;
-        }
-        at = quote + 1;
+/// Where the next value starts: behind space, commas and colons.
+#[inline(always)]
+pub(crate) fn start_of_value(text: &str, at: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut start = at;
+    while bytes.get(start).is_some_and(|byte| is_between(*byte)) {
+        start += 1;
     }
-    bytes.len()
+    start
+}
+
+/// Whether a byte stands between values.
+#[inline(always)]
+fn is_between(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b',' | b':')
+}
+
+/// Where the string that starts at `start` ends, behind its quote.
+#[inline(always)]
+fn end_of_string(bytes: &[u8], start: usize) -> usize {
+    scan::end_of_string(bytes, start + 1).unwrap_or(bytes.len())
 }
 
 fn end_of_nested(bytes: &[u8], start: usize) -> usize {
@@ -239,10 +241,10 @@ pub fn unescape(escaped: &str) -> Cow<'_, str> {
 /// Whether all escapes are of characters that cannot stand in a string themselves.
 pub(crate) fn has_plain_escapes(text: &str) -> bool {
     // Most texts have no such pair of characters, and need not be looked at closely.
+    static PAIRS: LazyLock<[Finder<'static>; 2]> =
+        LazyLock::new(|| ["\\u", "\\/"].map(Finder::new));
     let bytes = text.as_bytes();
-    if memchr::memmem::find(bytes, b"\\u").is_none()
-        && memchr::memmem::find(bytes, b"\\/").is_none()
-    {
+    if PAIRS.iter().all(|pair| pair.find(bytes).is_none()) {
         return true;
     }
     let mut rest = bytes;

@@ -25,6 +25,11 @@ impl Limits {
     pub const NONE: Limits =
         Limits { message_bytes: u32::MAX as usize, depth: usize::MAX, messages: usize::MAX };
 
+    /// Whether a message of that size and depth is within them.
+    pub(crate) fn allow_message(&self, bytes: usize, depth: usize) -> bool {
+        bytes <= self.message_bytes.min(u32::MAX as usize) && depth <= self.depth
+    }
+
     pub(crate) fn check_message(&self, text: &str) -> Result<(), Error> {
         let limit = self.message_bytes.min(u32::MAX as usize);
         within("a message's size in bytes", text.len(), limit)?;

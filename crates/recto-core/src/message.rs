@@ -4,6 +4,8 @@
 //! spelling of numbers survive. What the engine reads (role, texts, tool calls) is kept as places in
 //! that text.
 
+mod read;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::Hasher;
@@ -14,7 +16,7 @@ use serde_json::json;
 use siphasher::sip::SipHasher13;
 use triomphe::{Arc, HeaderSlice};
 
-use crate::json::{self, Kind};
+use crate::json;
 use crate::tool_exchange::{Edge, Edges};
 use crate::{Error, Limits, Role, Timestamp};
 
@@ -94,10 +96,6 @@ impl Span {
         Span { start: start as u32, len: part.len() as u32 }
     }
 
-    fn of_string(literal: &str, whole: &str) -> Option<Span> {
-        json::quoted(literal).map(|inner| Span::of(inner, whole))
-    }
-
     fn read(self, whole: &str) -> &str {
         &whole[self.start as usize..][..self.len as usize]
     }
@@ -112,11 +110,10 @@ impl Message {
     /// [`from_json`](Self::from_json) with limits of your own.
     pub fn from_json_within(text: &str, limits: &Limits) -> Result<Message, Error> {
         let object = json::trimmed(text);
-        // Reading the fields of an object checks it from end to end: that is enough.
-        if limits.check_message(object).is_ok()
-            && let Some(fields) = json::object(object)
+        if let Some(checked) = json::check(object)
+            && limits.allow_message(object.len(), checked.depth)
         {
-            return Self::from_fields(object, &fields);
+            return Self::read(object);
         }
         // Whatever it is, it is refused, and here is told why.
         Self::from_checked_json(json::value(text)?, limits)
@@ -128,38 +125,11 @@ impl Message {
     pub fn from_checked_json(text: &str, limits: &Limits) -> Result<Message, Error> {
         debug_assert!(json::value(text).is_ok_and(|value| value.len() == text.len()));
         limits.check_message(text)?;
-        let fields = json::checked_object(text).ok_or_else(|| {
-            let kind = Kind::of(text).name();
-            Error::message(format!("a message is an object with role and content, not {kind}"))
-        })?;
-        Self::from_fields(text, &fields)
+        Self::read(text)
     }
 
-    /// Reads a message from the fields of its text.
-    fn from_fields(text: &str, fields: &json::Fields<'_>) -> Result<Message, Error> {
-        let role = read_role(fields.get("role"))?;
-        for name in ["id", "name"] {
-            let value = fields.get(name);
-            if value.is_some_and(|value| Kind::of(value) != Kind::String) {
-                return Err(Error::message_field(name, format!("{name} must be a string")));
-            }
-        }
-        let timestamp = fields.get("timestamp");
-        timestamp.map(read_timestamp).transpose()?;
-        let content = fields.get("content").ok_or_else(|| {
-            Error::message_field("content", "content is missing; it is a string or a list of parts")
-        })?;
-        let mut reader = Reader { whole: text, parts: Vec::new() };
-        let content = reader.content(content, role)?;
-        let edges = content.edges(text);
-        let header = Header {
-            content,
-            edges,
-            timestamp_at: timestamp.map_or(0, |value| Span::of(value, text).start),
-            role,
-            has_plain_escapes: json::has_plain_escapes(text),
-        };
-        Ok(Message(Arc::from_header_and_str(header, text)))
+    fn read(text: &str) -> Result<Message, Error> {
+        Ok(Message(Arc::from_header_and_str(read::header(text)?, text)))
     }
 
     /// A message of plain text.
@@ -317,7 +287,7 @@ impl Message {
             at => &self.json()[at as usize..],
         };
         let end = value.find(|c: char| !matches!(c, '0'..='9' | '-'));
-        read_timestamp(&value[..end.unwrap_or(value.len())]).ok()
+        read::timestamp(&value[..end.unwrap_or(value.len())]).ok()
     }
 
     /// How many image, audio and file parts it has, those inside tool results included.
@@ -526,181 +496,11 @@ fn id_hash(escaped: &str) -> u64 {
     hasher.finish()
 }
 
-fn read_role(value: Option<&str>) -> Result<Role, Error> {
-    let roles = "system, user, assistant or tool";
-    let Some(value) = value else {
-        return Err(Error::message_field("role", format!("role is missing; it is {roles}")));
-    };
-    let name = json::quoted(value).map(json::unescape);
-    name.as_deref().and_then(Role::named).ok_or_else(|| {
-        Error::message_field("role", format!("role must be {roles}, not {}", shorten(value)))
-    })
-}
-
-fn read_timestamp(value: &str) -> Result<Timestamp, Error> {
-    value.parse().map_err(|_| {
-        let reason = format!(
-            "timestamp must be a whole number of milliseconds since 1970, not {}",
-            shorten(value)
-        );
-        Error::message_field("timestamp", reason)
-    })
-}
-
 /// The start of a text, for messages to people.
 pub(crate) fn shorten(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(40) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
         None => Cow::Borrowed(text),
-    }
-}
-
-/// How deep tool results may stand in tool results, whatever the limits say.
-const MOST_NESTED_RESULTS: usize = 1_000;
-
-/// Reads the content of one message.
-struct Reader<'a> {
-    whole: &'a str,
-    parts: Vec<Part>,
-}
-
-impl<'a> Reader<'a> {
-    fn content(&mut self, content: &'a str, role: Role) -> Result<Content, Error> {
-        let may_be_empty = role == Role::Tool;
-        match Kind::of(content) {
-            Kind::String => {
-                let span = Span::of_string(content, self.whole).expect("a string has quotes");
-                if span.len == 0 && !may_be_empty {
-                    return Err(Error::EmptyContent { role, field: Some("content".into()) });
-                }
-                Ok(Content::Text(span))
-            }
-            Kind::Array => {
-                let parts = json::list(content).expect("a list was recognised by its bracket");
-                if parts.is_empty() && !may_be_empty {
-                    return Err(Error::EmptyContent { role, field: Some("content".into()) });
-                }
-                self.read_parts(parts)?;
-                Ok(match *self.parts {
-                    [Part::Text(text)] => Content::Text(text),
-                    [Part::ToolResult { id }, Part::Text(text)] => Content::Result { id, text },
-                    _ => Content::Parts(std::mem::take(&mut self.parts).into()),
-                })
-            }
-            other => Err(Error::message_field(
-                "content",
-                format!("content must be a string or a list of parts, not {}", other.name()),
-            )),
-        }
-    }
-
-    /// Reads parts, and those inside tool results right behind them. Without recursion: how deep
-    /// they go is for the limits to say, not for the stack.
-    fn read_parts(&mut self, parts: Vec<&'a str>) -> Result<(), Error> {
-        let mut open = vec![(0, parts.into_iter())];
-        while let Some((number, level)) = open.last_mut() {
-            let Some(part) = level.next() else {
-                open.pop();
-                continue;
-            };
-            *number += 1;
-            match self.read_part(part, open.len() == 1) {
-                // Each level is read once more for every level above it.
-                Ok(Some(_)) if open.len() > MOST_NESTED_RESULTS => {
-                    let what = "the depth of tool results inside tool results";
-                    return Err(Error::too_large(what, open.len(), MOST_NESTED_RESULTS));
-                }
-                Ok(Some(inner)) => open.push((0, inner.into_iter())),
-                Ok(None) => {}
-                Err(error) => {
-                    let places = open.iter().map(|(number, _)| format!("content[{}]", number - 1));
-                    return Err(error.within(&places.collect::<Vec<_>>().join(".")));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads a part, and hands out the parts inside it. Calls and results count only at the top, not
-    /// inside a tool result.
-    fn read_part(&mut self, text: &'a str, is_top: bool) -> Result<Option<Vec<&'a str>>, Error> {
-        let fields = json::checked_object(text).ok_or_else(|| {
-            Error::message(format!(
-                "a part is an object with a type, not {}",
-                Kind::of(text).name()
-            ))
-        })?;
-        let string = |name: &'static str, of: &'static str| {
-            let value = fields.get(name).and_then(|value| Span::of_string(value, self.whole));
-            value.ok_or_else(|| {
-                Error::message_field(name, format!("a {of} part has a {name}, which is a string"))
-            })
-        };
-        let kind = fields.get("type").and_then(json::quoted).map(json::unescape);
-        let Some(kind) = kind else {
-            return Err(Error::message_field("type", "a part has a type, which is a string"));
-        };
-        match &*kind {
-            "text" => {
-                let text = string("text", "text")?;
-                self.parts.push(Part::Text(text));
-            }
-            "thinking" => {
-                string("text", "thinking")?;
-                let signature = fields.get("signature");
-                if signature.is_some_and(|value| Kind::of(value) != Kind::String) {
-                    return Err(Error::message_field("signature", "signature must be a string"));
-                }
-            }
-            "image" | "audio" | "file" => self.parts.push(Part::Media),
-            "tool_use" => {
-                let id = string("id", "tool_use")?;
-                let name = string("name", "tool_use")?;
-                let input = fields.get_or_null("input").ok_or_else(|| {
-                    Error::message_field(
-                        "input",
-                        "a tool_use part has an input; {} if it needs none",
-                    )
-                })?;
-                let input = Span::of(input, self.whole);
-                self.parts.push(match is_top {
-                    true => Part::ToolCall { id, name, input },
-                    false => Part::QuotedCall { name, input },
-                });
-            }
-            "tool_result" => {
-                let id = string("tool_use_id", "tool_result")?;
-                let is_error = fields.get("is_error");
-                if is_error.is_some_and(|value| Kind::of(value) != Kind::Bool) {
-                    return Err(Error::message_field("is_error", "is_error must be true or false"));
-                }
-                if is_top {
-                    self.parts.push(Part::ToolResult { id });
-                }
-                return self.read_result(fields.get("content"));
-            }
-            _ => {}
-        }
-        Ok(None)
-    }
-
-    fn read_result(&mut self, content: Option<&'a str>) -> Result<Option<Vec<&'a str>>, Error> {
-        let Some(content) = content else { return Ok(None) };
-        match Kind::of(content) {
-            Kind::String => {
-                let text = Span::of_string(content, self.whole).expect("a string has quotes");
-                self.parts.push(Part::Text(text));
-                Ok(None)
-            }
-            Kind::Array => Ok(json::list(content)),
-            other => Err(Error::message_field(
-                "content",
-                format!(
-                    "a tool result's content is a string or a list of parts, not {}",
-                    other.name()
-                ),
-            )),
-        }
     }
 }
 

@@ -7,6 +7,8 @@
 //! Tokens are counted over the rendered JSON, its punctuation included: a little too many, on both
 //! sides of the comparison.
 
+use std::fmt;
+
 use recto_core::Counter;
 use serde::Deserialize;
 
@@ -58,10 +60,24 @@ impl PriceTable {
         Ok(table)
     }
 
-    /// The prices of a model: those with the longest name that its name starts with.
+    /// The prices of a model: those with the longest name that its name starts with. Names are read as
+    /// programs and gateways write them: in any case, with dates behind (`claude-sonnet-4-5-20250929`)
+    /// and with whoever serves them in front (`openai/gpt-4o`, `models/gemini-2.5-pro`,
+    /// `us.anthropic.claude-sonnet-4-5-20250929-v1:0`).
+    ///
+    /// ```
+    /// let table = recto_format::PriceTable::default();
+    /// assert_eq!(table.of("openai/gpt-5-mini-2025-08-07").unwrap().model, "gpt-5-mini");
+    /// ```
     pub fn of(&self, model: &str) -> Option<&Price> {
-        let fitting = self.models.iter().filter(|price| model.starts_with(&*price.model));
-        fitting.max_by_key(|price| price.model.len())
+        let model = model.to_ascii_lowercase();
+        // The whole name first: a table may have prices for one gateway.
+        let starts = std::iter::once(0)
+            .chain(model.match_indices(['/', ':', '.']).map(|(at, mark)| at + mark.len()));
+        starts.map(|start| &model[start..]).find_map(|name| {
+            let is_of = |price: &&Price| starts_with_word(name, &price.model.to_ascii_lowercase());
+            self.models.iter().filter(is_of).max_by_key(|price| price.model.len())
+        })
     }
 }
 
@@ -153,6 +169,48 @@ impl CachePlan {
     }
 }
 
+/// Whether a name starts with another, and not inside a number of it: neither `gpt-41` nor `gpt-4.1`
+/// is a `gpt-4`.
+fn starts_with_word(name: &str, start: &str) -> bool {
+    let ends_in_number = start.ends_with(|c: char| c.is_ascii_digit());
+    let goes_on = |rest: &str| {
+        let rest = rest.strip_prefix('.').unwrap_or(rest);
+        ends_in_number && rest.starts_with(|c: char| c.is_ascii_digit())
+    };
+    !start.is_empty() && name.strip_prefix(start).is_some_and(|rest| !goes_on(rest))
+}
+
+impl fmt::Display for PaysOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PaysOff::Now => f.write_str("pays off at once"),
+            PaysOff::AfterTurns(1) => f.write_str("pays off after 1 turn"),
+            PaysOff::AfterTurns(turns) => write!(f, "pays off after {turns} turns"),
+            PaysOff::Never => f.write_str("never pays off by itself"),
+        }
+    }
+}
+
+impl fmt::Display for CachePlan {
+    /// In one line: what stays cached, what it costs now and saves later, and when it pays off.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let signed = |dollars: f64| {
+            let sign = if dollars < 0.0 { "−" } else { "" };
+            format!("{sign}${:.4}", dollars.abs())
+        };
+        write!(
+            f,
+            "{} tokens stay cached, {} are billed anew (before: {}); costs {} now, saves {} a turn: {}",
+            self.cached_tokens,
+            self.new_tokens,
+            self.old_tokens,
+            signed(self.cost_now),
+            signed(self.saved_a_turn),
+            self.pays_off
+        )
+    }
+}
+
 fn pays_off(cost_now: f64, saved_a_turn: f64) -> PaysOff {
     if cost_now <= 0.0 {
         PaysOff::Now
@@ -222,6 +280,47 @@ mod tests {
     fn a_character_that_differs_in_its_last_byte_is_not_cut() {
         assert_eq!(shared_len("aé", "aè"), 1);
         assert_eq!(shared_len("same", "same"), 4);
+    }
+
+    #[test]
+    fn a_plan_says_itself_in_one_line() {
+        let before = text("a", 1_000) + &text("b", 9_000);
+        let after = text("a", 1_000) + &text("c", 8_000);
+        let plan = CachePlan::of(&before, &after, &Approx, &price());
+        assert_eq!(
+            plan.to_string(),
+            "1000 tokens stay cached, 8000 are billed anew (before: 10000); \
+             costs $0.0910 now, saves $0.0010 a turn: pays off after 91 turns"
+        );
+        let plan = CachePlan::of(&before, &text("a", 1_000), &Approx, &price());
+        assert!(plan.to_string().contains("costs −$0.0090 now"), "{plan}");
+        assert!(plan.to_string().ends_with("pays off at once"), "{plan}");
+    }
+
+    #[test]
+    fn names_are_read_as_programs_and_gateways_write_them() {
+        let table = PriceTable::from_json(
+            r#"{"models":[{"model":"gpt-4","input":30,"cached":30},{"model":"gpt-4o","input":2.5,"cached":1.25},
+            {"model":"claude-sonnet-4-5","input":3,"cached":0.3},{"model":"Gemini-2.5-pro","input":1,"cached":1},
+            {"model":"azure/gpt-4o","input":9,"cached":9},{"model":"deepseek-r1","input":1,"cached":1}]}"#,
+        )
+        .unwrap();
+        for (name, model) in [
+            ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
+            ("openai/gpt-4o", "gpt-4o"),
+            ("openrouter/openai/gpt-4o-2024-08-06", "gpt-4o"),
+            ("azure/gpt-4o", "azure/gpt-4o"),
+            ("GPT-4o", "gpt-4o"),
+            ("gpt-4-0613", "gpt-4"),
+            ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"),
+            ("models/gemini-2.5-pro-preview", "Gemini-2.5-pro"),
+            ("ft:gpt-4o:acme::1", "gpt-4o"),
+        ] {
+            assert_eq!(table.of(name).map(|price| &*price.model), Some(model), "{name}");
+        }
+        for name in ["gpt-41", "gpt-4.1-mini", "my-gpt-4o", "", "/", "llama/70b", "é/ü"] {
+            assert_eq!(table.of(name), None, "{name}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::io::{Cursor, Read, Seek as _, SeekFrom};
 
 use recto_core::{Conversation, Limits, Message, Request, Settings, Timestamp, Version};
 
+use crate::export::Container;
 use crate::unpack;
 use crate::{Error, Format};
 
@@ -87,6 +88,9 @@ pub struct Start {
     pub id: Option<String>,
     /// When it was created.
     pub created: Option<Timestamp>,
+    /// Whether its messages stood in the file one a line, and not in a list: what
+    /// [`Container::Lines`] writes again. Sessions are always lines.
+    pub is_lines: bool,
 }
 
 /// Something in a file that a conversation cannot say.
@@ -347,6 +351,29 @@ pub struct Replayed {
     pub envelope: Option<String>,
     /// The conversation itself, whose name here is empty, and behind it its forks with their names.
     pub lines: Vec<(String, Conversation)>,
+}
+
+impl Replayed {
+    /// What stood around its messages, for [`export`](crate::export) to write them again in the same
+    /// way.
+    ///
+    /// ```
+    /// use recto_core::Settings;
+    /// use recto_format::{Container, ImportOptions, Replay, import};
+    ///
+    /// let file = r#"{"role":"user","content":"2 + 2?"}"#;
+    /// let mut replay = Replay::new(Settings::default(), 0);
+    /// import(file, None, &ImportOptions::default(), &mut replay)?;
+    /// assert_eq!(replay.conversations[0].container(), Container::Lines);
+    /// # Ok::<(), recto_format::Error>(())
+    /// ```
+    pub fn container(&self) -> Container<'_> {
+        match (&self.envelope, self.start.is_lines) {
+            (Some(envelope), _) => Container::Envelope(envelope),
+            (None, true) => Container::Lines,
+            (None, false) => Container::List,
+        }
+    }
 }
 
 impl Replay {

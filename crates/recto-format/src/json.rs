@@ -39,6 +39,16 @@ impl<'a> Str<'a> {
         recto_core::json::unescape(self.0)
     }
 
+    /// Whether it says this.
+    pub fn is(self, text: &str) -> bool {
+        // An escape is longer than what it stands for.
+        self.0 == text || (self.0.len() > text.len() && self.has_escapes() && self.text() == text)
+    }
+
+    fn has_escapes(self) -> bool {
+        self.0.bytes().any(|byte| byte == b'\\')
+    }
+
     /// Whether it says nothing.
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
@@ -79,7 +89,7 @@ pub(crate) fn items(list: &str) -> Items<'_> {
 
 /// The last value of `key` in an object; `null` counts as absent.
 pub(crate) fn get<'a>(object: &'a str, key: &str) -> Option<&'a str> {
-    let found = fields(object).filter(|(name, _)| name.escaped() == key || name.text() == key);
+    let found = fields(object).filter(|(name, _)| name.is(key));
     found.last().map(|(_, value)| value).filter(|&value| value != "null")
 }
 
@@ -93,15 +103,14 @@ pub(crate) struct Object<'a>(Vec<(Str<'a>, &'a str)>);
 
 impl<'a> Object<'a> {
     pub(crate) fn of(object: &'a str) -> Object<'a> {
-        Object(fields(object).collect())
+        let mut read = Vec::with_capacity(8);
+        read.extend(fields(object));
+        Object(read)
     }
 
     /// The last value of `key`, which may be `null`.
     pub(crate) fn get_or_null(&self, key: &str) -> Option<&'a str> {
-        let is_it = |name: Str<'_>| {
-            name.escaped() == key || (name.escaped().contains('\\') && name.text() == key)
-        };
-        self.0.iter().rev().find(|(name, _)| is_it(*name)).map(|&(_, value)| value)
+        self.0.iter().rev().find(|(name, _)| name.is(key)).map(|&(_, value)| value)
     }
 
     /// The last value of `key`; `null` counts as absent.
@@ -119,10 +128,52 @@ impl<'a> Object<'a> {
         self.get(key) == Some("true")
     }
 
+    /// The only field, if there is one.
+    pub(crate) fn only(&self) -> Option<(Str<'a>, &'a str)> {
+        match self.0[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Adds the fields that are not among `known`, each with a comma in front.
+    pub(crate) fn push_others(&self, known: &[&str], out: &mut String) {
+        for (key, value) in &self.0 {
+            if !known.iter().any(|name| key.is(name)) {
+                push_field(*key, value, out);
+            }
+        }
+    }
+
+    /// Adds those fields that are among `wanted`, each with a comma in front.
+    pub(crate) fn push_some(&self, wanted: &[&str], out: &mut String) {
+        for (key, value) in &self.0 {
+            if wanted.iter().any(|name| key.is(name)) {
+                push_field(*key, value, out);
+            }
+        }
+    }
+
     /// Whether it has no fields but these.
     pub(crate) fn has_only(&self, known: &[&str]) -> bool {
-        self.0.iter().all(|(key, _)| known.contains(&&*key.text()))
+        self.0.iter().all(|(key, _)| known.iter().any(|name| key.is(name)))
     }
+}
+
+/// The values of a list, each with its fields: gone through once.
+pub(crate) fn objects(list: &str) -> impl Iterator<Item = (&str, Object<'_>)> {
+    let mut cursor = Cursor::new(list);
+    if is_list(list) {
+        cursor.enter();
+    } else {
+        cursor.at = list.len();
+    }
+    std::iter::from_fn(move || {
+        Some(match cursor.peek()? {
+            b'{' => cursor.object(),
+            _ => (cursor.value(), Object(Vec::new())),
+        })
+    })
 }
 
 /// See [`fields`].
@@ -197,6 +248,17 @@ impl<'a> Cursor<'a> {
     /// The next value, gone over.
     pub(crate) fn value(&mut self) -> &'a str {
         take_value(self.text, &mut self.at)
+    }
+
+    /// The object that comes next, gone over, with its fields.
+    fn object(&mut self) -> (&'a str, Object<'a>) {
+        let start = self.enter();
+        let mut fields = Fields { text: self.text, at: self.at };
+        let mut read = Vec::with_capacity(8);
+        read.extend(fields.by_ref());
+        // Its fields end in front of its brace.
+        self.at = (fields.at + 1).min(self.text.len());
+        (self.since(start), Object(read))
     }
 
     fn skip(&self) -> usize {
@@ -275,21 +337,22 @@ pub(crate) fn push_str(text: Str<'_>, out: &mut String) {
 
 /// Adds the fields of an object that are not among `known`, each with a comma in front.
 pub(crate) fn push_other_fields(object: &str, known: &[&str], out: &mut String) {
-    for (key, value) in fields(object).filter(|(key, _)| !known.contains(&&*key.text())) {
-        out.push(',');
-        push_str(key, out);
-        out.push(':');
-        out.push_str(value);
+    for (key, value) in fields(object).filter(|(key, _)| !known.iter().any(|name| key.is(name))) {
+        push_field(key, value, out);
     }
+}
+
+fn push_field(key: Str<'_>, value: &str, out: &mut String) {
+    out.push(',');
+    push_str(key, out);
+    out.push(':');
+    out.push_str(value);
 }
 
 /// Adds those fields of an object that are among `wanted`, each with a comma in front.
 pub(crate) fn push_fields(object: &str, wanted: &[&str], out: &mut String) {
-    for (key, value) in fields(object).filter(|(key, _)| wanted.contains(&&*key.text())) {
-        out.push(',');
-        push_str(key, out);
-        out.push(':');
-        out.push_str(value);
+    for (key, value) in fields(object).filter(|(key, _)| wanted.iter().any(|name| key.is(name))) {
+        push_field(key, value, out);
     }
 }
 
@@ -393,10 +456,26 @@ mod tests {
     }
 
     #[test]
+    fn objects_of_a_list_come_with_their_fields() {
+        let list = r#"[ {"a":1, "b":{"c":[2]}} ,3,{} , {"a":"}"}]"#;
+        let read: Vec<_> = objects(list).map(|(text, fields)| (text, fields.get("a"))).collect();
+        let objects = [r#"{"a":1, "b":{"c":[2]}}"#, "3", "{}", r#"{"a":"}"}"#];
+        assert_eq!(
+            read,
+            [objects[0], objects[1], objects[2], objects[3]]
+                .into_iter()
+                .zip([Some("1"), None, None, Some("\"}\"")])
+                .collect::<Vec<_>>()
+        );
+        assert_eq!(super::objects("{}").count() + super::objects("[]").count(), 0);
+    }
+
+    #[test]
     fn broken_text_ends_without_a_panic() {
         for text in ["{", "[", "{\"", "{\"a\"", "{\"a\":", "[1,", "[\"\\", "{\"a\":{", "{]", "[}}"]
         {
-            let _ = (fields(text).count(), items(text).count(), spaced(text));
+            let _ = (fields(text).count(), items(text).count(), objects(text).count());
+            let _ = spaced(text);
         }
     }
 

@@ -19,7 +19,7 @@
 //!
 //! ```
 //! use recto_core::{Settings, Truncate};
-//! use recto_format::{Container, ExportOptions, ImportOptions, RenderOptions, Replay, Target};
+//! use recto_format::{ExportOptions, ImportOptions, RenderOptions, Replay, Target};
 //! use recto_format::{export, import, render};
 //!
 //! let file = r#"{"model":"gpt-4.1","messages":[
@@ -41,9 +41,8 @@
 //! assert_eq!(request.findings[0].rule.name, "results_have_calls");
 //!
 //! // Out again: each message with its bytes. Only the white space between them is not kept.
-//! let container = talk.envelope.as_deref().map(Container::Envelope).unwrap_or_default();
 //! let mut written = Vec::new();
-//! export(whole.messages(), format, &ExportOptions { container }, &mut written)?;
+//! export(whole.messages(), format, &ExportOptions { container: talk.container() }, &mut written)?;
 //! assert_eq!(String::from_utf8(written).unwrap(), file.replace('\n', "") + "\n");
 //! # Ok::<(), recto_format::Error>(())
 //! ```

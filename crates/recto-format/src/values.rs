@@ -17,6 +17,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 pub(crate) struct Values<'r> {
     reader: Box<dyn Read + 'r>,
     buffer: Vec<u8>,
+    /// Where what was read ends in the buffer.
+    end: usize,
     /// Where what is not taken yet starts in the buffer.
     at: usize,
     is_at_end: bool,
@@ -33,8 +35,8 @@ pub(crate) struct Values<'r> {
 
 /// A value that is there to be looked at, or why not.
 pub(crate) enum Peeked {
-    /// It ends this many bytes on, and was checked.
-    Whole(usize),
+    /// It was checked: how many bytes it has, and how deep it goes.
+    Whole { len: usize, depth: usize },
     /// It is longer than the limit.
     TooLarge,
     /// It is not JSON.
@@ -47,6 +49,7 @@ impl<'r> Values<'r> {
         Values {
             reader: Box::new(reader),
             buffer: Vec::new(),
+            end: 0,
             at: 0,
             is_at_end: false,
             is_fresh: true,
@@ -73,33 +76,36 @@ impl<'r> Values<'r> {
             return Ok(false);
         }
         if self.at > 0 {
-            self.buffer.drain(..self.at);
+            self.buffer.copy_within(self.at..self.end, 0);
             self.dropped += self.at as u64;
+            self.end -= self.at;
             self.at = 0;
         }
-        let old = self.buffer.len();
         // Growing with what is there keeps long values from being read in small steps.
-        let more = CHUNK.max(old).min(self.limit.max(CHUNK));
-        self.buffer.resize(old + more, 0);
+        let more = CHUNK.max(self.end).min(self.limit.max(CHUNK));
+        if self.buffer.len() < self.end + more {
+            self.buffer.resize(self.end + more, 0);
+        }
+        let space = &mut self.buffer[self.end..self.end + more];
         let count = loop {
-            match self.reader.read(&mut self.buffer[old..]) {
+            match self.reader.read(space) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                other => break other,
+                other => break other?,
             }
         };
-        let count = match count {
-            Ok(count) => count,
-            Err(error) => {
-                self.buffer.truncate(old);
-                return Err(error.into());
-            }
-        };
-        self.buffer.truncate(old + count);
+        self.end += count;
         self.is_at_end = count == 0;
         Ok(count > 0)
     }
 
-    fn take(&mut self, count: usize) {
+    /// What was read and not taken.
+    fn rest(&self) -> &[u8] {
+        &self.buffer[self.at..self.end]
+    }
+
+    /// Takes bytes, such as a value that was peeked.
+    pub(crate) fn take(&mut self, count: usize) {
+        let count = count.min(self.end - self.at);
         self.line += memchr_iter(b'\n', &self.buffer[self.at..self.at + count]).count() as u64;
         self.at += count;
     }
@@ -107,13 +113,13 @@ impl<'r> Values<'r> {
     /// The byte that the next value starts with, behind any space; `None` at the end.
     pub(crate) fn peek_byte(&mut self) -> Result<Option<u8>, Error> {
         if std::mem::replace(&mut self.is_fresh, false) {
-            while self.buffer.len() < BYTE_ORDER_MARK.len() && self.fill()? {}
-            if self.buffer.starts_with(BYTE_ORDER_MARK) {
+            while self.end < BYTE_ORDER_MARK.len() && self.fill()? {}
+            if self.rest().starts_with(BYTE_ORDER_MARK) {
                 self.at = BYTE_ORDER_MARK.len();
             }
         }
         loop {
-            let rest = &self.buffer[self.at..];
+            let rest = self.rest();
             match rest.iter().position(|byte| !matches!(byte, b' ' | b'\n' | b'\r' | b'\t')) {
                 Some(space) => {
                     let byte = rest[space];
@@ -121,7 +127,7 @@ impl<'r> Values<'r> {
                     return Ok(Some(byte));
                 }
                 None => {
-                    self.take(self.buffer.len() - self.at);
+                    self.take(self.end - self.at);
                     if !self.fill()? {
                         return Ok(None);
                     }
@@ -132,7 +138,7 @@ impl<'r> Values<'r> {
 
     /// Takes a single byte, such as a bracket, that [`peek_byte`](Self::peek_byte) has shown.
     pub(crate) fn take_byte(&mut self) {
-        if self.at < self.buffer.len() {
+        if self.at < self.end {
             self.take(1);
         }
     }
@@ -140,15 +146,15 @@ impl<'r> Values<'r> {
     /// Looks for the end of the next value, without taking it.
     pub(crate) fn peek_value(&mut self) -> Result<Peeked, Error> {
         self.peek_byte()?;
-        if let Some(len) = self.peek_line() {
-            return Ok(Peeked::Whole(len));
+        if let Some(whole) = self.peek_line() {
+            return Ok(whole);
         }
         let mut scan = Scan::default();
         let len = loop {
-            if let Some(len) = scan.go_on(&self.buffer[self.at..]) {
+            if let Some(len) = scan.go_on(self.rest()) {
                 break len;
             }
-            let so_far = self.buffer.len() - self.at;
+            let so_far = self.end - self.at;
             if so_far > self.limit {
                 return Ok(Peeked::TooLarge);
             }
@@ -159,8 +165,7 @@ impl<'r> Values<'r> {
         if len > self.limit {
             return Ok(Peeked::TooLarge);
         }
-        let bytes = &self.buffer[self.at..self.at + len];
-        let text = match std::str::from_utf8(bytes) {
+        let text = match std::str::from_utf8(&self.rest()[..len]) {
             Ok(text) => text,
             Err(error) => {
                 return Ok(Peeked::Broken(format!(
@@ -169,26 +174,30 @@ impl<'r> Values<'r> {
                 )));
             }
         };
+        if let Some(checked) = recto_core::json::check(text) {
+            return Ok(Peeked::Whole { len, depth: checked.depth });
+        }
         Ok(match recto_core::json::value(text) {
-            Ok(_) => Peeked::Whole(len),
+            Ok(value) => Peeked::Whole { len, depth: recto_core::json::depth(value) },
             Err(error) => Peeked::Broken(error.to_string()),
         })
     }
 
-    /// The length of the next value, if it is exactly the rest of the line, and all of that was read:
+    /// The next value, if it is exactly the rest of the line, and all of that was read:
     /// the case of JSON lines, found by one look for the end of the line. No line is looked at twice:
     /// it may hold many values.
-    fn peek_line(&mut self) -> Option<usize> {
+    fn peek_line(&mut self) -> Option<Peeked> {
         if self.bytes_taken() < self.tried {
             return None;
         }
-        let rest = &self.buffer[self.at..];
+        let rest = self.rest();
         let end = memchr(b'\n', rest);
         let line = end.filter(|&end| end <= self.limit).and_then(|end| {
             let line = rest[..end].trim_ascii_end();
             let is_object = matches!(line, [b'{', .., b'}']);
             let text = is_object.then(|| std::str::from_utf8(line).ok()).flatten()?;
-            recto_core::json::value(text).ok().map(str::len)
+            let depth = recto_core::json::check(text)?.depth;
+            Some(Peeked::Whole { len: text.len(), depth })
         });
         if line.is_none() {
             self.tried = self.bytes_taken() + end.unwrap_or(rest.len()) as u64;
@@ -196,25 +205,21 @@ impl<'r> Values<'r> {
         line
     }
 
-    /// Takes the value that was peeked.
-    pub(crate) fn take_peeked(&mut self, len: usize) -> Result<&str, Error> {
-        let start = self.at;
-        let len = len.min(self.buffer.len() - start);
-        self.take(len);
-        std::str::from_utf8(&self.buffer[start..start + len])
-            .map_err(|_| self.malformed("not UTF-8"))
-    }
-
-    /// The value that was peeked.
+    /// The value that was peeked. It is there until it is [`taken`](Self::take).
     pub(crate) fn peeked(&self, len: usize) -> &str {
-        let end = (self.at + len).min(self.buffer.len());
-        std::str::from_utf8(&self.buffer[self.at..end]).unwrap_or_default()
+        // It was checked; a caller that asks for more gets nothing.
+        self.rest().get(..len).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 
     /// Takes the next value, which must be whole and within the limit.
     pub(crate) fn value(&mut self) -> Result<&str, Error> {
         match self.peek_value()? {
-            Peeked::Whole(len) => self.take_peeked(len),
+            Peeked::Whole { len, .. } => {
+                let start = self.at;
+                self.take(len);
+                std::str::from_utf8(&self.buffer[start..start + len])
+                    .map_err(|_| self.malformed("not UTF-8"))
+            }
             Peeked::TooLarge => Err(self.too_large()),
             Peeked::Broken(reason) => Err(self.malformed(&reason)),
         }
@@ -225,7 +230,7 @@ impl<'r> Values<'r> {
         self.peek_byte()?;
         let mut scan = Scan::default();
         loop {
-            let rest = &self.buffer[self.at..];
+            let rest = self.rest();
             if let Some(len) = scan.go_on(rest) {
                 self.take(len);
                 return Ok(());
@@ -241,13 +246,13 @@ impl<'r> Values<'r> {
     /// Goes on at the next line.
     pub(crate) fn skip_line(&mut self) -> Result<(), Error> {
         loop {
-            match memchr(b'\n', &self.buffer[self.at..]) {
+            match memchr(b'\n', self.rest()) {
                 Some(end) => {
                     self.take(end + 1);
                     return Ok(());
                 }
                 None => {
-                    self.take(self.buffer.len() - self.at);
+                    self.take(self.end - self.at);
                     if !self.fill()? {
                         return Ok(());
                     }
@@ -333,7 +338,7 @@ impl<'r> Values<'r> {
         Error::TooLarge {
             line: self.line,
             what: "a value's size in bytes",
-            size: (self.buffer.len() - self.at) as u64,
+            size: (self.end - self.at) as u64,
             limit: self.limit as u64,
         }
     }

@@ -1,5 +1,6 @@
-//! `cargo xtask bench format`: the benchmark of recto-format, and the same work in Python, with `json`
-//! and LangChain's converters, in the same run.
+//! `cargo xtask bench format`: the benchmarks of recto-format (every format that is read line by line
+//! beside the limit), and the same work in Python, with `json` and LangChain's converters, in the same
+//! run.
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -22,7 +23,10 @@ pub(super) fn run(
     workspace: &Workspace,
     console: &Console,
 ) -> anyhow::Result<()> {
-    let rows = measured(arguments, workspace, console)?;
+    let mut rows = measured("format", arguments, workspace, console)?;
+    if arguments.is_empty() || arguments.iter().any(|word| word == "import") {
+        rows.extend(measured("import", arguments, workspace, console)?);
+    }
     let python = in_python(workspace, console)?;
     let lines: Vec<Value> = SHARED
         .iter()
@@ -68,16 +72,17 @@ fn says(row: &Value, name: &str) -> bool {
     row["name"].as_str().is_some_and(|it| it.starts_with(name))
 }
 
-/// The rows of the benchmark. It stops with an error where a limit is missed, and says so itself.
+/// The rows of a benchmark.
 fn measured(
+    name: &'static str,
     arguments: &[String],
     workspace: &Workspace,
     console: &Console,
 ) -> anyhow::Result<Vec<Value>> {
     let mut with_json = vec!["--json".to_owned(), "--report-only".to_owned()];
     with_json.extend_from_slice(arguments);
-    let command = benchmark(&["-p", "recto-format"], "format", &with_json, workspace);
-    let step = Step::new("bench", command, "see what the benchmark says above");
+    let command = benchmark(&["-p", "recto-format"], name, &with_json, workspace);
+    let step = Step::new(name, command, "see what the benchmark says above");
     let output = console.run(step).required()?.stdout;
     let start = output.find('[').context("the benchmark printed no JSON")?;
     Ok(serde_json::from_str(&output[start..])?)

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{Draft, Memory, MessageForm, Misfit};
+use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
 use super::{Head, Likelihood};
 use crate::json::{self, Str};
 use crate::media::{self, MediaBody, MediaKind};
@@ -67,7 +67,7 @@ impl MessageForm for Anthropic {
     }
 
     fn read(&self, foreign: &str, _memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
-        read(foreign)
+        read(foreign).map(|message| message.drafts)
     }
 
     fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, Misfit>> {
@@ -107,11 +107,17 @@ impl MessageForm for Anthropic {
         last.role == Role::Tool && next.role == Role::Tool
     }
 
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        _names: &CallNames<'_>,
+        out: &mut String,
+        remarks: &mut Vec<String>,
+    ) {
         if let [only] = pieces
             && matches!(only.role, Role::User | Role::Assistant)
             && only.source.is_none()
-            && matches!(read(only.json).as_deref(), Ok([Draft::AsItIs]))
+            && read(only.json).is_ok_and(|message| matches!(message.drafts[..], [Draft::AsItIs]))
         {
             out.push_str(only.json);
             return;
@@ -129,8 +135,16 @@ impl MessageForm for Anthropic {
     }
 }
 
+/// A message that was read.
+pub(crate) struct ReadMessage<'a> {
+    pub(crate) drafts: Vec<Draft>,
+    pub(crate) role: Role,
+    pub(crate) content: &'a str,
+    pub(crate) id: Option<Str<'a>>,
+}
+
 /// Reads one message.
-pub(crate) fn read(foreign: &str) -> Result<Vec<Draft>, Misfit> {
+pub(crate) fn read(foreign: &str) -> Result<ReadMessage<'_>, Misfit> {
     let fields = json::Object::of(foreign);
     let role = match fields.get_str("role").map(Str::escaped) {
         Some("user") => Role::User,
@@ -146,21 +160,24 @@ pub(crate) fn read(foreign: &str) -> Result<Vec<Draft>, Misfit> {
     };
     let is_bare = fields.has_only(&["role", "content"]);
     let model = fields.get_str("model").map(|model| model.escaped().to_owned());
+    let id = fields.get_str("id");
+    let message = |drafts: Vec<Draft>| ReadMessage { drafts, role, content, id };
     if Str::of(content).is_some() {
         if is_bare {
-            return Ok(vec![Draft::AsItIs]);
+            return Ok(message(vec![Draft::AsItIs]));
         }
-        return Ok(vec![draft(role, content.to_owned(), false, model)]);
+        return Ok(message(vec![draft(role, content.to_owned(), false, model)]));
     }
     if !json::is_list(content) {
         return Err(Misfit::new("content", "content is a string or a list of blocks"));
     }
-    let blocks: Vec<Block<'_>> = json::items(content).map(Block::read).collect();
+    let blocks: Vec<Block<'_>> =
+        json::objects(content).map(|(block, fields)| Block::read(block, &fields)).collect();
     let is_own = blocks.iter().any(|block| block.is_own);
     let is_same = blocks.iter().all(|block| matches!(block.json, Cow::Borrowed(_)));
     let has_results = blocks.iter().any(|block| block.is_result);
     if is_bare && is_same && !is_own && !has_results {
-        return Ok(vec![Draft::AsItIs]);
+        return Ok(message(vec![Draft::AsItIs]));
     }
     let mut drafts = Vec::new();
     let mut rest = &blocks[..];
@@ -174,7 +191,7 @@ pub(crate) fn read(foreign: &str) -> Result<Vec<Draft>, Misfit> {
     if drafts.is_empty() {
         return Err(Misfit::new("content", "the list of blocks is empty"));
     }
-    Ok(drafts)
+    Ok(message(drafts))
 }
 
 fn draft(role: Role, content: String, is_own: bool, model: Option<String>) -> Draft {
@@ -191,20 +208,20 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn read(block: &'a str) -> Block<'a> {
+    fn read(block: &'a str, fields: &json::Object<'a>) -> Block<'a> {
         let as_it_is = Block { json: Cow::Borrowed(block), is_result: false, is_own: false };
-        let kind = json::get_str(block, "type").map(Str::text).unwrap_or_default();
+        let kind = fields.get_str("type").map(Str::text).unwrap_or_default();
         match &*kind {
             "text" | "tool_use" => as_it_is,
-            "tool_result" => Block::of_result(block),
+            "tool_result" => Block::of_result(block, fields),
             "image" | "document" => match media_of(block) {
                 Some(part) => Block { json: part, ..as_it_is },
                 None => Block { is_own: true, ..as_it_is },
             },
             "thinking" => {
-                let Some(text) = json::get(block, "thinking") else { return as_it_is };
+                let Some(text) = fields.get("thinking") else { return as_it_is };
                 let mut part = format!(r#"{{"type":"thinking","text":{text}"#);
-                json::push_other_fields(block, &["type", "thinking"], &mut part);
+                fields.push_others(&["type", "thinking"], &mut part);
                 part.push('}');
                 Block { json: Cow::Owned(part), is_own: true, ..as_it_is }
             }
@@ -215,9 +232,9 @@ impl<'a> Block<'a> {
 
 impl<'a> Block<'a> {
     /// A result, with the images and documents in it in Recto's form.
-    fn of_result(block: &'a str) -> Block<'a> {
+    fn of_result(block: &'a str, fields: &json::Object<'a>) -> Block<'a> {
         let mut result = Block { json: Cow::Borrowed(block), is_result: true, is_own: false };
-        let content = json::get(block, "content").filter(|content| json::is_list(content));
+        let content = fields.get("content").filter(|content| json::is_list(content));
         let mut list = Vec::new();
         for item in content.map(json::items).into_iter().flatten() {
             let kind = json::get_str(item, "type").map(Str::text).unwrap_or_default();

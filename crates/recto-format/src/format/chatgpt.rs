@@ -23,7 +23,7 @@ use std::io::{Read, Write};
 use recto_core::{Append, Delete, LogIndex, Message, Request, Rollback, Step, Timestamp, Version};
 
 use super::message_list::Misfit;
-use super::session_line::{self, Before};
+use super::session_line::{Asides, SessionLine};
 use super::{Codec, Head, Likelihood};
 use crate::export::ExportOptions;
 use crate::import::{Input, Out, Remark, Start};
@@ -251,7 +251,7 @@ impl Graph {
         let current = self.current.as_ref().and_then(|id| self.places.get(id)).copied();
 
         let mut teller =
-            Teller { graph: self, out, before: Before::default(), calls: HashMap::new() };
+            Teller { graph: self, out, before: Asides::within(usize::MAX), calls: HashMap::new() };
         let mut told = HashSet::new();
         let mut stop = None;
         let mut tasks = Vec::new();
@@ -305,8 +305,8 @@ fn branches(places: &[usize], version: Version, tasks: &mut Vec<Task>) {
 struct Teller<'g, 'o, 'a> {
     graph: &'g Graph,
     out: &'o mut Out<'a>,
-    /// Nodes without a message.
-    before: Before,
+    /// Nodes without a message. The graph is in memory anyway: there is room for all.
+    before: Asides,
     /// The calls so far: by node, who was called.
     calls: HashMap<usize, String>,
 }
@@ -324,7 +324,7 @@ impl Teller<'_, '_, '_> {
     fn node(&mut self, place: usize) -> Result<(), Error> {
         let node = &self.graph.nodes[place];
         let Some(message) = json::get(&node.json, "message") else {
-            self.before.add(&node.json);
+            self.before.add(0, &node.json, node.line);
             return Ok(());
         };
         let depth = recto_core::json::depth(&node.json);
@@ -334,22 +334,30 @@ impl Teller<'_, '_, '_> {
             true => Err(Misfit::new("", format!("{depth} levels deep; {deepest} are allowed"))),
             false => content::read(message, &node.id, call.as_deref()),
         };
-        let before = self.before.take();
+        let before = self.before.take(0);
         let made = read.and_then(|read| {
             if let Some(called) = read.calls {
                 self.calls.insert(place, called);
             }
             let time = json::get(message, "create_time").and_then(time_of);
             let drafts = vec![read.draft];
-            session_line::messages(Format::ChatGpt, &node.json, "", drafts, before.as_deref(), time)
+            let line = SessionLine {
+                format: Format::ChatGpt,
+                json: &node.json,
+                foreign: "",
+                said: None,
+                before: before.as_deref(),
+                timestamp: time,
+            };
+            line.messages(drafts)
         });
         let messages = match made {
             Ok(messages) => messages,
             Err(misfit) => {
                 let field = format!("mapping.{}.message.{}", node.id, misfit.field);
                 self.out.remark(node.line, field.trim_end_matches('.'), misfit.reason);
-                self.before.put_back(before);
-                self.before.add(&node.json);
+                self.before.put_back(0, before);
+                self.before.add(0, &node.json, node.line);
                 return Ok(());
             }
         };

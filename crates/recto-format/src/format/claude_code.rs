@@ -7,7 +7,7 @@
 //! | a line whose parent is the line before it | APPEND, one version a line |
 //! | a line whose parent is further back: the user went back | ROLLBACK to that version, then APPEND |
 //! | a piece of an answer (same `message.id`) that comes after results of its other pieces | INSERT behind the pieces before it |
-//! | `compact_boundary` and the summary behind it | COMPRESS; what the boundary preserves stays |
+//! | `compact_boundary` and the summary behind it | COMPRESS; what the boundary preserves, listed or from one line to another, stays |
 //! | `content-replacement` | REPLACE of the result |
 //! | a sidechain | a fork that starts empty |
 //! | titles, snapshots, progress and all that is no message | kept with the next message, for export |
@@ -20,6 +20,7 @@ mod title;
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
+use std::sync::Arc;
 
 use recto_core::{
     Append, Compress, Insert, Message, Position, Replace, Request, Role, Rollback, Timestamp,
@@ -28,7 +29,7 @@ use recto_core::{
 
 use super::message_list::{Draft, Misfit};
 use super::new_parts::NewParts;
-use super::session_line;
+use super::session_line::{self, Asides, SessionLine};
 use super::{Codec, Head, Likelihood, anthropic};
 use crate::export::ExportOptions;
 use crate::import::{Input, Out, Remark, Start};
@@ -72,10 +73,12 @@ impl Codec for ClaudeCode {
         let mut session = Session {
             out,
             nodes: HashMap::new(),
+            uuids: HashMap::new(),
+            asides: Asides::within(limit),
             chains: Vec::new(),
             agents: HashMap::new(),
             results: HashMap::new(),
-            waiting: Some(Start { name, ..Start::default() }),
+            waiting: Some(Start { name, is_lines: true, ..Start::default() }),
         };
         while values.peek_byte()?.is_some() {
             session.value(&mut values)?;
@@ -96,7 +99,11 @@ impl Codec for ClaudeCode {
 /// A session that is being read.
 struct Session<'o, 'a> {
     out: &'o mut Out<'a>,
-    nodes: HashMap<Box<str>, Node>,
+    nodes: HashMap<Arc<str>, Node>,
+    /// The uuids of the lines, by the chain and the first of their messages.
+    uuids: HashMap<(usize, u32), Arc<str>>,
+    /// Lines that wait for the next message of their chain.
+    asides: Asides,
     /// The main chain and, behind it, the sidechains: as many as the conversation has lines.
     chains: Vec<Chain>,
     /// The sidechains by name.
@@ -159,9 +166,8 @@ impl Session<'_, '_> {
     fn value(&mut self, values: &mut Values<'_>) -> Result<(), Error> {
         let number = values.line();
         match values.peek_value()? {
-            Peeked::Whole(len) => {
-                let text = values.take_peeked(len)?;
-                let depth = recto_core::json::depth(text);
+            Peeked::Whole { len, depth } => {
+                let text = values.peeked(len);
                 let deepest = self.out.options.limits.depth;
                 if depth > deepest || !json::is_object(text) {
                     let reason = match depth > deepest {
@@ -172,6 +178,7 @@ impl Session<'_, '_> {
                 } else {
                     self.line(&Line::read(text, number))?;
                 }
+                values.take(len);
             }
             Peeked::TooLarge => {
                 self.out.remark(number, "", "left out: the line is larger than allowed");
@@ -253,14 +260,14 @@ impl Session<'_, '_> {
         if let Some(uuid) = line.uuid
             && !self.nodes.contains_key(&*uuid.text())
         {
-            let node = parent.unwrap_or_else(|| self.chains[0].node(0, false, 0..0));
+            let node = parent.unwrap_or_else(|| self.chains[0].node(0, false, 0..0)).aside();
             self.nodes.insert(uuid.text().into(), node);
             if line.fields.get_str("subtype").is_some_and(|it| it.escaped() == "compact_boundary") {
                 let boundary = Boundary::read(uuid, line.json, &self.nodes);
                 self.chains[chain].boundary = Some(boundary);
             }
         }
-        self.chains[chain].before.add(line.json);
+        self.asides.add(chain, line.json, line.number);
     }
 
     /// Which chain a line belongs to. A sidechain that starts is a fork that starts empty.
@@ -288,25 +295,26 @@ impl Session<'_, '_> {
         let number = self.chain_of(line)?;
         self.out.line(number)?;
         let message = line.fields.get("message").unwrap_or_default();
-        let time = line.time();
-        let before = self.chains[number].before.take();
-        let made = anthropic::read(message).and_then(|drafts| {
-            session_line::messages(
-                Format::ClaudeCode,
-                line.json,
-                message,
-                drafts,
-                before.as_deref(),
-                time,
-            )
+        self.asides.report(self.out);
+        let before = self.asides.take(number);
+        let made = anthropic::read(message).and_then(|read| {
+            let line = SessionLine {
+                format: Format::ClaudeCode,
+                json: line.json,
+                foreign: message,
+                said: Some((read.role, read.content)),
+                before: before.as_deref(),
+                timestamp: line.time(),
+            };
+            Ok((line.messages(read.drafts)?, read.id))
         });
-        let messages = match made {
-            Ok(messages) => messages,
+        let (messages, id) = match made {
+            Ok(made) => made,
             Err(Misfit { field, reason }) => {
                 let field =
                     if field.is_empty() { "message".into() } else { format!("message.{field}") };
                 self.out.remark(line.number, &field, reason);
-                self.chains[number].before.put_back(before);
+                self.asides.put_back(number, before);
                 self.keep(line);
                 return Ok(());
             }
@@ -314,7 +322,7 @@ impl Session<'_, '_> {
         let is_result = messages.iter().any(|message| message.role() == Role::Tool);
         let results = results_of(&messages);
         let first = self.out.log_len();
-        self.place(number, line, message, messages, is_result)?;
+        self.place(number, line, id, messages, is_result)?;
         let chain = &mut self.chains[number];
         chain.version = self.out.version().0;
         for (piece, ids) in results.into_iter().enumerate() {
@@ -326,7 +334,9 @@ impl Session<'_, '_> {
         if let Some(uuid) = line.uuid {
             let logs = first as u32..self.out.log_len() as u32;
             let node = chain.node(number, is_result, logs);
-            self.nodes.insert(uuid.text().into(), node);
+            let uuid: Arc<str> = uuid.text().into();
+            self.uuids.insert((number, first as u32), Arc::clone(&uuid));
+            self.nodes.insert(uuid, node);
         }
         Ok(())
     }
@@ -336,7 +346,7 @@ impl Session<'_, '_> {
         &mut self,
         number: usize,
         line: &Line<'_>,
-        message: &str,
+        id: Option<Str<'_>>,
         messages: Vec<Message>,
         is_result: bool,
     ) -> Result<(), Error> {
@@ -350,10 +360,10 @@ impl Session<'_, '_> {
             return self.compaction(number, messages, boundary, line.is("isCompactSummary"));
         }
         let response = match line.kind.escaped() {
-            "assistant" => json::get_str(message, "id").map(|id| id.text().into_owned()),
+            "assistant" => id.map(|id| id.text().into_owned()),
             _ => None,
         };
-        let behind = chain.view.len().saturating_sub(chain.response_end);
+        let behind = chain.len().saturating_sub(chain.response_end);
         match parent {
             // Results came between the pieces of an answer.
             Some(parent)
@@ -390,7 +400,7 @@ impl Session<'_, '_> {
         let chain = &mut self.chains[number];
         (first..first + count).for_each(|log| chain.push(log as u32));
         if !is_result {
-            chain.response_end = chain.view.len();
+            chain.response_end = chain.len();
         }
         Ok(())
     }
@@ -425,13 +435,21 @@ impl Session<'_, '_> {
         boundary: Option<Boundary>,
         is_summary: bool,
     ) -> Result<(), Error> {
-        let kept_uuids = boundary.map(|boundary| boundary.kept).unwrap_or_default();
-        let kept: HashSet<u32> = kept_uuids
+        let (kept_uuids, segment) =
+            boundary.map_or_else(Default::default, |boundary| (boundary.kept, boundary.segment));
+        let mut kept: HashSet<u32> = kept_uuids
             .iter()
             .filter_map(|uuid| self.nodes.get(uuid))
             .filter(|node| node.chain == number)
             .flat_map(|node| node.logs())
             .collect();
+        let ends = segment
+            .and_then(|(head, tail)| Some((self.nodes.get(&*head)?, self.nodes.get(&*tail)?)));
+        if let Some((head, tail)) =
+            ends.filter(|(head, tail)| (head.chain, tail.chain) == (number, number))
+        {
+            kept.extend(self.chains[number].between(head, tail).into_iter().flatten());
+        }
         let chain = &mut self.chains[number];
         let (kept, indices) = chain.split(&kept);
         let first = self.out.log_len();
@@ -463,8 +481,10 @@ impl Session<'_, '_> {
             .chain(&added[in_front..])
             .for_each(|log| chain.push(*log));
         chain.version = self.out.version().0;
-        for uuid in kept_uuids {
-            if let Some(node) = self.nodes.get_mut(&uuid) {
+        // Who hangs on a line that stayed hangs on what is visible now.
+        let stayed = kept.iter().filter_map(|log| self.uuids.get(&(number, *log)));
+        for uuid in kept_uuids.iter().chain(stayed) {
+            if let Some(node) = self.nodes.get_mut(uuid) {
                 *node = chain.node(number, node.is_result, node.logs());
             }
         }
@@ -501,17 +521,19 @@ impl Session<'_, '_> {
             self.keep(line);
             return Ok(());
         };
-        let before = self.chains[number].before.take();
-        let made = session_line::messages(
-            Format::ClaudeCode,
-            line.json,
-            "",
-            drafts,
-            before.as_deref(),
-            None,
-        );
+        self.asides.report(self.out);
+        let before = self.asides.take(number);
+        let session_line = SessionLine {
+            format: Format::ClaudeCode,
+            json: line.json,
+            foreign: "",
+            said: None,
+            before: before.as_deref(),
+            timestamp: None,
+        };
+        let made = session_line.messages(drafts);
         let Ok(messages) = made else {
-            self.chains[number].before.put_back(before);
+            self.asides.put_back(number, before);
             self.keep(line);
             return Ok(());
         };
@@ -530,24 +552,16 @@ impl Session<'_, '_> {
     }
 
     /// What stands behind the last message goes into the envelope.
-    fn end(self) -> Result<(), Error> {
+    fn end(mut self) -> Result<(), Error> {
         // Nothing but titles and snapshots.
-        if let Some(start) = self.waiting.filter(|_| !self.chains.is_empty()) {
+        if let Some(start) = self.waiting.take().filter(|_| !self.chains.is_empty()) {
             self.out.start(start)?;
         }
-        let mut rest = String::new();
-        for mut chain in self.chains {
-            if let Some(list) = chain.before.take() {
-                let inner = &list[1..list.len() - 1];
-                rest.push(if rest.is_empty() { '[' } else { ',' });
-                rest.push_str(inner);
-            }
+        self.asides.report(self.out);
+        match self.asides.take_all() {
+            Some(rest) => self.out.envelope(rest),
+            None => Ok(()),
         }
-        if rest.is_empty() {
-            return Ok(());
-        }
-        rest.push(']');
-        self.out.envelope(rest)
     }
 }
 
@@ -560,11 +574,14 @@ fn results_of(messages: &[Message]) -> Vec<Vec<String>> {
 /// Where a session was compacted, and what is to stay.
 struct Boundary {
     uuid: Box<str>,
-    kept: Vec<Box<str>>,
+    /// The lines that stay, one by one.
+    kept: Vec<Arc<str>>,
+    /// The first and the last of the lines that stay.
+    segment: Option<(Box<str>, Box<str>)>,
 }
 
 impl Boundary {
-    fn read(uuid: Str<'_>, line: &str, nodes: &HashMap<Box<str>, Node>) -> Boundary {
+    fn read(uuid: Str<'_>, line: &str, nodes: &HashMap<Arc<str>, Node>) -> Boundary {
         let metadata = json::get(line, "compactMetadata").unwrap_or("{}");
         let listed = json::get(metadata, "preservedMessages")
             .and_then(|preserved| json::get(preserved, "uuids"))
@@ -572,8 +589,11 @@ impl Boundary {
             .into_iter()
             .flatten()
             .filter_map(Str::of)
-            .map(|uuid| Box::from(uuid.text()));
-        let kept = listed.filter(|uuid| nodes.contains_key(uuid)).collect();
-        Boundary { uuid: uuid.text().into(), kept }
+            .filter_map(|uuid| nodes.get_key_value(&*uuid.text()));
+        let kept = listed.map(|(uuid, _)| Arc::clone(uuid)).collect();
+        let segment = json::get(metadata, "preservedSegment");
+        let end = |name: &str| Some(Box::from(json::get_str(segment?, name)?.text()));
+        let segment = end("headUuid").zip(end("tailUuid"));
+        Boundary { uuid: uuid.text().into(), kept, segment }
     }
 }

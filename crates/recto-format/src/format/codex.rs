@@ -19,9 +19,9 @@ use recto_core::{
     Append, Compress, Delete, LogIndex, Message, Request, Role, Rollback, Step, Timestamp, Version,
 };
 
-use super::message_list::{Draft, Misfit};
-use super::openai_responses;
-use super::session_line::{self, Before};
+use super::message_list::{CallNames, Draft, Misfit};
+use super::openai_responses::{self, Item};
+use super::session_line::{self, Asides, SessionLine};
 use super::{Codec as FormatCodec, Head, Likelihood};
 use crate::export::{Container, ExportOptions};
 use crate::import::{Input, Out, Remark, Start};
@@ -71,7 +71,7 @@ impl FormatCodec for Codex {
         let mut rollout = Rollout {
             out,
             has_started: false,
-            before: Before::default(),
+            before: Asides::within(limit),
             model: None,
             time: None,
             view: Vec::new(),
@@ -81,7 +81,8 @@ impl FormatCodec for Codex {
         while values.peek_byte()?.is_some() {
             rollout.value(&mut values)?;
         }
-        match rollout.before.take() {
+        rollout.before.report(rollout.out);
+        match rollout.before.take_all() {
             Some(rest) => rollout.out.envelope(rest),
             None => Ok(()),
         }
@@ -101,7 +102,7 @@ impl FormatCodec for Codex {
 struct Rollout<'o, 'a> {
     out: &'o mut Out<'a>,
     has_started: bool,
-    before: Before,
+    before: Asides,
     /// The model that writes, as it stands between quotes.
     model: Option<String>,
     /// The time of the line.
@@ -127,9 +128,8 @@ impl Rollout<'_, '_> {
     fn value(&mut self, values: &mut Values<'_>) -> Result<(), Error> {
         let number = values.line();
         match values.peek_value()? {
-            Peeked::Whole(len) => {
-                let text = values.take_peeked(len)?;
-                let depth = recto_core::json::depth(text);
+            Peeked::Whole { len, depth } => {
+                let text = values.peeked(len);
                 let deepest = self.out.options.limits.depth;
                 if depth > deepest {
                     let reason = format!("left out: {depth} levels deep; {deepest} are allowed");
@@ -139,6 +139,7 @@ impl Rollout<'_, '_> {
                 } else {
                     self.out.remark(number, "", "left out: a line is an object");
                 }
+                values.take(len);
             }
             Peeked::TooLarge => {
                 self.out.remark(number, "", "left out: the line is larger than allowed");
@@ -170,13 +171,13 @@ impl Rollout<'_, '_> {
                 if turns.is_none() {
                     self.out.remark(number, "payload.num_turns", "no number of turns");
                 }
-                self.before.add(line);
+                self.before.add(0, line, number);
                 self.go_back(turns.unwrap_or(0))
             }
             ("turn_context", Some(context)) => {
                 let model = json::get_str(context, "model");
                 self.model = model.map(|model| model.escaped().to_owned()).or(self.model.take());
-                self.before.add(line);
+                self.before.add(0, line, number);
                 Ok(())
             }
             ("session_meta", Some(meta)) => {
@@ -186,12 +187,12 @@ impl Rollout<'_, '_> {
                         self.out.remark(number, &format!("payload.{field}"), reason);
                     }
                 }
-                self.before.add(line);
+                self.before.add(0, line, number);
                 Ok(())
             }
             ("inter_agent_communication", _) => {
                 self.out.remark(number, "", "a message between agents: kept, but not shown");
-                self.before.add(line);
+                self.before.add(0, line, number);
                 Ok(())
             }
             // The oldest rollouts: items as they are.
@@ -201,11 +202,11 @@ impl Rollout<'_, '_> {
             // The oldest heads and states have no type either, but a time or a record_type.
             ("", _) if fields.get("timestamp").or(fields.get("record_type")).is_none() => {
                 self.out.remark(number, "type", "a line without a type: kept, but no message");
-                self.before.add(line);
+                self.before.add(0, line, number);
                 Ok(())
             }
             _ => {
-                self.before.add(line);
+                self.before.add(0, line, number);
                 Ok(())
             }
         }
@@ -216,23 +217,30 @@ impl Rollout<'_, '_> {
         let meta = payload.filter(|_| kind == "session_meta").unwrap_or(line);
         let id = json::get_str(meta, "id").map(|id| id.text().into_owned());
         let id = id.filter(|_| kind == "session_meta" || kind.is_empty());
-        self.out.start(Start { name: None, id, created: self.time })
+        self.out.start(Start { name: None, id, created: self.time, is_lines: true })
     }
 
     /// One item becomes one message.
     fn item(&mut self, line: &str, item: &str, field: &str, number: u64) -> Result<(), Error> {
-        let before = self.before.take();
-        let draft = openai_responses::read(item).map(|draft| self.signed(draft, item));
-        let made = draft.and_then(|draft| {
-            let time = self.time;
-            session_line::messages(Format::Codex, line, item, vec![draft], before.as_deref(), time)
+        self.before.report(self.out);
+        let before = self.before.take(0);
+        let made = openai_responses::read(item).and_then(|read| {
+            let line = SessionLine {
+                format: Format::Codex,
+                json: line,
+                foreign: item,
+                said: read.said,
+                before: before.as_deref(),
+                timestamp: self.time,
+            };
+            line.messages(vec![self.signed(read)])
         });
         let messages = match made {
             Ok(messages) => messages,
             Err(misfit) => {
-                self.before.put_back(before);
+                self.before.put_back(0, before);
                 self.misfit(misfit, field, number);
-                self.before.add(line);
+                self.before.add(0, line, number);
                 return Ok(());
             }
         };
@@ -267,19 +275,16 @@ impl Rollout<'_, '_> {
     }
 
     /// Says which model wrote what the model wrote.
-    fn signed(&self, draft: Draft, item: &str) -> Draft {
+    fn signed(&self, item: Item<'_>) -> Draft {
+        let draft = match (item.draft, item.said) {
+            (Draft::AsItIs, Some((role, content))) => Draft::made(role, content.to_owned()),
+            (draft, _) => draft,
+        };
         match draft {
             Draft::Made { role: Role::Assistant, content, fields, .. } => Draft::Made {
                 role: Role::Assistant,
                 content,
                 fields,
-                provider: Some("openai".into()),
-                model: self.model.clone(),
-            },
-            Draft::AsItIs if is_from(item, "assistant") => Draft::Made {
-                role: Role::Assistant,
-                content: json::get(item, "content").unwrap_or("\"\"").to_owned(),
-                fields: String::new(),
                 provider: Some("openai".into()),
                 model: self.model.clone(),
             },
@@ -295,11 +300,10 @@ impl Rollout<'_, '_> {
             Some(list) => {
                 for (place, item) in json::items(list).enumerate() {
                     match openai_responses::read(item) {
-                        Ok(Draft::AsItIs) => {
-                            let content = json::get(item, "content").unwrap_or("\"\"").to_owned();
-                            drafts.push(Draft::made(role_of(item), content));
+                        Ok(Item { draft: Draft::AsItIs, said: Some((role, content)) }) => {
+                            drafts.push(Draft::made(role, content.to_owned()));
                         }
-                        Ok(draft) => drafts.push(draft),
+                        Ok(read) => drafts.push(read.draft),
                         Err(misfit) => {
                             let field = format!("payload.replacement_history[{place}]");
                             self.misfit(misfit, &field, number);
@@ -314,19 +318,27 @@ impl Rollout<'_, '_> {
                 _ => self.out.remark(number, "payload.message", "a compaction without a summary"),
             },
         }
-        let before = self.before.take();
-        let made =
-            session_line::messages(Format::Codex, line, line, drafts, before.as_deref(), self.time);
+        self.before.report(self.out);
+        let before = self.before.take(0);
+        let session_line = SessionLine {
+            format: Format::Codex,
+            json: line,
+            foreign: line,
+            said: None,
+            before: before.as_deref(),
+            timestamp: self.time,
+        };
+        let made = session_line.messages(drafts);
         let messages = match made {
             Ok(messages) => messages,
             Err(misfit) => {
-                self.before.put_back(before);
+                self.before.put_back(0, before);
                 self.misfit(misfit, "payload", number);
                 Vec::new()
             }
         };
         if messages.is_empty() {
-            self.before.add(line);
+            self.before.add(0, line, number);
         }
         // What users said stays where there is no other history.
         let stays =
@@ -405,15 +417,6 @@ fn is(event: &str, kind: &str) -> bool {
     json::get_str(event, "type").is_some_and(|it| it.escaped() == kind)
 }
 
-fn is_from(item: &str, role: &str) -> bool {
-    json::get_str(item, "role").is_some_and(|it| it.escaped() == role)
-}
-
-fn role_of(item: &str) -> Role {
-    let role = json::get_str(item, "role").map(Str::text).unwrap_or_default();
-    Role::named(&role).unwrap_or(Role::User)
-}
-
 fn starts_turn(message: &Message) -> bool {
     let is_made_up = || {
         let text = message.text();
@@ -471,7 +474,7 @@ fn write_group(
     }
     let mut items = String::new();
     let mut told = Vec::new();
-    openai_responses::OpenAiResponses.write(group, &mut items, &mut told);
+    openai_responses::OpenAiResponses.write(group, &CallNames::default(), &mut items, &mut told);
     let at = |message| Remark { line: number + 1, field: String::new(), message };
     remarks.extend(told.into_iter().map(at));
     let time = json::get(group[0].json, "timestamp").and_then(|time| time.parse().ok());

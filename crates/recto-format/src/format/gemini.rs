@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{Draft, Memory, MessageForm, Misfit};
+use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
 use super::new_parts::{NewParts, kind_of};
 use super::{Head, Likelihood};
 use crate::json::{self, Str};
@@ -62,7 +62,8 @@ impl MessageForm for Gemini {
     }
 
     fn read(&self, foreign: &str, memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
-        let role = match json::get_str(foreign, "role").map(Str::escaped) {
+        let fields = json::Object::of(foreign);
+        let role = match fields.get_str("role").map(Str::escaped) {
             None | Some("user" | "function") => Role::User,
             Some("model") => Role::Assistant,
             Some("system") => Role::System,
@@ -70,17 +71,16 @@ impl MessageForm for Gemini {
                 return Err(Misfit::new("role", format!("role is user or model, not {other:?}")));
             }
         };
-        let Some(parts) = json::get(foreign, "parts").filter(|parts| json::is_list(parts)) else {
+        let Some(parts) = fields.get("parts").filter(|parts| json::is_list(parts)) else {
             return Err(Misfit::new("parts", "parts is missing; it is a list"));
         };
         let mut drafts: Vec<(Role, NewParts)> = Vec::new();
         let mut is_own = false;
-        for (number, part) in json::items(parts).enumerate() {
-            let fields = json::Object::of(part);
-            let is_result = get(&fields, "functionResponse").is_some();
+        for (number, (part, fields)) in json::objects(parts).enumerate() {
+            let is_result = get(&fields, RESPONSE).is_some();
             let role = if is_result { Role::Tool } else { role };
             if drafts.last().is_none_or(|(before, _)| *before != role) {
-                drafts.push((role, NewParts::default()));
+                drafts.push((role, NewParts::sized(part.len())));
             }
             let Some((_, draft)) = drafts.last_mut() else { continue };
             is_own |= read_part(part, &fields, number, memory, draft)
@@ -144,7 +144,13 @@ impl MessageForm for Gemini {
         last.role == Role::Tool && next.role == Role::Tool
     }
 
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        names: &CallNames<'_>,
+        out: &mut String,
+        remarks: &mut Vec<String>,
+    ) {
         let role_of = |role: Role| if role == Role::Assistant { "model" } else { "user" };
         let mut rest = pieces;
         while let [first, ..] = rest {
@@ -164,7 +170,7 @@ impl MessageForm for Gemini {
                     if before > start {
                         out.push(',');
                     }
-                    if !write_part(piece, part, out, remarks) {
+                    if !write_part(piece, part, names, out, remarks) {
                         out.truncate(before);
                     }
                 }
@@ -175,28 +181,24 @@ impl MessageForm for Gemini {
     }
 }
 
-/// A field by its camelCase name, also if it is written in snake_case.
-fn get<'a>(object: &json::Object<'a>, name: &str) -> Option<&'a str> {
-    object.get(name).or_else(|| {
-        let has_words = name.bytes().any(|byte| byte.is_ascii_uppercase());
-        has_words.then(|| object.get(&snake(name))).flatten()
-    })
+/// A field's name as JSON has it, and as Python programs write it.
+type Name = [&'static str; 2];
+
+const CALL: Name = ["functionCall", "function_call"];
+const RESPONSE: Name = ["functionResponse", "function_response"];
+const SIGNATURE: Name = ["thoughtSignature", "thought_signature"];
+const INLINE: Name = ["inlineData", "inline_data"];
+const FILE: Name = ["fileData", "file_data"];
+const MEDIA_TYPE: Name = ["mimeType", "mime_type"];
+const SHOWN_AS: Name = ["displayName", "display_name"];
+const ADDRESS: Name = ["fileUri", "file_uri"];
+
+fn get<'a>(object: &json::Object<'a>, name: Name) -> Option<&'a str> {
+    name.iter().find_map(|name| object.get(name))
 }
 
-fn get_str<'a>(object: &json::Object<'a>, name: &str) -> Option<Str<'a>> {
+fn get_str<'a>(object: &json::Object<'a>, name: Name) -> Option<Str<'a>> {
     get(object, name).and_then(Str::of)
-}
-
-/// `inlineData` as `inline_data`.
-fn snake(name: &str) -> String {
-    let mut out = String::with_capacity(name.len() + 2);
-    for c in name.chars() {
-        if c.is_ascii_uppercase() {
-            out.push('_');
-        }
-        out.push(c.to_ascii_lowercase());
-    }
-    out
 }
 
 /// Adds a part; answers whether only Gemini, or only the model that wrote it, can read it.
@@ -207,7 +209,7 @@ fn read_part(
     memory: &mut Memory,
     parts: &mut NewParts,
 ) -> Result<bool, Misfit> {
-    let signature = get_str(fields, "thoughtSignature");
+    let signature = get_str(fields, SIGNATURE);
     let mut extra = String::new();
     if let Some(signature) = signature {
         extra.push_str(",\"signature\":");
@@ -220,7 +222,7 @@ fn read_part(
         }
         return Ok(signature.is_some());
     }
-    if let Some(call) = get(fields, "functionCall") {
+    if let Some(call) = get(fields, CALL) {
         let call = json::Object::of(call);
         let name = call.get_str("name");
         let name = name.ok_or_else(|| Misfit::new("functionCall.name", "a call has a name"))?;
@@ -235,11 +237,11 @@ fn read_part(
         }
         return Ok(signature.is_some());
     }
-    if let Some(response) = get(fields, "functionResponse") {
+    if let Some(response) = get(fields, RESPONSE) {
         read_response(response, number, memory, parts)?;
         return Ok(false);
     }
-    if read_media(part, fields, parts).is_some() {
+    if read_media(fields, parts).is_some() {
         return Ok(false);
     }
     if !json::is_object(part) || json::fields(part).next().is_none() {
@@ -269,49 +271,47 @@ fn read_response(
         }
     };
     let value = response.get("response").unwrap_or("{}");
-    let only = |key: &str| {
-        let mut fields = json::fields(value);
-        let (first, text) = (fields.next()?, fields.next().is_none());
-        (text && first.0.escaped() == key && Str::of(first.1).is_some()).then_some(first.1)
-    };
     let mut extra = String::from(",\"name\":");
     json::push_str(name, &mut extra);
-    let (text, is_error) = match (only("result"), only("error")) {
-        (Some(text), _) => (Cow::Borrowed(text), false),
-        (None, Some(text)) => (Cow::Borrowed(text), true),
-        (None, None) => (Cow::Owned(json::string(value)), false),
+    let only = json::Object::of(value).only().filter(|(_, text)| Str::of(text).is_some());
+    let (text, is_error) = match only.map(|(key, text)| (key.escaped(), text)) {
+        Some(("result", text)) => (Cow::Borrowed(text), false),
+        Some(("error", text)) => (Cow::Borrowed(text), true),
+        _ => (Cow::Owned(json::string(value)), false),
     };
     // Images and files that the tool gave stand beside its answer.
     let mut shown = NewParts::default();
-    shown.text(Str::of(&text).unwrap_or(Str::plain("")), "");
-    let mut has_media = false;
-    for part in response.get("parts").map(json::items).into_iter().flatten() {
-        has_media |= read_media(part, &json::Object::of(part), &mut shown).is_some();
+    for (_, part) in response.get("parts").map(json::objects).into_iter().flatten() {
+        if shown.is_empty() {
+            shown.text(Str::of(&text).unwrap_or(Str::plain("")), "");
+        }
+        read_media(&part, &mut shown);
     }
+    let has_media = shown.count() > 1;
     let content = if has_media { Cow::Owned(shown.finish()) } else { text };
     parts.result(id, Some(&content), is_error, &extra);
     Ok(())
 }
 
-fn read_media(part: &str, fields: &json::Object<'_>, parts: &mut NewParts) -> Option<()> {
+fn read_media(fields: &json::Object<'_>, parts: &mut NewParts) -> Option<()> {
     let mut extra = String::new();
-    if let Some(data) = get(fields, "inlineData") {
+    if let Some(data) = get(fields, INLINE) {
         let data = &json::Object::of(data);
-        let media_type = get_str(data, "mimeType")?;
+        let media_type = get_str(data, MEDIA_TYPE)?;
         let body = MediaBody::Base64 { media_type, data: data.get_str("data")? };
-        json::push_other_fields(part, &["inlineData", "inline_data", "type"], &mut extra);
-        parts.media(kind_of(&media_type.text()), body, get_str(data, "displayName"), &extra);
+        fields.push_others(&["inlineData", "inline_data", "type"], &mut extra);
+        parts.media(kind_of(&media_type.text()), body, get_str(data, SHOWN_AS), &extra);
         return Some(());
     }
-    let data = &json::Object::of(get(fields, "fileData")?);
-    let media_type = get_str(data, "mimeType");
+    let data = &json::Object::of(get(fields, FILE)?);
+    let media_type = get_str(data, MEDIA_TYPE);
     if let Some(media_type) = media_type {
         extra.push_str(",\"media_type\":");
         json::push_str(media_type, &mut extra);
     }
-    json::push_other_fields(part, &["fileData", "file_data", "type"], &mut extra);
+    fields.push_others(&["fileData", "file_data", "type"], &mut extra);
     let kind = media_type.map_or(MediaKind::File, |it| kind_of(&it.text()));
-    parts.media(kind, MediaBody::Url(get_str(data, "fileUri")?), None, &extra);
+    parts.media(kind, MediaBody::Url(get_str(data, ADDRESS)?), None, &extra);
     Some(())
 }
 
@@ -319,6 +319,7 @@ fn read_media(part: &str, fields: &json::Object<'_>, parts: &mut NewParts) -> Op
 fn write_part(
     piece: &MessageParts<'_>,
     part: &Part<'_>,
+    names: &CallNames<'_>,
     out: &mut String,
     remarks: &mut Vec<String>,
 ) -> bool {
@@ -351,7 +352,8 @@ fn write_part(
             }
         }
         Part::ToolResult { id, content, is_error, json, .. } => {
-            write_response(id, content, is_error, json, out, remarks);
+            let name = json::get_str(json, "name").or_else(|| names.of(id));
+            write_response(id, name, content, is_error, out, remarks);
         }
         Part::Media(media) => {
             if !write_media(media, out) {
@@ -378,9 +380,9 @@ fn write_part(
 
 fn write_response(
     id: Str<'_>,
+    name: Option<Str<'_>>,
     content: Option<&str>,
     is_error: bool,
-    json: &str,
     out: &mut String,
     remarks: &mut Vec<String>,
 ) {
@@ -391,7 +393,7 @@ fn write_response(
         out.push(',');
     }
     out.push_str("\"name\":");
-    match json::get_str(json, "name") {
+    match name {
         Some(name) => json::push_str(name, out),
         None => {
             remarks

@@ -7,7 +7,7 @@
 
 use recto_core::Role;
 
-use super::message_list::{Draft, Memory, MessageForm, Misfit};
+use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
 use super::new_parts::{NewParts, kind_of};
 use super::{Head, Likelihood};
 use crate::Format;
@@ -109,7 +109,13 @@ impl MessageForm for LangChain {
         }])
     }
 
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        _names: &CallNames<'_>,
+        out: &mut String,
+        remarks: &mut Vec<String>,
+    ) {
         let mut is_first = true;
         for message in pieces {
             for part in &message.parts {

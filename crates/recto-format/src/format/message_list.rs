@@ -5,6 +5,8 @@
 //! messages. Whether its original bytes have to be kept is found out by writing the made messages
 //! again and comparing: only where they differ, `metadata.source.original` holds them.
 
+mod write;
+
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
@@ -12,7 +14,7 @@ use std::io::Write;
 use recto_core::{Insert, Limits, Message, Position, Role};
 
 use super::{Codec, Head, Likelihood};
-use crate::export::{Container, ExportOptions};
+use crate::export::ExportOptions;
 use crate::import::{Input, Out, Remark, Start};
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
@@ -65,7 +67,14 @@ pub(crate) trait MessageForm: Sync {
 
     /// Writes messages that were one foreign message (or belong into one) as foreign messages,
     /// separated by commas. What has no place there is said in `remarks`.
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>);
+    /// `names` are those of the calls that came before.
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        names: &CallNames<'_>,
+        out: &mut String,
+        remarks: &mut Vec<String>,
+    );
 }
 
 impl<F: MessageForm> Codec for F {
@@ -83,7 +92,7 @@ impl<F: MessageForm> Codec for F {
         options: &ExportOptions<'_>,
         file: &mut dyn Write,
     ) -> Result<Vec<Remark>, Error> {
-        export(self, messages, options, file)
+        write::export(self, messages, options, file)
     }
 }
 
@@ -102,9 +111,16 @@ pub(crate) struct Memory {
     pub(crate) count: usize,
     /// The made-up ids of calls that wait for their results, by the name of the tool.
     calls: HashMap<String, VecDeque<String>>,
+    /// What of the message that is being read is kept, but not said.
+    remarks: Vec<Misfit>,
 }
 
 impl Memory {
+    /// Something of the message that is being read is kept, but not said.
+    pub(crate) fn remark(&mut self, field: impl Into<String>, reason: impl Into<String>) {
+        self.remarks.push(Misfit::new(field, reason));
+    }
+
     /// A call waits for its result.
     pub(crate) fn call(&mut self, name: &str, id: String) {
         self.calls.entry(name.to_owned()).or_default().push_back(id);
@@ -113,6 +129,26 @@ impl Memory {
     /// The first call of a tool that waits: it does no more.
     pub(crate) fn answer(&mut self, name: &str) -> Option<String> {
         self.calls.get_mut(name)?.pop_front()
+    }
+}
+
+/// The names of the tools that were called, by the ids of the calls: some formats name them with the
+/// results.
+#[derive(Default)]
+pub(crate) struct CallNames<'a>(HashMap<Cow<'a, str>, Str<'a>>);
+
+impl<'a> CallNames<'a> {
+    fn see(&mut self, message: &MessageParts<'a>) {
+        for part in &message.parts {
+            if let Part::ToolUse { id, name, .. } = *part {
+                self.0.insert(id.text(), name);
+            }
+        }
+    }
+
+    /// The tool that this call is of.
+    pub(crate) fn of(&self, id: Str<'_>) -> Option<Str<'a>> {
+        self.0.get(&*id.text()).copied()
     }
 }
 
@@ -147,7 +183,7 @@ impl Draft {
         }
     }
 
-    pub(crate) fn into_json(self, foreign: &str, source: Source<'_>) -> String {
+    pub(crate) fn to_json(&self, foreign: &str, source: Source<'_>) -> String {
         match self {
             Draft::AsItIs => foreign.to_owned(),
             Draft::Made { role, content, fields, provider, model } => {
@@ -156,12 +192,13 @@ impl Draft {
                     model: model.as_deref().map(Str::escaped_text),
                     ..source
                 };
-                let mut out = String::with_capacity(content.len() + 128);
+                let kept = source.original.map_or(0, str::len) + source.before.map_or(0, str::len);
+                let mut out = String::with_capacity(content.len() + fields.len() + kept + 256);
                 out.push_str("{\"role\":\"");
                 out.push_str(role.as_str());
                 out.push_str("\",\"content\":");
-                out.push_str(&content);
-                out.push_str(&fields);
+                out.push_str(content);
+                out.push_str(fields);
                 out.push_str(",\"metadata\":{\"source\":");
                 source.write(&mut out);
                 out.push_str("}}");
@@ -193,16 +230,20 @@ pub(crate) fn import(
 ) -> Result<(), Error> {
     let limit = out.options.limits.message_bytes;
     let mut values = Values::new(input.open()?, limit);
-    let mut reader = Reader { form, memory: Memory::default(), is_list_open: false };
+    let mut reader =
+        Reader { form, memory: Memory::default(), is_list_open: false, is_lines: false };
     let mut has_read_some = false;
     while let Some(byte) = values.peek_byte()? {
         match byte {
             b'[' => {
-                reader.is_list_open = false;
+                (reader.is_list_open, reader.is_lines) = (false, false);
                 reader.list(&mut values, "", out)?;
                 reader.is_list_open = false;
             }
-            _ => reader.object(&mut values, "", has_read_some, out)?,
+            _ => {
+                reader.is_lines = true;
+                reader.object(&mut values, "", has_read_some, out)?;
+            }
         }
         has_read_some = true;
         out.progress(values.bytes_taken());
@@ -215,6 +256,8 @@ struct Reader<'a> {
     memory: Memory,
     /// Whether the messages that come belong to the conversation that is open.
     is_list_open: bool,
+    /// Whether they stand one behind the other, in no list.
+    is_lines: bool,
 }
 
 impl Reader<'_> {
@@ -256,14 +299,15 @@ impl Reader<'_> {
         out: &mut Out<'_>,
     ) -> Result<(), Error> {
         match values.peek_value()? {
-            Peeked::Whole(len) => {
-                let line = values.line();
+            Peeked::Whole { len, depth } => {
                 let text = values.peeked(len);
                 if self.form.is_envelope(text) {
                     return self.envelope(values, path, out);
                 }
-                let text = values.take_peeked(len)?;
-                self.message(text, line, path, out)
+                let foreign = Foreign { text, depth, line: values.line(), path };
+                self.message(&foreign, out)?;
+                values.take(len);
+                Ok(())
             }
             Peeked::TooLarge => self.envelope(values, path, out),
             Peeked::Broken(reason) if is_line => {
@@ -284,7 +328,7 @@ impl Reader<'_> {
         if values.peek_byte()? != Some(b'{') {
             return Err(values.too_large());
         }
-        self.is_list_open = false;
+        (self.is_list_open, self.is_lines) = (false, false);
         let mut envelope = String::from("{");
         let mut has_list = false;
         let form = self.form;
@@ -335,45 +379,33 @@ impl Reader<'_> {
             return Ok(());
         }
         self.memory = Memory::default();
-        out.start(Start::default())
+        out.start(Start { is_lines: self.is_lines, ..Start::default() })
     }
 
-    fn message(
-        &mut self,
-        foreign: &str,
-        line: u64,
-        path: &str,
-        out: &mut Out<'_>,
-    ) -> Result<(), Error> {
+    fn message(&mut self, foreign: &Foreign<'_>, out: &mut Out<'_>) -> Result<(), Error> {
         self.open(out)?;
-        for message in self.convert(foreign, line, path, out)? {
+        for message in self.convert(foreign, out)? {
             out.message(message)?;
         }
         Ok(())
     }
 
-    fn convert(
-        &mut self,
-        foreign: &str,
-        line: u64,
-        path: &str,
-        out: &mut Out<'_>,
-    ) -> Result<Vec<Message>, Error> {
-        let limits = &out.options.limits;
-        // Few brackets cannot go deep, and need not be looked at closely.
-        let brackets = memchr::memchr2_iter(b'{', b'[', foreign.as_bytes());
-        let may_be_deep = brackets.take(limits.depth.saturating_add(1)).count() > limits.depth;
-        let depth = if may_be_deep { recto_core::json::depth(foreign) } else { 0 };
-        if depth > limits.depth {
+    fn convert(&mut self, foreign: &Foreign<'_>, out: &mut Out<'_>) -> Result<Vec<Message>, Error> {
+        let Foreign { text: foreign, depth, line, path } = *foreign;
+        let limit = out.options.limits.depth;
+        if depth > limit {
             return Err(Error::TooLarge {
                 line,
                 what: "the depth of the JSON",
                 size: depth as u64,
-                limit: limits.depth as u64,
+                limit: limit as u64,
             });
         }
         let drafts = self.form.read(foreign, &mut self.memory);
         self.memory.count += 1;
+        for told in self.memory.remarks.drain(..) {
+            out.remark(line, &join(path, &told.field), told.reason);
+        }
         let misfit = match drafts {
             Ok(drafts) => match finish(self.form, foreign, drafts) {
                 Ok(messages) => return Ok(messages),
@@ -386,6 +418,14 @@ impl Reader<'_> {
         out.remark(line, &join(path, &misfit.field), misfit.reason);
         Ok(vec![unread(self.form, foreign)?])
     }
+}
+
+/// A foreign message, and where it stands.
+struct Foreign<'a> {
+    text: &'a str,
+    depth: usize,
+    line: u64,
+    path: &'a str,
 }
 
 fn join(path: &str, field: &str) -> String {
@@ -423,13 +463,13 @@ pub(crate) fn finish(
     let mut jsons: Vec<String> = drafts
         .into_iter()
         .enumerate()
-        .map(|(piece, draft)| draft.into_json(foreign, Source { piece, ..plain }))
+        .map(|(piece, draft)| draft.to_json(foreign, Source { piece, ..plain }))
         .collect();
 
     let read: Vec<MessageParts<'_>> =
         roles.iter().zip(&jsons).map(|(&role, json)| MessageParts::of_json(role, json)).collect();
     let mut written = String::with_capacity(foreign.len());
-    form.write(&read, &mut written, &mut Vec::new());
+    form.write(&read, &CallNames::default(), &mut written, &mut Vec::new());
     let found = read[0].source.unwrap_or(plain);
     let first = if written == foreign {
         None
@@ -462,7 +502,7 @@ fn made_of_field(
 ) -> Result<Vec<Message>, recto_core::Error> {
     let format = Some(Str::plain(form.format().name()));
     let source = Source { format, pieces: 1, ..Source::default() };
-    drafts.into_iter().map(|draft| made(&draft.into_json("", source))).collect()
+    drafts.into_iter().map(|draft| made(&draft.to_json("", source))).collect()
 }
 
 /// A foreign message that could not be read, kept whole: it comes back on export, and no provider
@@ -475,202 +515,5 @@ fn unread(form: &dyn MessageForm, foreign: &str) -> Result<Message, recto_core::
         ..Source::default()
     };
     let content = r#"[{"type":"unread"}]"#.to_owned();
-    made(&Draft::made(Role::User, content).into_json(foreign, source))
-}
-
-/// Whether a message stands for one that could not be read. Of Recto's own messages only these have
-/// an original: all others are what they say.
-fn is_unread(message: &MessageParts<'_>) -> bool {
-    matches!(message.parts[..], [Part::Other { kind, .. }] if kind.escaped() == "unread")
-}
-
-/// Exports messages to a format that is a list of messages.
-pub(crate) fn export(
-    form: &dyn MessageForm,
-    messages: &mut dyn Iterator<Item = &Message>,
-    options: &ExportOptions<'_>,
-    file: &mut dyn Write,
-) -> Result<Vec<Remark>, Error> {
-    let mut messages = messages.map(MessageParts::of).peekable();
-    let mut number = 0;
-    let (before, between, after) = match options.container {
-        Container::List => ("[".to_owned(), ",\n", "]\n".to_owned()),
-        Container::Lines => (String::new(), "\n", "\n".to_owned()),
-        Container::Envelope(envelope) => {
-            let mut systems = Vec::new();
-            if form.system_field().is_some() {
-                let is_system = |message: &MessageParts<'_>| message.role == Role::System;
-                while let Some(system) = messages.next_if(is_system) {
-                    systems.push(system);
-                }
-            }
-            number = systems.len() as u64;
-            let envelope = with_system(form, envelope, &systems);
-            let (before, after) = split_envelope(form, &envelope)?;
-            (format!("{before}["), ",", format!("]{after}\n"))
-        }
-    };
-    file.write_all(before.as_bytes())?;
-    let mut remarks = Vec::new();
-    let is_lines = options.container == Container::Lines;
-    let mut writer = ListWriter { form, between, is_lines, is_first: true, number };
-    let mut group: Vec<MessageParts<'_>> = Vec::new();
-    for message in messages {
-        if group.last().is_some_and(|last| !is_next(form, last, &message)) {
-            writer.group(&group, file, &mut remarks)?;
-            group.clear();
-        }
-        group.push(message);
-    }
-    if !group.is_empty() {
-        writer.group(&group, file, &mut remarks)?;
-    }
-    file.write_all(after.as_bytes())?;
-    Ok(remarks)
-}
-
-/// Whether a message goes on with the foreign message that the last one is of.
-fn is_next(form: &dyn MessageForm, last: &MessageParts<'_>, message: &MessageParts<'_>) -> bool {
-    if let (Some(before), Some(this)) = (last.source, message.source)
-        && before.of.is_some()
-        && before.of.map(Str::escaped) == this.of.map(Str::escaped)
-    {
-        return this.piece == before.piece + 1;
-    }
-    let is_from_here = |message: &MessageParts<'_>| {
-        message.source.is_some_and(|source| source.is_from(form.format().name()))
-    };
-    !is_from_here(last) && !is_from_here(message) && form.joins(last, message)
-}
-
-/// The envelope with these system messages in it: as it came if it holds them already.
-fn with_system<'a>(
-    form: &dyn MessageForm,
-    envelope: &'a str,
-    systems: &[MessageParts<'_>],
-) -> Cow<'a, str> {
-    let Some(field) = form.system_field() else { return Cow::Borrowed(envelope) };
-    let mut has_field = false;
-    for (key, value) in json::fields(envelope) {
-        let Some(Ok(drafts)) = form.read_envelope(&key.text(), value) else { continue };
-        has_field = true;
-        if let ([Draft::Made { content, .. }], [only]) = (&drafts[..], systems)
-            && json::get(only.json, "content") == Some(content)
-        {
-            return Cow::Borrowed(envelope);
-        }
-    }
-    if systems.is_empty() && !has_field {
-        return Cow::Borrowed(envelope);
-    }
-    let mut out = String::from("{");
-    let mut waits = !systems.is_empty();
-    for (key, value) in json::fields(envelope) {
-        let is_system = form.read_envelope(&key.text(), value).is_some_and(|read| read.is_ok());
-        let is_list = form.list_keys().contains(&&*key.text());
-        if waits && (is_system || is_list) {
-            waits = false;
-            comma(&mut out);
-            json::push_string(field, &mut out);
-            out.push(':');
-            form.write_system(systems, &mut out);
-        }
-        if !is_system {
-            comma(&mut out);
-            json::push_str(key, &mut out);
-            out.push(':');
-            out.push_str(value);
-        }
-    }
-    out.push('}');
-    Cow::Owned(out)
-}
-
-fn comma(out: &mut String) {
-    if out.len() > 1 {
-        out.push(',');
-    }
-}
-
-/// What stands in an envelope before and behind the list of messages.
-fn split_envelope<'a>(
-    form: &dyn MessageForm,
-    envelope: &'a str,
-) -> Result<(&'a str, &'a str), Error> {
-    let list = json::fields(envelope).find_map(|(key, value)| {
-        let is_list = form.list_keys().contains(&&*key.text()) && value == "null";
-        is_list.then(|| value.as_ptr().addr() - envelope.as_ptr().addr())
-    });
-    match list {
-        Some(at) => Ok((&envelope[..at], &envelope[at + "null".len()..])),
-        None => Err(Error::Malformed {
-            format: Some(form.format()),
-            line: 1,
-            field: form.list_keys()[0].to_owned(),
-            reason: "an envelope has null where the messages go".into(),
-        }),
-    }
-}
-
-struct ListWriter<'a> {
-    form: &'a dyn MessageForm,
-    between: &'a str,
-    /// Whether every message has to stay on its line.
-    is_lines: bool,
-    is_first: bool,
-    number: u64,
-}
-
-impl ListWriter<'_> {
-    fn group(
-        &mut self,
-        group: &[MessageParts<'_>],
-        file: &mut dyn Write,
-        remarks: &mut Vec<Remark>,
-    ) -> Result<(), Error> {
-        let mut told = Vec::new();
-        let text = write_group(self.form, group, &mut told);
-        let line = self.number + 1;
-        self.number += group.len() as u64;
-        let field = String::new();
-        remarks.extend(told.into_iter().map(|message| Remark {
-            line,
-            field: field.clone(),
-            message,
-        }));
-        // One Recto message may be several foreign ones: each is an item.
-        for item in json::items(&format!("[{text}]")) {
-            if !std::mem::replace(&mut self.is_first, false) {
-                file.write_all(self.between.as_bytes())?;
-            }
-            match self.is_lines && item.contains('\n') {
-                true => file.write_all(json::without_space(item).as_bytes())?,
-                false => file.write_all(item.as_bytes())?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The pieces of a foreign message as that message: the original where all pieces are there.
-fn write_group(
-    form: &dyn MessageForm,
-    read: &[MessageParts<'_>],
-    remarks: &mut Vec<String>,
-) -> String {
-    let first = read[0].source.filter(|source| source.is_from(form.format().name()));
-    if let Some(source) = first
-        && source.piece == 0
-        && source.pieces == read.len()
-        && let Some(original) = source.original
-        && (form.format() != Format::Recto || is_unread(&read[0]))
-    {
-        return original.to_owned();
-    }
-    let mut out = String::new();
-    form.write(read, &mut out, remarks);
-    match first {
-        Some(source) if source.layout == Layout::Spaced => json::spaced(&out),
-        _ => out,
-    }
+    made(&Draft::made(Role::User, content).to_json(foreign, source))
 }

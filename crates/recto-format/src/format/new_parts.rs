@@ -5,21 +5,35 @@ use crate::media::{self, MediaBody, MediaKind};
 
 /// Parts of a Recto message, as JSON.
 #[derive(Default)]
-pub(crate) struct NewParts(String);
+pub(crate) struct NewParts {
+    json: String,
+    count: usize,
+}
 
 impl NewParts {
+    /// With room for as many bytes, and for what is written around them.
+    pub(crate) fn sized(bytes: usize) -> NewParts {
+        NewParts { json: String::with_capacity(bytes + 96), count: 0 }
+    }
+
     fn add(&mut self) -> &mut String {
-        self.0.push(if self.0.is_empty() { '[' } else { ',' });
-        &mut self.0
+        self.json.push(if self.json.is_empty() { '[' } else { ',' });
+        self.count += 1;
+        &mut self.json
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.json.is_empty()
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
     }
 
     /// How many bytes were written.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.json.len()
     }
 
     /// A part as it is.
@@ -102,20 +116,20 @@ impl NewParts {
 
     /// The list; one empty text if nothing was said, since a file may hold that.
     pub(crate) fn finish(mut self) -> String {
-        if self.0.is_empty() {
+        if self.json.is_empty() {
             return r#"[{"type":"text","text":""}]"#.to_owned();
         }
-        self.0.push(']');
-        self.0
+        self.json.push(']');
+        self.json
     }
 
     /// The list, which may be empty.
     pub(crate) fn finish_list(mut self) -> String {
-        if self.0.is_empty() {
-            self.0.push('[');
+        if self.json.is_empty() {
+            self.json.push('[');
         }
-        self.0.push(']');
-        self.0
+        self.json.push(']');
+        self.json
     }
 }
 

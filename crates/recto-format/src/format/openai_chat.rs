@@ -10,14 +10,21 @@
 //! | `reasoning_content` | a `thinking` part in front |
 //! | `image_url`, `input_audio`, `file` | `image`, `audio`, `file` parts |
 //! | `audio` of an answer | an `openai_audio` part |
+//! | an answer as the API gives it (`choices`) | the message of its first choice; the others are reported |
+
+mod write;
+
+use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{Draft, Memory, MessageForm, Misfit};
+use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
 use super::{Format, Head, Likelihood};
 use crate::json::{self, Str};
-use crate::media::{self, Media, MediaBody, MediaKind};
-use crate::parts::{MessageParts, Part};
+use crate::media::{self, MediaBody, MediaKind};
+use crate::parts::MessageParts;
+
+pub(crate) use write::write_url;
 
 pub(super) struct OpenAiChat;
 
@@ -33,6 +40,9 @@ struct Foreign<'a> {
     refusal: Option<Str<'a>>,
     reasoning: Option<Str<'a>>,
     audio: Option<&'a str>,
+    /// The choices of an answer as the API gives it.
+    choices: Option<&'a str>,
+    model: Option<Str<'a>>,
     /// Whether it has fields that mean something else in Recto.
     has_own_fields: bool,
 }
@@ -51,6 +61,8 @@ impl<'a> Foreign<'a> {
                 "refusal" => read.refusal = Str::of(value),
                 "reasoning_content" => read.reasoning = Str::of(value),
                 "audio" => read.audio = Some(value),
+                "choices" => read.choices = Some(value).filter(|list| json::is_list(list)),
+                "model" => read.model = Str::of(value),
                 "id" | "timestamp" | "metadata" => read.has_own_fields = true,
                 _ => {}
             }
@@ -82,6 +94,9 @@ impl MessageForm for OpenAiChat {
     fn recognise(&self, head: &Head) -> Likelihood {
         let objects = head.objects();
         let first = objects.first().copied().unwrap_or_default();
+        if objects.iter().any(|object| is_answer(object)) {
+            return Likelihood::Surely;
+        }
         let listed: Vec<&str> = match json::get(first, "messages") {
             Some(list) => json::items(list).collect(),
             None => objects,
@@ -109,73 +124,121 @@ impl MessageForm for OpenAiChat {
             return Err(Misfit::new("", "a message is an object with a role and content"));
         }
         let read = Foreign::of(foreign);
-        let role = read.role.ok_or_else(|| Misfit::new("role", "role is missing"))?.text();
-        let own_role = match &*role {
-            "system" | "developer" => Role::System,
-            "user" => Role::User,
-            "assistant" => Role::Assistant,
-            "tool" | "function" => return Ok(vec![read_result(&read, memory)?]),
-            other => {
-                let roles = "system, developer, user, assistant, tool or function";
-                return Err(Misfit::new("role", format!("role must be {roles}, not {other:?}")));
-            }
-        };
-        if role == own_role.as_str() && read.is_plain() {
-            return Ok(vec![Draft::AsItIs]);
+        match (read.role, read.choices) {
+            (None, Some(choices)) => read_answer(choices, read.model, memory),
+            _ => Ok(vec![read_message(foreign, &read, memory)?]),
         }
-        let mut parts = List::default();
-        if let Some(reasoning) = read.reasoning {
-            let part = parts.add();
-            part.push_str(r#"{"type":"thinking","text":"#);
-            json::push_str(reasoning, part);
-            part.push('}');
-        }
-        read_content(read.content, &mut parts)?;
-        if let Some(refusal) = read.refusal {
-            write_refusal(refusal, parts.add());
-        }
-        if let Some(audio) = read.audio {
-            let part = parts.add();
-            part.push_str(r#"{"type":"openai_audio","audio":"#);
-            part.push_str(audio);
-            part.push('}');
-        }
-        if let Some(call) = read.function_call {
-            let name = json::get_str(call, "name");
-            let name =
-                name.ok_or_else(|| Misfit::new("function_call.name", "a call has a name"))?;
-            let id = format!("function_{}", memory.count);
-            memory.call(&name.text(), id.clone());
-            let arguments = json::get_str(call, "arguments").unwrap_or(Str::plain(""));
-            write_call(Str::plain(&id), name, &input_of(arguments), "", parts.add());
-        }
-        for (number, call) in json::items(read.tool_calls.unwrap_or("[]")).enumerate() {
-            read_call(call, &mut parts).map_err(|at| {
-                Misfit::new(format!("tool_calls[{number}].{}", at.field), at.reason)
-            })?;
-        }
-        let content = match (parts.is_empty(), own_role) {
-            // Said nothing and called nothing: kept, since a file may hold it.
-            (true, _) => r#"[{"type":"text","text":""}]"#.to_owned(),
-            _ => parts.finish(),
-        };
-        let fields = match read.name.and_then(Str::of) {
-            Some(name) => format!(r#","name":"{}""#, name.escaped()),
-            None => String::new(),
-        };
-        // An `openai_audio` part goes back to OpenAI only.
-        let provider = read.audio.map(|_| "openai".to_owned());
-        Ok(vec![Draft::Made { role: own_role, content, fields, provider, model: None }])
     }
 
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        _names: &CallNames<'_>,
+        out: &mut String,
+        remarks: &mut Vec<String>,
+    ) {
         for (number, message) in pieces.iter().enumerate() {
             if number > 0 {
                 out.push(',');
             }
-            write_message(message, out, remarks);
+            write::message(message, out, remarks);
         }
     }
+}
+
+fn read_message(foreign: &str, read: &Foreign<'_>, memory: &mut Memory) -> Result<Draft, Misfit> {
+    let role = read.role.ok_or_else(|| Misfit::new("role", "role is missing"))?.text();
+    let own_role = match &*role {
+        "system" | "developer" => Role::System,
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "tool" | "function" => return read_result(read, memory),
+        other => {
+            let roles = "system, developer, user, assistant, tool or function";
+            return Err(Misfit::new("role", format!("role must be {roles}, not {other:?}")));
+        }
+    };
+    if role == own_role.as_str() && read.is_plain() {
+        return Ok(Draft::AsItIs);
+    }
+    let mut parts = List(String::with_capacity(foreign.len() + 96));
+    if let Some(reasoning) = read.reasoning {
+        let part = parts.add();
+        part.push_str(r#"{"type":"thinking","text":"#);
+        json::push_str(reasoning, part);
+        part.push('}');
+    }
+    read_content(read.content, &mut parts)?;
+    if let Some(refusal) = read.refusal {
+        write_refusal(refusal, parts.add());
+    }
+    if let Some(audio) = read.audio {
+        let part = parts.add();
+        part.push_str(r#"{"type":"openai_audio","audio":"#);
+        part.push_str(audio);
+        part.push('}');
+    }
+    if let Some(call) = read.function_call {
+        let name = json::get_str(call, "name");
+        let name = name.ok_or_else(|| Misfit::new("function_call.name", "a call has a name"))?;
+        let id = format!("function_{}", memory.count);
+        memory.call(&name.text(), id.clone());
+        let arguments = json::get_str(call, "arguments").unwrap_or(Str::plain(""));
+        write_call(Str::plain(&id), name, &input_of(arguments), "", parts.add());
+    }
+    for (number, call) in json::items(read.tool_calls.unwrap_or("[]")).enumerate() {
+        read_call(call, &mut parts)
+            .map_err(|at| Misfit::new(format!("tool_calls[{number}].{}", at.field), at.reason))?;
+    }
+    let content = match (parts.is_empty(), own_role) {
+        // Said nothing and called nothing: kept, since a file may hold it.
+        (true, _) => r#"[{"type":"text","text":""}]"#.to_owned(),
+        _ => parts.finish(),
+    };
+    let fields = match read.name.and_then(Str::of) {
+        Some(name) => format!(r#","name":"{}""#, name.escaped()),
+        None => String::new(),
+    };
+    // An `openai_audio` part goes back to OpenAI only.
+    let provider = read.audio.map(|_| "openai".to_owned());
+    Ok(Draft::Made { role: own_role, content, fields, provider, model: None })
+}
+
+/// Reads an answer as the API gives it.
+fn read_answer(
+    choices: &str,
+    made_by: Option<Str<'_>>,
+    memory: &mut Memory,
+) -> Result<Vec<Draft>, Misfit> {
+    let mut choices = json::items(choices);
+    let message = choices.next().and_then(|choice| json::get(choice, "message"));
+    let message = message.filter(|message| json::is_object(message)).ok_or_else(|| {
+        Misfit::new("choices[0].message", "an answer has a message in its first choice")
+    })?;
+    let others = choices.count();
+    if others > 0 {
+        let told = format!("the answer has {others} more: kept, but no messages");
+        memory.remark("choices[1]", told);
+    }
+    let read = Foreign::of(message);
+    let mut draft = read_message(message, &read, memory).map_err(|misfit| {
+        Misfit::new(format!("choices[0].message.{}", misfit.field), misfit.reason)
+    })?;
+    if let Draft::AsItIs = draft {
+        let content = read.content.unwrap_or("\"\"").to_owned();
+        draft = Draft::made(Role::Assistant, content);
+    }
+    if let Draft::Made { model, .. } = &mut draft {
+        *model = made_by.map(|model| model.escaped().to_owned());
+    }
+    Ok(vec![draft])
+}
+
+/// Whether an object is an answer as the API gives it.
+fn is_answer(object: &str) -> bool {
+    let choice = json::get(object, "choices").and_then(|choices| json::items(choices).next());
+    let message = choice.and_then(|choice| json::get(choice, "message"));
+    message.is_some_and(|message| json::get_str(message, "role").is_some())
 }
 
 /// A list of parts in the making.
@@ -255,16 +318,17 @@ fn read_part(part: &str, parts: &mut List) -> Result<(), Misfit> {
 
 fn read_call(call: &str, parts: &mut List) -> Result<(), Misfit> {
     let missing = |field: &str| Misfit::new(field, format!("{field} is missing"));
-    let id = json::get_str(call, "id").ok_or_else(|| missing("id"))?;
-    if let Some(custom) = json::get(call, "custom") {
+    let call = json::Object::of(call);
+    let id = call.get_str("id").ok_or_else(|| missing("id"))?;
+    if let Some(custom) = call.get("custom") {
         let name = json::get_str(custom, "name").ok_or_else(|| missing("custom.name"))?;
         let input = json::get(custom, "input").unwrap_or("\"\"");
         write_call(id, name, input, r#","kind":"custom""#, parts.add());
         return Ok(());
     }
-    let function = json::get(call, "function").ok_or_else(|| missing("function"))?;
-    let name = json::get_str(function, "name").ok_or_else(|| missing("function.name"))?;
-    let input = match json::get(function, "arguments") {
+    let function = json::Object::of(call.get("function").ok_or_else(|| missing("function"))?);
+    let name = function.get_str("name").ok_or_else(|| missing("function.name"))?;
+    let input = match function.get("arguments") {
         // Some servers send the object itself.
         Some(value) => Str::of(value).map_or_else(|| value.to_owned(), input_of),
         None => "{}".to_owned(),
@@ -330,14 +394,16 @@ fn read_result(read: &Foreign<'_>, memory: &mut Memory) -> Result<Draft, Misfit>
     };
     let content = match read.content {
         None => None,
-        Some(content) if Str::of(content).is_some() => Some(content.to_owned()),
+        Some(content) if Str::of(content).is_some() => Some(Cow::Borrowed(content)),
         Some(content) => {
             let mut parts = List::default();
             read_content(Some(content), &mut parts)?;
-            Some(if parts.is_empty() { "[]".to_owned() } else { parts.finish() })
+            Some(if parts.is_empty() { "[]".into() } else { parts.finish().into() })
         }
     };
-    let mut out = String::from(r#"[{"type":"tool_result","tool_use_id":"#);
+    let len = content.as_deref().map_or(0, str::len);
+    let mut out = String::with_capacity(len + id.escaped().len() + 96);
+    out.push_str(r#"[{"type":"tool_result","tool_use_id":"#);
     json::push_str(id, &mut out);
     if let Some(content) = content {
         out.push_str(r#","content":"#);
@@ -345,237 +411,4 @@ fn read_result(read: &Foreign<'_>, memory: &mut Memory) -> Result<Draft, Misfit>
     }
     out.push_str("}]");
     Ok(Draft::made(Role::Tool, out))
-}
-
-/// Writes one Recto message as one foreign message, or as several if it holds results.
-fn write_message(message: &MessageParts<'_>, out: &mut String, remarks: &mut Vec<String>) {
-    let own = ["id", "timestamp", "metadata"];
-    let is_own = |key: Str<'_>| own.contains(&&*key.text());
-    let is_text = |part: &Part<'_>| matches!(part, Part::Text { .. });
-    let is_plain = message.role != Role::Tool
-        && message.parts.iter().all(is_text)
-        && !json::fields(message.json).any(|(key, _)| is_own(key));
-    if is_plain {
-        out.push_str(message.json);
-        return;
-    }
-    let is_result = |part: &&Part<'_>| matches!(part, Part::ToolResult { .. });
-    let results = message.parts.iter().filter(is_result);
-    let mut has_written = false;
-    for part in results {
-        if std::mem::replace(&mut has_written, true) {
-            out.push(',');
-        }
-        write_result(part, out, remarks);
-    }
-    let said: Vec<&Part<'_>> = message.parts.iter().filter(|part| !is_result(part)).collect();
-    if said.is_empty() && has_written {
-        return;
-    }
-    if has_written {
-        out.push(',');
-    }
-    // A tool's answer that names no call has no form of its own.
-    let role = if message.role == Role::Tool { Role::User } else { message.role };
-    out.push_str("{\"role\":\"");
-    out.push_str(role.as_str());
-    out.push_str("\",\"content\":");
-    let calls: Vec<&&Part<'_>> =
-        said.iter().filter(|part| matches!(part, Part::ToolUse { .. })).collect();
-    write_said(message, &said, !calls.is_empty(), out, remarks);
-    if let Some(name) = message.name {
-        out.push_str(",\"name\":");
-        json::push_str(name, out);
-    }
-    write_asides(&said, out);
-    if !calls.is_empty() {
-        out.push_str(",\"tool_calls\":");
-        for (number, part) in calls.into_iter().enumerate() {
-            out.push(if number == 0 { '[' } else { ',' });
-            write_tool_call(part, out);
-        }
-        out.push(']');
-    }
-    out.push('}');
-}
-
-/// The content: a string if it was one text from this format, else a list.
-fn write_said(
-    message: &MessageParts<'_>,
-    said: &[&Part<'_>],
-    has_calls: bool,
-    out: &mut String,
-    remarks: &mut Vec<String>,
-) {
-    let mut contents = Vec::new();
-    for part in said {
-        match part {
-            Part::Text { text, .. } => contents.push(Ok(*text)),
-            Part::Media(_) => contents.push(Err(part)),
-            Part::Other { json, .. } if is_refusal(part) && refusal_of(json).is_some() => {}
-            Part::Other { kind, .. } if kind.text() == "openai_audio" => {}
-            Part::Other { .. } => contents.push(Err(part)),
-            Part::Thinking { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => {}
-        }
-    }
-    match contents[..] {
-        [] if has_calls || message.role == Role::Assistant => out.push_str("null"),
-        [] => out.push_str("\"\""),
-        [Ok(text)] => json::push_str(text, out),
-        _ => {
-            for (number, content) in contents.into_iter().enumerate() {
-                out.push(if number == 0 { '[' } else { ',' });
-                match content {
-                    Ok(text) => write_text(text, out),
-                    Err(Part::Media(media)) => write_media(media, out, remarks),
-                    Err(other) => out.push_str(other.json()),
-                }
-            }
-            out.push(']');
-        }
-    }
-}
-
-fn is_refusal(part: &Part<'_>) -> bool {
-    matches!(part, Part::Other { kind, .. } if kind.text() == "refusal")
-}
-
-fn refusal_of(part: &str) -> Option<Str<'_>> {
-    json::get_str(part, "refusal")
-}
-
-/// What stands beside the content: a refusal, thoughts, the audio of an answer.
-fn write_asides(said: &[&Part<'_>], out: &mut String) {
-    for part in said {
-        match part {
-            Part::Thinking { text, .. } => {
-                out.push_str(",\"reasoning_content\":");
-                json::push_str(*text, out);
-            }
-            Part::Other { json, .. } if is_refusal(part) => {
-                if let Some(refusal) = refusal_of(json) {
-                    out.push_str(",\"refusal\":");
-                    json::push_str(refusal, out);
-                }
-            }
-            Part::Other { kind, json } if kind.text() == "openai_audio" => {
-                out.push_str(",\"audio\":");
-                out.push_str(json::get(json, "audio").unwrap_or("null"));
-            }
-            _ => {}
-        }
-    }
-}
-
-fn write_tool_call(part: &Part<'_>, out: &mut String) {
-    let Part::ToolUse { id, name, input, .. } = *part else { return };
-    out.push_str("{\"id\":");
-    json::push_str(id, out);
-    if part.is_custom_call() {
-        out.push_str(",\"type\":\"custom\",\"custom\":{\"name\":");
-        json::push_str(name, out);
-        out.push_str(",\"input\":\"");
-    } else {
-        out.push_str(",\"type\":\"function\",\"function\":{\"name\":");
-        json::push_str(name, out);
-        out.push_str(",\"arguments\":\"");
-    }
-    arguments_of(input, out);
-    out.push_str("\"}}");
-}
-
-fn write_result(part: &Part<'_>, out: &mut String, remarks: &mut Vec<String>) {
-    let Part::ToolResult { id, content, is_error, .. } = *part else { return };
-    if is_error {
-        remarks.push("a tool result has no is_error here".into());
-    }
-    out.push_str("{\"role\":\"tool\",\"tool_call_id\":");
-    json::push_str(id, out);
-    out.push_str(",\"content\":");
-    match content {
-        None => out.push_str("\"\""),
-        Some(content) if Str::of(content).is_some() => out.push_str(content),
-        Some(content) => {
-            out.push('[');
-            for (number, part) in Part::list(content).iter().enumerate() {
-                if number > 0 {
-                    out.push(',');
-                }
-                match part {
-                    Part::Text { text, .. } => write_text(*text, out),
-                    Part::Media(media) => write_media(media, out, remarks),
-                    other => out.push_str(other.json()),
-                }
-            }
-            out.push(']');
-        }
-    }
-    out.push('}');
-}
-
-/// Writes an image, audio or file the way that chat completions have it.
-pub(crate) fn write_media(media: &Media<'_>, out: &mut String, remarks: &mut Vec<String>) {
-    if !try_write_media(media, out) {
-        remarks.push("an image, audio or file has no form here, and is kept as it is".into());
-        out.push_str(media.json);
-    }
-}
-
-/// Writes media if there is a form for it; else nothing is written.
-pub(crate) fn try_write_media(media: &Media<'_>, out: &mut String) -> bool {
-    match (media.kind, media.body) {
-        (MediaKind::Image, MediaBody::Base64 { .. } | MediaBody::Url(_)) => {
-            out.push_str(r#"{"type":"image_url","image_url":{"url":"#);
-            write_url(media.body, out);
-            if let Some(detail) = json::get(media.json, "detail") {
-                out.push_str(",\"detail\":");
-                out.push_str(detail);
-            }
-            out.push_str("}}");
-        }
-        (MediaKind::Audio, MediaBody::Base64 { media_type, data }) => {
-            let Some(form) = media_type.escaped().strip_prefix("audio/") else { return false };
-            out.push_str(r#"{"type":"input_audio","input_audio":{"data":"#);
-            json::push_str(data, out);
-            out.push_str(",\"format\":");
-            json::push_str(Str::escaped_text(form), out);
-            out.push_str("}}");
-        }
-        (MediaKind::File, MediaBody::Base64 { .. }) => {
-            out.push_str(r#"{"type":"file","file":{"#);
-            if let Some(name) = media.name {
-                out.push_str("\"filename\":");
-                json::push_str(name, out);
-                out.push(',');
-            }
-            out.push_str("\"file_data\":");
-            write_url(media.body, out);
-            out.push_str("}}");
-        }
-        (MediaKind::File, MediaBody::FileId { id, provider })
-            if provider.is_none_or(|provider| provider.text() == "openai") =>
-        {
-            out.push_str(r#"{"type":"file","file":{"file_id":"#);
-            json::push_str(id, out);
-            out.push_str("}}");
-        }
-        _ => return false,
-    }
-    true
-}
-
-/// The address of media as a JSON string; bytes become a `data:` URL.
-pub(crate) fn write_url(body: MediaBody<'_>, out: &mut String) {
-    out.push('"');
-    match body {
-        MediaBody::Url(url) => out.push_str(url.escaped()),
-        MediaBody::Base64 { media_type, data } => {
-            out.push_str("data:");
-            out.push_str(media_type.escaped());
-            out.push_str(";base64,");
-            out.push_str(data.escaped());
-        }
-        _ => {}
-    }
-    out.push('"');
 }

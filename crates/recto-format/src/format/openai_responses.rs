@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{self, Draft, Memory, MessageForm, Misfit};
+use super::message_list::{self, CallNames, Draft, Memory, MessageForm, Misfit};
 use super::new_parts::NewParts;
 use super::openai_chat::{arguments_of, input_of, write_url};
 use super::{Head, Likelihood};
@@ -65,12 +65,17 @@ impl MessageForm for OpenAiResponses {
 
     /// The output of a call may be a list too.
     fn is_envelope(&self, object: &str) -> bool {
+        // What starts with its type or role is an item: one look is enough for most.
+        let first = json::fields(object).next().map(|(key, _)| key.escaped());
+        if matches!(first, Some("type" | "role")) {
+            return false;
+        }
         let has_list = self.list_keys().iter().any(|key| message_list::holds_list(object, key));
         has_list && json::get(object, "call_id").is_none()
     }
 
     fn read(&self, foreign: &str, _memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
-        read(foreign).map(|draft| vec![draft])
+        read(foreign).map(|item| vec![item.draft])
     }
 
     fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, Misfit>> {
@@ -103,7 +108,13 @@ impl MessageForm for OpenAiResponses {
         out.push('"');
     }
 
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        _names: &CallNames<'_>,
+        out: &mut String,
+        remarks: &mut Vec<String>,
+    ) {
         let mut items = Items { out, is_first: true, remarks };
         for message in pieces {
             items.message(message);
@@ -111,8 +122,21 @@ impl MessageForm for OpenAiResponses {
     }
 }
 
+/// An item that was read.
+pub(crate) struct Item<'a> {
+    pub(crate) draft: Draft,
+    /// Who says what in it, if it is a message.
+    pub(crate) said: Option<(Role, &'a str)>,
+}
+
+impl From<Draft> for Item<'_> {
+    fn from(draft: Draft) -> Self {
+        Item { draft, said: None }
+    }
+}
+
 /// Reads one item.
-pub(crate) fn read(item: &str) -> Result<Draft, Misfit> {
+pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
     if !json::is_object(item) {
         return Err(Misfit::new("", "an item is an object with a type"));
     }
@@ -122,24 +146,27 @@ pub(crate) fn read(item: &str) -> Result<Draft, Misfit> {
         value.ok_or_else(|| Misfit::new(field, format!("{field} is missing")))
     };
     let kind = fields.get_str("type").map(Str::text);
-    let mut parts = NewParts::default();
+    if matches!(kind.as_deref(), Some("message"))
+        || (kind.is_none() && fields.get("role").is_some())
+    {
+        return read_message(&fields);
+    }
+    let mut parts = NewParts::sized(item.len());
     match kind.as_deref() {
-        None if fields.get("role").is_some() => read_message(&fields),
-        Some("message") => read_message(&fields),
         None => match fields.get("input").filter(|input| Str::of(input).is_some()) {
             // A whole request whose input is one text.
-            Some(input) => Ok(Draft::made(Role::User, input.to_owned())),
+            Some(input) => Ok(Draft::made(Role::User, input.to_owned()).into()),
             None => Err(Misfit::new("type", "type is missing")),
         },
         Some("function_call") => {
             let arguments = fields.get_str("arguments").unwrap_or(Str::plain("{}"));
             parts.call(needed("call_id")?, needed("name")?, &input_of(arguments), "");
-            Ok(Draft::made(Role::Assistant, parts.finish()))
+            Ok(Draft::made(Role::Assistant, parts.finish()).into())
         }
         Some("custom_tool_call") => {
             let input = fields.get("input").unwrap_or("\"\"");
             parts.call(needed("call_id")?, needed("name")?, input, r#","kind":"custom""#);
-            Ok(Draft::made(Role::Assistant, parts.finish()))
+            Ok(Draft::made(Role::Assistant, parts.finish()).into())
         }
         Some(kind @ ("function_call_output" | "custom_tool_call_output")) => {
             let extra = if kind.starts_with("custom") { r#","kind":"custom""# } else { "" };
@@ -153,7 +180,7 @@ pub(crate) fn read(item: &str) -> Result<Draft, Misfit> {
                 None => None,
             };
             parts.result(needed("call_id")?, output.as_deref(), false, extra);
-            Ok(Draft::made(Role::Tool, parts.finish()))
+            Ok(Draft::made(Role::Tool, parts.finish()).into())
         }
         Some(kind) => {
             let is_answer = kind.ends_with("_output") || kind.ends_with("_response");
@@ -164,12 +191,13 @@ pub(crate) fn read(item: &str) -> Result<Draft, Misfit> {
                 fields: String::new(),
                 provider: Some("openai".into()),
                 model: None,
-            })
+            }
+            .into())
         }
     }
 }
 
-fn read_message(fields: &json::Object<'_>) -> Result<Draft, Misfit> {
+fn read_message<'a>(fields: &json::Object<'a>) -> Result<Item<'a>, Misfit> {
     let role = fields.get_str("role").map(Str::text).unwrap_or_default();
     let own_role = match &*role {
         "user" => Role::User,
@@ -181,27 +209,29 @@ fn read_message(fields: &json::Object<'_>) -> Result<Draft, Misfit> {
         }
     };
     let content = fields.get("content").unwrap_or("[]");
-    match Str::of(content) {
+    let draft = match Str::of(content) {
         Some(text) => {
             let is_bare = fields.has_only(&["role", "content"]);
             if is_bare && role != "developer" && !text.is_empty() {
-                return Ok(Draft::AsItIs);
+                Draft::AsItIs
+            } else {
+                let content = match text.is_empty() {
+                    true => NewParts::default().finish(),
+                    false => content.to_owned(),
+                };
+                Draft::made(own_role, content)
             }
-            let content = match text.is_empty() {
-                true => NewParts::default().finish(),
-                false => content.to_owned(),
-            };
-            Ok(Draft::made(own_role, content))
         }
-        None if json::is_list(content) => Ok(Draft::made(own_role, read_parts(content).finish())),
-        None => Err(Misfit::new("content", "content is a string or a list of parts")),
-    }
+        None if json::is_list(content) => Draft::made(own_role, read_parts(content).finish()),
+        None => return Err(Misfit::new("content", "content is a string or a list of parts")),
+    };
+    Ok(Item { draft, said: Some((own_role, content)) })
 }
 
 fn read_parts(list: &str) -> NewParts {
-    let mut parts = NewParts::default();
-    for part in json::items(list) {
-        if read_part(part, &mut parts).is_none() {
+    let mut parts = NewParts::sized(list.len());
+    for (part, fields) in json::objects(list) {
+        if read_part(&fields, &mut parts).is_none() {
             parts.raw(part);
         }
     }
@@ -209,8 +239,7 @@ fn read_parts(list: &str) -> NewParts {
 }
 
 /// Adds a part in Recto's form; `None` if that has no words for it.
-fn read_part(part: &str, parts: &mut NewParts) -> Option<()> {
-    let fields = json::Object::of(part);
+fn read_part(fields: &json::Object<'_>, parts: &mut NewParts) -> Option<()> {
     let file_id = || {
         let provider = Some(Str::plain("openai"));
         fields.get_str("file_id").map(|id| MediaBody::FileId { id, provider })
@@ -218,21 +247,19 @@ fn read_part(part: &str, parts: &mut NewParts) -> Option<()> {
     match &*fields.get_str("type")?.text() {
         "input_text" | "output_text" => {
             let mut extra = String::new();
-            if !fields.has_only(&["type", "text"]) {
-                json::push_other_fields(part, &["type", "text"], &mut extra);
-            }
+            fields.push_others(&["type", "text"], &mut extra);
             parts.text(fields.get_str("text")?, &extra);
         }
         "input_image" => {
-            let url = json::get_str(part, "image_url").map(MediaBody::of_url);
+            let url = fields.get_str("image_url").map(MediaBody::of_url);
             let mut extra = String::new();
-            json::push_fields(part, &["detail"], &mut extra);
+            fields.push_some(&["detail"], &mut extra);
             parts.media(MediaKind::Image, url.or_else(file_id)?, None, &extra);
         }
         "input_file" => {
-            let url = json::get_str(part, "file_data").map(MediaBody::of_url);
-            let url = url.or_else(|| json::get_str(part, "file_url").map(MediaBody::Url));
-            let name = json::get_str(part, "filename");
+            let url = fields.get_str("file_data").map(MediaBody::of_url);
+            let url = url.or_else(|| fields.get_str("file_url").map(MediaBody::Url));
+            let name = fields.get_str("filename");
             parts.media(MediaKind::File, url.or_else(file_id)?, name, "");
         }
         _ => return None,

@@ -1,6 +1,6 @@
 //! Recto's own messages: a list, an object with `messages`, or JSON lines. They are kept as they are.
 
-use super::message_list::{Draft, Memory, MessageForm, Misfit};
+use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
 use super::{Head, Likelihood};
 use crate::Format;
 use crate::json::{self, Str};
@@ -54,7 +54,13 @@ impl MessageForm for Recto {
         Ok(vec![Draft::AsItIs])
     }
 
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, _remarks: &mut Vec<String>) {
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        _names: &CallNames<'_>,
+        out: &mut String,
+        _remarks: &mut Vec<String>,
+    ) {
         for (number, message) in pieces.iter().enumerate() {
             if number > 0 {
                 out.push(',');

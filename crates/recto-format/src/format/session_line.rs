@@ -9,35 +9,75 @@ use recto_core::{Limits, Message, Role, Timestamp};
 
 use super::message_list::{Draft, Misfit};
 use crate::Format;
+use crate::import::Out;
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
 use crate::source::{self, Source};
 
-/// Lines that are no messages and wait for the next one.
-#[derive(Default)]
-pub(crate) struct Before(String);
+/// Lines that are no messages and wait for the next one, in each chain of a session by itself. All
+/// together have only so much room: what finds none is left out, and counted.
+pub(crate) struct Asides {
+    lists: Vec<String>,
+    /// How many bytes may be added.
+    room: usize,
+    /// The first line that found no room, and how many did.
+    refused: Option<(u64, u64)>,
+}
 
-impl Before {
-    /// A line that is JSON.
-    pub(crate) fn add(&mut self, line: &str) {
-        self.0.push(if self.0.is_empty() { '[' } else { ',' });
-        self.0.push_str(line);
+impl Asides {
+    /// With room for so many bytes.
+    pub(crate) fn within(room: usize) -> Asides {
+        Asides { lists: Vec::new(), room, refused: None }
     }
 
-    /// The list, which is empty afterwards.
-    pub(crate) fn take(&mut self) -> Option<String> {
-        if self.0.is_empty() {
-            return None;
+    /// A line that is JSON, and its number in the file.
+    pub(crate) fn add(&mut self, chain: usize, line: &str, number: u64) {
+        let Some(room) = self.room.checked_sub(line.len() + 1) else {
+            self.refused =
+                Some(self.refused.map_or((number, 1), |(first, count)| (first, count + 1)));
+            return;
+        };
+        self.room = room;
+        if self.lists.len() <= chain {
+            self.lists.resize_with(chain + 1, String::new);
         }
-        self.0.push(']');
-        Some(std::mem::take(&mut self.0))
+        let list = &mut self.lists[chain];
+        list.push(if list.is_empty() { '[' } else { ',' });
+        list.push_str(line);
+    }
+
+    /// What waits in a chain, as a list; nothing waits afterwards.
+    pub(crate) fn take(&mut self, chain: usize) -> Option<String> {
+        let list = self.lists.get_mut(chain).filter(|list| !list.is_empty())?;
+        let mut list = std::mem::take(list);
+        self.room += list.len();
+        list.push(']');
+        Some(list)
     }
 
     /// Undoes [`take`](Self::take).
-    pub(crate) fn put_back(&mut self, list: Option<String>) {
+    pub(crate) fn put_back(&mut self, chain: usize, list: Option<String>) {
         if let Some(mut list) = list {
             list.pop();
-            self.0 = list;
+            self.room = self.room.saturating_sub(list.len());
+            self.lists[chain] = list;
+        }
+    }
+
+    /// All that waits, as one list.
+    pub(crate) fn take_all(&mut self) -> Option<String> {
+        let lists = (0..self.lists.len()).filter_map(|chain| self.take(chain));
+        let inner: Vec<String> = lists.map(|list| list[1..list.len() - 1].to_owned()).collect();
+        (!inner.is_empty()).then(|| format!("[{}]", inner.join(",")))
+    }
+
+    /// Says what was left out since it was asked last.
+    pub(crate) fn report(&mut self, out: &mut Out<'_>) {
+        if let Some((first, count)) = self.refused.take() {
+            let reason = format!(
+                "left out: so much waits for the next message that {count} lines found no room"
+            );
+            out.remark(first, "", reason);
         }
     }
 }
@@ -56,56 +96,68 @@ pub(crate) fn is_next_piece(last: &MessageParts<'_>, message: &MessageParts<'_>)
 const LONG: usize = 128;
 
 /// A value of a line that the message says with the same bytes: what it is in the message, and where
-/// it stands in the line. A value cannot stand inside a string, where its quotes would be escaped; see
-/// [`frame`] for one that stands between two strings.
-fn hole<'a>(
-    line: &str,
-    foreign: &'a str,
-    draft: &'a Draft,
-) -> Option<(&'static str, usize, &'a str)> {
-    let (kind, value) = match draft {
-        _ if foreign.len() < LONG => return None,
-        Draft::AsItIs => ("content", json::get(foreign, "content")?),
-        Draft::Made { content, .. } => {
-            let text = content.strip_prefix(r#"[{"type":"text","text":"#);
-            let result = content.strip_prefix(r#"[{"type":"tool_result","tool_use_id":"#);
-            let inner = text.or_else(|| {
-                let at = memchr::memmem::find(result?.as_bytes(), br#","content":"#)?;
-                result.map(|result| &result[at + r#","content":"#.len()..])
-            });
-            let inner = inner.and_then(|inner| inner.strip_suffix("}]"));
-            // Only one string: a list of several parts has quotes that are not escaped.
-            let inner =
-                inner.filter(|inner| json::end_of(inner) == inner.len() && inner.starts_with('"'));
-            let whole = place_of(content, line);
-            match (whole, inner) {
-                (Some(at), _) if content.len() >= LONG => return Some(("content", at, content)),
-                (_, Some(inner)) if text.is_some() => ("text", inner),
-                (_, Some(inner)) => ("result", inner),
-                _ => return None,
-            }
+/// it stands in the line.
+struct Hole {
+    kind: &'static str,
+    at: usize,
+    len: usize,
+}
+
+impl SessionLine<'_> {
+    fn hole(&self, draft: &Draft) -> Option<Hole> {
+        if self.foreign.len() < LONG {
+            return None;
         }
-    };
-    if value.len() < LONG {
-        return None;
+        let said = self.said.map(|(_, content)| content).filter(|said| said.len() >= LONG);
+        let content = match draft {
+            Draft::AsItIs => None,
+            Draft::Made { content, .. } => Some(content),
+        };
+        if let Some(said) = said
+            && content.is_none_or(|content| content == said)
+        {
+            return Some(Hole { kind: "content", at: offset(said, self.json)?, len: said.len() });
+        }
+        let content = content?;
+        let text = content.strip_prefix(r#"[{"type":"text","text":"#);
+        let result = content.strip_prefix(r#"[{"type":"tool_result","tool_use_id":"#);
+        let inner = text.or_else(|| {
+            let result = result?;
+            result[json::end_of(result)..].strip_prefix(r#","content":"#)
+        });
+        // Only one string: a list of several parts has quotes that are not escaped.
+        let inner = inner.and_then(|inner| inner.strip_suffix("}]"));
+        let inner =
+            inner.filter(|inner| inner.starts_with('"') && json::end_of(inner) == inner.len())?;
+        let kind = if text.is_some() { "text" } else { "result" };
+        let foreign_at = offset(self.foreign, self.json)?;
+        let at = foreign_at + place_of(inner, self.foreign)?;
+        Some(Hole { kind, at, len: inner.len() }).filter(|hole| hole.len >= LONG)
     }
-    Some((kind, place_of(value, line)?, value))
+
+    /// The line with `null` in the place of a value, if that is JSON: a text such as `,` is found as
+    /// well from the end of one string to the start of the next.
+    fn frame(&self, hole: &Hole) -> Option<String> {
+        let (before, rest) = self.json.split_at_checked(hole.at)?;
+        let (value, after) = rest.split_at_checked(hole.len)?;
+        let frame = [before, "null", after].concat();
+        let inner = value.split_once('"').map_or("", |(_, inner)| inner);
+        let may_lie_between = inner.trim_ascii_start().starts_with([',', ':', ']', '}']);
+        (!may_lie_between || json::checked(&frame).is_some()).then_some(frame)
+    }
 }
 
-/// Where a value stands in a line. Its start is looked for, which is much quicker than the whole.
-fn place_of(value: &str, line: &str) -> Option<usize> {
-    let start = &value.as_bytes()[..value.len().min(40)];
-    let mut places = memchr::memmem::find_iter(line.as_bytes(), start).take(8);
-    places.find(|at| line.as_bytes()[*at..].starts_with(value.as_bytes()))
+/// Where a slice of a text stands in it.
+fn offset(part: &str, whole: &str) -> Option<usize> {
+    let at = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
+    (at + part.len() <= whole.len()).then_some(at)
 }
 
-/// The line with `null` in the place of a value, if that is JSON: a text such as `,` is found as well
-/// from the end of one string to the start of the next.
-fn frame(line: &str, at: usize, value: &str) -> Option<String> {
-    let frame = [&line[..at], "null", &line[at + value.len()..]].concat();
-    let inner = value.split_once('"').map_or("", |(_, inner)| inner);
-    let may_lie_between = inner.trim_ascii_start().starts_with([',', ':', ']', '}']);
-    (!may_lie_between || json::checked(&frame).is_some()).then_some(frame)
+/// Where a value stands in a text. Its start is looked for, which is much quicker than the whole.
+fn place_of(value: &str, text: &str) -> Option<usize> {
+    let start = &value.as_bytes()[..value.len().min(12)];
+    let mut places = memchr::memmem::find_iter(text.as_bytes(), start).take(8);
+    places.find(|at| text.as_bytes()[*at..].starts_with(value.as_bytes()))
 }
 
 /// The line that a message came from, if the message has all of it.
@@ -124,70 +176,70 @@ pub(crate) fn original<'a>(message: &MessageParts<'a>) -> Option<Cow<'a, str>> {
     Some(Cow::Owned([before, value, after].concat()))
 }
 
-/// The messages that a line becomes. `foreign` is what the drafts were read from.
-pub(crate) fn messages(
-    format: Format,
-    line: &str,
-    foreign: &str,
-    drafts: Vec<Draft>,
-    before: Option<&str>,
-    timestamp: Option<Timestamp>,
-) -> Result<Vec<Message>, Misfit> {
-    let pieces = drafts.len();
-    let of = if pieces > 1 { source::hash(line) } else { String::new() };
-    let mut messages = Vec::with_capacity(pieces);
-    for (piece, draft) in drafts.into_iter().enumerate() {
-        let is_first = piece == 0;
-        let hole = if pieces == 1 { hole(line, foreign, &draft) } else { None };
-        let hole = hole.and_then(|(kind, at, value)| Some((kind, at, frame(line, at, value)?)));
-        let original = hole.as_ref().map_or(line, |(_, _, frame)| frame);
-        let source = Source {
-            hole: hole.as_ref().map(|(kind, ..)| Str::plain(kind)),
-            hole_at: hole.as_ref().map_or(0, |(_, at, _)| *at),
-            format: Some(Str::plain(format.name())),
-            of: (pieces > 1).then(|| Str::plain(&of)),
-            piece,
-            pieces,
-            original: is_first.then_some(original),
-            before: before.filter(|_| is_first),
-            ..Source::default()
-        };
-        let make = |draft: Draft, source: Source<'_>| {
-            let json = made_json(draft, foreign, timestamp, source);
-            Message::from_checked_json(&json, &Limits::NONE).map_err(|error| {
-                Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
-            })
-        };
-        // Much may wait, and one line after the other be no message: it is not written for those.
-        if source.before.is_some_and(|before| before.len() > MUCH) {
-            make(draft.clone(), Source { before: None, ..source })?;
-        }
-        messages.push(make(draft, source)?);
-    }
-    Ok(messages)
+/// A line that becomes messages.
+pub(crate) struct SessionLine<'a> {
+    pub(crate) format: Format,
+    pub(crate) json: &'a str,
+    /// What of it the drafts were read from.
+    pub(crate) foreign: &'a str,
+    /// Who says what in it, if it is one message: a slice of the line.
+    pub(crate) said: Option<(Role, &'a str)>,
+    /// The lines in front of it that are no messages.
+    pub(crate) before: Option<&'a str>,
+    pub(crate) timestamp: Option<Timestamp>,
 }
 
-fn made_json(
-    draft: Draft,
-    foreign: &str,
-    timestamp: Option<Timestamp>,
-    source: Source<'_>,
-) -> String {
-    let (role, content, mut fields, provider, model) = match draft {
-        Draft::Made { role, content, fields, provider, model } => {
-            (role, content, fields, provider, model)
+impl SessionLine<'_> {
+    /// The messages that it becomes.
+    pub(crate) fn messages(&self, drafts: Vec<Draft>) -> Result<Vec<Message>, Misfit> {
+        let pieces = drafts.len();
+        let of = if pieces > 1 { source::hash(self.json) } else { String::new() };
+        let mut messages = Vec::with_capacity(pieces);
+        for (piece, draft) in drafts.into_iter().enumerate() {
+            let is_first = piece == 0;
+            let hole = if pieces == 1 { self.hole(&draft) } else { None };
+            let frame = hole.as_ref().and_then(|hole| self.frame(hole));
+            let hole = hole.filter(|_| frame.is_some());
+            let original = frame.as_deref().unwrap_or(self.json);
+            let source = Source {
+                hole: hole.as_ref().map(|hole| Str::plain(hole.kind)),
+                hole_at: hole.as_ref().map_or(0, |hole| hole.at),
+                format: Some(Str::plain(self.format.name())),
+                of: (pieces > 1).then(|| Str::plain(&of)),
+                piece,
+                pieces,
+                original: is_first.then_some(original),
+                before: self.before.filter(|_| is_first),
+                ..Source::default()
+            };
+            let draft = self.with_time(draft);
+            // Much may wait, and one line after the other be no message: it is not written for those.
+            if source.before.is_some_and(|before| before.len() > MUCH) {
+                self.message(&draft, Source { before: None, ..source })?;
+            }
+            messages.push(self.message(&draft, source)?);
         }
-        Draft::AsItIs => {
-            let role = json::get_str(foreign, "role").map(Str::text).unwrap_or_default();
-            let role = Role::named(&role).unwrap_or(Role::User);
-            let content = json::get(foreign, "content").unwrap_or("\"\"").to_owned();
-            (role, content, String::new(), None, None)
-        }
-    };
-    if let Some(timestamp) = timestamp {
-        fields.push_str(&format!(",\"timestamp\":{timestamp}"));
+        Ok(messages)
     }
-    Draft::Made { role, content, fields, provider, model }.into_json(foreign, source)
+
+    fn with_time(&self, draft: Draft) -> Draft {
+        let mut draft = match (draft, self.said) {
+            (Draft::AsItIs, Some((role, content))) => Draft::made(role, content.to_owned()),
+            (draft, _) => draft,
+        };
+        if let (Draft::Made { fields, .. }, Some(timestamp)) = (&mut draft, self.timestamp) {
+            fields.push_str(",\"timestamp\":");
+            fields.push_str(&timestamp.to_string());
+        }
+        draft
+    }
+
+    fn message(&self, draft: &Draft, source: Source<'_>) -> Result<Message, Misfit> {
+        let json = draft.to_json(self.foreign, source);
+        Message::from_checked_json(&json, &Limits::NONE).map_err(|error| {
+            Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
+        })
+    }
 }
 
 /// Milliseconds since 1970 of a time such as `2026-05-01T10:00:00.250Z`.

@@ -6,7 +6,7 @@
 
 use recto_core::Role;
 
-use super::message_list::{Draft, Memory, MessageForm, Misfit};
+use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
 use super::new_parts::NewParts;
 use super::{Head, Likelihood};
 use crate::Format;
@@ -82,7 +82,13 @@ impl MessageForm for ShareGpt {
         Ok(vec![Draft::made(role, parts.finish())])
     }
 
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        _names: &CallNames<'_>,
+        out: &mut String,
+        remarks: &mut Vec<String>,
+    ) {
         let mut is_first = true;
         for message in pieces {
             write_message(message, &mut is_first, out, remarks);

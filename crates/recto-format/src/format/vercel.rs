@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{Draft, Memory, MessageForm, Misfit};
+use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
 use super::new_parts::{NewParts, kind_of};
 use super::{Head, Likelihood};
 use crate::Format;
@@ -75,7 +75,13 @@ impl MessageForm for Vercel {
         is_turn(last.role) && is_turn(next.role)
     }
 
-    fn write(&self, pieces: &[MessageParts<'_>], out: &mut String, remarks: &mut Vec<String>) {
+    fn write(
+        &self,
+        pieces: &[MessageParts<'_>],
+        _names: &CallNames<'_>,
+        out: &mut String,
+        remarks: &mut Vec<String>,
+    ) {
         let Some(first) = pieces.first() else { return };
         let role = match first.role {
             Role::System => "system",

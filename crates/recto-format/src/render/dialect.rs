@@ -160,7 +160,7 @@ static GEMINI: Dialect = Dialect {
     thinking: Thinking::Any,
     media_from_user: |media| match media.body {
         MediaBody::Base64 { media_type, data } => {
-            media_type.text().contains('/') && is_base64(data)
+            super::gemini::takes_inline(&media_type.text()) && is_base64(data)
         }
         MediaBody::Url(url) => is_web(media.body) || url.text().starts_with("gs://"),
         MediaBody::FileId { id, .. } => !id.is_empty() && is_file_of(media.body, "google"),

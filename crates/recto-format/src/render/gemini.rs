@@ -125,6 +125,32 @@ fn media(media: &Media<'_>, body: &mut Body) {
     body.push("}");
 }
 
+/// Whether Gemini takes data of this type inside a request: it answers 400 to all others.
+pub(super) fn takes_inline(media_type: &str) -> bool {
+    match media_type.split_once('/') {
+        Some(("image", kind)) => matches!(kind, "png" | "jpeg" | "webp" | "heic" | "heif"),
+        Some(("audio", kind)) => {
+            matches!(kind, "wav" | "x-wav" | "mp3" | "mpeg" | "aiff" | "aac" | "ogg" | "flac")
+        }
+        Some(("video", kind)) => matches!(
+            kind,
+            "mp4"
+                | "mpeg"
+                | "mpg"
+                | "mov"
+                | "quicktime"
+                | "avi"
+                | "x-flv"
+                | "webm"
+                | "wmv"
+                | "3gpp"
+        ),
+        Some(("text", kind)) => !kind.is_empty(),
+        Some(("application", kind)) => kind == "pdf",
+        _ => false,
+    }
+}
+
 /// What an address seems to be: Gemini wants to know, and addresses say it by their ending.
 fn guessed_type(kind: MediaKind, address: &str) -> Option<&'static str> {
     let path = address.split(['?', '#']).next()?;

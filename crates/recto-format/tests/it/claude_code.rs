@@ -278,6 +278,39 @@ fn what_a_compaction_preserves_stays_behind_the_summary() {
 }
 
 #[test]
+fn a_segment_that_a_compaction_preserves_stays_behind_the_summary() {
+    let boundary = r#"{"parentUuid":null,"logicalParentUuid":"4","type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"auto","preservedSegment":{"headUuid":"HEAD","anchorUuid":"s","tailUuid":"TAIL"}},"uuid":"c"}"#;
+    let summary =
+        says("s", "c", "in short").replace("\"type\"", "\"isCompactSummary\":true,\"type\"");
+    let progress = r#"{"type":"progress","parentUuid":"1","uuid":"p"}"#;
+    let compacted = |head: &str, tail: &str| {
+        vec![
+            says("1", "", "a"),
+            progress.to_owned(),
+            calls("2", "p", "m", "x"),
+            answers("3", "2", "x"),
+            says("4", "3", "b"),
+            boundary.replace("HEAD", head).replace("TAIL", tail),
+            summary.clone(),
+            says("5", tail, "c"),
+        ]
+    };
+    let short = "user: in short";
+    let whole = [short, "assistant: f {}", "tool: of x", "user: b", "user: c"];
+    assert_eq!(last(&compacted("2", "4")), whole);
+    // A line that is no message may be the first one.
+    assert_eq!(last(&compacted("p", "4")), whole);
+    assert_eq!(last(&compacted("4", "4")), [short, "user: b", "user: c"]);
+    // Going back to what was preserved keeps the summary.
+    let mut lines = compacted("2", "4");
+    lines.push(says("6", "4", "d"));
+    assert_eq!(last(&lines), [&whole[..4], &["user: d"]].concat());
+    // What is not there preserves nothing, and its line follows the summary.
+    let replay = imported(&compacted("2", "nowhere").join("\n"), CODE);
+    assert_eq!(told(&replay.conversations[0].lines[0].1), [short, "user: c"]);
+}
+
+#[test]
 fn a_boundary_without_a_summary_hides_what_was_before() {
     let boundary = r#"{"parentUuid":null,"type":"system","subtype":"compact_boundary","uuid":"c"}"#;
     let lines = [says("1", "", "a"), boundary.to_owned(), says("2", "c", "b")];

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use recto_core::{Approx, Limits, Message, Settings};
 use recto_format::{
-    Collected, Container, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Target,
-    export, import,
+    Collected, Container, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Step,
+    Target, export, import,
 };
 
 use crate::render::check;
@@ -376,4 +376,74 @@ fn files_that_are_spoiled_at_random_are_read_or_refused() {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
         assert!(outcome.is_ok(), "{format}: RECTO_SEED={start} RECTO_FILES=1 repeats it");
     }
+}
+
+/// Lines that are no messages wait for the next one, but not without end.
+#[test]
+fn lines_that_wait_have_only_so_much_room() {
+    let filler = "x".repeat(1_000);
+    let aside = format!(r#"{{"type":"progress","data":"{filler}"}}"#);
+    let says =
+        r#"{"type":"user","uuid":"1","parentUuid":null,"message":{"role":"user","content":"a"}}"#;
+    let event = format!(r#"{{"type":"event_msg","payload":{{"type":"x","data":"{filler}"}}}}"#);
+    let item =
+        r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"a"}}"#;
+    let limits = Limits { message_bytes: 10_000, ..Limits::default() };
+    let options = ImportOptions { limits, ..ImportOptions::default() };
+    for (format, line, message) in
+        [(Format::ClaudeCode, &aside, says), (Format::Codex, &event, item)]
+    {
+        let file = format!(
+            "{}{message}\n{}",
+            format!("{line}\n").repeat(500),
+            format!("{line}\n").repeat(500)
+        );
+        let mut collected = Collected::default();
+        import(file.as_str(), Some(format), &options, &mut collected).unwrap();
+        let told: Vec<(u64, &str)> =
+            collected.remarks.iter().map(|it| (it.line, it.message.as_str())).collect();
+        let [(60..80, before), (560..581, behind)] = told[..] else { panic!("{told:?}") };
+        assert!(before.starts_with("left out") && behind.starts_with("left out"), "{told:?}");
+        let kept: usize = collected
+            .steps
+            .iter()
+            .map(|step| match step {
+                Step::Append(messages) => messages.iter().map(|it| it.json().len()).sum(),
+                Step::Envelope(envelope) => envelope.len(),
+                _ => 0,
+            })
+            .sum();
+        assert!((100_000..200_000).contains(&kept), "{kept}");
+    }
+}
+
+/// Going to and fro between two long branches costs about what it costs to go on along one.
+#[test]
+fn branches_of_a_session_cost_nothing_to_change() {
+    let says = |(branch, depth): (usize, usize)| {
+        let parent = match depth {
+            0 => "null".to_owned(),
+            _ => format!("\"{branch}.{}\"", depth - 1),
+        };
+        format!(
+            r#"{{"type":"user","parentUuid":{parent},"uuid":"{branch}.{depth}","message":{{"role":"user","content":"a"}}}}"#
+        )
+    };
+    let took = |lines: Vec<(usize, usize)>| {
+        let file: Vec<String> = lines.into_iter().map(says).collect();
+        let file = file.join("\n");
+        let clock = std::time::Instant::now();
+        let mut collected = Collected::default();
+        import(&*file, Some(Format::ClaudeCode), &ImportOptions::default(), &mut collected)
+            .unwrap();
+        assert_eq!(collected.remarks, []);
+        clock.elapsed()
+    };
+    let branches = || (0..2).flat_map(|branch| (0..20_000).map(move |depth| (branch, depth)));
+    let on = branches().chain((20_000..40_000).map(|depth| (1, depth)));
+    let to_and_fro = branches().chain((40_000..60_000).map(|line| (line % 2, line / 2)));
+    // The best of three: others may use the machine.
+    let best = |lines: Vec<(usize, usize)>| (0..3).map(|_| took(lines.clone())).min().unwrap();
+    let (on, to_and_fro) = (best(on.collect()), best(to_and_fro.collect()));
+    assert!(to_and_fro < on * 4, "{to_and_fro:?} instead of {on:?}");
 }

@@ -4,7 +4,7 @@ use recto_core::Message;
 use recto_format::{Container, Format};
 use serde_json::{Value, json};
 
-use crate::files::{exported, imported, messages};
+use crate::files::{exported, imported, messages, visible};
 
 fn corpus(name: &str) -> String {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/");
@@ -244,4 +244,44 @@ fn a_conversation_goes_through_every_format_and_says_the_same() {
         }
         assert_eq!(found, expected, "{format}: {file}");
     }
+}
+
+#[test]
+fn what_stood_around_the_messages_is_known_and_comes_back() {
+    let (one, two) = (r#"{"role":"user","content":"a"}"#, r#"{"role":"assistant","content":"b"}"#);
+    let request = format!(r#"{{"model":"m","messages":[{one},{two}]}}"#);
+    for (file, conversations) in [
+        (format!("[{one},\n{two}]\n"), 1),
+        (format!("{one}\n{two}\n"), 1),
+        (format!("{one}\n"), 1),
+        (format!("{request}\n"), 1),
+        (format!("{request}\n{request}\n"), 2),
+        (format!("[{one},\n{two}]\n[{two}]\n"), 2),
+    ] {
+        for format in [Format::OpenAiChat, Format::Anthropic, Format::Recto] {
+            let replay = imported(&file, format);
+            assert_eq!(replay.conversations.len(), conversations, "{file}");
+            let written: String = replay
+                .conversations
+                .iter()
+                .map(|talk| exported(&visible(talk), format, talk.container()))
+                .collect();
+            assert_eq!(written, file, "{format}");
+        }
+    }
+}
+
+#[test]
+fn results_from_elsewhere_name_their_function_for_gemini() {
+    let file = r#"[{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read_logs","arguments":"{}"}}]},
+{"role":"tool","tool_call_id":"c1","content":"08:02 timeout"},{"role":"tool","tool_call_id":"c2","content":"?"}]"#;
+    let (messages, _) = messages(file, Format::OpenAiChat);
+    let mut written = Vec::new();
+    let options = recto_format::ExportOptions { container: Container::List };
+    let remarks = recto_format::export(&messages, Format::Gemini, &options, &mut written).unwrap();
+    let written: Value = serde_json::from_slice(&written).unwrap();
+    let name = |part: usize| written[1]["parts"][part]["functionResponse"]["name"].clone();
+    assert_eq!((name(0), name(1)), (json!("read_logs"), json!("c2")));
+    // Only the name that nobody knows is told of.
+    assert_eq!(remarks.len(), 1, "{remarks:?}");
 }

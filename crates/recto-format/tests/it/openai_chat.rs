@@ -239,3 +239,41 @@ fn steps_are_grouped() {
         .collect();
     assert_eq!(sizes, [256, 256, 88]);
 }
+
+#[test]
+fn an_answer_as_the_api_gives_it_is_its_message() {
+    let answer = |choices: &str| {
+        format!(
+            r#"{{"id":"chatcmpl-1","object":"chat.completion","model":"gpt-4.1-2025-04-14","choices":[{choices}],"usage":{{"total_tokens":9}}}}"#
+        )
+    };
+    let said = answer(
+        r#"{"index":0,"message":{"role":"assistant","content":"It \u00e9 times out.","refusal":null},"finish_reason":"stop"}"#,
+    );
+    let called = answer(
+        r#"{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}"#,
+    );
+    assert_eq!(Format::recognise(said.as_bytes()).unwrap(), CHAT);
+    assert_eq!(Format::recognise(format!("[{called}]").as_bytes()).unwrap(), CHAT);
+
+    let messages = round_trip(&said, CHAT);
+    assert_eq!((messages[0].role(), &*messages[0].text()), (Role::Assistant, "It é times out."));
+    let source = MessageParts::of(&messages[0]).source.unwrap();
+    assert_eq!(source.model.unwrap().text(), "gpt-4.1-2025-04-14");
+    assert_eq!(round_trip(&called, CHAT)[0].tool_calls().count(), 1);
+
+    // Other choices are kept with the first, and reported.
+    let choice = r#"{"message":{"role":"assistant","content":"A"}}"#;
+    let two = answer(&format!("{choice},{choice}"));
+    let (read, remarks) = messages_of(&two);
+    assert_eq!((read.len(), &*read[0].text()), (1, "A"));
+    assert_eq!(remarks[0].field, "[0].choices[1]");
+    assert_eq!(exported(&read, CHAT, Container::List), format!("[{two}]\n"));
+    // Without a message in it, it is kept, and the remark names the place.
+    let (_, remarks) = messages_of(&answer(""));
+    assert_eq!(remarks[0].field, "[0].choices[0].message");
+}
+
+fn messages_of(foreign: &str) -> (Vec<Message>, Vec<recto_format::Remark>) {
+    messages(&format!("[{foreign}]"), CHAT)
+}

@@ -213,3 +213,20 @@ fn images_in_a_gemini_response_are_seen_and_come_back() {
     let written = crate::files::exported(&view, Format::Gemini, recto_format::Container::List);
     assert_eq!(written, file);
 }
+
+#[test]
+fn gemini_gets_only_data_of_types_that_it_takes() {
+    for (media_type, is_taken) in [
+        ("image/png", true),
+        ("image/heic", true),
+        ("image/tiff", false),
+        ("image/gif", false),
+        ("image/svg+xml", false),
+        ("nonsense/png", false),
+    ] {
+        let view = [image(media_type, "AAAA")];
+        let rendered = check(&view, Target::Gemini, None).unwrap();
+        assert_eq!(rendered.body.contains("inlineData"), is_taken, "{media_type}");
+        assert_eq!(rendered.findings.is_empty(), is_taken, "{media_type}");
+    }
+}

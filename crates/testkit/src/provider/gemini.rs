@@ -196,7 +196,10 @@ fn check_part<'a>(part: &'a Map<String, Value>, turn: &mut Turn<'a>, at: &str) -
             only_fields(data, &["mimeType", "data", "displayName"], at)?;
             let text = |name: &str| field(data, name).and_then(Value::as_str);
             match (text("mimeType"), text("data")) {
-                (Some(kind), Some(data)) if kind.contains('/') && is_base64(data) => Ok(()),
+                (Some(kind), Some(data)) if is_base64(data) => match is_inline_type(kind) {
+                    true => Ok(()),
+                    false => refuse("media_type", at, "an unsupported mimeType"),
+                },
                 _ => refuse("part", at, "inlineData is {mimeType, data in base64}"),
             }
         }
@@ -272,4 +275,35 @@ fn check_responses(calls: &[Named<'_>], responses: &[Named<'_>], at: &str) -> Ch
         }
     }
     Ok(())
+}
+
+/// The types that the documentation lists, and texts of any kind.
+fn is_inline_type(kind: &str) -> bool {
+    const LISTED: &[&str] = &[
+        "application/pdf",
+        "audio/aac",
+        "audio/aiff",
+        "audio/flac",
+        "audio/mp3",
+        "audio/mpeg",
+        "audio/ogg",
+        "audio/wav",
+        "audio/x-wav",
+        "image/heic",
+        "image/heif",
+        "image/jpeg",
+        "image/png",
+        "image/webp",
+        "video/3gpp",
+        "video/avi",
+        "video/mov",
+        "video/mp4",
+        "video/mpeg",
+        "video/mpg",
+        "video/quicktime",
+        "video/webm",
+        "video/wmv",
+        "video/x-flv",
+    ];
+    LISTED.contains(&kind) || kind.strip_prefix("text/").is_some_and(|kind| !kind.is_empty())
 }

@@ -10,7 +10,7 @@ use std::io::Write;
 use recto_core::Message;
 
 use super::super::anthropic::Anthropic;
-use super::super::message_list::MessageForm as _;
+use super::super::message_list::{CallNames, MessageForm as _};
 use super::super::session_line;
 use crate::export::{Container, ExportOptions};
 use crate::import::Remark;
@@ -74,7 +74,7 @@ impl Lines<'_> {
         }
         let mut made = String::new();
         let mut told = Vec::new();
-        Anthropic.write(group, &mut made, &mut told);
+        Anthropic.write(group, &CallNames::default(), &mut made, &mut told);
         let field = String::new();
         let remarks = told.into_iter();
         self.remarks.extend(remarks.map(|message| Remark {

@@ -1,63 +1,132 @@
 //! The title of a session. It stands anywhere in the file, so it is looked for before the rest.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 
-use memchr::memmem;
+use memchr::{memchr, memmem, memrchr};
 
 use crate::Error;
 use crate::import::Input;
 use crate::json;
 
 /// A line with a title is short; longer ones are passed over.
-const LONGEST: u64 = 64 << 10;
+const LONGEST: usize = 64 << 10;
+
+/// How much is looked at in one go.
+const CHUNK: usize = 256 << 10;
+
+/// What the types of lines with titles end with.
+const MARKS: [&str; 2] = ["-title\"", "\"summary\""];
 
 /// The title that the user gave, else the one that the model gave, else the last summary.
 pub(super) fn find(input: &dyn Input) -> Result<Option<String>, Error> {
-    let mut file = BufReader::with_capacity(256 << 10, input.open()?);
-    let kinds = ["custom-title", "ai-title", "summary"];
-    let finders = [memmem::Finder::new("-title\""), memmem::Finder::new("\"summary\"")];
-    let mut found: [Option<String>; 3] = [None, None, None];
-    let mut line = Vec::new();
+    let mut file = input.open()?;
+    let mut titles = Titles { finders: MARKS.map(memmem::Finder::new), found: Default::default() };
+    let mut buffer = vec![0; LONGEST + CHUNK];
+    // The start of a line whose end was not read, and whether it is too long already.
+    let (mut kept, mut is_long) = (0, false);
     loop {
-        line.clear();
-        if file.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
-            break;
+        let count = match file.read(&mut buffer[kept..]) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        let end = kept + count;
+        // Only the last line of a file may have no end.
+        let lines = match memrchr(b'\n', &buffer[kept..end]) {
+            _ if count == 0 => end,
+            Some(newline) => kept + newline + 1,
+            None => 0,
+        };
+        let start = match memchr(b'\n', &buffer[..lines]) {
+            Some(newline) if is_long => newline + 1,
+            None if is_long => lines,
+            _ => 0,
+        };
+        titles.look(&buffer[start..lines]);
+        if count == 0 {
+            return Ok(titles.found.into_iter().flatten().next());
         }
-        if line.last() != Some(&b'\n') && line.len() as u64 == LONGEST {
-            skip_line(&mut file)?;
-            continue;
-        }
-        if !finders.iter().any(|finder| finder.find(&line).is_some()) {
-            continue;
-        }
-        let Ok(text) = std::str::from_utf8(&line) else { continue };
-        let Some(text) = json::checked(text).filter(|text| json::is_object(text)) else { continue };
-        let kind = json::get_str(text, "type").map(|kind| kind.text()).unwrap_or_default();
-        let Some(which) = kinds.iter().position(|known| *known == kind) else { continue };
-        let keys = [["customTitle", "title"], ["aiTitle", "title"], ["summary", "title"]];
-        let title = keys[which].iter().find_map(|key| json::get_str(text, key));
-        if let Some(title) = title.filter(|title| !title.is_empty()) {
-            found[which] = Some(title.text().into_owned());
+        is_long &= lines == 0;
+        buffer.copy_within(lines..end, 0);
+        kept = end - lines;
+        if kept > LONGEST {
+            (kept, is_long) = (0, true);
         }
     }
-    Ok(found.into_iter().flatten().next())
 }
 
-fn skip_line(file: &mut impl BufRead) -> Result<(), Error> {
-    loop {
-        let chunk = file.fill_buf()?;
-        if chunk.is_empty() {
-            return Ok(());
-        }
-        match memchr::memchr(b'\n', chunk) {
-            Some(end) => {
-                file.consume(end + 1);
-                return Ok(());
+struct Titles {
+    finders: [memmem::Finder<'static>; 2],
+    /// By kind: what the user gave, what the model gave, the summary.
+    found: [Option<String>; 3],
+}
+
+impl Titles {
+    /// Looks through whole lines. Most have no title, and are not even told apart.
+    fn look(&mut self, lines: &[u8]) {
+        let mut at = 0;
+        let next = |finder: &memmem::Finder<'_>, at: usize| {
+            finder.find(&lines[at..]).map_or(lines.len(), |place| at + place)
+        };
+        let mut places = [0, 1].map(|which| next(&self.finders[which], 0));
+        while at < lines.len() {
+            for (place, finder) in places.iter_mut().zip(&self.finders) {
+                if *place < at {
+                    *place = next(finder, at);
+                }
             }
-            None => {
-                let len = chunk.len();
-                file.consume(len);
+            let place = places[0].min(places[1]);
+            if place == lines.len() {
+                return;
             }
+            let start = memrchr(b'\n', &lines[..place]).map_or(0, |newline| newline + 1);
+            let end = memchr(b'\n', &lines[place..]).map_or(lines.len(), |end| place + end + 1);
+            self.line(&lines[start..end]);
+            at = end;
         }
+    }
+
+    fn line(&mut self, line: &[u8]) -> Option<()> {
+        let text = std::str::from_utf8(line).ok().filter(|line| line.len() <= LONGEST)?;
+        let text = json::checked(text).filter(|text| json::is_object(text))?;
+        let kind = json::get_str(text, "type")?.text();
+        let kinds = ["custom-title", "ai-title", "summary"];
+        let which = kinds.iter().position(|known| *known == kind)?;
+        let keys = [["customTitle", "title"], ["aiTitle", "title"], ["summary", "title"]];
+        let title = keys[which].iter().find_map(|key| json::get_str(text, key));
+        let title = title.filter(|title| !title.is_empty())?;
+        self.found[which] = Some(title.text().into_owned());
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn title(file: &str) -> Option<String> {
+        find(&file.as_bytes().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn titles_are_found_wherever_a_chunk_ends() {
+        let custom = r#"{"type":"custom-title","customTitle":"Mine"}"#;
+        let summary = r#"{"type":"summary","summary":"Old"}"#;
+        for before in (CHUNK - 100..CHUNK + 200).step_by(7) {
+            let file = format!("{summary}\n{}\n{custom}\n{{}}\n", " ".repeat(before));
+            assert_eq!(title(&file).as_deref(), Some("Mine"), "{before}");
+            // Without an end of the last line; and the last of several counts.
+            let file =
+                format!("{}\n{summary}\n{}", "x".repeat(before), summary.replace("Old", "New"));
+            assert_eq!(title(&file).as_deref(), Some("New"), "{before}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_has_no_title_and_hides_none() {
+        let long = format!(r#"{{"type":"summary","summary":"{}"}}"#, "x".repeat(3 * CHUNK));
+        assert_eq!(title(&long).as_deref(), None);
+        let file = format!("{long}\n{}", r#"{"type":"ai-title","aiTitle":"Short"}"#);
+        assert_eq!(title(&file).as_deref(), Some("Short"));
+        assert_eq!(title("").as_deref(), None);
     }
 }

@@ -1,0 +1,307 @@
+//! Reading a message from its JSON, in one go over the text.
+
+use super::{Content, Header, Part, Span, shorten};
+use crate::json::{self, Kind, start_of_value};
+use crate::{Error, Role, Timestamp};
+
+/// How deep tool results may stand in tool results, whatever the limits say.
+const MOST_NESTED_RESULTS: usize = 1_000;
+
+/// What the engine knows of a message. The text was checked to be JSON.
+pub(super) fn header(text: &str) -> Result<Header, Error> {
+    let kind = Kind::of(text);
+    if kind != Kind::Object {
+        let reason = format!("a message is an object with role and content, not {}", kind.name());
+        return Err(Error::message(reason));
+    }
+    // The last of several equal keys counts; `null` counts as absent.
+    let mut role = None;
+    let mut timestamp = None;
+    let mut words = [("id", None), ("name", None)];
+    let mut content = None;
+    let mut at = 1;
+    loop {
+        let key = json::next_value(text, at);
+        if key.is_empty() {
+            break;
+        }
+        let key_end = key.end;
+        let key = json::decode_string(&text[key]);
+        if key == "content" {
+            let (read, end) = read_content(text, start_of_value(text, key_end));
+            (content, at) = (read, end);
+            continue;
+        }
+        let place = json::next_value(text, key_end);
+        at = place.end;
+        let value = Some(&text[place]).filter(|&value| value != "null");
+        match &*key {
+            "role" => role = value,
+            "id" => words[0].1 = value,
+            "name" => words[1].1 = value,
+            "timestamp" => timestamp = value,
+            _ => {}
+        }
+    }
+    let role = read_role(role)?;
+    for (name, value) in words {
+        if value.is_some_and(|value| Kind::of(value) != Kind::String) {
+            return Err(Error::message_field(name, format!("{name} must be a string")));
+        }
+    }
+    timestamp.map(self::timestamp).transpose()?;
+    let content = content.unwrap_or_else(|| {
+        let reason = "content is missing; it is a string or a list of parts";
+        Err(Error::message_field("content", reason))
+    });
+    let (content, is_empty) = content?;
+    if is_empty && role != Role::Tool {
+        return Err(Error::EmptyContent { role, field: Some("content".into()) });
+    }
+    Ok(Header {
+        edges: content.edges(text),
+        content,
+        timestamp_at: timestamp.map_or(0, |value| Span::of(value, text).start),
+        role,
+        has_plain_escapes: json::has_plain_escapes(text),
+    })
+}
+
+fn read_role(value: Option<&str>) -> Result<Role, Error> {
+    let roles = "system, user, assistant or tool";
+    let Some(value) = value else {
+        return Err(Error::message_field("role", format!("role is missing; it is {roles}")));
+    };
+    let name = json::quoted(value).map(json::unescape);
+    name.as_deref().and_then(Role::named).ok_or_else(|| {
+        Error::message_field("role", format!("role must be {roles}, not {}", shorten(value)))
+    })
+}
+
+pub(super) fn timestamp(value: &str) -> Result<Timestamp, Error> {
+    value.parse().map_err(|_| {
+        let reason = format!(
+            "timestamp must be a whole number of milliseconds since 1970, not {}",
+            shorten(value)
+        );
+        Error::message_field("timestamp", reason)
+    })
+}
+
+/// What a content is, and whether it says nothing.
+type Read = Result<(Content, bool), Error>;
+
+/// Reads the content that starts at `start`; `None` if it is `null`. Says where it ends, too.
+fn read_content(text: &str, start: usize) -> (Option<Read>, usize) {
+    if text.as_bytes().get(start) == Some(&b'[') {
+        let mut reader = Reader { text, parts: Vec::new() };
+        return match reader.list(start) {
+            Ok((is_empty, end)) => (Some(Ok((reader.content(), is_empty))), end),
+            Err(error) => (Some(Err(error)), json::next_value(text, start).end),
+        };
+    }
+    let place = json::next_value(text, start);
+    let end = place.end;
+    let value = &text[place];
+    let read = match Kind::of(value) {
+        Kind::Null => return (None, end),
+        Kind::String => {
+            let span = Span::of(json::quoted(value).unwrap_or_default(), text);
+            Ok((Content::Text(span), span.len == 0))
+        }
+        other => Err(Error::message_field(
+            "content",
+            format!("content must be a string or a list of parts, not {}", other.name()),
+        )),
+    };
+    (Some(read), end)
+}
+
+/// Reads the parts of one message.
+struct Reader<'a> {
+    text: &'a str,
+    parts: Vec<Part>,
+}
+
+/// The fields of a part that mean something, each as the JSON it came as.
+#[derive(Default)]
+struct PartFields<'a> {
+    kind: Option<&'a str>,
+    id: Option<&'a str>,
+    name: Option<&'a str>,
+    /// It may be `null`.
+    input: Option<&'a str>,
+    text: Option<&'a str>,
+    signature: Option<&'a str>,
+    answers: Option<&'a str>,
+    content: Option<&'a str>,
+    is_error: Option<&'a str>,
+}
+
+impl<'a> PartFields<'a> {
+    /// The fields of the object that starts at `start`, and where it ends.
+    fn read(text: &'a str, start: usize) -> (PartFields<'a>, usize) {
+        let mut read = PartFields::default();
+        let mut at = start + 1;
+        loop {
+            let key = json::next_value(text, at);
+            if key.is_empty() {
+                return (read, (key.end + 1).min(text.len()));
+            }
+            let place = json::next_value(text, key.end);
+            at = place.end;
+            let value = &text[place];
+            let said = Some(value).filter(|&value| value != "null");
+            match &*json::decode_string(&text[key]) {
+                "type" => read.kind = said,
+                "id" => read.id = said,
+                "name" => read.name = said,
+                "input" => read.input = Some(value),
+                "text" => read.text = said,
+                "signature" => read.signature = said,
+                "tool_use_id" => read.answers = said,
+                "content" => read.content = said,
+                "is_error" => read.is_error = said,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn content(self) -> Content {
+        match *self.parts {
+            [Part::Text(text)] => Content::Text(text),
+            [Part::ToolResult { id }, Part::Text(text)] => Content::Result { id, text },
+            _ => Content::Parts(self.parts.into()),
+        }
+    }
+
+    /// Reads the parts of the list that starts at `start`, and those inside tool results right behind
+    /// them. Without recursion: how deep they go is for the limits to say, not for the stack. Says
+    /// whether there are none, and where the list ends.
+    fn list(&mut self, start: usize) -> Result<(bool, usize), Error> {
+        // How many parts of each open list were read, and where the next one is.
+        let mut open = vec![(0_usize, start + 1)];
+        while let Some((number, at)) = open.last_mut() {
+            let start = start_of_value(self.text, *at);
+            let read = match self.text.as_bytes().get(start) {
+                None | Some(b']' | b'}') => {
+                    if open.len() == 1 {
+                        return Ok((open[0].0 == 0, (start + 1).min(self.text.len())));
+                    }
+                    open.pop();
+                    continue;
+                }
+                Some(b'{') => {
+                    let fields;
+                    (fields, *at) = PartFields::read(self.text, start);
+                    *number += 1;
+                    let is_top = open.len() == 1;
+                    self.part(&fields, is_top)
+                }
+                Some(_) => {
+                    let place = json::next_value(self.text, start);
+                    *at = place.end;
+                    *number += 1;
+                    let kind = Kind::of(&self.text[place]).name();
+                    Err(Error::message(format!("a part is an object with a type, not {kind}")))
+                }
+            };
+            match read {
+                // Each level is read once more for every level above it.
+                Ok(Some(_)) if open.len() > MOST_NESTED_RESULTS => {
+                    let what = "the depth of tool results inside tool results";
+                    return Err(Error::too_large(what, open.len(), MOST_NESTED_RESULTS));
+                }
+                Ok(Some(inner)) => open.push((0, inner)),
+                Ok(None) => {}
+                Err(error) => {
+                    let places = open.iter().map(|(number, _)| format!("content[{}]", number - 1));
+                    return Err(error.within(&places.collect::<Vec<_>>().join(".")));
+                }
+            }
+        }
+        Ok((false, self.text.len()))
+    }
+
+    /// Where a string stands, without its quotes.
+    fn string(
+        &self,
+        value: Option<&str>,
+        name: &'static str,
+        of: &'static str,
+    ) -> Result<Span, Error> {
+        let inner = value.and_then(json::quoted).map(|inner| Span::of(inner, self.text));
+        inner.ok_or_else(|| {
+            Error::message_field(name, format!("a {of} part has a {name}, which is a string"))
+        })
+    }
+
+    /// Reads a part, and says where the list of parts inside it goes on. Calls and results count only
+    /// at the top, not inside a tool result.
+    fn part(&mut self, fields: &PartFields<'a>, is_top: bool) -> Result<Option<usize>, Error> {
+        let Some(kind) = fields.kind.and_then(json::quoted).map(json::unescape) else {
+            return Err(Error::message_field("type", "a part has a type, which is a string"));
+        };
+        match &*kind {
+            "text" => {
+                let text = self.string(fields.text, "text", "text")?;
+                self.parts.push(Part::Text(text));
+            }
+            "thinking" => {
+                self.string(fields.text, "text", "thinking")?;
+                if fields.signature.is_some_and(|value| Kind::of(value) != Kind::String) {
+                    return Err(Error::message_field("signature", "signature must be a string"));
+                }
+            }
+            "image" | "audio" | "file" => self.parts.push(Part::Media),
+            "tool_use" => {
+                let id = self.string(fields.id, "id", "tool_use")?;
+                let name = self.string(fields.name, "name", "tool_use")?;
+                let input = fields.input.ok_or_else(|| {
+                    Error::message_field(
+                        "input",
+                        "a tool_use part has an input; {} if it needs none",
+                    )
+                })?;
+                let input = Span::of(input, self.text);
+                self.parts.push(match is_top {
+                    true => Part::ToolCall { id, name, input },
+                    false => Part::QuotedCall { name, input },
+                });
+            }
+            "tool_result" => {
+                let id = self.string(fields.answers, "tool_use_id", "tool_result")?;
+                if fields.is_error.is_some_and(|value| Kind::of(value) != Kind::Bool) {
+                    return Err(Error::message_field("is_error", "is_error must be true or false"));
+                }
+                if is_top {
+                    self.parts.push(Part::ToolResult { id });
+                }
+                return self.result(fields.content);
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn result(&mut self, content: Option<&'a str>) -> Result<Option<usize>, Error> {
+        let Some(content) = content else { return Ok(None) };
+        match Kind::of(content) {
+            Kind::String => {
+                let inner = json::quoted(content).unwrap_or_default();
+                self.parts.push(Part::Text(Span::of(inner, self.text)));
+                Ok(None)
+            }
+            Kind::Array => Ok(Some(Span::of(content, self.text).start as usize + 1)),
+            other => Err(Error::message_field(
+                "content",
+                format!(
+                    "a tool result's content is a string or a list of parts, not {}",
+                    other.name()
+                ),
+            )),
+        }
+    }
+}
