@@ -27,9 +27,8 @@ pub(crate) struct Opened {
     pub(crate) saver: Saver,
     /// Saved versions that were read, to put others together.
     versions: SavedVersions,
-    /// What the whole log measures, if opening took that and no writer has needed it yet: a view
-    /// often is the log.
-    measures: Option<Vec<Measure>>,
+    /// What opening took, if that is most of what the log measures, until somebody needs all of it.
+    measures: Option<Measures>,
     /// About how many bytes were put at hand since it was opened.
     weight: usize,
     /// Commits that are being packed.
@@ -74,7 +73,7 @@ impl Opened {
         let conversation = Conversation::open(&settings, counter, &state, measure)?;
         let mut saver = Saver::default();
         state.tell(&mut saver);
-        let measures = measures.whole(entries);
+        let measures = Some(measures).filter(|measures| measures.len() >= entries as usize / 2);
         Ok(Opened { shelf, conversation, saver, versions, measures, weight: 0, packing: None })
     }
 
@@ -135,10 +134,8 @@ impl Opened {
 
     /// Puts at hand what every log entry measures.
     async fn fetch_log(&mut self) -> Result<(), Error> {
-        let measures = match self.measures.take() {
-            Some(measures) => measures,
-            None => self.shelf.measures(0..self.conversation.log().len() as u32).await?,
-        };
+        let known = self.measures.take().unwrap_or_default();
+        let measures = known.of_log(&self.shelf, self.conversation.log().len() as u32).await?;
         Ok(self.conversation.add_measures(measures.into_iter())?)
     }
 
@@ -347,10 +344,20 @@ impl Measures {
         run.get((index.0 - first) as usize)
     }
 
-    /// Those of a whole log of this length, if they are.
-    fn whole(self, len: u32) -> Option<Vec<Measure>> {
-        let [(0, run)] = <[_; 1]>::try_from(self.0).ok()? else { return None };
-        (run.len() == len as usize).then_some(run)
+    /// Those of a whole log of this length: what is not known is read.
+    async fn of_log(self, shelf: &Shelf, len: u32) -> Result<Vec<Measure>, Error> {
+        let mut all = Vec::new();
+        for (first, run) in self.0.into_iter().chain([(len, Vec::new())]) {
+            let end = all.len() as u32;
+            if end < first {
+                all.extend(shelf.measures(end..first).await?);
+            }
+            match all.is_empty() {
+                true => all = run,
+                false => all.extend(run),
+            }
+        }
+        Ok(all)
     }
 
     /// How many entries they are.

@@ -189,14 +189,12 @@ pub(crate) struct Change {
     conversation: String,
     dry_run: bool,
     #[serde(flatten)]
-    result: serde_json::Value,
+    outcome: Outcome,
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<Difference>,
     cache_plan: CachePlan,
     #[serde(skip)]
     title: String,
-    #[serde(skip)]
-    outcome: Outcome,
 }
 
 /// What a provider's prompt cache can still use.
@@ -231,8 +229,8 @@ impl Change {
             plan,
         };
         let dry_run = diff.is_some();
-        let (result, outcome) = (outcome.to_json(), outcome.clone());
-        Change { conversation, dry_run, result, diff, cache_plan, title, outcome }
+        let outcome = outcome.clone();
+        Change { conversation, dry_run, outcome, diff, cache_plan, title }
     }
 }
 
