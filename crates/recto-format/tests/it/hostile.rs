@@ -442,8 +442,13 @@ fn branches_of_a_session_cost_nothing_to_change() {
     let branches = || (0..2).flat_map(|branch| (0..20_000).map(move |depth| (branch, depth)));
     let on = branches().chain((20_000..40_000).map(|depth| (1, depth)));
     let to_and_fro = branches().chain((40_000..60_000).map(|line| (line % 2, line / 2)));
-    // The best of three: others may use the machine.
-    let best = |lines: Vec<(usize, usize)>| (0..3).map(|_| took(lines.clone())).min().unwrap();
-    let (on, to_and_fro) = (best(on.collect()), best(to_and_fro.collect()));
-    assert!(to_and_fro < on * 4, "{to_and_fro:?} instead of {on:?}");
+    let (on, to_and_fro): (Vec<_>, Vec<_>) = (on.collect(), to_and_fro.collect());
+    // The shortest times count, of as many as it takes: others can only make them longer.
+    let mut shortest = [std::time::Duration::MAX; 2];
+    let is_in_proportion = (0..10).any(|_| {
+        shortest[0] = shortest[0].min(took(on.clone()));
+        shortest[1] = shortest[1].min(took(to_and_fro.clone()));
+        shortest[1] < shortest[0] * 4
+    });
+    assert!(is_in_proportion, "{:?} instead of {:?}", shortest[1], shortest[0]);
 }
