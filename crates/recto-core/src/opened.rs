@@ -70,11 +70,37 @@ impl Conversation {
         state: &SavedState,
         measure: impl FnMut(LogIndex) -> Option<Measure>,
     ) -> Result<Conversation, Error> {
+        let log = MessageLog::opened(state.log_len() as usize);
+        Conversation::open_on(log, settings, counter, state, measure)
+    }
+
+    /// [`open`](Self::open), with what every log entry measures, in order. Better where the version
+    /// shows most of the log: its view shares memory with it, and so will those of other versions.
+    pub fn open_measured(
+        settings: &SavedSettings,
+        counter: Arc<dyn Counter>,
+        state: &SavedState,
+        measures: Vec<Measure>,
+    ) -> Result<Conversation, Error> {
+        let mut log = MessageLog::opened(state.log_len() as usize);
+        if measures.len() != log.len() {
+            return Err(damaged("not every log entry is measured"));
+        }
+        log.measure(measures.into_iter());
+        Conversation::open_on(log, settings, counter, state, |_| None)
+    }
+
+    fn open_on(
+        mut log: MessageLog,
+        settings: &SavedSettings,
+        counter: Arc<dyn Counter>,
+        state: &SavedState,
+        measure: impl FnMut(LogIndex) -> Option<Measure>,
+    ) -> Result<Conversation, Error> {
         if state.version.0 == u32::MAX {
             return Err(damaged("there can be no version of this number"));
         }
         let setup = settings.setup(counter)?;
-        let mut log = MessageLog::opened(state.log_len() as usize);
         let record = make_record(&setup, &mut log, state, measure)?;
         let history = History::opened_at(state.version, record);
         Ok(Conversation { setup, log, history })

@@ -27,8 +27,6 @@ pub(crate) struct Opened {
     pub(crate) saver: Saver,
     /// Saved versions that were read, to put others together.
     versions: SavedVersions,
-    /// What opening took, if that is most of what the log measures, until somebody needs all of it.
-    measures: Option<Measures>,
     /// About how many bytes were put at hand since it was opened.
     weight: usize,
     /// Commits that are being packed.
@@ -68,13 +66,18 @@ impl Opened {
         if state.log_len() != entries {
             return Err(damaged(id, "its newest version is not of its log"));
         }
-        let measures = measures_of(&shelf, &state.entries()).await?;
-        let measure = |index| measures.get(&index).cloned();
-        let conversation = Conversation::open(&settings, counter, &state, measure)?;
+        let shown = state.entries();
+        let conversation = if shown.len() >= entries as usize / 2 {
+            let measures = shelf.measures(0..entries).await?;
+            Conversation::open_measured(&settings, counter, &state, measures)?
+        } else {
+            let measures = measures_of(&shelf, &shown).await?;
+            let measure = |index| measures.get(&index).cloned();
+            Conversation::open(&settings, counter, &state, measure)?
+        };
         let mut saver = Saver::default();
         state.tell(&mut saver);
-        let measures = Some(measures).filter(|measures| measures.len() >= entries as usize / 2);
-        Ok(Opened { shelf, conversation, saver, versions, measures, weight: 0, packing: None })
+        Ok(Opened { shelf, conversation, saver, versions, weight: 0, packing: None })
     }
 
     /// The newest version, as it is stored.
@@ -126,17 +129,14 @@ impl Opened {
                     Ok(()) => return Ok(()),
                 }
             },
-            Missing::Log => self.fetch_log().await,
+            Missing::Log => {
+                let len = self.conversation.log().len() as u32;
+                let measures = self.shelf.measures(0..len).await?;
+                Ok(self.conversation.add_measures(measures.into_iter())?)
+            }
             Missing::Messages(indices) => self.fetch_messages(&indices).await,
             other => Err(damaged(self.shelf.id, format!("{other:?} cannot be fetched"))),
         }
-    }
-
-    /// Puts at hand what every log entry measures.
-    async fn fetch_log(&mut self) -> Result<(), Error> {
-        let known = self.measures.take().unwrap_or_default();
-        let measures = known.of_log(&self.shelf, self.conversation.log().len() as u32).await?;
-        Ok(self.conversation.add_measures(measures.into_iter())?)
     }
 
     async fn fetch_version(&mut self, version: Version) -> Result<(), Error> {
@@ -173,12 +173,9 @@ impl Opened {
 
     /// What these entries, which are in order, measure; nothing if the engine knows it already.
     async fn measures_of(
-        &mut self,
+        &self,
         entries: impl FnOnce() -> Vec<LogIndex>,
     ) -> Result<Measures, Error> {
-        if self.measures.is_some() {
-            self.fetch_log().await?;
-        }
         match self.conversation.is_log_at_hand() {
             true => Ok(Measures::default()),
             false => measures_of(&self.shelf, &entries()).await,
@@ -342,22 +339,6 @@ impl Measures {
         let behind = self.0.partition_point(|(first, _)| *first <= index.0);
         let (first, run) = self.0.get(behind.checked_sub(1)?)?;
         run.get((index.0 - first) as usize)
-    }
-
-    /// Those of a whole log of this length: what is not known is read.
-    async fn of_log(self, shelf: &Shelf, len: u32) -> Result<Vec<Measure>, Error> {
-        let mut all = Vec::new();
-        for (first, run) in self.0.into_iter().chain([(len, Vec::new())]) {
-            let end = all.len() as u32;
-            if end < first {
-                all.extend(shelf.measures(end..first).await?);
-            }
-            match all.is_empty() {
-                true => all = run,
-                false => all.extend(run),
-            }
-        }
-        Ok(all)
     }
 
     /// How many entries they are.
