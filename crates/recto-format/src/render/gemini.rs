@@ -115,7 +115,9 @@ fn media(media: &Media<'_>, body: &mut Body) {
         MediaBody::Url(address) | MediaBody::FileId { id: address, .. } => {
             body.push("{\"fileData\":{\"fileUri\":");
             body.quoted(address.escaped());
-            if let Some(media_type) = guessed_type(media.kind, &address.text()) {
+            let told = json::get_str(media.json, "media_type").filter(|told| !told.is_empty());
+            let guessed = || guessed_type(media.kind, &address.text());
+            if let Some(media_type) = told.map(Str::escaped).or_else(guessed) {
                 body.push(",\"mimeType\":");
                 body.quoted(media_type);
             }

@@ -142,18 +142,24 @@ impl<'a> Described<'a> {
     }
 }
 
-/// A schema that says that it is one of an object, as providers demand.
+/// A schema that says that it is one of an object, and which properties that has, as providers demand.
 fn object_schema(schema: &str) -> Option<Cow<'_, str>> {
     if !json::is_object(schema) || !json::lone_surrogates(schema).is_empty() {
         return None;
     }
-    match json::get(schema, "type") {
-        Some(kind) => (kind == "\"object\"").then_some(Cow::Borrowed(schema)),
-        None => {
-            let mut typed = String::from(r#"{"type":"object""#);
-            json::push_other_fields(schema, &[], &mut typed);
-            typed.push('}');
-            Some(Cow::Owned(typed))
-        }
+    let kind = json::get(schema, "type");
+    if kind.is_some_and(|kind| kind != "\"object\"") {
+        return None;
     }
+    let has_properties = json::get(schema, "properties").is_some();
+    if kind.is_some() && has_properties {
+        return Some(Cow::Borrowed(schema));
+    }
+    let mut whole = String::from(r#"{"type":"object""#);
+    if !has_properties {
+        whole.push_str(r#","properties":{}"#);
+    }
+    json::push_other_fields(schema, &["type"], &mut whole);
+    whole.push('}');
+    Some(Cow::Owned(whole))
 }

@@ -278,3 +278,20 @@ fn calls_that_were_made_at_once_stay_together_though_each_is_a_message() {
         assert!(places.is_sorted(), "{target}: {body}");
     }
 }
+
+#[test]
+fn gemini_is_told_what_a_file_is() {
+    let part = |more: &str| {
+        format!(
+            r#"{{"role":"user","content":[{{"type":"file","source":{{"type":"url","url":"gs://x/y"}}{more}}}]}}"#
+        )
+    };
+    for (more, file) in [
+        (r#","media_type":"video/mp4""#, r#"{"fileUri":"gs://x/y","mimeType":"video/mp4"}"#),
+        ("", r#"{"fileUri":"gs://x/y"}"#),
+    ] {
+        let message = Message::from_json(&part(more)).unwrap();
+        let rendered = render([&message], Target::Gemini, &RenderOptions::default()).unwrap();
+        assert!(rendered.body.contains(file), "{}", rendered.body);
+    }
+}

@@ -81,6 +81,17 @@ fn a_tool_that_says_nothing_of_its_input_takes_an_object() {
 }
 
 #[test]
+fn a_schema_without_properties_says_that_it_has_none() {
+    let bare = json!({"name": "now", "description": "d", "input_schema": {"type": "object"}});
+    for target in Target::ALL {
+        let tools = tools_in(&[tool(bare.clone())], target).to_string();
+        let schema = r#"{"properties":{},"type":"object"}"#;
+        let ordered = r#"{"type":"object","properties":{}}"#;
+        assert!(tools.contains(schema) || tools.contains(ordered), "{tools}");
+    }
+}
+
+#[test]
 fn a_name_is_encoded_as_in_calls_and_the_answer_says_so() {
     let tools = [Tool::new("fly.find", "finds")];
     for target in Target::ALL {
