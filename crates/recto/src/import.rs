@@ -9,7 +9,7 @@ use recto_core::{Request, Settings, Version};
 use recto_format::{Start, Step};
 use recto_store::ConversationId;
 
-use crate::{Error, Recto, StoreError, StoredConversation};
+use crate::{Error, Recto, StoreError, StoredConversation, Write};
 
 /// What imported conversations are called. Of several in one file, each further one has a number, and
 /// so has a name from a file that is taken already. A fork is called `NAME/FORK`.
@@ -65,6 +65,8 @@ pub struct Import {
 #[derive(Debug)]
 struct Made {
     talk: StoredConversation,
+    /// Its newest version, as long as nobody else writes to it.
+    version: Version,
     /// What it is called now.
     called: String,
     /// What it is to be called.
@@ -150,7 +152,8 @@ impl Import {
         let talk = self.recto.create(&called, self.settings.clone()).await?;
         (self.lines, self.line) = (vec![self.made.len()], 0);
         let (envelope, fork_of) = (None, None);
-        self.made.push(Made { talk, called, name, is_fixed, start, envelope, fork_of });
+        let version = talk.version().await?;
+        self.made.push(Made { talk, version, called, name, is_fixed, start, envelope, fork_of });
         Ok(())
     }
 
@@ -163,13 +166,26 @@ impl Import {
         self.line = self.lines.len();
         self.lines.push(self.made.len());
         let (start, envelope, fork_of) = (Start::default(), None, Some((from, version)));
-        self.made.push(Made { talk, called, name, is_fixed: false, start, envelope, fork_of });
+        let version = talk.version().await?;
+        self.made.push(Made {
+            talk,
+            version,
+            called,
+            name,
+            is_fixed: false,
+            start,
+            envelope,
+            fork_of,
+        });
         Ok(())
     }
 
     async fn apply(&mut self, request: impl Into<Request>) -> Result<(), Error> {
         let place = *self.lines.get(self.line).ok_or_else(too_early)?;
-        self.made[place].talk.apply(request).await?;
+        let made = &mut self.made[place];
+        // Steps count on what the steps before them left.
+        let write = Write { expected_version: Some(made.version), key: None };
+        made.version = made.talk.apply_with(request, write).await?.version;
         Ok(())
     }
 

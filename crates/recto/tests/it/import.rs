@@ -91,6 +91,19 @@ async fn what_is_abandoned_leaves_nothing_behind() {
 }
 
 #[tokio::test]
+async fn an_import_stops_when_somebody_else_writes_to_it() {
+    let recto = Recto::open("memory:").await.unwrap();
+    let mut into = Import::new(&recto, exactly("talk"), settings());
+    into.step(start(None)).await.unwrap();
+    into.step(Step::Append(vec![Message::user("a")])).await.unwrap();
+    let other = recto.conversation("talk (importing)").await.unwrap();
+    other.append([Message::user("not in the file")]).await.unwrap();
+    let next = into.step(Step::Append(vec![Message::user("b")])).await;
+    assert_eq!(next.unwrap_err().code(), "version_conflict");
+    assert_eq!(into.abandon().await, []);
+}
+
+#[tokio::test]
 async fn a_name_that_was_asked_for_must_be_free_and_others_get_numbers() {
     let recto = Recto::open("memory:").await.unwrap();
     recto.create("talk", settings()).await.unwrap();
