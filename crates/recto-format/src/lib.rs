@@ -10,7 +10,8 @@
 //! | read a file of any [`Format`] | [`import`]: [`Step`]s for conversations, [`Remark`]s on what they cannot say |
 //! | have conversations of it, with their versions and forks | [`Replay`], as what takes the steps |
 //! | have them in a store | `recto::Import`, which takes the steps (feature `format` of the crate `recto`) |
-//! | write one | [`export`]: the same bytes, for messages that came from that format |
+//! | write a view as one | [`export`]: the same bytes, for messages that came from that format |
+//! | write a whole log, with its rewinds | [`export_log`] |
 //! | send a view to a provider | [`render`] it for a [`Target`]: a valid request, and [`Finding`]s on what was repaired |
 //! | know what an edit costs at the provider's cache | [`CachePlan`] |
 //! | know beforehand | [`lint`] a view for a target; [`fix`] gives the operations that put it right |
@@ -81,7 +82,7 @@ mod zip;
 
 pub use cache_plan::{CachePlan, PaysOff, Price, PriceTable};
 pub use error::Error;
-pub use export::{Container, ExportOptions, export};
+pub use export::{Container, ExportOptions, export, export_log};
 pub use format::Format;
 pub use import::{
     Collected, ImportOptions, Input, Remark, Replay, Replayed, Sink, Start, Step, import,

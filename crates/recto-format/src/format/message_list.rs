@@ -14,7 +14,7 @@ use std::io::Write;
 use recto_core::{Insert, Limits, Message, Position, Role};
 
 use super::{Codec, Head, Likelihood};
-use crate::export::ExportOptions;
+use crate::export::{ExportOptions, Extent};
 use crate::import::{Input, Out, Remark, Start};
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
@@ -89,6 +89,7 @@ impl<F: MessageForm> Codec for F {
     fn export(
         &self,
         messages: &mut dyn Iterator<Item = &Message>,
+        _extent: Extent,
         options: &ExportOptions<'_>,
         file: &mut dyn Write,
     ) -> Result<Vec<Remark>, Error> {

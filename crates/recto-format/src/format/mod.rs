@@ -28,7 +28,7 @@ use std::io::{Read, Write};
 use recto_core::Message;
 
 use crate::Error;
-use crate::export::ExportOptions;
+use crate::export::{ExportOptions, Extent};
 use crate::import::{Input, Out, Remark};
 use crate::unpack;
 
@@ -151,6 +151,7 @@ pub(crate) trait Codec: Sync {
     fn export(
         &self,
         messages: &mut dyn Iterator<Item = &Message>,
+        extent: Extent,
         options: &ExportOptions<'_>,
         file: &mut dyn Write,
     ) -> Result<Vec<Remark>, Error>;

@@ -5,7 +5,7 @@ use recto_format::{
     Collected, Container, Error, Format, ImportOptions, Replay, Step, export, import,
 };
 
-use crate::files::{exported, imported};
+use crate::files::{exported, exported_log, imported};
 
 const CODEX: Format = Format::Codex;
 
@@ -137,7 +137,7 @@ fn every_line_comes_back_byte_for_byte() {
         let replay = imported(&text, CODEX);
         let envelope = replay.conversations[0].envelope.as_deref();
         let container = envelope.map_or(Container::Lines, Container::Envelope);
-        assert_eq!(exported(&log(&replay), CODEX, container), text, "{name}");
+        assert_eq!(exported_log(&log(&replay), CODEX, container), text, "{name}");
     }
 }
 
@@ -235,7 +235,7 @@ fn the_oldest_rollouts_have_items_without_an_envelope() {
     );
     let replay = imported(file, CODEX);
     assert_eq!(told(only(&replay)), ["user: a"]);
-    assert_eq!(exported(&log(&replay), CODEX, Container::Lines), file);
+    assert_eq!(exported_log(&log(&replay), CODEX, Container::Lines), file);
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn a_long_text_or_output_is_not_kept_twice() {
     let lines = [user(&long), output, bare];
     let replay = imported(&lines.join("\n"), CODEX);
     assert!(log(&replay).iter().all(|message| message.json().len() < 2 * long.len()));
-    let written = exported(&log(&replay), CODEX, Container::Lines);
+    let written = exported_log(&log(&replay), CODEX, Container::Lines);
     assert_eq!(written.lines().collect::<Vec<_>>(), lines);
 }
 
