@@ -21,7 +21,9 @@ use crate::{Error, Format};
 /// What stands around the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Container<'a> {
-    /// A JSON list, one message a line.
+    /// A JSON list, one message a line. Where the messages start with what the system says and the
+    /// format has a place for that beside the list only, a request that holds both:
+    /// `{"system":"…","messages":[…]}`.
     #[default]
     List,
     /// JSON lines: one message a line and nothing else.

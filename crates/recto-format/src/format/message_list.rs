@@ -56,6 +56,11 @@ pub(crate) trait MessageForm: Sync {
         None
     }
 
+    /// Whether the list itself may hold system messages too.
+    fn lists_system(&self) -> bool {
+        false
+    }
+
     /// Writes the system messages in front of all others as the value of that field.
     fn write_system(&self, _messages: &[MessageParts<'_>], _out: &mut String) {}
 

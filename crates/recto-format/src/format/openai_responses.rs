@@ -46,6 +46,11 @@ impl MessageForm for OpenAiResponses {
             if json::get(object, "payload").is_some() {
                 return Likelihood::No; // a rollout, which holds such items
             }
+            if json::get_str(object, "instructions").is_some()
+                && json::get(object, "input").is_some_and(json::is_list)
+            {
+                most = most.max(Likelihood::Likely);
+            }
             let listed = ["input", "output"].into_iter().filter_map(|key| json::get(object, key));
             let listed = listed.flat_map(json::items);
             for item in std::iter::once(object).chain(listed) {
@@ -93,6 +98,10 @@ impl MessageForm for OpenAiResponses {
 
     fn system_field(&self) -> Option<&'static str> {
         Some("instructions")
+    }
+
+    fn lists_system(&self) -> bool {
+        true
     }
 
     fn write_system(&self, messages: &[MessageParts<'_>], out: &mut String) {
