@@ -198,8 +198,14 @@ impl Rollout<'_, '_> {
                 Ok(())
             }
             // The oldest rollouts: items as they are.
-            (_, None) if !kind.is_empty() || json::get(line, "role").is_some() => {
+            (kind, None) if is_item(kind) || (kind.is_empty() && fields.get("role").is_some()) => {
                 self.item(line, line, "", number)
+            }
+            (kind, None) if !kind.is_empty() => {
+                let reason = format!("a line of type {kind:?}: kept, but no message");
+                self.out.remark(number, "type", reason);
+                self.before.add(0, line, number);
+                Ok(())
             }
             // The oldest heads and states have no type either, but a time or a record_type.
             ("", _) if fields.get("timestamp").or(fields.get("record_type")).is_none() => {
@@ -418,6 +424,12 @@ impl Rollout<'_, '_> {
 /// The history that a compaction puts in the place of all that is visible.
 fn history_of(payload: &str) -> Option<&str> {
     json::get(payload, "replacement_history").filter(|list| json::is_list(list))
+}
+
+/// Whether it is a type of items that the oldest rollouts have.
+fn is_item(kind: &str) -> bool {
+    matches!(kind, "message" | "reasoning")
+        || ["_call", "_call_output"].iter().any(|end| kind.ends_with(end))
 }
 
 fn is(event: &str, kind: &str) -> bool {

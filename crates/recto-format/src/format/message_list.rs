@@ -422,6 +422,7 @@ impl Reader<'_> {
             Err(misfit) => misfit,
         };
         out.remark(line, &join(path, &misfit.field), misfit.reason);
+        out.count_unread();
         Ok(vec![unread(self.form, foreign)?])
     }
 }

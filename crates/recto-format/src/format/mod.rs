@@ -48,7 +48,7 @@ pub enum Format {
     Anthropic,
     /// Contents of Google's Gemini: a list, a request with `contents`, or JSON lines.
     Gemini,
-    /// LangChain's messages: `messages_to_dict` or `dumps`.
+    /// LangChain's messages: `messages_to_dict`, `dumps` or `model_dump`, or a state of LangGraph.
     LangChain,
     /// A session of Claude Code: JSON lines that form a tree.
     ClaudeCode,

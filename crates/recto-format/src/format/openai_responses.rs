@@ -191,6 +191,13 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
             parts.result(needed("call_id")?, output.as_deref(), false, extra);
             Ok(Draft::made(Role::Tool, parts.finish()).into())
         }
+        // Who speaks, and names with dashes, are types of lines elsewhere.
+        Some(kind)
+            if matches!(kind, "user" | "assistant" | "system" | "tool" | "human" | "ai")
+                || kind.contains('-') =>
+        {
+            Err(Misfit::new("type", format!("no item of type {kind:?} is known")))
+        }
         Some(kind) => {
             let is_answer = kind.ends_with("_output") || kind.ends_with("_response");
             parts.raw(item);

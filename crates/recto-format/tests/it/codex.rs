@@ -5,7 +5,7 @@ use recto_format::{
     Collected, Container, Error, Format, ImportOptions, Replay, Step, export, import,
 };
 
-use crate::files::{exported, exported_log, imported};
+use crate::files::{exported_log, imported};
 
 const CODEX: Format = Format::Codex;
 
@@ -276,9 +276,11 @@ fn a_long_text_or_output_is_not_kept_twice() {
 #[test]
 fn lines_of_another_format_are_reported_and_come_back() {
     let chat = r#"{"messages":[{"role":"user","content":"hi"}]}"#;
-    let replay = imported(chat, Format::Codex);
-    let [remark] = &replay.remarks[..] else { panic!("{:?}", replay.remarks) };
-    assert_eq!((remark.line, &*remark.field), (1, "type"));
+    let file = [chat.to_owned(), user("a"), chat.to_owned()].join("\n");
+    let replay = imported(&file, Format::Codex);
+    let places: Vec<(u64, &str)> =
+        replay.remarks.iter().map(|remark| (remark.line, &*remark.field)).collect();
+    assert_eq!(places, [(1, "type"), (3, "type")]);
     let container = Container::Envelope(replay.conversations[0].envelope.as_deref().unwrap());
-    assert_eq!(exported(&[], Format::Codex, container), format!("{chat}\n"));
+    assert_eq!(exported_log(&log(&replay), Format::Codex, container).trim_end(), file);
 }

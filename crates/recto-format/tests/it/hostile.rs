@@ -47,6 +47,38 @@ fn every_file_of_the_corpus_is_read_in_every_format() {
     }
 }
 
+/// What a file of one format gives when it is said to be of another is remarked on; if nothing can be
+/// read of it, the error says what it looks like.
+#[test]
+fn a_file_of_another_format_is_not_taken_for_one_of_broken_messages() {
+    let mut refused = Vec::new();
+    for (format, file) in corpus() {
+        for other in Format::ALL.iter().copied().filter(|other| *other != format) {
+            let mut collected = Collected::default();
+            match import(&file, Some(other), &ImportOptions::default(), &mut collected) {
+                Err(recto_format::Error::OtherFormat { format: named, looks_like }) => {
+                    assert_eq!((named, looks_like), (other, format));
+                    assert!(!collected.remarks.is_empty());
+                    refused.push((format, other));
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+    for pair in [
+        (Format::ClaudeCode, Format::Codex),
+        (Format::ClaudeCode, Format::OpenAiChat),
+        (Format::ClaudeCode, Format::LangChain),
+        (Format::Codex, Format::ClaudeCode),
+        (Format::Codex, Format::OpenAiChat),
+        (Format::Gemini, Format::Anthropic),
+        (Format::ShareGpt, Format::Vercel),
+        (Format::LangChain, Format::OpenAiChat),
+    ] {
+        assert!(refused.contains(&pair), "{pair:?}");
+    }
+}
+
 #[test]
 fn files_that_are_cut_or_spoiled_anywhere_are_read_or_refused() {
     for (format, file) in corpus() {

@@ -332,3 +332,21 @@ fn results_from_elsewhere_name_their_function_for_gemini() {
     // Only the name that nobody knows is told of.
     assert_eq!(remarks.len(), 1, "{remarks:?}");
 }
+
+#[test]
+fn langchain_models_and_states_of_langgraph_are_read() {
+    let models = r#"[{"content": "Be brief.", "additional_kwargs": {}, "type": "system", "id": null}, {"content": "hi", "type": "human", "name": null, "id": "h1"}, {"content": "", "type": "ai", "tool_calls": [{"name": "add", "args": {"a": 1}, "id": "c1", "type": "tool_call"}], "invalid_tool_calls": []}, {"content": "2", "type": "tool", "name": "add", "tool_call_id": "c1", "status": "success"}]"#;
+    for file in [models.to_owned(), format!(r#"{{"messages": {models}}}"#)] {
+        assert_eq!(Format::recognise(file.as_bytes()).unwrap(), Format::LangChain);
+        let (talk, remarks) = messages(&file, Format::LangChain);
+        assert_eq!(remarks, []);
+        let told: Vec<String> = talk
+            .iter()
+            .map(|message| format!("{}: {}", message.role().as_str(), message.text()))
+            .collect();
+        assert_eq!(told, ["system: Be brief.", "user: hi", r#"assistant: add {"a":1}"#, "tool: 2"]);
+        let written = exported(&talk, Format::LangChain, Container::List);
+        let same: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(same, serde_json::from_str::<Value>(models).unwrap());
+    }
+}
