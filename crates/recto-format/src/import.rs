@@ -63,8 +63,9 @@ pub enum Step {
     Apply(Request),
     /// What stood around the messages that came, as one JSON object with `null` in the place of their
     /// list: `{"model":"…","messages":null}`. Of a session (Claude Code, codex), the lines behind the
-    /// last message, as a JSON list. [`export`](crate::export) can put messages back there; no store
-    /// keeps it, so keep it yourself if the file is to be written again.
+    /// last message, as a JSON list. [`export`](crate::export) can put messages back there, and
+    /// [`Around`](crate::Around) reads the tools in it. No store keeps it, so keep it yourself if the
+    /// file is to be written again.
     Envelope(String),
     /// What follows belongs to a fork of the conversation that was started last.
     Fork {

@@ -10,6 +10,7 @@
 //! | read a file of any [`Format`] | [`import`]: [`Step`]s for conversations, [`Remark`]s on what they cannot say |
 //! | have conversations of it, with their versions and forks | [`Replay`], as what takes the steps |
 //! | have them in a store | `recto::Import`, which takes the steps (feature `format` of the crate `recto`) |
+//! | know what stood around the messages | [`Around`]: the tools, and what has no place |
 //! | write a view as one | [`export`]: the same bytes, for messages that came from that format |
 //! | write a whole log, with its rewinds | [`export_log`] |
 //! | send a view to a provider | [`render`] it for a [`Target`]: a valid request, and [`Finding`]s on what was repaired |
@@ -65,6 +66,7 @@
 //!
 //! Pure: bytes in, values out. No paths, no network; URLs in messages are handed on, never fetched.
 
+mod around;
 mod cache_plan;
 mod error;
 mod export;
@@ -80,6 +82,7 @@ mod unpack;
 mod values;
 mod zip;
 
+pub use around::Around;
 pub use cache_plan::{CachePlan, PaysOff, Price, PriceTable};
 pub use error::Error;
 pub use export::{Container, ExportOptions, export, export_log};

@@ -91,6 +91,10 @@ impl<F: MessageForm> Codec for F {
         import(self, input, out)
     }
 
+    fn is_message(&self, key: &str, value: &str) -> bool {
+        matches!(self.read_envelope(key, value), Some(Ok(_)))
+    }
+
     fn export(
         &self,
         messages: &mut dyn Iterator<Item = &Message>,

@@ -147,6 +147,11 @@ pub(crate) trait Codec: Sync {
     /// Reads a file and puts out steps.
     fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error>;
 
+    /// Whether a field of an envelope became a message.
+    fn is_message(&self, _key: &str, _value: &str) -> bool {
+        false
+    }
+
     /// Writes messages, and says what the format has no place for.
     fn export(
         &self,
