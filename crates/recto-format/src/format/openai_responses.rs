@@ -191,10 +191,11 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
             parts.result(needed("call_id")?, output.as_deref(), false, extra);
             Ok(Draft::made(Role::Tool, parts.finish()).into())
         }
-        // Who speaks, and names with dashes, are types of lines elsewhere.
+        // Who speaks, and names with dashes, are types of lines elsewhere; so is what has such ids.
         Some(kind)
             if matches!(kind, "user" | "assistant" | "system" | "tool" | "human" | "ai")
-                || kind.contains('-') =>
+                || kind.contains('-')
+                || ["uuid", "leafUuid", "sessionId"].iter().any(|id| fields.get(id).is_some()) =>
         {
             Err(Misfit::new("type", format!("no item of type {kind:?} is known")))
         }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use recto_core::{Approx, Limits, Message, Settings};
 use recto_format::{
-    Collected, Container, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Step,
-    Target, export, import,
+    Collected, Container, Error, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Step,
+    Target, export, export_log, import,
 };
 
 use crate::render::check;
@@ -33,7 +33,8 @@ fn read(file: &[u8], format: Format) {
         for (_, line) in &talk.lines {
             line.verify().unwrap();
             let messages: Vec<_> = line.log().iter().map(|entry| entry.message.clone()).collect();
-            export(&messages, format, &ExportOptions::default(), &mut Vec::new()).unwrap();
+            export_log(&messages, format, &ExportOptions::default(), &mut Vec::new()).unwrap();
+            export(line.messages(), format, &ExportOptions::default(), &mut Vec::new()).unwrap();
         }
     }
 }
@@ -55,19 +56,19 @@ fn a_file_of_another_format_is_not_taken_for_one_of_broken_messages() {
     for (format, file) in corpus() {
         for other in Format::ALL.iter().copied().filter(|other| *other != format) {
             let mut collected = Collected::default();
-            match import(&file, Some(other), &ImportOptions::default(), &mut collected) {
-                Err(recto_format::Error::OtherFormat { format: named, looks_like }) => {
-                    assert_eq!((named, looks_like), (other, format));
-                    assert!(!collected.remarks.is_empty());
-                    refused.push((format, other));
-                }
-                Ok(_) | Err(_) => {}
+            let options = ImportOptions::default();
+            let read = import(&file, Some(other), &options, &mut collected);
+            if let Err(Error::OtherFormat { format: named, looks_like }) = read {
+                assert_eq!((named, looks_like), (other, format));
+                assert!(!collected.remarks.is_empty());
+                refused.push((format, other));
             }
         }
     }
     for pair in [
         (Format::ClaudeCode, Format::Codex),
         (Format::ClaudeCode, Format::OpenAiChat),
+        (Format::ClaudeCode, Format::OpenAiResponses),
         (Format::ClaudeCode, Format::LangChain),
         (Format::Codex, Format::ClaudeCode),
         (Format::Codex, Format::OpenAiChat),
