@@ -34,6 +34,14 @@ pub enum Error {
     /// The format could not be recognised.
     #[error("the format was not recognised; if the file is not empty, name one of {}", names())]
     UnknownFormat,
+    /// Nothing in the file could be read as a message of the format that was named.
+    #[error("nothing in the file could be read as {format}; it looks like {looks_like}")]
+    OtherFormat {
+        /// The format that was read.
+        format: Format,
+        /// The format that the file looks like.
+        looks_like: Format,
+    },
     /// The view has nothing that can be sent.
     #[error(
         "nothing in the view can be sent to {target}; it needs a text, an image or a file from the user or the model"
@@ -86,9 +94,10 @@ impl Error {
         match self {
             Error::Malformed { .. } => "invalid_json",
             Error::TooLarge { .. } => "too_large",
-            Error::UnknownFormat | Error::Prices(_) | Error::InvalidField { .. } => {
-                "invalid_operation"
-            }
+            Error::UnknownFormat
+            | Error::OtherFormat { .. }
+            | Error::Prices(_)
+            | Error::InvalidField { .. } => "invalid_operation",
             Error::NothingToSend { .. } => "empty_content",
             Error::Io(_) | Error::Stopped(_) => "storage",
             Error::Engine(error) => error.code().as_str(),

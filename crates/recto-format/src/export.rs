@@ -4,10 +4,12 @@
 //! was made here, or came from elsewhere, is built from its parts. Nothing is repaired: a file may
 //! hold what no provider would accept. To send a view to a provider, [`render`](crate::render) it.
 //!
-//! Whether a whole file comes back byte for byte is up to what is given: the messages of the view are
-//! what it shows now; those of the log (`conversation.log().iter()`) are all lines of a session, with
-//! its rewinds and compactions, and each fork is written by itself. JSON lines come back as JSON lines
-//! with [`Container::Lines`], and white space between messages is not kept.
+//! [`export`] writes what a view shows: read again, the file shows the same messages. Lines of a
+//! session that act on others, such as a rewind or a compaction, are left out where they would take
+//! away something that is shown. [`export_log`] writes a whole log (`conversation.log().iter()`): all
+//! lines of a session, with its rewinds and compactions, byte for byte. Each fork is written by itself.
+//! JSON lines come back as JSON lines with [`Container::Lines`], and white space between messages is
+//! not kept.
 
 use std::io::Write;
 
@@ -19,7 +21,9 @@ use crate::{Error, Format};
 /// What stands around the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Container<'a> {
-    /// A JSON list, one message a line.
+    /// A JSON list, one message a line. Where the messages start with what the system says and the
+    /// format has a place for that beside the list only, a request that holds both:
+    /// `{"system":"…","messages":[…]}`.
     #[default]
     List,
     /// JSON lines: one message a line and nothing else.
@@ -36,7 +40,16 @@ pub struct ExportOptions<'a> {
     pub container: Container<'a>,
 }
 
-/// Writes messages in a format. The remarks say what the format has no place for; their line is the
+/// Which messages of a conversation are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Those of a view.
+    View,
+    /// All of a log.
+    Log,
+}
+
+/// Writes the messages of a view in a format. The remarks say what the format has no place for; their line is the
 /// number of the message, from 1.
 ///
 /// ```
@@ -63,5 +76,39 @@ pub fn export<'m>(
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
 ) -> Result<Vec<Remark>, Error> {
-    format.codec().export(&mut messages.into_iter(), options, file)
+    format.codec().export(&mut messages.into_iter(), Extent::View, options, file)
+}
+
+/// Writes all messages of a log in a format, as [`export`] does those of a view. A session comes out
+/// with its rewinds and compactions, which make the same view again when it is read.
+///
+/// ```
+/// use recto_core::Settings;
+/// use recto_format::{ExportOptions, ImportOptions, Replay, export, export_log, import};
+///
+/// let rollout = concat!(
+///     r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"One"}}"#, "\n",
+///     r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"Two"}}"#, "\n",
+///     r#"{"type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":1}}"#, "\n",
+///     r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"Three"}}"#, "\n",
+/// );
+/// let mut replay = Replay::new(Settings::default(), 0);
+/// let format = import(rollout, None, &ImportOptions::default(), &mut replay)?;
+/// let (_, talk) = &replay.conversations[0].lines[0];
+///
+/// let (mut all, mut shown) = (Vec::new(), Vec::new());
+/// let log: Vec<_> = talk.log().iter().map(|entry| entry.message.clone()).collect();
+/// export_log(&log, format, &ExportOptions::default(), &mut all)?;
+/// assert_eq!(String::from_utf8(all).unwrap(), rollout);
+/// export(talk.messages(), format, &ExportOptions::default(), &mut shown)?;
+/// assert_eq!(String::from_utf8(shown).unwrap().lines().count(), 2); // One and Three
+/// # Ok::<(), recto_format::Error>(())
+/// ```
+pub fn export_log<'m>(
+    messages: impl IntoIterator<Item = &'m Message>,
+    format: Format,
+    options: &ExportOptions<'_>,
+    file: &mut dyn Write,
+) -> Result<Vec<Remark>, Error> {
+    format.codec().export(&mut messages.into_iter(), Extent::Log, options, file)
 }

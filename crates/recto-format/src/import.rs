@@ -63,8 +63,9 @@ pub enum Step {
     Apply(Request),
     /// What stood around the messages that came, as one JSON object with `null` in the place of their
     /// list: `{"model":"…","messages":null}`. Of a session (Claude Code, codex), the lines behind the
-    /// last message, as a JSON list. [`export`](crate::export) can put messages back there; no store
-    /// keeps it, so keep it yourself if the file is to be written again.
+    /// last message, as a JSON list. [`export`](crate::export) can put messages back there, and
+    /// [`Around`](crate::Around) reads the tools in it. No store keeps it, so keep it yourself if the
+    /// file is to be written again.
     Envelope(String),
     /// What follows belongs to a fork of the conversation that was started last.
     Fork {
@@ -151,7 +152,8 @@ impl Default for ImportOptions {
 }
 
 /// Imports a file. Without a format it is recognised from the first bytes; the answer says which it
-/// is.
+/// is. What cannot be read as a message is a remark; if that is everything, and the file looks like
+/// another format than the one that was named, it is [`Error::OtherFormat`] behind the last step.
 ///
 /// ```
 /// use recto_format::{Collected, Format, ImportOptions, Step, import};
@@ -170,7 +172,8 @@ pub fn import<I: Input + ?Sized>(
     options: &ImportOptions,
     sink: &mut dyn Sink,
 ) -> Result<Format, Error> {
-    let format = match format {
+    let named = format;
+    let format = match named {
         Some(format) => format,
         None => Format::recognise(input.open()?)?,
     };
@@ -182,6 +185,14 @@ pub fn import<I: Input + ?Sized>(
         }
         other => other,
     })?;
+    // A file of another format is not taken for one in which every message is broken.
+    if named.is_some()
+        && out.has_read_nothing()
+        && let Ok(looks_like) = Format::recognise(input.open()?)
+        && looks_like != format
+    {
+        return Err(Error::OtherFormat { format, looks_like });
+    }
     Ok(format)
 }
 
@@ -203,12 +214,38 @@ pub(crate) struct Out<'a> {
     /// How long the log of each line is, and its version: of the conversation itself and its forks.
     lines: Vec<(usize, u32)>,
     line: usize,
+    /// How many messages were put out.
+    put_out: usize,
+    /// How many of them only stand for what could not be read.
+    unread: usize,
+    /// Whether something was remarked on.
+    has_remarks: bool,
 }
 
 impl<'a> Out<'a> {
     fn new(options: &'a ImportOptions, sink: &'a mut dyn Sink) -> Out<'a> {
         let (waiting, lines) = (Vec::new(), vec![(0, 0)]);
-        Out { options, sink, waiting, has_started: false, lines, line: 0 }
+        Out {
+            options,
+            sink,
+            waiting,
+            has_started: false,
+            lines,
+            line: 0,
+            put_out: 0,
+            unread: 0,
+            has_remarks: false,
+        }
+    }
+
+    /// A message only stands for one that could not be read.
+    pub(crate) fn count_unread(&mut self) {
+        self.unread += 1;
+    }
+
+    /// Whether there was something, but no message that could be read.
+    fn has_read_nothing(&self) -> bool {
+        self.has_remarks && self.put_out == self.unread
     }
 
     /// How long the log is after what was put out.
@@ -264,6 +301,7 @@ impl<'a> Out<'a> {
             self.start(Start::default())?;
         }
         self.lines[self.line].0 += 1;
+        self.put_out += 1;
         self.waiting.push(message);
         if self.waiting.len() >= self.options.messages_a_step.max(1) {
             self.flush()?;
@@ -286,6 +324,7 @@ impl<'a> Out<'a> {
         let (log_len, version) = &mut self.lines[self.line];
         *version += 1;
         *log_len += added;
+        self.put_out += added;
         self.sink.step(Step::Apply(request.into()))
     }
 
@@ -297,6 +336,7 @@ impl<'a> Out<'a> {
 
     /// Something that could not be represented.
     pub(crate) fn remark(&mut self, line: u64, field: &str, message: impl Into<String>) {
+        self.has_remarks = true;
         self.sink.remark(Remark { line, field: field.to_owned(), message: message.into() });
     }
 

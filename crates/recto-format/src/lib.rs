@@ -10,7 +10,9 @@
 //! | read a file of any [`Format`] | [`import`]: [`Step`]s for conversations, [`Remark`]s on what they cannot say |
 //! | have conversations of it, with their versions and forks | [`Replay`], as what takes the steps |
 //! | have them in a store | `recto::Import`, which takes the steps (feature `format` of the crate `recto`) |
-//! | write one | [`export`]: the same bytes, for messages that came from that format |
+//! | know what stood around the messages | [`Around`]: the tools, and what has no place |
+//! | write a view as one | [`export`]: the same bytes, for messages that came from that format |
+//! | write a whole log, with its rewinds | [`export_log`] |
 //! | send a view to a provider | [`render`] it for a [`Target`]: a valid request, and [`Finding`]s on what was repaired |
 //! | know what an edit costs at the provider's cache | [`CachePlan`] |
 //! | know beforehand | [`lint`] a view for a target; [`fix`] gives the operations that put it right |
@@ -64,6 +66,7 @@
 //!
 //! Pure: bytes in, values out. No paths, no network; URLs in messages are handed on, never fetched.
 
+mod around;
 mod cache_plan;
 mod error;
 mod export;
@@ -79,9 +82,10 @@ mod unpack;
 mod values;
 mod zip;
 
+pub use around::Around;
 pub use cache_plan::{CachePlan, PaysOff, Price, PriceTable};
 pub use error::Error;
-pub use export::{Container, ExportOptions, export};
+pub use export::{Container, ExportOptions, export, export_log};
 pub use format::Format;
 pub use import::{
     Collected, ImportOptions, Input, Remark, Replay, Replayed, Sink, Start, Step, import,

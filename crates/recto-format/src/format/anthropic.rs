@@ -82,11 +82,13 @@ impl MessageForm for Anthropic {
     }
 
     fn write_system(&self, messages: &[MessageParts<'_>], out: &mut String) {
+        let is_text = |part: &Part<'_>| matches!(part, Part::Text { .. });
         if let [only] = messages
-            && let [Part::Text { json, .. }] = only.parts[..]
-            && only.is_string
+            && only.parts.iter().all(is_text)
+            && (only.is_string || only.source.is_none_or(|it| it.is_from(Format::Anthropic.name())))
+            && let Some(content) = json::get(only.json, "content")
         {
-            out.push_str(json);
+            out.push_str(content);
             return;
         }
         out.push('[');

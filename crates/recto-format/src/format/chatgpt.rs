@@ -25,7 +25,7 @@ use recto_core::{Append, Delete, LogIndex, Message, Request, Rollback, Step, Tim
 use super::message_list::Misfit;
 use super::session_line::{Asides, SessionLine};
 use super::{Codec, Head, Likelihood};
-use crate::export::ExportOptions;
+use crate::export::{ExportOptions, Extent};
 use crate::import::{Input, Out, Remark, Start};
 use crate::json::{self, Str};
 use crate::values::Values;
@@ -77,6 +77,7 @@ impl Codec for ChatGpt {
     fn export(
         &self,
         messages: &mut dyn Iterator<Item = &Message>,
+        _extent: Extent,
         options: &ExportOptions<'_>,
         file: &mut dyn Write,
     ) -> Result<Vec<Remark>, Error> {

@@ -31,7 +31,7 @@ use super::message_list::{Draft, Misfit};
 use super::new_parts::NewParts;
 use super::session_line::{self, Asides, SessionLine};
 use super::{Codec, Head, Likelihood, anthropic};
-use crate::export::ExportOptions;
+use crate::export::{ExportOptions, Extent};
 use crate::import::{Input, Out, Remark, Start};
 use crate::json::{self, Str};
 use crate::values::{Peeked, Values};
@@ -89,10 +89,11 @@ impl Codec for ClaudeCode {
     fn export(
         &self,
         messages: &mut dyn Iterator<Item = &Message>,
+        extent: Extent,
         options: &ExportOptions<'_>,
         file: &mut dyn Write,
     ) -> Result<Vec<Remark>, Error> {
-        export::export(messages, options, file)
+        export::export(messages, extent, options, file)
     }
 }
 
@@ -262,7 +263,7 @@ impl Session<'_, '_> {
         {
             let node = parent.unwrap_or_else(|| self.chains[0].node(0, false, 0..0)).aside();
             self.nodes.insert(uuid.text().into(), node);
-            if line.fields.get_str("subtype").is_some_and(|it| it.escaped() == "compact_boundary") {
+            if is_boundary(line.json) {
                 let boundary = Boundary::read(uuid, line.json, &self.nodes);
                 self.chains[chain].boundary = Some(boundary);
             }
@@ -563,6 +564,11 @@ impl Session<'_, '_> {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a line says that what stands before it gave way to a summary.
+fn is_boundary(line: &str) -> bool {
+    json::get_str(line, "subtype").is_some_and(|kind| kind.escaped() == "compact_boundary")
 }
 
 /// The ids of the results in each message.

@@ -12,6 +12,8 @@
 //! Other `event_msg` lines say again what the items say. The oldest rollouts have items without an
 //! envelope.
 
+mod export;
+
 use std::collections::HashSet;
 use std::io::Write;
 
@@ -19,14 +21,13 @@ use recto_core::{
     Append, Compress, Delete, LogIndex, Message, Request, Role, Rollback, Step, Timestamp, Version,
 };
 
-use super::message_list::{CallNames, Draft, Misfit};
+use super::message_list::{Draft, Misfit};
 use super::openai_responses::{self, Item};
 use super::session_line::{self, Asides, SessionLine};
 use super::{Codec as FormatCodec, Head, Likelihood};
-use crate::export::{Container, ExportOptions};
+use crate::export::{ExportOptions, Extent};
 use crate::import::{Input, Out, Remark, Start};
 use crate::json::{self, Str};
-use crate::parts::MessageParts;
 use crate::values::{Peeked, Values};
 use crate::{Error, Format};
 
@@ -91,10 +92,11 @@ impl FormatCodec for Codex {
     fn export(
         &self,
         messages: &mut dyn Iterator<Item = &Message>,
+        extent: Extent,
         options: &ExportOptions<'_>,
         file: &mut dyn Write,
     ) -> Result<Vec<Remark>, Error> {
-        export(messages, options, file)
+        export::export(messages, extent, options, file)
     }
 }
 
@@ -196,8 +198,14 @@ impl Rollout<'_, '_> {
                 Ok(())
             }
             // The oldest rollouts: items as they are.
-            (_, None) if !kind.is_empty() || json::get(line, "role").is_some() => {
+            (kind, None) if is_item(kind) || (kind.is_empty() && fields.get("role").is_some()) => {
                 self.item(line, line, "", number)
+            }
+            (kind, None) if !kind.is_empty() => {
+                let reason = format!("a line of type {kind:?}: kept, but no message");
+                self.out.remark(number, "type", reason);
+                self.before.add(0, line, number);
+                Ok(())
             }
             // The oldest heads and states have no type either, but a time or a record_type.
             ("", _) if fields.get("timestamp").or(fields.get("record_type")).is_none() => {
@@ -294,7 +302,7 @@ impl Rollout<'_, '_> {
 
     /// All that is visible gives way to another history.
     fn compaction(&mut self, line: &str, payload: &str, number: u64) -> Result<(), Error> {
-        let history = json::get(payload, "replacement_history").filter(|list| json::is_list(list));
+        let history = history_of(payload);
         let mut drafts = Vec::new();
         match history {
             Some(list) => {
@@ -413,6 +421,17 @@ impl Rollout<'_, '_> {
     }
 }
 
+/// The history that a compaction puts in the place of all that is visible.
+fn history_of(payload: &str) -> Option<&str> {
+    json::get(payload, "replacement_history").filter(|list| json::is_list(list))
+}
+
+/// Whether it is a type of items that the oldest rollouts have.
+fn is_item(kind: &str) -> bool {
+    matches!(kind, "message" | "reasoning")
+        || ["_call", "_call_output"].iter().any(|end| kind.ends_with(end))
+}
+
 fn is(event: &str, kind: &str) -> bool {
     json::get_str(event, "type").is_some_and(|it| it.escaped() == kind)
 }
@@ -423,69 +442,4 @@ fn starts_turn(message: &Message) -> bool {
         NOT_FROM_THE_USER.iter().any(|start| text.trim_start().starts_with(start))
     };
     message.role() == Role::User && !is_made_up()
-}
-
-/// Writes messages as lines: those that were lines as they came, others as items.
-fn export(
-    messages: &mut dyn Iterator<Item = &Message>,
-    options: &ExportOptions<'_>,
-    file: &mut dyn Write,
-) -> Result<Vec<Remark>, Error> {
-    let mut remarks = Vec::new();
-    let mut number = 0;
-    let mut group: Vec<MessageParts<'_>> = Vec::new();
-    for message in messages.map(MessageParts::of) {
-        if group.last().is_some_and(|last| !session_line::is_next_piece(last, &message)) {
-            write_group(&group, number, file, &mut remarks)?;
-            number += group.len() as u64;
-            group.clear();
-        }
-        group.push(message);
-    }
-    if !group.is_empty() {
-        write_group(&group, number, file, &mut remarks)?;
-    }
-    if let Container::Envelope(list) = options.container {
-        for line in json::items(list) {
-            writeln!(file, "{line}")?;
-        }
-    }
-    Ok(remarks)
-}
-
-fn write_group(
-    group: &[MessageParts<'_>],
-    number: u64,
-    file: &mut dyn Write,
-    remarks: &mut Vec<Remark>,
-) -> Result<(), Error> {
-    use super::message_list::MessageForm as _;
-
-    let source = group[0].source.filter(|source| source.is_from(Format::Codex.name()));
-    for line in source.and_then(|source| source.before).map(json::items).into_iter().flatten() {
-        writeln!(file, "{line}")?;
-    }
-    if let Some(source) = source
-        && source.pieces == group.len()
-        && let Some(original) = session_line::original(&group[0])
-    {
-        writeln!(file, "{original}")?;
-        return Ok(());
-    }
-    let mut items = String::new();
-    let mut told = Vec::new();
-    openai_responses::OpenAiResponses.write(group, &CallNames::default(), &mut items, &mut told);
-    let at = |message| Remark { line: number + 1, field: String::new(), message };
-    remarks.extend(told.into_iter().map(at));
-    let time = json::get(group[0].json, "timestamp").and_then(|time| time.parse().ok());
-    let time = session_line::time_of(time.unwrap_or(0));
-    for item in json::items(&format!("[{items}]")) {
-        let kind = if json::get(item, "type").is_some() { "" } else { "\"type\":\"message\"," };
-        let item = &item[1..];
-        writeln!(
-            file,
-            r#"{{"timestamp":"{time}","type":"response_item","payload":{{{kind}{item}}}"#
-        )?;
-    }
-    Ok(())
 }

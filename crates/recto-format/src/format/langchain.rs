@@ -1,5 +1,6 @@
-//! LangChain's messages, in both of its dumps: `messages_to_dict` (`{"type": "human", "data": {…}}`)
-//! and `dumps` (`{"lc": 1, "type": "constructor", "id": […, "HumanMessage"], "kwargs": {…}}`).
+//! LangChain's messages, in all of its dumps: `messages_to_dict` (`{"type": "human", "data": {…}}`),
+//! `dumps` (`{"lc": 1, "type": "constructor", "id": […, "HumanMessage"], "kwargs": {…}}`) and
+//! `model_dump` (`{"type": "human", "content": …}`), which LangGraph's states hold too.
 //!
 //! Content is what a provider had (version 0) or LangChain's own blocks (version 1); both are read.
 //! A call that stands in the content and in `tool_calls` is one call. Calls whose arguments are no
@@ -43,8 +44,17 @@ fn open(foreign: &str) -> Result<(Str<'_>, &str), Misfit> {
     match (json::get_str(foreign, "type"), json::get(foreign, "data")) {
         (Some(kind), Some(fields)) => Ok((kind, fields)),
         (None, _) => Err(Misfit::new("type", "type is missing")),
+        (Some(kind), None) if is_model(foreign) => Ok((kind, foreign)),
         (_, None) => Err(Misfit::new("data", "data is missing; it holds the message")),
     }
+}
+
+/// Whether a message has its type beside its fields. Who else has a type and a content has a role too,
+/// or is a line of a session.
+fn is_model(message: &str) -> bool {
+    let has = |key: &str| json::get(message, key).is_some();
+    let kind = json::get_str(message, "type").map(Str::text).unwrap_or_default();
+    role_of(&kind).is_some() && has("content") && !has("role") && !has("uuid")
 }
 
 impl MessageForm for LangChain {
@@ -57,7 +67,9 @@ impl MessageForm for LangChain {
                 let kind = json::get_str(message, "type").map(Str::text).unwrap_or_default();
                 let is_dict = json::get(message, "data").is_some_and(json::is_object)
                     && role_of(&kind).is_some();
-                if is_dump || is_dict {
+                let is_known = matches!(&*kind, "human" | "ai")
+                    || json::get(message, "additional_kwargs").is_some();
+                if is_dump || is_dict || (is_known && is_model(message)) {
                     most = Likelihood::Surely;
                 }
             }
@@ -172,7 +184,7 @@ fn read_content(data: &str, parts: &mut NewParts) -> Result<Vec<String>, Misfit>
         None if json::is_list(content) => {
             json::items(content).for_each(|block| read_block(block, parts, &mut calls));
         }
-        None => return Err(Misfit::new("data.content", "content is a string or a list of blocks")),
+        None => return Err(Misfit::new("content", "content is a string or a list of blocks")),
     }
     Ok(calls)
 }

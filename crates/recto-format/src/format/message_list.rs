@@ -14,7 +14,7 @@ use std::io::Write;
 use recto_core::{Insert, Limits, Message, Position, Role};
 
 use super::{Codec, Head, Likelihood};
-use crate::export::ExportOptions;
+use crate::export::{ExportOptions, Extent};
 use crate::import::{Input, Out, Remark, Start};
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
@@ -56,6 +56,11 @@ pub(crate) trait MessageForm: Sync {
         None
     }
 
+    /// Whether the list itself may hold system messages too.
+    fn lists_system(&self) -> bool {
+        false
+    }
+
     /// Writes the system messages in front of all others as the value of that field.
     fn write_system(&self, _messages: &[MessageParts<'_>], _out: &mut String) {}
 
@@ -86,9 +91,14 @@ impl<F: MessageForm> Codec for F {
         import(self, input, out)
     }
 
+    fn is_message(&self, key: &str, value: &str) -> bool {
+        matches!(self.read_envelope(key, value), Some(Ok(_)))
+    }
+
     fn export(
         &self,
         messages: &mut dyn Iterator<Item = &Message>,
+        _extent: Extent,
         options: &ExportOptions<'_>,
         file: &mut dyn Write,
     ) -> Result<Vec<Remark>, Error> {
@@ -416,6 +426,7 @@ impl Reader<'_> {
             Err(misfit) => misfit,
         };
         out.remark(line, &join(path, &misfit.field), misfit.reason);
+        out.count_unread();
         Ok(vec![unread(self.form, foreign)?])
     }
 }

@@ -28,7 +28,7 @@ use std::io::{Read, Write};
 use recto_core::Message;
 
 use crate::Error;
-use crate::export::ExportOptions;
+use crate::export::{ExportOptions, Extent};
 use crate::import::{Input, Out, Remark};
 use crate::unpack;
 
@@ -48,7 +48,7 @@ pub enum Format {
     Anthropic,
     /// Contents of Google's Gemini: a list, a request with `contents`, or JSON lines.
     Gemini,
-    /// LangChain's messages: `messages_to_dict` or `dumps`.
+    /// LangChain's messages: `messages_to_dict`, `dumps` or `model_dump`, or a state of LangGraph.
     LangChain,
     /// A session of Claude Code: JSON lines that form a tree.
     ClaudeCode,
@@ -147,10 +147,16 @@ pub(crate) trait Codec: Sync {
     /// Reads a file and puts out steps.
     fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error>;
 
+    /// Whether a field of an envelope became a message.
+    fn is_message(&self, _key: &str, _value: &str) -> bool {
+        false
+    }
+
     /// Writes messages, and says what the format has no place for.
     fn export(
         &self,
         messages: &mut dyn Iterator<Item = &Message>,
+        extent: Extent,
         options: &ExportOptions<'_>,
         file: &mut dyn Write,
     ) -> Result<Vec<Remark>, Error>;

@@ -72,8 +72,10 @@ impl<'a> Foreign<'a> {
 
     /// Whether it says nothing but its content, in a form that is Recto's own too.
     fn is_plain(&self) -> bool {
-        let is_text =
-            |part: &str| json::get_str(part, "type").is_some_and(|it| it.escaped() == "text");
+        let is_text = |part: &str| {
+            json::get_str(part, "type").is_some_and(|it| it.escaped() == "text")
+                && json::get(part, "citations").is_none()
+        };
         let content = self.content.unwrap_or_default();
         let is_plain_content = match Str::of(content) {
             Some(text) => !text.is_empty(),

@@ -46,6 +46,11 @@ impl MessageForm for OpenAiResponses {
             if json::get(object, "payload").is_some() {
                 return Likelihood::No; // a rollout, which holds such items
             }
+            if json::get_str(object, "instructions").is_some()
+                && json::get(object, "input").is_some_and(json::is_list)
+            {
+                most = most.max(Likelihood::Likely);
+            }
             let listed = ["input", "output"].into_iter().filter_map(|key| json::get(object, key));
             let listed = listed.flat_map(json::items);
             for item in std::iter::once(object).chain(listed) {
@@ -93,6 +98,10 @@ impl MessageForm for OpenAiResponses {
 
     fn system_field(&self) -> Option<&'static str> {
         Some("instructions")
+    }
+
+    fn lists_system(&self) -> bool {
+        true
     }
 
     fn write_system(&self, messages: &[MessageParts<'_>], out: &mut String) {
@@ -181,6 +190,14 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
             };
             parts.result(needed("call_id")?, output.as_deref(), false, extra);
             Ok(Draft::made(Role::Tool, parts.finish()).into())
+        }
+        // Who speaks, and names with dashes, are types of lines elsewhere; so is what has such ids.
+        Some(kind)
+            if matches!(kind, "user" | "assistant" | "system" | "tool" | "human" | "ai")
+                || kind.contains('-')
+                || ["uuid", "leafUuid", "sessionId"].iter().any(|id| fields.get(id).is_some()) =>
+        {
+            Err(Misfit::new("type", format!("no item of type {kind:?} is known")))
         }
         Some(kind) => {
             let is_answer = kind.ends_with("_output") || kind.ends_with("_response");

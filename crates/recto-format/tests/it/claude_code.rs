@@ -3,7 +3,7 @@
 use recto_core::{Conversation, Message, Role, Version};
 use recto_format::{Container, Format};
 
-use crate::files::{exported, imported};
+use crate::files::{exported, exported_log, imported};
 
 const CODE: Format = Format::ClaudeCode;
 
@@ -163,10 +163,10 @@ fn every_line_comes_back_byte_for_byte() {
     };
     let is_side = |line: &&str| line.contains("\"isSidechain\":true");
     let main: Vec<&str> = text.lines().filter(|line| !is_side(line)).collect();
-    let written = exported(&log(0), CODE, container);
+    let written = exported_log(&log(0), CODE, container);
     assert_eq!(written.lines().collect::<Vec<_>>(), main);
     let side: Vec<&str> = text.lines().filter(is_side).collect();
-    let written = exported(&log(1), CODE, Container::Lines);
+    let written = exported_log(&log(1), CODE, Container::Lines);
     assert_eq!(written.lines().collect::<Vec<_>>(), side);
 }
 

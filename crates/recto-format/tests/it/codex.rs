@@ -5,7 +5,7 @@ use recto_format::{
     Collected, Container, Error, Format, ImportOptions, Replay, Step, export, import,
 };
 
-use crate::files::{exported, imported};
+use crate::files::{exported_log, imported};
 
 const CODEX: Format = Format::Codex;
 
@@ -137,7 +137,7 @@ fn every_line_comes_back_byte_for_byte() {
         let replay = imported(&text, CODEX);
         let envelope = replay.conversations[0].envelope.as_deref();
         let container = envelope.map_or(Container::Lines, Container::Envelope);
-        assert_eq!(exported(&log(&replay), CODEX, container), text, "{name}");
+        assert_eq!(exported_log(&log(&replay), CODEX, container), text, "{name}");
     }
 }
 
@@ -235,7 +235,7 @@ fn the_oldest_rollouts_have_items_without_an_envelope() {
     );
     let replay = imported(file, CODEX);
     assert_eq!(told(only(&replay)), ["user: a"]);
-    assert_eq!(exported(&log(&replay), CODEX, Container::Lines), file);
+    assert_eq!(exported_log(&log(&replay), CODEX, Container::Lines), file);
 }
 
 #[test]
@@ -269,16 +269,18 @@ fn a_long_text_or_output_is_not_kept_twice() {
     let lines = [user(&long), output, bare];
     let replay = imported(&lines.join("\n"), CODEX);
     assert!(log(&replay).iter().all(|message| message.json().len() < 2 * long.len()));
-    let written = exported(&log(&replay), CODEX, Container::Lines);
+    let written = exported_log(&log(&replay), CODEX, Container::Lines);
     assert_eq!(written.lines().collect::<Vec<_>>(), lines);
 }
 
 #[test]
 fn lines_of_another_format_are_reported_and_come_back() {
     let chat = r#"{"messages":[{"role":"user","content":"hi"}]}"#;
-    let replay = imported(chat, Format::Codex);
-    let [remark] = &replay.remarks[..] else { panic!("{:?}", replay.remarks) };
-    assert_eq!((remark.line, &*remark.field), (1, "type"));
+    let file = [chat.to_owned(), user("a"), chat.to_owned()].join("\n");
+    let replay = imported(&file, Format::Codex);
+    let places: Vec<(u64, &str)> =
+        replay.remarks.iter().map(|remark| (remark.line, &*remark.field)).collect();
+    assert_eq!(places, [(1, "type"), (3, "type")]);
     let container = Container::Envelope(replay.conversations[0].envelope.as_deref().unwrap());
-    assert_eq!(exported(&[], Format::Codex, container), format!("{chat}\n"));
+    assert_eq!(exported_log(&log(&replay), Format::Codex, container).trim_end(), file);
 }

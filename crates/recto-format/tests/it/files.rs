@@ -2,7 +2,8 @@
 
 use recto_core::{Approx, Message, Settings};
 use recto_format::{
-    Container, ExportOptions, Format, ImportOptions, Remark, Replay, Replayed, export, import,
+    Container, ExportOptions, Format, ImportOptions, Remark, Replay, Replayed, export, export_log,
+    import,
 };
 
 /// Imports a file of a known format into conversations.
@@ -26,6 +27,13 @@ pub(crate) fn visible(replayed: &Replayed) -> Vec<Message> {
 pub(crate) fn exported(messages: &[Message], format: Format, container: Container<'_>) -> String {
     let mut file = Vec::new();
     export(messages, format, &ExportOptions { container }, &mut file).unwrap();
+    String::from_utf8(file).unwrap()
+}
+
+/// A whole log, with its rewinds and compactions.
+pub(crate) fn exported_log(log: &[Message], format: Format, container: Container<'_>) -> String {
+    let mut file = Vec::new();
+    export_log(log, format, &ExportOptions { container }, &mut file).unwrap();
     String::from_utf8(file).unwrap()
 }
 

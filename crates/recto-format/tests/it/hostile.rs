@@ -5,8 +5,8 @@ use std::path::Path;
 
 use recto_core::{Approx, Limits, Message, Settings};
 use recto_format::{
-    Collected, Container, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Step,
-    Target, export, import,
+    Collected, Container, Error, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Step,
+    Target, export, export_log, import,
 };
 
 use crate::render::check;
@@ -33,7 +33,8 @@ fn read(file: &[u8], format: Format) {
         for (_, line) in &talk.lines {
             line.verify().unwrap();
             let messages: Vec<_> = line.log().iter().map(|entry| entry.message.clone()).collect();
-            export(&messages, format, &ExportOptions::default(), &mut Vec::new()).unwrap();
+            export_log(&messages, format, &ExportOptions::default(), &mut Vec::new()).unwrap();
+            export(line.messages(), format, &ExportOptions::default(), &mut Vec::new()).unwrap();
         }
     }
 }
@@ -44,6 +45,38 @@ fn every_file_of_the_corpus_is_read_in_every_format() {
         for format in Format::ALL.iter().copied() {
             read(&file, format);
         }
+    }
+}
+
+/// What a file of one format gives when it is said to be of another is remarked on; if nothing can be
+/// read of it, the error says what it looks like.
+#[test]
+fn a_file_of_another_format_is_not_taken_for_one_of_broken_messages() {
+    let mut refused = Vec::new();
+    for (format, file) in corpus() {
+        for other in Format::ALL.iter().copied().filter(|other| *other != format) {
+            let mut collected = Collected::default();
+            let options = ImportOptions::default();
+            let read = import(&file, Some(other), &options, &mut collected);
+            if let Err(Error::OtherFormat { format: named, looks_like }) = read {
+                assert_eq!((named, looks_like), (other, format));
+                assert!(!collected.remarks.is_empty());
+                refused.push((format, other));
+            }
+        }
+    }
+    for pair in [
+        (Format::ClaudeCode, Format::Codex),
+        (Format::ClaudeCode, Format::OpenAiChat),
+        (Format::ClaudeCode, Format::OpenAiResponses),
+        (Format::ClaudeCode, Format::LangChain),
+        (Format::Codex, Format::ClaudeCode),
+        (Format::Codex, Format::OpenAiChat),
+        (Format::Gemini, Format::Anthropic),
+        (Format::ShareGpt, Format::Vercel),
+        (Format::LangChain, Format::OpenAiChat),
+    ] {
+        assert!(refused.contains(&pair), "{pair:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Formats that are lists of messages: what their messages mean here.
 
 use recto_core::Message;
-use recto_format::{Container, Format};
+use recto_format::{Container, ExportOptions, Format, export};
 use serde_json::{Value, json};
 
 use crate::files::{exported, imported, messages, visible};
@@ -205,6 +205,53 @@ fn system_messages_stand_where_the_format_has_a_place_for_them() {
     assert_eq!(written["systemInstruction"]["parts"][0]["text"], "Be brief.");
 }
 
+#[test]
+fn a_request_with_a_system_field_is_written_as_one() {
+    let files = [
+        (
+            Format::Anthropic,
+            r#"{"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":"hi"}]}"#,
+        ),
+        (
+            Format::Gemini,
+            r#"{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#,
+        ),
+        (
+            Format::OpenAiResponses,
+            r#"{"instructions":"Be brief.","input":[{"type":"message","role":"developer","content":[{"type":"input_text","text":"You fix code."}]},{"role":"user","content":"hi"}]}"#,
+        ),
+    ];
+    for (format, file) in files {
+        let (talk, _) = messages(file, format);
+        let written = exported(&talk, format, Container::List);
+        assert_eq!(Format::recognise(written.as_bytes()).unwrap(), format);
+        let same: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(same, serde_json::from_str::<Value>(file).unwrap());
+        let (again, remarks) = messages(&written, format);
+        assert_eq!((again, remarks), (talk.clone(), vec![]));
+        // The envelope that it came with holds it already.
+        let replay = imported(file, format);
+        let container = replay.conversations[0].container();
+        assert_eq!(exported(&talk, format, container).trim_end(), file);
+    }
+    // Several are one there, and a list that may hold them stays a list.
+    let talk = [Message::system("a"), Message::system("b"), Message::user("hi")];
+    let mut written = Vec::new();
+    let remarks = export(&talk, Format::Anthropic, &ExportOptions::default(), &mut written);
+    assert_eq!(remarks.unwrap()[0].message, "2 system messages became one");
+    let (again, _) = messages(&String::from_utf8(written).unwrap(), Format::Anthropic);
+    assert_eq!(again.len(), 2);
+    assert_eq!(again[0].text(), "a\nb");
+    let (again, _) = messages(
+        &exported(&talk, Format::OpenAiResponses, Container::List),
+        Format::OpenAiResponses,
+    );
+    assert_eq!(again, talk);
+    // Lines stay lines.
+    let lines = exported(&talk, Format::Gemini, Container::Lines);
+    assert_eq!(lines.lines().count(), 3);
+}
+
 fn talk_with_system() -> Vec<Message> {
     vec![
         Message::system("Be brief."),
@@ -284,4 +331,22 @@ fn results_from_elsewhere_name_their_function_for_gemini() {
     assert_eq!((name(0), name(1)), (json!("read_logs"), json!("c2")));
     // Only the name that nobody knows is told of.
     assert_eq!(remarks.len(), 1, "{remarks:?}");
+}
+
+#[test]
+fn langchain_models_and_states_of_langgraph_are_read() {
+    let models = r#"[{"content": "Be brief.", "additional_kwargs": {}, "type": "system", "id": null}, {"content": "hi", "type": "human", "name": null, "id": "h1"}, {"content": "", "type": "ai", "tool_calls": [{"name": "add", "args": {"a": 1}, "id": "c1", "type": "tool_call"}], "invalid_tool_calls": []}, {"content": "2", "type": "tool", "name": "add", "tool_call_id": "c1", "status": "success"}]"#;
+    for file in [models.to_owned(), format!(r#"{{"messages": {models}}}"#)] {
+        assert_eq!(Format::recognise(file.as_bytes()).unwrap(), Format::LangChain);
+        let (talk, remarks) = messages(&file, Format::LangChain);
+        assert_eq!(remarks, []);
+        let told: Vec<String> = talk
+            .iter()
+            .map(|message| format!("{}: {}", message.role().as_str(), message.text()))
+            .collect();
+        assert_eq!(told, ["system: Be brief.", "user: hi", r#"assistant: add {"a":1}"#, "tool: 2"]);
+        let written = exported(&talk, Format::LangChain, Container::List);
+        let same: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(same, serde_json::from_str::<Value>(models).unwrap());
+    }
 }

@@ -12,3 +12,4 @@ mod operations;
 mod render;
 mod tools;
 mod traps;
+mod views;

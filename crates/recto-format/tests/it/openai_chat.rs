@@ -2,7 +2,8 @@
 
 use recto_core::{Message, Role};
 use recto_format::{
-    Collected, Container, Error, Format, ImportOptions, MessageParts, Step, import,
+    Collected, Container, Error, ExportOptions, Format, ImportOptions, MessageParts, Step, export,
+    import,
 };
 
 use crate::files::{exported, imported, messages, round_trip, visible};
@@ -276,4 +277,35 @@ fn an_answer_as_the_api_gives_it_is_its_message() {
 
 fn messages_of(foreign: &str) -> (Vec<Message>, Vec<recto_format::Remark>) {
     messages(&format!("[{foreign}]"), CHAT)
+}
+
+#[test]
+fn what_only_another_provider_reads_is_left_out_with_a_remark() {
+    let file = r#"[{"role":"assistant","content":[{"type":"redacted_thinking","data":"abc"},{"type":"text","text":"A picture."}]},{"role":"assistant","content":[{"type":"text","text":"Paris 15C.","citations":[{"type":"char_location","cited_text":"15C"}]}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"search_result","title":"t"},{"type":"text","text":"boom"}]}]}]"#;
+    let (talk, _) = messages(file, Format::Anthropic);
+    let mut written = Vec::new();
+    let remarks =
+        export(&talk, Format::OpenAiChat, &ExportOptions::default(), &mut written).unwrap();
+    let told: Vec<(u64, &str)> =
+        remarks.iter().map(|remark| (remark.line, &*remark.message)).collect();
+    assert_eq!(
+        told,
+        [
+            (1, "a part of type redacted_thinking has no place"),
+            (2, "the citations of a text have no place"),
+            (3, "a part of type search_result has no place"),
+        ]
+    );
+    assert_eq!(
+        String::from_utf8(written).unwrap(),
+        r#"[{"role":"assistant","content":"A picture."},
+{"role":"assistant","content":"Paris 15C."},
+{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"boom"}]}]
+"#
+    );
+    // What came in this format goes out as it came.
+    round_trip(
+        r#"{"role":"user","content":[{"type":"text","text":"a","citations":[]}]}"#,
+        Format::OpenAiChat,
+    );
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use recto_core::{Message, Tool};
-use recto_format::{Error, RenderOptions, Target, lint, render};
+use recto_format::{Around, Error, Format, RenderOptions, Target, lint, render};
 use serde_json::{Value, json};
 
 use crate::render::provider;
@@ -183,4 +183,56 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn tools_of_a_request_are_read_as_those_of_a_conversation() {
+    let schema = r#"{"type":"object","properties":{"city":{"type":"string","enum":["STRING"]}}}"#;
+    let loud = r#"{"type":"OBJECT","properties":{"city":{"type":"STRING","enum":["STRING"]}}}"#;
+    let message = r#"{"role":"user","content":"hi"}"#;
+    let files = [
+        (
+            Format::OpenAiChat,
+            format!(
+                r#"{{"model":"m","messages":[{message}],"tools":[{{"type":"function","function":{{"name":"w","description":"d","parameters":{schema},"strict":true}}}}]}}"#
+            ),
+            vec!["model"],
+        ),
+        (
+            Format::OpenAiResponses,
+            format!(
+                r#"{{"instructions":"Be brief.","input":[{message}],"tools":[{{"type":"function","name":"w","description":"d","parameters":{schema}}},{{"type":"web_search"}}]}}"#
+            ),
+            vec!["tools"],
+        ),
+        (
+            Format::Anthropic,
+            format!(
+                r#"{{"max_tokens":9,"system":"Be brief.","messages":[{message}],"tools":[{{"name":"w","description":"d","input_schema":{schema}}}]}}"#
+            ),
+            vec!["max_tokens"],
+        ),
+        (
+            Format::Gemini,
+            format!(
+                r#"{{"systemInstruction":{{"parts":[{{"text":"x"}}]}},"contents":[{{"role":"user","parts":[{{"text":"hi"}}]}}],"tools":[{{"functionDeclarations":[{{"name":"w","description":"d","parameters":{loud}}}]}}]}}"#
+            ),
+            vec![],
+        ),
+    ];
+    for (format, file, others) in files {
+        let replay = crate::files::imported(&file, format);
+        let around = Around::of(replay.conversations[0].envelope.as_deref().unwrap(), format);
+        assert_eq!(around.others, others, "{format}");
+        let [tool] = &around.tools[..] else { panic!("{format}: {:?}", around.tools) };
+        assert_eq!((tool.name(), tool.description()), ("w", "d"));
+        let read: Value = serde_json::from_str(tool.json()).unwrap();
+        assert_eq!(read["input_schema"], serde_json::from_str::<Value>(schema).unwrap());
+        for target in Target::ALL {
+            let options = RenderOptions { tools: &around.tools, ..RenderOptions::default() };
+            render(&[Message::user("hi")], target, &options).unwrap();
+        }
+    }
+    let rest = Around::of(r#"[{"type":"summary"},{"type":"progress"}]"#, Format::ClaudeCode);
+    assert_eq!(rest, Around { lines: 2, ..Around::default() });
 }

@@ -21,26 +21,36 @@ pub(super) fn export(
     file: &mut dyn Write,
 ) -> Result<Vec<Remark>, Error> {
     let mut messages = messages.map(MessageParts::of).peekable();
-    let mut number = 0;
-    let (before, between, after) = match options.container {
-        Container::List => ("[".to_owned(), ",\n", "]\n".to_owned()),
-        Container::Lines => (String::new(), "\n", "\n".to_owned()),
-        Container::Envelope(envelope) => {
-            let mut systems = Vec::new();
-            if form.system_field().is_some() {
-                let is_system = |message: &MessageParts<'_>| message.role == Role::System;
-                while let Some(system) = messages.next_if(is_system) {
-                    systems.push(system);
-                }
-            }
-            number = systems.len() as u64;
+    let mut systems = Vec::new();
+    if options.container != Container::Lines && form.system_field().is_some() {
+        while let Some(system) = messages.next_if(|message| stands_beside(form, message)) {
+            systems.push(system);
+        }
+    }
+    let number = systems.len() as u64;
+    // A list has no room beside it: with something to say there it is a request.
+    let request = format!("{{{}:null}}", json::string(form.list_keys()[0]));
+    let (envelope, between) = match options.container {
+        Container::Envelope(envelope) => (Some(envelope), ","),
+        Container::List if !systems.is_empty() => (Some(&*request), ",\n"),
+        Container::List => (None, ",\n"),
+        Container::Lines => (None, "\n"),
+    };
+    let (before, after) = match envelope {
+        Some(envelope) => {
             let envelope = with_system(form, envelope, &systems);
             let (before, after) = split_envelope(form, &envelope)?;
-            (format!("{before}["), ",", format!("]{after}\n"))
+            (format!("{before}["), format!("]{after}\n"))
         }
+        None if options.container == Container::Lines => (String::new(), "\n".to_owned()),
+        None => ("[".to_owned(), "]\n".to_owned()),
     };
     file.write_all(before.as_bytes())?;
     let mut remarks = Vec::new();
+    if systems.len() > 1 {
+        let message = format!("{number} system messages became one");
+        remarks.push(Remark { line: 1, field: String::new(), message });
+    }
     let is_lines = options.container == Container::Lines;
     let mut writer = ListWriter { form, between, is_lines, is_first: true, number };
     let mut group: Vec<MessageParts<'_>> = Vec::new();
@@ -58,6 +68,17 @@ pub(super) fn export(
     }
     file.write_all(after.as_bytes())?;
     Ok(remarks)
+}
+
+/// Whether a message belongs into the field for what the system says: it came from there, or the list
+/// has no place for it.
+fn stands_beside(form: &dyn MessageForm, message: &MessageParts<'_>) -> bool {
+    let source = message.source.filter(|source| source.is_from(form.format().name()));
+    let has_place = match source {
+        Some(source) => source.original.is_some() || (form.lists_system() && !message.is_string),
+        None => form.lists_system(),
+    };
+    message.role == Role::System && !has_place
 }
 
 /// Whether a message goes on with the foreign message that the last one is of.

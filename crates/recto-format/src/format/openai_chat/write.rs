@@ -3,6 +3,7 @@
 use recto_core::Role;
 
 use super::{arguments_of, write_text};
+use crate::Format;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
@@ -11,7 +12,7 @@ use crate::parts::{MessageParts, Part};
 pub(super) fn message(message: &MessageParts<'_>, out: &mut String, remarks: &mut Vec<String>) {
     let own = ["id", "timestamp", "metadata"];
     let is_own = |key: Str<'_>| own.contains(&&*key.text());
-    let is_text = |part: &Part<'_>| matches!(part, Part::Text { .. });
+    let is_text = |part: &Part<'_>| matches!(part, Part::Text { .. }) && !has_citations(part);
     let is_plain = message.role != Role::Tool
         && message.parts.iter().all(is_text)
         && !json::fields(message.json).any(|(key, _)| is_own(key));
@@ -26,7 +27,7 @@ pub(super) fn message(message: &MessageParts<'_>, out: &mut String, remarks: &mu
         if std::mem::replace(&mut has_written, true) {
             out.push(',');
         }
-        write_result(part, out, remarks);
+        write_result(message, part, out, remarks);
     }
     let said: Vec<&Part<'_>> = message.parts.iter().filter(|part| !is_result(part)).collect();
     if said.is_empty() && has_written {
@@ -70,11 +71,17 @@ fn write_said(
     let mut contents = Vec::new();
     for part in said {
         match part {
-            Part::Text { text, .. } => contents.push(Ok(*text)),
+            Part::Text { text, .. } => {
+                if has_citations(part) {
+                    remarks.push("the citations of a text have no place".into());
+                }
+                contents.push(Ok(*text));
+            }
             Part::Media(_) => contents.push(Err(part)),
             Part::Other { json, .. } if is_refusal(part) && refusal_of(json).is_some() => {}
             Part::Other { kind, .. } if kind.text() == "openai_audio" => {}
-            Part::Other { .. } => contents.push(Err(part)),
+            Part::Other { .. } if is_from_here(message) => contents.push(Err(part)),
+            Part::Other { kind, .. } => remarks.push(no_place(*kind)),
             Part::Thinking { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => {}
         }
     }
@@ -94,6 +101,23 @@ fn write_said(
             out.push(']');
         }
     }
+}
+
+/// Whether whatever a message holds was said in this format, or here.
+fn is_from_here(message: &MessageParts<'_>) -> bool {
+    message.source.is_none_or(|source| match source.format {
+        Some(format) => format.text() == Format::OpenAiChat.name(),
+        None => source.provider.is_none_or(|provider| provider.text() == "openai"),
+    })
+}
+
+fn no_place(kind: Str<'_>) -> String {
+    format!("a part of type {} has no place", kind.text())
+}
+
+/// Whether it is a text that says where it is from, as Anthropic's do.
+fn has_citations(part: &Part<'_>) -> bool {
+    part.has_more() && json::get(part.json(), "citations").is_some()
 }
 
 fn is_refusal(part: &Part<'_>) -> bool {
@@ -144,7 +168,12 @@ fn write_tool_call(part: &Part<'_>, out: &mut String) {
     out.push_str("\"}}");
 }
 
-fn write_result(part: &Part<'_>, out: &mut String, remarks: &mut Vec<String>) {
+fn write_result(
+    message: &MessageParts<'_>,
+    part: &Part<'_>,
+    out: &mut String,
+    remarks: &mut Vec<String>,
+) {
     let Part::ToolResult { id, content, is_error, .. } = *part else { return };
     if is_error {
         remarks.push("a tool result has no is_error here".into());
@@ -157,8 +186,15 @@ fn write_result(part: &Part<'_>, out: &mut String, remarks: &mut Vec<String>) {
         Some(content) if Str::of(content).is_some() => out.push_str(content),
         Some(content) => {
             out.push('[');
-            for (number, part) in Part::list(content).iter().enumerate() {
-                if number > 0 {
+            let start = out.len();
+            for part in &Part::list(content) {
+                if let Part::Other { kind, .. } = part
+                    && !is_from_here(message)
+                {
+                    remarks.push(no_place(*kind));
+                    continue;
+                }
+                if out.len() > start {
                     out.push(',');
                 }
                 match part {
