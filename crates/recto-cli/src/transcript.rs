@@ -1,12 +1,13 @@
 //! A transcript on its way into a store: read step by step, shown as it goes, given up as a whole.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recto::blocking::Recto;
-use recto::{Import, Imported, Naming, Settings};
-use recto_format::{Error, Format, ImportOptions, Input, Remark, Sink, Step};
+use recto::{Import, Imported, Naming, Settings, Tool};
+use recto_format::{Around, Error, Format, ImportOptions, Input, Remark, Sink, Step};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -102,7 +103,7 @@ impl Importing<'_> {
         match finished {
             Ok((format, conversations)) => {
                 let mut remarks = remarks;
-                remarks.extend(about_envelopes(&conversations));
+                remarks.extend(about_envelopes(&conversations, format));
                 Ok(Transcript { format, conversations, remarks })
             }
             Err(cause) => {
@@ -114,23 +115,22 @@ impl Importing<'_> {
     }
 }
 
-/// What stood around the messages has no place in a store.
-fn about_envelopes(conversations: &[Imported]) -> Option<Remark> {
+/// What stood around the messages has no place in a store. Tools could be set, but then the model
+/// would read a description of them that the file does not have.
+fn about_envelopes(conversations: &[Imported], format: Format) -> Option<Remark> {
     let mut lost: Vec<String> = Vec::new();
     let mut lines = 0;
     for envelope in conversations.iter().filter_map(|made| made.envelope.as_deref()) {
-        match serde_json::from_str(envelope) {
-            Ok(Value::Object(fields)) => {
-                for (name, _) in fields.into_iter().filter(|(_, value)| !value.is_null()) {
-                    if !lost.contains(&name) {
-                        lost.push(name);
-                    }
-                }
-            }
-            Ok(Value::Array(list)) => lines += list.len() as u64,
-            _ => {}
+        let around = Around::of(envelope, format);
+        lines += around.lines as u64;
+        if !around.tools.is_empty() {
+            let names: Vec<&str> = around.tools.iter().map(Tool::name).collect();
+            lost.push(format!("tools ({}; see `recto settings --tools`)", names.join(", ")));
         }
+        lost.extend(around.others.into_iter().filter(|name| name != "tools"));
     }
+    let mut known = HashSet::new();
+    lost.retain(|field| known.insert(field.clone()));
     if lines > 0 {
         lost.push(format!("{} behind the last message", counted(lines, "line")));
     }

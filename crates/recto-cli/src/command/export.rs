@@ -67,8 +67,11 @@ impl Export {
         let format = self.format.unwrap_or_else(|| likely_format(messages()));
         let container = if self.lines { Container::Lines } else { Container::List };
         let mut written = Vec::new();
-        let remarks =
-            recto_format::export(messages(), format, &ExportOptions { container }, &mut written)?;
+        let options = ExportOptions { container };
+        let remarks = match self.all {
+            true => recto_format::export_log(messages(), format, &options, &mut written)?,
+            false => recto_format::export(messages(), format, &options, &mut written)?,
+        };
         let text = String::from_utf8(written).expect("formats are written as UTF-8");
         let count = entries.len();
         if self.output != "-" {
