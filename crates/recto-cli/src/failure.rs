@@ -13,6 +13,15 @@ pub(crate) enum Failure {
     /// A transcript that cannot be read, or a view that cannot be rendered.
     #[error(transparent)]
     Format(#[from] recto_format::Error),
+    /// A message among several.
+    #[error("message {number}: {cause}")]
+    Message { number: usize, cause: recto::EngineError },
+    /// A message in the words of another format, which would be lost.
+    #[error(
+        "message {number} is written as {format} has it, and would lose its meaning here; \
+         say --format {format} to convert it, or `recto import --format {format}` a whole transcript"
+    )]
+    Foreign { number: usize, format: recto_format::Format },
     /// A file without a single message.
     #[error("the file holds no messages (read as {format})")]
     NothingToImport { format: &'static str },
@@ -89,7 +98,10 @@ impl Failure {
                 | recto_format::Error::InvalidField { .. },
             ) => 2,
             Failure::Format(error) if error.code() == "storage" => 3,
-            Failure::Format(_) | Failure::NothingToImport { .. } => 1,
+            Failure::Format(_)
+            | Failure::NothingToImport { .. }
+            | Failure::Message { .. }
+            | Failure::Foreign { .. } => 1,
             Failure::NotImported { cause, .. } => cause.exit_code(),
             Failure::NoStore { .. }
             | Failure::Unsound(_)
@@ -100,10 +112,12 @@ impl Failure {
         }
     }
 
-    fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Failure::Recto(error) => error.code(),
             Failure::Format(error) => error.code(),
+            Failure::Message { cause, .. } => cause.code().as_str(),
+            Failure::Foreign { .. } => "invalid_message",
             Failure::NothingToImport { .. } => "empty_content",
             Failure::NotImported { cause, .. } => cause.code(),
             Failure::Usage(_) | Failure::Input { .. } | Failure::NotConfirmed(_) => "usage",
@@ -129,6 +143,19 @@ impl Failure {
                 written["error"]["details"]["left"] = json!(left);
                 written
             }
+            Failure::Message { number, cause } => {
+                let mut written = cause.to_json();
+                written["error"]["message"] = self.to_string().into();
+                written["error"]["details"]["number"] = json!(number);
+                written
+            }
+            Failure::Foreign { number, format } => json!({
+                "error": {
+                    "code": self.code(),
+                    "message": self.to_string(),
+                    "details": { "number": number, "format": format.name() },
+                }
+            }),
             Failure::Ambiguous { candidates, .. } => json!({
                 "error": {
                     "code": self.code(),

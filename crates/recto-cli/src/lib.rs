@@ -21,7 +21,7 @@
 //! | what a command does | `command/`, one file each; the operations are in `command/change/` |
 //! | which store and conversation is meant | `place.rs`, `session.rs`, `last_used.rs` |
 //! | how things look | `page.rs`, `printable.rs`, `entry_line.rs`, `table.rs`, `pager.rs`, `progress.rs` |
-//! | transcripts and providers | `transcript.rs`, `provider.rs`, `cache_plan.rs` |
+//! | transcripts and providers | `transcript.rs`, `foreign.rs`, `provider.rs`, `cache_plan.rs` |
 //! | requests of programs | `command/exec.rs` |
 
 mod arguments;
@@ -31,6 +31,7 @@ mod desk;
 mod difference;
 mod entry_line;
 mod failure;
+mod foreign;
 mod last_used;
 mod message_input;
 mod numbers;
