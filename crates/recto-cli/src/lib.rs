@@ -54,7 +54,7 @@ use std::io::Write;
 
 use clap::{CommandFactory, Parser};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, General};
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -68,8 +68,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 /// Does what the arguments say, in these surroundings, and gives the exit code. The first argument
 /// is the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Surroundings) -> u8 {
-    let Arguments { general, command } = match Arguments::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let Arguments { general, command } = match Arguments::try_parse_from(&arguments) {
         Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() && wants_json(&arguments) => {
+            let general = General { json: true, ..General::default() };
+            let failure = Failure::Usage(said(&error));
+            return failed(&failure, &Output::new(&general, surroundings), surroundings);
+        }
         Err(error) => return usage(&error, surroundings),
     };
     let output = Output::new(&general, surroundings);
@@ -78,13 +84,35 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Sur
     let result = result.and_then(|()| Ok(surroundings.output.flush()?));
     match result {
         Ok(()) => 0,
-        Err(failure) if failure.is_closed_pipe() => 0,
-        Err(failure) => {
-            // Nobody is left to tell if this fails too.
-            let _ = output.failure(&failure, surroundings);
-            failure.exit_code()
-        }
+        Err(failure) => failed(&failure, &output, surroundings),
     }
+}
+
+/// Says why a command failed, and gives the exit code.
+fn failed(failure: &Failure, output: &Output, surroundings: &mut Surroundings) -> u8 {
+    if failure.is_closed_pipe() {
+        return 0;
+    }
+    // Nobody is left to tell if this fails too.
+    let _ = output.failure(failure, surroundings);
+    failure.exit_code()
+}
+
+/// Whether arguments that could not be read ask for JSON.
+fn wants_json(arguments: &[OsString]) -> bool {
+    arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
+}
+
+/// What is wrong with the arguments, in one paragraph without the usage.
+fn said(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let text = text.split("\n\nUsage:").next().unwrap_or_default();
+    let text = text.split("\n\nFor more information").next().unwrap_or_default();
+    let paragraphs = text.trim_start_matches("error: ").split("\n\n").map(|paragraph| {
+        let words: Vec<&str> = paragraph.split_whitespace().collect();
+        words.join(" ")
+    });
+    paragraphs.collect::<Vec<_>>().join("; ")
 }
 
 /// Prints help, the version, or what is wrong with the arguments.

@@ -88,8 +88,22 @@ fn exit_codes_say_what_kind_of_failure_it_was() {
         &["truncate", "--keep-last", "-1"],
         &["batch"],
     ] {
-        assert_eq!(stage.run(arguments).code, 2, "{arguments:?}");
+        let people = stage.run(arguments);
+        assert_eq!((people.code, &*people.out), (2, ""), "{arguments:?}");
+        let with_json: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
+        let programs = stage.run(&with_json);
+        assert_eq!((programs.code, &*programs.errors), (2, ""), "{arguments:?}");
+        let document: Value = serde_json::from_str(&programs.out).unwrap();
+        assert_eq!(document["error"]["code"], "usage", "{arguments:?}");
+        let message = document["error"]["message"].as_str().unwrap();
+        assert!(message.len() > 10 && !message.contains("Usage:"), "{message}");
     }
+    let missing = stage.run(&["--json"]);
+    assert_eq!(missing.code, 2);
+    assert!(missing.out.starts_with(r#"{"error":{"code":"usage""#), "{missing:?}");
+    // Help that is asked for is help.
+    let help = stage.run(&["show", "--json", "--help"]);
+    assert!(help.code == 0 && help.out.contains("Usage:"), "{help:?}");
 }
 
 #[test]

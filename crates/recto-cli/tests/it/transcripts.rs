@@ -457,3 +457,23 @@ fn messages_of_another_format_are_refused_by_number_or_converted() {
     let refused = stage.run(&["append", "--messages", &file, "--format", "codex"]);
     assert_eq!(refused.code, 2, "{refused:?}");
 }
+
+#[test]
+fn all_commands_take_the_same_provider_unless_told() {
+    let stage = Stage::new();
+    stage.plain(&["new", "plain"]);
+    stage.plain(&["append", "--text", "Hi"]);
+    assert_eq!(stage.json(&["lint"])["for"], "anthropic");
+    assert_eq!(stage.json(&["cache-plan", "0", "1"])["for"], "anthropic");
+    assert_eq!(stage.json(&["delete", "0", "--dry-run"])["cachePlan"]["for"], "anthropic");
+
+    let call = json!([{ "role": "user", "content": "Day?" }, { "role": "assistant", "content": null,
+        "tool_calls": [{ "id": "c1", "type": "function",
+            "function": { "name": "today", "arguments": "{}" } }] }]);
+    let file = stage.file("talk.json", &call.to_string());
+    stage.plain(&["import", &file]);
+    assert!(stage.run(&["lint", "--json"]).out.contains(r#""for":"openai-chat""#));
+    // The older view is empty, and so is the newer one.
+    assert_eq!(stage.json(&["cache-plan", "0", "1"])["for"], "openai-chat");
+    assert_eq!(stage.json(&["clear", "--dry-run"])["cachePlan"]["for"], "openai-chat");
+}
