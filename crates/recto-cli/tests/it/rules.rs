@@ -339,3 +339,17 @@ fn what_goes_for_good_can_be_looked_at_first_and_is_refused_at_another_version()
     stage.json(&[careful[1], &["--yes", "--expect-version", "8"]].concat());
     stage.json(&[careful[2], &["--yes", "--expect-version", "8"]].concat());
 }
+
+#[test]
+fn without_tools_no_description_of_them_is_read() {
+    let stage = Stage::new();
+    let tools = stage.file("tools.json", r#"[{"name":"look","description":"reads the logs"}]"#);
+    stage.plain(&["new", "shop", "--tools", &tools]);
+    stage.plain(&["append", "--text", "Hi"]);
+    assert!(stage.plain(&["render"]).contains("reads the logs"));
+    stage.plain(&["settings", "--no-tools"]);
+    assert!(!stage.plain(&["render"]).contains("reads the logs"));
+    assert_eq!(stage.json(&["info"])["stats"]["currentBatchMessages"], 1);
+    stage.plain(&["undo"]);
+    assert!(stage.plain(&["render"]).contains("reads the logs"));
+}
