@@ -1,14 +1,17 @@
 //! Why a command failed, and which exit code says so.
 
 use std::io;
+use std::path::Path;
 
 use serde_json::{Value, json};
+
+use crate::advice;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The engine or the store refused something.
-    #[error(transparent)]
+    #[error("{}", advice::said(.0))]
     Recto(#[from] recto::Error),
     /// A transcript that cannot be read, or a view that cannot be rendered.
     #[error(transparent)]
@@ -42,6 +45,9 @@ pub(crate) enum Failure {
         "no conversation was used in this store yet; name one with -c, or create one with `recto new`"
     )]
     NothingUsed,
+    /// `now-9` where there are fewer versions.
+    #[error("there is no version now-{back}; use now-0 to now-{newest}, or v0 to v{newest}")]
+    BeforeStart { back: u32, newest: u32 },
     /// There is no store yet.
     #[error("there is no store at {place} yet; `recto new NAME` creates it")]
     NoStore { place: String },
@@ -91,7 +97,10 @@ impl Failure {
             | Failure::Input { .. }
             | Failure::NotConfirmed(_) => 2,
             Failure::Recto(error) if error.code() == "storage" => 3,
-            Failure::Recto(_) | Failure::Ambiguous { .. } | Failure::NothingUsed => 1,
+            Failure::Recto(_)
+            | Failure::Ambiguous { .. }
+            | Failure::NothingUsed
+            | Failure::BeforeStart { .. } => 1,
             Failure::Format(
                 recto_format::Error::UnknownFormat
                 | recto_format::Error::Prices(_)
@@ -122,12 +131,31 @@ impl Failure {
             Failure::NotImported { cause, .. } => cause.code(),
             Failure::Usage(_) | Failure::Input { .. } | Failure::NotConfirmed(_) => "usage",
             Failure::Ambiguous { .. } | Failure::NothingUsed => "conversation_not_found",
+            Failure::BeforeStart { .. } => "version_not_found",
             Failure::NoStore { .. }
             | Failure::Unsound(_)
             | Failure::Told(_)
             | Failure::Output(_)
             | Failure::Write { .. } => "storage",
             Failure::Interrupted => "interrupted",
+        }
+    }
+
+    /// A file that could not be written. Where it cannot be put, another path would be right.
+    pub(crate) fn writing(file: &Path, error: &io::Error) -> Failure {
+        let name = file.display();
+        let folder = file.parent().unwrap_or(file).display();
+        match error.kind() {
+            io::ErrorKind::NotFound => Failure::Usage(format!(
+                "cannot write {name}: there is no folder {folder}; make it first"
+            )),
+            io::ErrorKind::NotADirectory => {
+                Failure::Usage(format!("cannot write {name}: {folder} is no folder"))
+            }
+            io::ErrorKind::IsADirectory => {
+                Failure::Usage(format!("cannot write {name}: it is a folder; name a file in it"))
+            }
+            kind => Failure::Write { file: name.to_string(), reason: kind.to_string() },
         }
     }
 

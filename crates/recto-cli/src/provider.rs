@@ -53,7 +53,7 @@ impl Sent {
         at: Option<WhichVersion>,
     ) -> Result<Sent, Failure> {
         let newest = named.talk.version()?;
-        let version = at.unwrap_or(WhichVersion::Back(0)).from(newest);
+        let version = at.unwrap_or(WhichVersion::Back(0)).from(newest)?;
         Ok(session.recto.wait(Sent::at(named.talk.inner(), version))?)
     }
 

@@ -151,7 +151,7 @@ fn what_was_imported_is_exported_with_its_bytes() {
         assert!(shown.contains("Stop, that machine is needed"), "{format}: {shown}");
     }
     let failed = stage.run(&["export", "-o", "/no/such/folder/file"]);
-    assert_eq!(failed.code, 3, "{}", failed.errors);
+    assert_eq!(failed.code, 2, "{}", failed.errors);
 }
 
 #[test]
