@@ -45,6 +45,9 @@ enum What {
     Cli,
 }
 
+/// The command's file.
+const EXECUTABLE: &str = if cfg!(windows) { "recto.exe" } else { "recto" };
+
 pub(crate) fn run(
     options: &Options,
     workspace: &Workspace,
@@ -58,7 +61,12 @@ pub(crate) fn run(
             // The command as it is released, not as benchmarks are built.
             let build = workspace.cargo(["build", "--release", "-p", "recto-cli"]);
             console.run(Step::new("build", build, "see what the compiler says")).required()?;
-            let binary = workspace.target().join("release").join("recto");
+            // Building the benchmark builds the command anew, with its profile, in the same place.
+            let built = workspace.target().join("release").join(EXECUTABLE);
+            let binary = workspace.target().join("bench-cli").join(EXECUTABLE);
+            std::fs::create_dir_all(binary.parent().context("it is in a folder")?)?;
+            std::fs::copy(&built, &binary)
+                .with_context(|| format!("cannot copy {}", built.display()))?;
             let mut arguments = vec!["--binary".to_owned(), binary.display().to_string()];
             arguments.extend_from_slice(&options.arguments);
             timings("cli", &arguments, workspace, console)

@@ -9,7 +9,7 @@ use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::numbers::{counted, grouped};
 use crate::page::{FAINT, Line, Page};
-use crate::provider::{Reader, Sent};
+use crate::provider::{Reader, Sent, USUAL};
 
 /// For whom an edit is planned, and at which prices.
 #[derive(Args, Clone, Debug, Default)]
@@ -79,13 +79,15 @@ impl PlanArguments {
         counter: &str,
         desk: &mut Desk<'_>,
     ) -> Result<Plan, Failure> {
-        let target = self.reader.target.unwrap_or_else(|| before.likely_target());
+        // The view that is asked of now says it, as it does where only one is looked at.
+        let known = || after.target().or_else(|| before.target());
+        let target = self.reader.target.or_else(known).unwrap_or(USUAL);
         let model = self.reader.model.as_deref();
         let table = match &self.prices {
             Some(file) => PriceTable::from_json(&desk.read(file)?)?,
             None => PriceTable::default(),
         };
-        let price = price(&table, target, model, before)?;
+        let price = price(&table, target, model, [after, before])?;
         let body = |sent: &Sent| match sent.render(target, model, &[]) {
             Ok(Rendered { body, .. }) => Ok(body),
             // A view with nothing in it costs nothing.
@@ -104,7 +106,7 @@ fn price<'t>(
     table: &'t PriceTable,
     target: Target,
     model: Option<&str>,
-    sent: &Sent,
+    newest_first: [&Sent; 2],
 ) -> Result<&'t Price, Failure> {
     let unknown = |model: &str| {
         let known: Vec<&str> = table.models.iter().map(|price| &*price.model).collect();
@@ -119,7 +121,8 @@ fn price<'t>(
         Target::OpenAiChat | Target::OpenAiResponses => "gpt",
         Target::Gemini => "gemini",
     };
-    let spoke = sent.likely_model().filter(|model| model.starts_with(family));
+    let spoke = newest_first.iter().find_map(|sent| sent.likely_model());
+    let spoke = spoke.filter(|model| model.starts_with(family));
     let usual = match target {
         Target::Anthropic => "claude-sonnet",
         Target::OpenAiChat | Target::OpenAiResponses => "gpt-5",

@@ -1,18 +1,30 @@
 //! Why a command failed, and which exit code says so.
 
 use std::io;
+use std::path::Path;
 
 use serde_json::{Value, json};
+
+use crate::advice;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The engine or the store refused something.
-    #[error(transparent)]
+    #[error("{}", advice::said(.0))]
     Recto(#[from] recto::Error),
     /// A transcript that cannot be read, or a view that cannot be rendered.
     #[error(transparent)]
     Format(#[from] recto_format::Error),
+    /// A message among several.
+    #[error("message {number}: {cause}")]
+    Message { number: usize, cause: recto::EngineError },
+    /// A message in the words of another format, which would be lost.
+    #[error(
+        "message {number} is written as {format} has it, and would lose its meaning here; \
+         say --format {format} to convert it, or `recto import --format {format}` a whole transcript"
+    )]
+    Foreign { number: usize, format: recto_format::Format },
     /// A file without a single message.
     #[error("the file holds no messages (read as {format})")]
     NothingToImport { format: &'static str },
@@ -33,6 +45,9 @@ pub(crate) enum Failure {
         "no conversation was used in this store yet; name one with -c, or create one with `recto new`"
     )]
     NothingUsed,
+    /// `now-9` where there are fewer versions.
+    #[error("there is no version now-{back}; use now-0 to now-{newest}, or v0 to v{newest}")]
+    BeforeStart { back: u32, newest: u32 },
     /// There is no store yet.
     #[error("there is no store at {place} yet; `recto new NAME` creates it")]
     NoStore { place: String },
@@ -82,14 +97,20 @@ impl Failure {
             | Failure::Input { .. }
             | Failure::NotConfirmed(_) => 2,
             Failure::Recto(error) if error.code() == "storage" => 3,
-            Failure::Recto(_) | Failure::Ambiguous { .. } | Failure::NothingUsed => 1,
+            Failure::Recto(_)
+            | Failure::Ambiguous { .. }
+            | Failure::NothingUsed
+            | Failure::BeforeStart { .. } => 1,
             Failure::Format(
                 recto_format::Error::UnknownFormat
                 | recto_format::Error::Prices(_)
                 | recto_format::Error::InvalidField { .. },
             ) => 2,
             Failure::Format(error) if error.code() == "storage" => 3,
-            Failure::Format(_) | Failure::NothingToImport { .. } => 1,
+            Failure::Format(_)
+            | Failure::NothingToImport { .. }
+            | Failure::Message { .. }
+            | Failure::Foreign { .. } => 1,
             Failure::NotImported { cause, .. } => cause.exit_code(),
             Failure::NoStore { .. }
             | Failure::Unsound(_)
@@ -100,20 +121,41 @@ impl Failure {
         }
     }
 
-    fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Failure::Recto(error) => error.code(),
             Failure::Format(error) => error.code(),
+            Failure::Message { cause, .. } => cause.code().as_str(),
+            Failure::Foreign { .. } => "invalid_message",
             Failure::NothingToImport { .. } => "empty_content",
             Failure::NotImported { cause, .. } => cause.code(),
             Failure::Usage(_) | Failure::Input { .. } | Failure::NotConfirmed(_) => "usage",
             Failure::Ambiguous { .. } | Failure::NothingUsed => "conversation_not_found",
+            Failure::BeforeStart { .. } => "version_not_found",
             Failure::NoStore { .. }
             | Failure::Unsound(_)
             | Failure::Told(_)
             | Failure::Output(_)
             | Failure::Write { .. } => "storage",
             Failure::Interrupted => "interrupted",
+        }
+    }
+
+    /// A file that could not be written. Where it cannot be put, another path would be right.
+    pub(crate) fn writing(file: &Path, error: &io::Error) -> Failure {
+        let name = file.display();
+        let folder = file.parent().unwrap_or(file).display();
+        match error.kind() {
+            io::ErrorKind::NotFound => Failure::Usage(format!(
+                "cannot write {name}: there is no folder {folder}; make it first"
+            )),
+            io::ErrorKind::NotADirectory => {
+                Failure::Usage(format!("cannot write {name}: {folder} is no folder"))
+            }
+            io::ErrorKind::IsADirectory => {
+                Failure::Usage(format!("cannot write {name}: it is a folder; name a file in it"))
+            }
+            kind => Failure::Write { file: name.to_string(), reason: kind.to_string() },
         }
     }
 
@@ -129,6 +171,19 @@ impl Failure {
                 written["error"]["details"]["left"] = json!(left);
                 written
             }
+            Failure::Message { number, cause } => {
+                let mut written = cause.to_json();
+                written["error"]["message"] = self.to_string().into();
+                written["error"]["details"]["number"] = json!(number);
+                written
+            }
+            Failure::Foreign { number, format } => json!({
+                "error": {
+                    "code": self.code(),
+                    "message": self.to_string(),
+                    "details": { "number": number, "format": format.name() },
+                }
+            }),
             Failure::Ambiguous { candidates, .. } => json!({
                 "error": {
                     "code": self.code(),

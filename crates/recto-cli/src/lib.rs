@@ -20,10 +20,12 @@
 //! |---|---|
 //! | what a command does | `command/`, one file each; the operations are in `command/change/` |
 //! | which store and conversation is meant | `place.rs`, `session.rs`, `last_used.rs` |
-//! | how things look | `page.rs`, `printable.rs`, `entry_line.rs`, `table.rs`, `pager.rs`, `progress.rs` |
-//! | transcripts and providers | `transcript.rs`, `provider.rs`, `cache_plan.rs` |
+//! | how things look | `page.rs`, `printable.rs`, `entry_line.rs`, `reason.rs`, `table.rs`, `pager.rs`, `progress.rs` |
+//! | transcripts and providers | `transcript.rs`, `foreign.rs`, `provider.rs`, `cache_plan.rs` |
+//! | what is said when something fails | `failure.rs`, `advice.rs` |
 //! | requests of programs | `command/exec.rs` |
 
+mod advice;
 mod arguments;
 mod cache_plan;
 mod command;
@@ -31,6 +33,7 @@ mod desk;
 mod difference;
 mod entry_line;
 mod failure;
+mod foreign;
 mod last_used;
 mod message_input;
 mod numbers;
@@ -41,6 +44,7 @@ mod place;
 mod printable;
 mod progress;
 mod provider;
+mod reason;
 mod session;
 mod speaker;
 mod surroundings;
@@ -51,9 +55,10 @@ mod transcript;
 use std::ffi::OsString;
 use std::io::Write;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, General};
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -67,9 +72,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 /// Does what the arguments say, in these surroundings, and gives the exit code. The first argument
 /// is the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Surroundings) -> u8 {
-    let Arguments { general, command } = match Arguments::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let Arguments { general, command } = match Arguments::try_parse_from(&arguments) {
         Ok(arguments) => arguments,
-        Err(error) => return usage(&error, surroundings),
+        Err(error) => return misread(with_hint(error, &arguments), &arguments, surroundings),
     };
     let output = Output::new(&general, surroundings);
     let mut desk = Desk { general: &general, surroundings, output: &output };
@@ -77,13 +83,66 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Sur
     let result = result.and_then(|()| Ok(surroundings.output.flush()?));
     match result {
         Ok(()) => 0,
-        Err(failure) if failure.is_closed_pipe() => 0,
-        Err(failure) => {
-            // Nobody is left to tell if this fails too.
-            let _ = output.failure(&failure, surroundings);
-            failure.exit_code()
-        }
+        Err(failure) => failed(&failure, &output, surroundings),
     }
+}
+
+/// Says why a command failed, and gives the exit code.
+fn failed(failure: &Failure, output: &Output, surroundings: &mut Surroundings) -> u8 {
+    if failure.is_closed_pipe() {
+        return 0;
+    }
+    // Nobody is left to tell if this fails too.
+    let _ = output.failure(failure, surroundings);
+    failure.exit_code()
+}
+
+/// Says what is wrong with arguments that cannot be read, or what help says.
+fn misread(error: clap::Error, arguments: &[OsString], surroundings: &mut Surroundings) -> u8 {
+    if !error.use_stderr() || !wants_json(arguments) {
+        return usage(&error, surroundings);
+    }
+    let general = General { json: true, ..General::default() };
+    let output = Output::new(&general, surroundings);
+    failed(&Failure::Usage(said(&error)), &output, surroundings)
+}
+
+/// A conversation is often named without `-c`: then the complaint says how it is named.
+fn with_hint(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidArg) else { return error };
+    if error.kind() != ErrorKind::UnknownArgument || name.starts_with('-') {
+        return error;
+    }
+    let hint = format!("a conversation is named with -c: `-c {name}`");
+    let commands = Arguments::command();
+    let mut given = arguments.iter().filter_map(|argument| argument.to_str());
+    let command = given.find_map(|argument| commands.find_subcommand(argument));
+    let has_name = |command: &clap::Command| {
+        command.get_arguments().any(|argument| {
+            argument.get_id() == "conversation" && argument.get_short() == Some('c')
+        })
+    };
+    if command.is_some_and(has_name) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+    }
+    error
+}
+
+/// Whether arguments that could not be read ask for JSON.
+fn wants_json(arguments: &[OsString]) -> bool {
+    arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
+}
+
+/// What is wrong with the arguments, in one paragraph without the usage.
+fn said(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let text = text.split("\n\nUsage:").next().unwrap_or_default();
+    let text = text.split("\n\nFor more information").next().unwrap_or_default();
+    let paragraphs = text.trim_start_matches("error: ").split("\n\n").map(|paragraph| {
+        let words: Vec<&str> = paragraph.split_whitespace().collect();
+        words.join(" ")
+    });
+    paragraphs.collect::<Vec<_>>().join("; ")
 }
 
 /// Prints help, the version, or what is wrong with the arguments.

@@ -3,10 +3,14 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use recto::{Limits, Message, Role, RoleSet};
+use recto_format::{Format, Remark};
 use serde_json::value::RawValue;
 
 use crate::desk::Desk;
 use crate::failure::Failure;
+use crate::foreign;
+use crate::page::{Line, NOTE};
+use crate::provider::format_parser;
 
 /// Messages to be added.
 #[derive(Args, Debug)]
@@ -23,6 +27,10 @@ pub(crate) struct MessageInput {
     /// A file with messages as JSON: one, a list, or one a line; - for standard input
     #[arg(long, value_name = "FILE")]
     messages: Option<String>,
+
+    /// The format of that file, from which the messages are converted; unless told, they are Recto's own
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser(), requires = "messages")]
+    format: Option<Format>,
 }
 
 /// Who speaks in a message that is given as text.
@@ -36,7 +44,14 @@ pub(crate) struct Speaks {
 impl MessageInput {
     pub(crate) fn read(&self, role: Role, desk: &mut Desk<'_>) -> Result<Vec<Message>, Failure> {
         if let Some(file) = &self.messages {
-            return messages_of(&desk.read(file)?);
+            let text = desk.read(file)?;
+            let Some(format) = self.format else { return messages_of(&text) };
+            let (messages, remarks) = foreign::convert(&text, format)?;
+            for Remark { line, message, .. } in remarks {
+                let line = Line::wrapping().styled(NOTE, format!("line {line}: ")).text(message);
+                desk.output.aside(&line, desk.surroundings)?;
+            }
+            return Ok(messages);
         }
         let text = match (&self.text, &self.text_file) {
             (Some(text), _) => text.clone(),
@@ -78,7 +93,14 @@ pub(crate) fn messages_of(text: &str) -> Result<Vec<Message>, Failure> {
         let size = values.len();
         return Err(recto::EngineError::TooLarge { what, size, limit, field: None }.into());
     }
-    Ok(values.into_iter().map(|value| Message::from_json(value.get())).collect::<Result<_, _>>()?)
+    let own = |(place, value): (usize, &RawValue)| {
+        let number = place + 1;
+        if let Some(format) = foreign::format_of(value.get()) {
+            return Err(Failure::Foreign { number, format });
+        }
+        Message::from_json(value.get()).map_err(|cause| Failure::Message { number, cause })
+    };
+    values.into_iter().enumerate().map(own).collect()
 }
 
 /// Reads a role.
@@ -109,8 +131,7 @@ mod tests {
         for (broken, code) in
             [("{", "invalid_json"), ("[1]", "invalid_message"), ("3", "invalid_message")]
         {
-            let Err(Failure::Recto(error)) = messages_of(broken) else { panic!("{broken}") };
-            assert_eq!(error.code(), code, "{broken}");
+            assert_eq!(messages_of(broken).unwrap_err().code(), code, "{broken}");
         }
     }
 }

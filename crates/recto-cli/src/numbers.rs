@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use recto::{LogIndex, Version};
 
+use crate::failure::Failure;
+
 /// Log entries: `3`, `#3`, or `3-7` for all of them from 3 to 7.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entries(pub(crate) Range<u32>);
@@ -61,11 +63,15 @@ impl FromStr for WhichVersion {
 }
 
 impl WhichVersion {
-    /// The version, where `newest` is the newest. Whether it exists is for the engine to say.
-    pub(crate) fn from(self, newest: Version) -> Version {
+    /// The version, where `newest` is the newest. Whether a number exists is for the engine to say.
+    pub(crate) fn from(self, newest: Version) -> Result<Version, Failure> {
         match self {
-            WhichVersion::Number(number) => Version(number),
-            WhichVersion::Back(back) => Version(newest.0.saturating_sub(back)),
+            WhichVersion::Number(number) => Ok(Version(number)),
+            WhichVersion::Back(back) => {
+                let number = newest.0.checked_sub(back);
+                let missing = Failure::BeforeStart { back, newest: newest.0 };
+                number.map(Version).ok_or(missing)
+            }
         }
     }
 
@@ -159,13 +165,14 @@ mod tests {
     #[test]
     fn versions_count_from_the_start_or_back_from_the_newest() {
         let newest = Version(10);
-        for (text, version) in [("3", 3), ("v3", 3), ("now", 10), ("now-3", 7), ("now-99", 0)] {
+        for (text, version) in [("3", 3), ("v3", 3), ("now", 10), ("now-3", 7), ("now-10", 0)] {
             assert_eq!(
-                text.parse::<WhichVersion>().unwrap().from(newest),
+                text.parse::<WhichVersion>().unwrap().from(newest).unwrap(),
                 Version(version),
                 "{text}"
             );
         }
+        assert!(WhichVersion::Back(11).from(newest).is_err());
         for wrong in ["", "v", "-1", "vv3", "now-", "now-x", "now3", "1.0"] {
             assert!(wrong.parse::<WhichVersion>().is_err(), "{wrong}");
         }

@@ -153,7 +153,9 @@ impl Output {
             return Ok(surroundings.output.flush()?);
         }
         if self.is_json {
-            self.json(&failure.to_json(), surroundings)?;
+            let mut document = failure.to_json();
+            document["error"]["message"] = failure.to_string().into();
+            self.json(&document, surroundings)?;
             return Ok(surroundings.output.flush()?);
         }
         surroundings.output.flush()?;

@@ -34,6 +34,9 @@ pub(crate) fn format_parser() -> impl TypedValueParser<Value = Format> {
         .map(|name| Format::named(&name).expect("only formats are possible"))
 }
 
+/// The provider that is meant where nothing says which.
+pub(crate) const USUAL: Target = Target::Anthropic;
+
 /// A view as it is sent.
 #[derive(Clone)]
 pub(crate) struct Sent {
@@ -50,7 +53,7 @@ impl Sent {
         at: Option<WhichVersion>,
     ) -> Result<Sent, Failure> {
         let newest = named.talk.version()?;
-        let version = at.unwrap_or(WhichVersion::Back(0)).from(newest);
+        let version = at.unwrap_or(WhichVersion::Back(0)).from(newest)?;
         Ok(session.recto.wait(Sent::at(named.talk.inner(), version))?)
     }
 
@@ -90,9 +93,14 @@ impl Sent {
         recto_format::lint(self.messages(), target, &options)
     }
 
-    /// The provider that the messages come from.
+    /// The provider that the messages come from; where they do not say it, a usual one.
     pub(crate) fn likely_target(&self) -> Target {
-        self.messages().rev().find_map(target_of).unwrap_or(Target::Anthropic)
+        self.target().unwrap_or(USUAL)
+    }
+
+    /// The provider that the newest message with a known origin comes from.
+    pub(crate) fn target(&self) -> Option<Target> {
+        self.messages().rev().find_map(target_of)
     }
 
     /// The model that spoke last.

@@ -116,6 +116,16 @@ impl Session {
     }
 }
 
+/// A name must not mean something else.
+pub(crate) fn check_new_name(name: &str) -> Result<(), Failure> {
+    match name {
+        "@" => Err(Failure::Usage(
+            "@ stands for the conversation that was used last; choose another name".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// The conversations that a text may mean: the one of that id, else those that begin with it.
 fn chosen<'a>(all: &'a [ConversationInfo], wanted: &str) -> Vec<&'a ConversationInfo> {
     let id = wanted.to_ascii_lowercase();

@@ -13,7 +13,7 @@ use crate::message_log::Meter;
 use crate::operation::{Append, Operation, OperationKind, Request, Rollback, Step};
 use crate::outcome::torn_exchanges;
 use crate::state::{Homes, State};
-use crate::tools::{DEFAULT_HEADING, ToolSet};
+use crate::tools::{self, DEFAULT_HEADING, ToolSet};
 use crate::{
     BatchIndex, Error, LogIndex, Marks, Message, MessageLog, Outcome, Position, Stats, Timestamp,
     Tool, Version, View, Warning,
@@ -279,29 +279,39 @@ impl Conversation {
     }
 
     /// Sets other tools: a request of its own. Their description takes the place of a visible one
-    /// that has become stale (in a new batch), or is appended.
+    /// that has become stale (in a new batch), or is appended. Without tools there is none: those
+    /// that are visible are hidden (in a new batch), unless they are pinned.
     pub fn set_tools(
         &self,
         tools: Vec<Tool>,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
         self.log.check_measured()?;
-        let tools = ToolSet::new(tools, &self.setup.heading)?.map(Arc::new);
+        let heading = &self.setup.heading;
+        let tools = ToolSet::new(tools, heading)?.map(Arc::new);
         let mut draft = Draft::new(self, now);
         draft.tools = tools.clone();
-        if let Some(tools) = tools
-            && !tools.is_shown_in(&draft.state.view, &draft.log)?
-        {
-            let may_go = |index| !draft.state.marks.is_pinned(index);
-            let stale = tools.first_stale_in(&draft.state.view, &draft.log, may_go)?;
-            let entry = draft.add_one_to_log(tools.description())?;
-            let mut view = draft.state.view.clone();
-            match stale.and_then(|index| view.position_of(index)) {
-                Some(at) => {
-                    view.0.splice(at.0..=at.0, [entry]);
+        let may_go = |index| !draft.state.marks.is_pinned(index);
+        let mut view = draft.state.view.clone();
+        match tools {
+            Some(tools) if tools.is_shown_in(&view, &draft.log)? => {}
+            Some(tools) => {
+                let stale = tools.first_stale_in(&view, &draft.log, may_go)?;
+                let entry = draft.add_one_to_log(tools.description())?;
+                match stale.and_then(|index| view.position_of(index)) {
+                    Some(at) => {
+                        view.0.splice(at.0..=at.0, [entry]);
+                        draft.open_batch(view);
+                    }
+                    None => draft.state.view.push(entry),
+                }
+            }
+            None => {
+                let gone = tools::descriptions_in(&view, &draft.log, heading, may_go)?;
+                if !gone.is_empty() {
+                    view.hide(&view.places_of(&gone));
                     draft.open_batch(view);
                 }
-                None => draft.state.view.push(entry),
             }
         }
         let story = Story::told(draft.description());

@@ -159,6 +159,33 @@ impl ToolSet {
     }
 }
 
+/// The entries of the view that describe tools, whichever, and pass the test; sorted.
+pub(crate) fn descriptions_in(
+    view: &View,
+    log: &MessageLog,
+    heading: &str,
+    may_go: impl Fn(LogIndex) -> bool,
+) -> Result<Vec<LogIndex>, Error> {
+    if heading.is_empty() {
+        // There can have been no tools, and every text begins with it.
+        return Ok(Vec::new());
+    }
+    let mut absent = Vec::new();
+    let mut found = Vec::new();
+    for index in system_messages(view) {
+        let entry = log.get(index).expect("a view holds only entries of the log");
+        if is_at_hand(entry, index, &mut absent)
+            && entry.message.text().starts_with(heading)
+            && may_go(index)
+        {
+            found.push(index);
+        }
+    }
+    check_at_hand(absent)?;
+    found.sort_unstable();
+    Ok(found)
+}
+
 /// The first entry that passes. What is still in a store is asked for all at once.
 fn first(
     indices: impl Iterator<Item = LogIndex>,

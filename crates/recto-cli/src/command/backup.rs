@@ -13,6 +13,8 @@ use crate::failure::Failure;
 use crate::numbers::{bytes, counted};
 use crate::output::Answer;
 use crate::page::{Line, Page, STRONG};
+use crate::place::Place;
+use crate::session::Session;
 
 /// Copy the whole store into a new SQLite file, while others go on writing.
 ///
@@ -44,6 +46,7 @@ pub(crate) struct RestoreBackup {
 impl Backup {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let session = desk.session()?;
+        self.check_place()?;
         let size = session.recto.wait(session.recto.inner().store().size())?;
         let mut bar = desk.bar(format!("copying to {}", self.file.display()));
         let partial = beside(&self.file, ".partial");
@@ -71,6 +74,22 @@ impl Backup {
     }
 }
 
+impl Backup {
+    /// The file is a new one, in a folder that is there.
+    fn check_place(&self) -> Result<(), Failure> {
+        let file = self.file.display();
+        if self.file.exists() {
+            let reason = "a backup is never written over something; choose a new name";
+            return Err(Failure::Usage(format!("{file} is there already: {reason}")));
+        }
+        let folder = self.file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        match folder.filter(|folder| !folder.is_dir()) {
+            Some(_) => Err(Failure::writing(&self.file, &std::io::ErrorKind::NotFound.into())),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Tells how large a file has become.
 fn watch(file: &Path, all: u64, done: &AtomicBool, told: &mut impl FnMut(Progress)) {
     while !done.load(Ordering::Relaxed) {
@@ -92,13 +111,31 @@ impl RestoreBackup {
             let file = self.file.display().to_string();
             return Err(Failure::Input { file, reason: "there is no such file".to_owned() });
         }
+        let place = Place::find(desk.general, desk.surroundings)?;
+        let new_store = place.file().filter(|file| !file.exists());
         let session = desk.new_session()?;
         let mut bar = desk.bar(format!("restoring {}", self.file.display()));
         let mut told = |progress| bar.tell(progress);
         let restored =
-            desk.wait(&session, session.recto.inner().restore_with(&self.file, &mut told))?;
+            desk.wait(&session, session.recto.inner().restore_with(&self.file, &mut told));
         drop(bar);
+        if let (Err(_), Some(file)) = (&restored, new_store) {
+            remove_if_empty(session, file);
+        }
+        let restored = restored?;
         desk.answer(&Restored { conversations: restored.conversations, messages: restored.entries })
+    }
+}
+
+/// Takes a store away that was made for a backup and got nothing of it.
+fn remove_if_empty(session: Session, file: &Path) {
+    if !session.recto.list(None, 1).is_ok_and(|all| all.is_empty()) {
+        return;
+    }
+    drop(session);
+    for suffix in ["", "-wal", "-shm"] {
+        // What cannot be removed is an empty store, which does no harm.
+        let _ = std::fs::remove_file(beside(file, suffix));
     }
 }
 

@@ -37,6 +37,7 @@ use crate::numbers::{WhichVersion, counted, grouped, runs};
 use crate::output::Answer;
 use crate::page::{BAD, FAINT, GOOD, Line, Page, STRONG};
 use crate::provider::Sent;
+use crate::reason;
 use crate::session::{Named, Session};
 
 /// What every changing command takes.
@@ -124,7 +125,8 @@ impl ChangeArguments {
         let title = match outcome.changed {
             true => {
                 let info = named.talk.inner().version_info(outcome.version);
-                session.recto.wait(info)?.description
+                let info = session.recto.wait(info)?;
+                reason::told(info.operation, &info.description)
             }
             false => title,
         };
@@ -237,16 +239,11 @@ impl Change {
 impl Answer for Change {
     fn show(&self, page: &mut Page) {
         let Change { outcome, cache_plan, .. } = self;
-        let version = format!("v{} ", outcome.version);
-        let line = match (self.dry_run, outcome.changed) {
-            (_, false) => {
-                Line::new().styled(STRONG, &version).text("nothing to do: ").text(&self.title)
-            }
-            (false, true) => Line::new().styled(STRONG, &version).text(&self.title),
-            (true, true) => {
-                Line::new().styled(STRONG, "would be ").styled(STRONG, &version).text(&self.title)
-            }
-        };
+        let would_be = if self.dry_run && outcome.changed { "would be " } else { "" };
+        let line = Line::new().styled(STRONG, format!("{would_be}v{}", outcome.version));
+        let line = line.styled(FAINT, " of ").text(&self.conversation).styled(FAINT, ": ");
+        let line = if outcome.changed { line } else { line.text("nothing to do: ") };
+        let line = line.text(&self.title);
         page.line(line);
         match &self.diff {
             Some(difference) => difference.show(page),

@@ -34,7 +34,7 @@ impl Diff {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let newest = named.talk.version()?;
-        let (from, to) = (self.from.from(newest), self.to.from(newest));
+        let (from, to) = (self.from.from(newest)?, self.to.from(newest)?);
         let diff = named.talk.diff(from, to)?;
         let difference = Difference::of(&diff, &named.talk, &[])?;
         desk.answer(&Compared { conversation: named.name, from: from.0, to: to.0, difference })

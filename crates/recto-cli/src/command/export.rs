@@ -1,6 +1,7 @@
 //! `recto export`: a conversation as a transcript.
 
 use std::io::Write;
+use std::path::Path;
 
 use clap::Args;
 use recto::{Entry, Pick, Query, Scope};
@@ -57,7 +58,7 @@ impl Export {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let entries: Vec<Entry> = match (self.at, self.all) {
-            (Some(version), _) => named.talk.messages_at(version.from(named.talk.version()?))?,
+            (Some(version), _) => named.talk.messages_at(version.from(named.talk.version()?)?)?,
             (None, true) => {
                 named.talk.ask(&Query { scope: Scope::All, pick: Pick::All, ..Query::default() })?
             }
@@ -75,10 +76,8 @@ impl Export {
         let text = String::from_utf8(written).expect("formats are written as UTF-8");
         let count = entries.len();
         if self.output != "-" {
-            std::fs::write(&self.output, &text).map_err(|error| Failure::Write {
-                file: self.output.clone(),
-                reason: error.kind().to_string(),
-            })?;
+            std::fs::write(&self.output, &text)
+                .map_err(|error| Failure::writing(Path::new(&self.output), &error))?;
         }
         let is_shown = self.output == "-";
         if is_shown && !desk.output.is_json() {

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::numbers::WhichVersion;
 use crate::output::Answer;
 use crate::page::{Line, Page, STRONG};
+use crate::session::check_new_name;
 
 /// Begin a new conversation where another one is or was. It copies no messages.
 #[derive(Args, Debug)]
@@ -31,9 +32,10 @@ pub(crate) struct Fork {
 
 impl Fork {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        check_new_name(&self.name)?;
         let session = desk.session()?;
         let from = session.conversation(&self.of.conversation)?;
-        let at = self.at.unwrap_or(WhichVersion::Back(0)).from(from.talk.version()?);
+        let at = self.at.unwrap_or(WhichVersion::Back(0)).from(from.talk.version()?)?;
         let fork = from.talk.fork(&self.name, at)?;
         session.used(&self.name, &fork);
         let id = fork.inner().id().to_string();

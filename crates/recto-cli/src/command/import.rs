@@ -19,6 +19,7 @@ use crate::numbers::counted;
 use crate::output::Answer;
 use crate::page::{FAINT, Line, NOTE, Page, STRONG};
 use crate::provider::format_parser;
+use crate::session::check_new_name;
 use crate::table::Table;
 use crate::transcript::{Importing, Source, ToldConversation, remark_json};
 
@@ -61,6 +62,7 @@ pub(crate) struct Import {
 
 impl Import {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        self.name.as_deref().map_or(Ok(()), check_new_name)?;
         let mut settings = Settings::default();
         if let Some(counter) = &self.counter {
             settings.counter = counter_named(counter)?;

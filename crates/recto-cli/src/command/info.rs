@@ -42,6 +42,7 @@ impl Info {
             tools: tools.iter().map(|tool| tool.name().to_owned()).collect(),
             marks: marks.collect(),
             warnings: named.talk.warnings()?,
+            token_limit: session.recto.policy(&named.name)?.token_limit,
         };
         desk.answer(&answer)
     }
@@ -56,6 +57,8 @@ struct Figures {
     tools: Vec<String>,
     marks: Vec<Marked>,
     warnings: Vec<Warning>,
+    #[serde(rename = "tokenLimit", skip_serializing_if = "Option::is_none")]
+    token_limit: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -80,6 +83,13 @@ impl Answer for Figures {
         field("version", format!("v{}", listed.version));
         let view = counted(stats.current_batch_messages as u64, "message");
         field("view", format!("{view}, {}", counted(stats.tokens, "token")));
+        if let Some(limit) = self.token_limit {
+            let over = match stats.tokens.checked_sub(limit) {
+                Some(over @ 1..) => format!("; the view is {} over it", grouped(over)),
+                _ => String::new(),
+            };
+            field("limit", format!("{}{over}", counted(limit, "token")));
+        }
         field("log", counted(stats.total_messages as u64, "message"));
         let current = stats.current_batch_index;
         field(

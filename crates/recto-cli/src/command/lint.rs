@@ -48,22 +48,27 @@ impl Lint {
         let reader = &self.change.plan.reader;
         let target = reader.target.unwrap_or_else(|| sent.likely_target());
         let model = reader.model.clone();
-        if self.fix {
+        let mut is_fixable = false;
+        if self.at.is_none() {
             let options = RenderOptions {
                 model: model.as_deref(),
                 tools: &sent.tools,
                 ..RenderOptions::default()
             };
             let entries = sent.entries.iter().map(|entry| (entry.index, &entry.message));
-            if let Some(request) = recto_format::fix(entries, target, &options)? {
-                drop(session);
-                return self.change.perform_for(request, desk);
+            match recto_format::fix(entries, target, &options)? {
+                Some(request) if self.fix => {
+                    drop(session);
+                    return self.change.perform_for(request, desk);
+                }
+                fix => is_fixable = fix.is_some(),
             }
         }
         let findings = sent.lint(target, model.as_deref());
         let has_errors = findings.iter().any(|finding| finding.rule.severity == Severity::Error);
         let conversation = named.name;
-        desk.answer(&Findings { conversation, version: sent.version.0, target, findings, sent })?;
+        let version = sent.version.0;
+        desk.answer(&Findings { conversation, version, target, findings, is_fixable, sent })?;
         match has_errors {
             true => Err(Failure::Told(1)),
             false => Ok(()),
@@ -76,6 +81,8 @@ struct Findings {
     version: u32,
     target: Target,
     findings: Vec<Finding>,
+    /// Whether `--fix` would do something.
+    is_fixable: bool,
     sent: Sent,
 }
 
@@ -138,6 +145,10 @@ impl Answer for Findings {
             self.conversation,
             self.version
         );
+        if self.is_fixable {
+            let hint = format!("`recto lint --for {} --fix` puts the view right", self.target);
+            page.line(Line::wrapping().styled(FAINT, hint));
+        }
         page.line(Line::new().styled(if self.findings.is_empty() { GOOD } else { FAINT }, summary));
     }
 }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::numbers::{counted, grouped};
 use crate::output::Answer;
 use crate::page::{FAINT, Line, NOTE, Page, STRONG};
-use crate::time;
+use crate::{reason, time};
 
 /// List the versions, newest first: what each did, and what it left in view.
 ///
@@ -66,7 +66,7 @@ impl Answer for Versions {
             let line = Line::new().styled(NOTE, &rows.node);
             let line = line.styled(STRONG, format!(" v{}", info.version));
             let line = line.styled(FAINT, format!(" batch {}  ", info.batch));
-            let line = line.text(&info.description);
+            let line = line.text(reason::told(info.operation, &info.description));
             let left = format!(
                 "  ({}, {})  {}",
                 counted(info.messages as u64, "message"),

@@ -9,6 +9,7 @@ use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::output::Answer;
 use crate::page::{Line, Page, STRONG};
+use crate::session::check_new_name;
 
 /// Create a conversation.
 #[derive(Args, Debug)]
@@ -39,6 +40,7 @@ pub(crate) struct New {
 
 impl New {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        check_new_name(&self.name)?;
         let mut settings = Settings::default();
         if let Some(counter) = &self.counter {
             settings.counter = counter_named(counter)?;

@@ -54,7 +54,7 @@ impl Prune {
                 .keep_version
                 .iter()
                 .map(|which| which.from(newest))
-                .collect::<Vec<Version>>(),
+                .collect::<Result<Vec<Version>, _>>()?,
         };
         let Caution { dry_run, expect_version, yes } = self.caution;
         let (talk, expected) = (named.talk.inner(), expect_version.map(Version));

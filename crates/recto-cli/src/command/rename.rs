@@ -7,6 +7,7 @@ use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::output::Answer;
 use crate::page::{Line, Page, STRONG};
+use crate::session::check_new_name;
 
 /// Give a conversation another name.
 #[derive(Args, Debug)]
@@ -27,6 +28,7 @@ pub(crate) struct Rename {
 
 impl Rename {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        check_new_name(&self.to)?;
         let session = desk.session()?;
         let from = session.name_of(&self.conversation)?;
         let Rename { to, dry_run, .. } = self;

@@ -86,7 +86,7 @@ impl Select {
     pub(crate) fn query(&self, pick: Pick, named: &Named) -> Result<Query, Failure> {
         let given = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
         let moment = match (self.at, self.batch) {
-            (Some(version), _) => Moment::Version(version.from(named.talk.version()?)),
+            (Some(version), _) => Moment::Version(version.from(named.talk.version()?)?),
             (None, Some(batch)) => Moment::Batch(BatchIndex(batch)),
             (None, None) => Moment::Now,
         };

@@ -61,10 +61,8 @@ impl Timeline {
 fn write(file: &str, text: &str, desk: &mut Desk<'_>) -> Result<(), Failure> {
     match file {
         "-" => Ok(std::io::Write::write_all(&mut desk.surroundings.output, text.as_bytes())?),
-        path => std::fs::write(path, text).map_err(|error| Failure::Write {
-            file: path.to_owned(),
-            reason: error.kind().to_string(),
-        }),
+        path => std::fs::write(path, text)
+            .map_err(|error| Failure::writing(std::path::Path::new(path), &error)),
     }
 }
 

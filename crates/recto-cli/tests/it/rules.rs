@@ -47,6 +47,17 @@ fn exit_codes_say_what_kind_of_failure_it_was() {
         (&["show"], 0, ""),
         (&["delete", "99"], 1, "index_out_of_range"),
         (&["rollback", "--to-version", "99"], 1, "version_not_found"),
+        (&["show", "--at", "now-99"], 1, "version_not_found"),
+        (&["rollback", "--to-version", "now-99"], 1, "version_not_found"),
+        (&["diff", "now-99"], 1, "version_not_found"),
+        (&["fork", "other", "--at", "now-99"], 1, "version_not_found"),
+        (&["new", "@"], 2, "usage"),
+        (&["rename", "shop", "@"], 2, "usage"),
+        (&["fork", "@"], 2, "usage"),
+        (&["export", "-o", "/nowhere/talk.json"], 2, "usage"),
+        (&["export", "-o", "/"], 2, "usage"),
+        (&["timeline", "--svg", "/nowhere/plot.svg"], 2, "usage"),
+        (&["backup", "/nowhere/copy.db"], 2, "usage"),
         (&["redo"], 1, "nothing_to_redo"),
         (&["new", "shop"], 1, "conversation_exists"),
         (&["show", "-c", "nobody"], 1, "conversation_not_found"),
@@ -88,8 +99,22 @@ fn exit_codes_say_what_kind_of_failure_it_was() {
         &["truncate", "--keep-last", "-1"],
         &["batch"],
     ] {
-        assert_eq!(stage.run(arguments).code, 2, "{arguments:?}");
+        let people = stage.run(arguments);
+        assert_eq!((people.code, &*people.out), (2, ""), "{arguments:?}");
+        let with_json: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
+        let programs = stage.run(&with_json);
+        assert_eq!((programs.code, &*programs.errors), (2, ""), "{arguments:?}");
+        let document: Value = serde_json::from_str(&programs.out).unwrap();
+        assert_eq!(document["error"]["code"], "usage", "{arguments:?}");
+        let message = document["error"]["message"].as_str().unwrap();
+        assert!(message.len() > 10 && !message.contains("Usage:"), "{message}");
     }
+    let missing = stage.run(&["--json"]);
+    assert_eq!(missing.code, 2);
+    assert!(missing.out.starts_with(r#"{"error":{"code":"usage""#), "{missing:?}");
+    // Help that is asked for is help.
+    let help = stage.run(&["show", "--json", "--help"]);
+    assert!(help.code == 0 && help.out.contains("Usage:"), "{help:?}");
 }
 
 #[test]
@@ -324,4 +349,115 @@ fn what_goes_for_good_can_be_looked_at_first_and_is_refused_at_another_version()
     assert_eq!((&pruned["entries"], &pruned["dryRun"]), (&json!([7]), &json!(false)));
     stage.json(&[careful[1], &["--yes", "--expect-version", "8"]].concat());
     stage.json(&[careful[2], &["--yes", "--expect-version", "8"]].concat());
+}
+
+#[test]
+fn without_tools_no_description_of_them_is_read() {
+    let stage = Stage::new();
+    let tools = stage.file("tools.json", r#"[{"name":"look","description":"reads the logs"}]"#);
+    stage.plain(&["new", "shop", "--tools", &tools]);
+    stage.plain(&["append", "--text", "Hi"]);
+    assert!(stage.plain(&["render"]).contains("reads the logs"));
+    stage.plain(&["settings", "--no-tools"]);
+    assert!(!stage.plain(&["render"]).contains("reads the logs"));
+    assert_eq!(stage.json(&["info"])["stats"]["currentBatchMessages"], 1);
+    stage.plain(&["undo"]);
+    assert!(stage.plain(&["render"]).contains("reads the logs"));
+}
+
+#[test]
+fn advice_is_in_the_words_of_the_command_line() {
+    let stage = shop();
+    stage.plain(&["mark", "pinned", "0"]);
+    stage.plain(&["delete", "1"]);
+    for (arguments, advice) in [
+        (&["delete", "0"][..], "`recto unmark pinned 0`"),
+        (&["fit", "--max-tokens", "1"], "--drop-system"),
+        (&["show", "-c", "nobody"], "`recto list`"),
+        (&["new", "shop"], "`recto rename`"),
+        (&["redo"], "`recto undo`"),
+        (&["append", "--text", "a", "--expect-version", "99"], "`recto log`"),
+        (&["compress", "1", "--summary", "a"], "`recto show`"),
+    ] {
+        let people = stage.run(arguments);
+        assert_eq!(people.code, 1, "{arguments:?}");
+        assert!(people.errors.contains(advice), "{people:?}");
+        let with_json: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
+        assert!(stage.run(&with_json).out.contains(advice), "{arguments:?}");
+    }
+    // Programs are told of fields and operations, which is what they write.
+    let answers = stage.exec(&[
+        json!({ "conversation": "shop", "op": { "operation": "DELETE", "indices": [0] } }),
+        json!({ "conversation": "shop", "show": true }),
+    ]);
+    let told = |answer: &Value| answer["error"]["message"].as_str().unwrap().to_owned();
+    assert!(told(&answers[0]).contains("UNMARK"), "{answers:?}");
+    for question in ["op", "ops", "ask", "markMap", "snapshot", "diff", "render", "lint"] {
+        assert!(told(&answers[1]).contains(question), "{answers:?}");
+    }
+}
+
+#[test]
+fn a_conversation_named_without_c_is_met_with_a_hint() {
+    let stage = shop();
+    for command in ["show", "log", "info", "undo"] {
+        let ran = stage.run(&[command, "shop"]);
+        assert_eq!(ran.code, 2);
+        assert!(ran.errors.contains("`-c shop`"), "{}", ran.errors);
+    }
+    assert!(stage.run(&["show", "shop", "--json"]).out.contains("`-c shop`"));
+    assert!(!stage.run(&["list", "shop"]).errors.contains("-c shop"));
+    assert!(!stage.run(&["show", "--shop"]).errors.contains("-c --shop"));
+}
+
+#[test]
+fn log_and_changes_tell_operation_and_reason() {
+    let stage = shop();
+    let done = stage.plain(&["delete", "1", "--because", "noise"]);
+    assert!(done.starts_with("v2 of shop: DELETE · noise\n"), "{done}");
+    let both = r#"[{"operation":"DELETE","indices":[2],"description":"noise"},{"operation":"DELETE","indices":[3],"description":"noise"}]"#;
+    let file = stage.file("both.json", both);
+    stage.plain(&["apply", &file]);
+    let log = stage.plain(&["log"]);
+    assert!(log.contains("LIST · noise  ("), "{log}");
+    assert!(log.contains("DELETE · noise  ("), "{log}");
+}
+
+#[test]
+fn info_says_when_the_view_is_over_its_limit() {
+    let stage = shop();
+    let tokens = stage.json(&["info"])["stats"]["tokens"].as_u64().unwrap();
+    assert!(!stage.plain(&["info"]).contains("limit"));
+    stage.plain(&["settings", "--token-limit", &tokens.to_string()]);
+    let info = stage.plain(&["info"]);
+    assert!(info.contains("limit    ") && !info.contains("over it"), "{info}");
+    stage.plain(&["settings", "--token-limit", &(tokens - 7).to_string()]);
+    let info = stage.plain(&["info"]);
+    assert!(info.contains("the view is 7 over it"), "{info}");
+    assert_eq!(stage.json(&["info"])["tokenLimit"], tokens - 7);
+}
+
+#[test]
+fn backups_are_never_written_over_and_damaged_ones_leave_no_store() {
+    let stage = shop();
+    let copy = stage.folder.path().join("copy.db").display().to_string();
+    stage.plain(&["backup", &copy]);
+    let before = std::fs::read(&copy).unwrap();
+    let again = stage.run(&["backup", &copy]);
+    assert_eq!(again.code, 2);
+    assert!(again.errors.contains("choose a new name"), "{again:?}");
+    assert_eq!(std::fs::read(&copy).unwrap(), before);
+
+    let damaged = stage.folder.path().join("damaged.db");
+    std::fs::write(&damaged, &before[..3_000]).unwrap();
+    let damaged = damaged.display().to_string();
+    let new = stage.folder.path().join("new.db");
+    let store = format!("sqlite:{}", new.display());
+    assert_eq!(stage.run(&["restore-backup", &damaged, "--store", &store]).code, 3);
+    assert!(!new.exists());
+    // A store that was there stays, and a sound backup is restored.
+    assert_eq!(stage.run(&["restore-backup", &damaged]).code, 3);
+    assert_eq!(stage.json(&["info"])["name"], "shop");
+    stage.plain(&["restore-backup", &copy, "--store", &store]);
+    assert!(new.exists());
 }

@@ -151,7 +151,7 @@ fn what_was_imported_is_exported_with_its_bytes() {
         assert!(shown.contains("Stop, that machine is needed"), "{format}: {shown}");
     }
     let failed = stage.run(&["export", "-o", "/no/such/folder/file"]);
-    assert_eq!(failed.code, 3, "{}", failed.errors);
+    assert_eq!(failed.code, 2, "{}", failed.errors);
 }
 
 #[test]
@@ -399,4 +399,81 @@ fn what_programs_ask_wrongly_is_answered_with_its_line() {
             "{request}: {answer}"
         );
     }
+}
+
+#[test]
+fn messages_of_another_format_are_refused_by_number_or_converted() {
+    let stage = shop();
+    let turn = [
+        json!({ "role": "user", "content": "Which day is it?" }),
+        json!({ "role": "assistant", "content": null, "tool_calls": [{ "id": "c1", "type": "function",
+            "function": { "name": "today", "arguments": "{}" } }] }),
+        json!({ "role": "tool", "tool_call_id": "c1", "content": "Monday" }),
+    ];
+    let file = stage.file("turn.json", &json!(turn).to_string());
+    let before = stage.json(&["info"])["version"].clone();
+    let refused = stage.run(&["append", "--messages", &file]);
+    assert_eq!((refused.code, &*refused.out), (1, ""));
+    assert!(refused.errors.contains("message 2 is written as openai-chat"), "{refused:?}");
+    assert!(refused.errors.contains("--format openai-chat"), "{refused:?}");
+    let refused = stage.run(&["append", "--messages", &file, "--json"]);
+    let refused: Value = serde_json::from_str(&refused.out).unwrap();
+    assert_eq!(refused["error"]["code"], "invalid_message");
+    assert_eq!(refused["error"]["details"], json!({ "number": 2, "format": "openai-chat" }));
+    assert_eq!(stage.json(&["info"])["version"], before);
+
+    // Converted, the call is a call and has its result.
+    let done = stage.json(&["append", "--messages", &file, "--format", "openai-chat"]);
+    assert_eq!(done["added"].as_array().unwrap().len(), 3);
+    assert_eq!(done["warnings"], json!([]));
+    let shown = stage.json(&["show", "--last", "2"]);
+    assert_eq!(shown["messages"][0]["message"]["content"][0]["name"], "today");
+    assert_eq!(shown["messages"][1]["message"]["content"][0]["tool_use_id"], "c1");
+
+    // Other refusals say the number too.
+    let file = stage.file(
+        "nobody.jsonl",
+        "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"nobody\",\"content\":\"a\"}",
+    );
+    let refused = stage.run(&["append", "--messages", &file]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.errors.contains("message 2: role must be"), "{refused:?}");
+
+    // Operations keep messages as they come, and people are told.
+    let append = json!({ "operation": "APPEND", "messages": [turn[1].as_object().map(|call| {
+        let mut call = call.clone();
+        call["content"] = json!("Let me look.");
+        call
+    })] });
+    let file = stage.file("append.json", &append.to_string());
+    let done = stage.run(&["apply", &file]);
+    assert_eq!(done.code, 0);
+    assert!(done.errors.contains("written as openai-chat has it"), "{done:?}");
+    // A session that was compacted is more than messages.
+    let said =
+        r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"One"}}"#;
+    let compacted = r#"{"type":"compacted","payload":{"message":"They counted."}}"#;
+    let file = stage.file("rollout.jsonl", &format!("{said}\n{compacted}\n"));
+    let refused = stage.run(&["append", "--messages", &file, "--format", "codex"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+}
+
+#[test]
+fn all_commands_take_the_same_provider_unless_told() {
+    let stage = Stage::new();
+    stage.plain(&["new", "plain"]);
+    stage.plain(&["append", "--text", "Hi"]);
+    assert_eq!(stage.json(&["lint"])["for"], "anthropic");
+    assert_eq!(stage.json(&["cache-plan", "0", "1"])["for"], "anthropic");
+    assert_eq!(stage.json(&["delete", "0", "--dry-run"])["cachePlan"]["for"], "anthropic");
+
+    let call = json!([{ "role": "user", "content": "Day?" }, { "role": "assistant", "content": null,
+        "tool_calls": [{ "id": "c1", "type": "function",
+            "function": { "name": "today", "arguments": "{}" } }] }]);
+    let file = stage.file("talk.json", &call.to_string());
+    stage.plain(&["import", &file]);
+    assert!(stage.run(&["lint", "--json"]).out.contains(r#""for":"openai-chat""#));
+    // The older view is empty, and so is the newer one.
+    assert_eq!(stage.json(&["cache-plan", "0", "1"])["for"], "openai-chat");
+    assert_eq!(stage.json(&["clear", "--dry-run"])["cachePlan"]["for"], "openai-chat");
 }

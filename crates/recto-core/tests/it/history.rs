@@ -142,6 +142,10 @@ mod blame {
         let (talk, _) = start.set_tools(tools(&["new"]), 1).expect("it is accepted");
         assert_eq!(story(&talk, 0)[1], "1 hidden by SET_TOOLS: SET_TOOLS");
         assert_eq!(story(&talk, 1), ["1 added by SET_TOOLS: SET_TOOLS"]);
+        let (talk, outcome) = talk.set_tools(tools(&[]), 2).expect("it is accepted");
+        assert_eq!(story(&talk, 1)[1], "2 hidden by SET_TOOLS: SET_TOOLS");
+        assert_eq!((talk.view().len(), outcome.stats().current_batch_index.0), (0, 2));
+        talk.verify().expect("it holds together");
     }
 
     #[test]

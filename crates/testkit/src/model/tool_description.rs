@@ -60,10 +60,11 @@ impl Draft<'_> {
 
     /// The new description takes the place of a visible stale one (a new batch),
     /// or is appended. One that is visible already need not come again, and a
-    /// pinned stale one keeps its place.
+    /// pinned stale one keeps its place. "A conversation without tools has none":
+    /// then all that are not pinned go (a new batch).
     pub(super) fn set_tools(&mut self, tools: Vec<Tool>) {
         self.state.tools = tools;
-        let Some(present) = self.present_description() else { return };
+        let Some(present) = self.present_description() else { return self.hide_descriptions() };
         let mut view = self.state.view().to_vec();
         if view.iter().any(|&index| self.says(index, &present)) {
             return;
@@ -78,6 +79,21 @@ impl Draft<'_> {
                 self.open_batch(view);
             }
             None => self.extend_view(&added),
+        }
+    }
+
+    fn hide_descriptions(&mut self) {
+        let heading = &self.settings.heading;
+        let may_stay = |index: usize| {
+            let is_description = !heading.is_empty()
+                && self.is_system(index)
+                && self.log[index].message.text.starts_with(heading);
+            !is_description || self.state.is_pinned(index)
+        };
+        let view = self.state.view();
+        let left: Vec<usize> = view.iter().copied().filter(|&index| may_stay(index)).collect();
+        if left.len() < view.len() {
+            self.open_batch(left);
         }
     }
 }

@@ -52,6 +52,23 @@ fn the_first_tools_append_their_description() {
 }
 
 #[test]
+fn without_tools_no_description_is_visible_unless_it_is_pinned() {
+    let mut model = model_with_tools(&search());
+    append(&mut model, &["a"]);
+    let outcome = model.set_tools(&json!([]), 2_000).unwrap();
+    assert_eq!((outcome.view, outcome.batch, outcome.added), (vec![1], 1, vec![]));
+    // Nothing is left to be hidden.
+    let outcome = model.set_tools(&json!([]), 2_000).unwrap();
+    assert_eq!((outcome.view, outcome.batch), (vec![1], 1));
+    apply(&mut model, json!({"operation": "UNDO"}));
+    apply(&mut model, json!({"operation": "UNDO"}));
+    assert_eq!((model.tools()[0].name.as_str(), model.view()), ("search", &[0, 1][..]));
+    apply(&mut model, json!({"operation": "MARK", "indices": [0], "mark": "pinned"}));
+    let outcome = model.set_tools(&json!([]), 2_000).unwrap();
+    assert_eq!((outcome.view, outcome.batch), (vec![0, 1], 0));
+}
+
+#[test]
 fn undo_takes_back_the_tools_and_rollback_to_a_version_does_not() {
     let mut model = model_with_tools(&search());
     model.set_tools(&read(), 2_000).unwrap();

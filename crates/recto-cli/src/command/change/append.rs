@@ -14,7 +14,8 @@ use crate::message_input::{MessageInput, Speaks};
 Examples:
   recto append --text 'Why does checkout fail?'
   recto append --role assistant --text-file answer.md
-  cat messages.jsonl | recto append --messages -")]
+  cat messages.jsonl | recto append --messages -
+  recto append --messages turn.json --format openai-chat")]
 pub(crate) struct Append {
     #[command(flatten)]
     input: MessageInput,

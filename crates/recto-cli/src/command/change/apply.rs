@@ -1,11 +1,14 @@
 //! `recto apply`: operations as JSON.
 
 use clap::Args;
-use recto::Request;
+use recto::{Message, Operation, Request};
 
 use super::ChangeArguments;
 use crate::desk::Desk;
 use crate::failure::Failure;
+use crate::foreign;
+use crate::page::{Line, NOTE};
+use crate::printable::one_line;
 
 /// Apply operations that are given as JSON, all or none, as one version.
 ///
@@ -31,6 +34,31 @@ impl Apply {
             true => Request::from_json(&format!("{{\"ops\":{text}}}"))?,
             false => Request::from_json(&text)?,
         };
-        self.change.perform(request, desk)
+        let foreign: Vec<_> = brought(&request)
+            .filter_map(|message| Some((message, foreign::format_of(message.json())?)))
+            .map(|(message, format)| {
+                let text = one_line(message.json(), 60);
+                let text = format!(
+                    "{text} is kept as it is, but written as {format} has it: no model will read \
+                     all of it; `recto append --messages FILE --format {format}` converts"
+                );
+                Line::wrapping().styled(NOTE, "note: ").text(text)
+            })
+            .collect();
+        self.change.perform(request, desk)?;
+        for line in foreign {
+            desk.output.aside(&line, desk.surroundings)?;
+        }
+        Ok(())
     }
+}
+
+/// The messages that a request brings.
+fn brought(request: &Request) -> impl Iterator<Item = &Message> {
+    request.steps.iter().flat_map(|step| match &step.operation {
+        Operation::Append(append) => &*append.messages,
+        Operation::Insert(insert) => &*insert.messages,
+        Operation::Replace(replace) => std::slice::from_ref(&replace.message),
+        _ => &[],
+    })
 }

@@ -32,7 +32,7 @@ impl Rollback {
         let operation = match (self.to_version, self.to_batch) {
             (Some(version), _) => {
                 let newest = self.change.newest_for(version, desk)?;
-                Operation::ToVersion(version.from(newest))
+                Operation::ToVersion(version.from(newest)?)
             }
             (None, Some(batch)) => Operation::ToBatch(BatchIndex(batch)),
             (None, None) => {

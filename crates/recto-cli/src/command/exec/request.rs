@@ -140,7 +140,8 @@ impl What {
     fn read(fields: &Fields<'_>) -> Result<What, EngineError> {
         let mut asked = QUESTIONS.iter().filter(|name| fields.contains_key(**name));
         let Some(&name) = asked.next() else {
-            allow(fields, &["conversation"])?;
+            let known: Vec<&str> = std::iter::once("conversation").chain(QUESTIONS).collect();
+            allow(fields, &known)?;
             let reason = format!("a request asks for something: {}", QUESTIONS.join(", "));
             return Err(EngineError::InvalidOperation { reason, field: None });
         };

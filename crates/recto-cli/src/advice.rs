@@ -1,0 +1,72 @@
+//! What the engine and the store refuse, in the words of the command line: their own advice names
+//! fields and operations, which nobody types here.
+
+use recto::{EngineError, Error, StoreError};
+
+/// What is said of an error to whoever typed a command.
+pub(crate) fn said(error: &Error) -> String {
+    match error {
+        Error::Engine(error) => of_engine(error),
+        Error::Store(error) => of_store(error),
+        error => error.to_string(),
+    }
+}
+
+fn of_engine(error: &EngineError) -> String {
+    match error {
+        EngineError::Pinned { index, .. } => format!(
+            "log entry {index} is pinned; take the mark off first: `recto unmark pinned {index}`"
+        ),
+        EngineError::NotVisible { index } => format!(
+            "log entry {index} is hidden; name a visible one, or bring it back first: \
+             `recto restore {index}`"
+        ),
+        EngineError::BudgetTooSmall { needed, max_tokens } => format!(
+            "what must stay takes {needed} tokens and only {max_tokens} are allowed; raise \
+             --max-tokens, say --drop-system, or unpin entries with `recto unmark pinned`"
+        ),
+        EngineError::NothingToCompress => {
+            "none of the entries is visible, so the summary has no place; leave it out, or name \
+             entries that `recto show` lists"
+                .to_owned()
+        }
+        EngineError::NothingToRedo => {
+            "there is nothing to put back: `recto redo` follows `recto undo`, and any other change \
+             ends it"
+                .to_owned()
+        }
+        EngineError::TooLarge { what, size, limit, .. } => {
+            format!("{what} is {size}, over the limit of {limit}; split it")
+        }
+        EngineError::InList { number, error } => {
+            format!("operation {} of the list: {}", number + 1, of_engine(error))
+        }
+        error => error.to_string(),
+    }
+}
+
+fn of_store(error: &StoreError) -> String {
+    match error {
+        StoreError::ConversationNotFound { name } => format!(
+            "there is no conversation {name:?}; `recto list` names those that there are, `recto \
+             new` makes one"
+        ),
+        StoreError::ConversationExists { name } => format!(
+            "there is a conversation {name:?} already; choose another name, or give that one \
+             another with `recto rename`"
+        ),
+        StoreError::VersionConflict { expected, current } => format!(
+            "the conversation is at version {current}, not at {expected}; look at it again with \
+             `recto log`, and decide anew"
+        ),
+        StoreError::KeyReused { key } => {
+            format!("the key {key:?} was used for another request; choose a new --key")
+        }
+        StoreError::UnknownOutcome => {
+            "the store failed while the request was being accepted, so it may or may not have \
+             been; look at `recto log`, or repeat it with the same --key"
+                .to_owned()
+        }
+        error => error.to_string(),
+    }
+}
