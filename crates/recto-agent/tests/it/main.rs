@@ -22,8 +22,8 @@ fn endpoint(server: &ModelServer) -> Endpoint {
     let mut endpoint = Endpoint::new(format!("{}/v1", server.url()), "m-1").key("sk-very-secret");
     endpoint.patience = Patience {
         connect: Duration::from_secs(5),
-        first_byte: Duration::from_millis(600),
-        between: Duration::from_millis(400),
+        first_byte: Duration::from_millis(1_500),
+        between: Duration::from_millis(1_000),
     };
     let (first_wait, longest_wait) = (Duration::from_millis(10), Duration::from_secs(3));
     endpoint.retry = Retry { attempts: 3, first_wait, longest_wait };
