@@ -4,7 +4,10 @@
 //! by a factor that is learnt from what the provider reports. It is not kept by itself: every manifest
 //! has both figures, so the newest ones teach it again ([`Calibration::learn`]).
 
-/// How much a new report counts against all before it.
+/// How much the reports before count against a new one. What a provider adds to every request weighs
+/// less in a long one, so reports count by their length: the sums are compared, not the ratios.
+const MEMORY: f64 = 0.5;
+/// How much a new error counts against those before it.
 const WEIGHT: f64 = 0.3;
 /// A report that is further off than this says something else: a count of zero, a cut history.
 const FURTHEST: f64 = 10.0;
@@ -19,11 +22,13 @@ pub struct Calibration {
     pub error: Option<f64>,
     /// How many reports were learnt from.
     pub reports: u64,
+    counted: f64,
+    reported: f64,
 }
 
 impl Default for Calibration {
     fn default() -> Self {
-        Calibration { factor: 1.0, error: None, reports: 0 }
+        Calibration { factor: 1.0, error: None, reports: 0, counted: 0.0, reported: 0.0 }
     }
 }
 
@@ -40,10 +45,10 @@ impl Calibration {
                 Some(error) => error + WEIGHT * (off - error),
                 None => off,
             });
-            self.factor += WEIGHT * (ratio - self.factor);
-        } else {
-            self.factor = ratio;
         }
+        self.counted = self.counted * MEMORY + counted as f64;
+        self.reported = self.reported * MEMORY + reported as f64;
+        self.factor = self.reported / self.counted;
         self.reports += 1;
     }
 
@@ -52,9 +57,18 @@ impl Calibration {
         (counted as f64 * self.factor).ceil() as u64
     }
 
-    /// How many counted tokens fit into so many of the model's.
+    /// What the model will hardly report more than: the expectation, and the error on top.
+    pub fn at_most(&self, counted: u64) -> u64 {
+        (counted as f64 * self.careful_factor()).ceil() as u64
+    }
+
+    /// How many counted tokens fit into so many of the model's, the error included.
     pub fn fitting(&self, tokens: u64) -> u64 {
-        (tokens as f64 / self.factor).floor() as u64
+        (tokens as f64 / self.careful_factor()).floor() as u64
+    }
+
+    fn careful_factor(&self) -> f64 {
+        self.factor * (1.0 + self.error.unwrap_or(0.0))
     }
 }
 
@@ -73,7 +87,8 @@ mod tests {
         }
         assert!((known.factor - 1.35).abs() < 0.01, "{known:?}");
         assert!(known.error.unwrap() < 0.02, "{known:?}");
-        assert!(known.expected(known.fitting(9_999)) <= 9_999);
+        assert!(known.at_most(known.fitting(9_999)) <= 9_999);
+        assert!(known.expected(1_000) <= known.at_most(1_000));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{Call, Delta};
 pub enum Event<'a> {
     /// The request would be over the limit of tokens.
     TokenLimitExceeded {
-        /// The tokens of the request, as expected of the model.
+        /// The tokens of the request, as expected of the model, and its error on top.
         tokens: u64,
         /// The limit.
         limit: u64,

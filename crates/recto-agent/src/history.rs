@@ -119,6 +119,11 @@ impl Agent {
         Ok(self.calibration().await?.expected(counted))
     }
 
+    /// What the model will hardly report more than.
+    pub(crate) async fn at_most(&self, counted: u64) -> Result<u64, Error> {
+        Ok(self.calibration().await?.at_most(counted))
+    }
+
     /// How many counted tokens fit into so many of the model's.
     pub(crate) async fn fitting(&self, tokens: u64) -> Result<u64, Error> {
         Ok(self.calibration().await?.fitting(tokens))

@@ -108,7 +108,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<Vec<Compressed>, Error> {
         let seen = self.look().await?;
-        let expected = self.expected(seen.counted()).await?;
+        let expected = self.at_most(seen.counted()).await?;
         let limit = self.budget.limit.filter(|&limit| expected > limit);
         let due = self.budget.threshold.filter(|&threshold| expected > threshold);
         if limit.is_none() && due.is_none() {
@@ -119,7 +119,7 @@ impl Agent {
         let total = floor.iter().map(|part| part.tokens).sum();
         if let Some(limit) = limit {
             self.tell(&Event::TokenLimitExceeded { tokens: expected, limit });
-            if self.expected(total).await? > limit {
+            if self.at_most(total).await? > limit {
                 return Err(Error::FloorTooHigh { limit, total, parts: floor });
             }
         }
@@ -140,7 +140,7 @@ impl Agent {
         let done = self.climb(goal, &why, may_wait, cancel).await?;
         if let Some(limit) = self.budget.limit {
             let seen = self.look().await?;
-            let tokens = self.expected(seen.counted()).await?;
+            let tokens = self.at_most(seen.counted()).await?;
             if tokens > limit {
                 let tried = self.budget.strategies.iter().map(|it| it.name().to_owned()).collect();
                 return Err(Error::OverLimit { limit, tokens, tried });
