@@ -126,7 +126,7 @@ impl Decoder for Chat {
         let last = calls.len().saturating_sub(1);
         for (nth, (_, call)) in calls.into_iter().enumerate() {
             // Only the last one can have been cut off; whether it was, its JSON says.
-            if is_cut && nth == last && !(call.is_whole() && !call.input.is_empty()) {
+            if is_cut && nth == last && (call.input.is_empty() || !call.is_whole()) {
                 answer.unfinished_calls.push(call.told());
             } else {
                 answer.parts.push(call.part(nth));

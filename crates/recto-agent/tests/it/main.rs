@@ -1,6 +1,7 @@
 //! The loop against a scripted provider: real HTTP on loopback.
 
 mod budget;
+mod chaos;
 mod clients;
 mod faults;
 mod history;
