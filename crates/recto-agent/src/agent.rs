@@ -124,6 +124,12 @@ impl Agent {
         self
     }
 
+    /// With tools that let the model look behind summaries: `recto_expand` and `recto_search`.
+    pub fn look_back(self) -> Agent {
+        let talk = self.talk.clone();
+        self.tool(crate::ExpandTool(talk.clone())).tool(crate::SearchTool(talk))
+    }
+
     /// With a budget.
     pub fn budget(self, budget: Budget) -> Agent {
         Agent { budget, ..self }
@@ -169,6 +175,7 @@ impl Agent {
     /// Calls the model until it asks for no tool any more. Once it is cancelled it ends soon, and the
     /// conversation can go on.
     pub async fn run(&self, cancel: &CancellationToken) -> Result<Run, Error> {
+        crate::end_expired(&self.talk).await?;
         self.offer_tools().await?;
         let mut run = Run { stop: Stop::TurnLimit, turns: 0, said: String::new(), answer: None };
         while run.turns < self.most_turns {

@@ -179,6 +179,12 @@ pub enum Error {
     /// An endpoint that cannot be used.
     #[error("{0}")]
     Endpoint(String),
+    /// An entry that is no summary.
+    #[error("entry {entry} is no summary; one has `metadata.summary.of`")]
+    NoSummary {
+        /// Which entry.
+        entry: recto::LogIndex,
+    },
     /// A call that is not in the history.
     #[error("there is no call {number}; the conversation has {calls}")]
     NoSuchCall {

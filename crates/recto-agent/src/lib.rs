@@ -64,6 +64,9 @@
 //! | what was sent | `call.rs`, `history.rs` |
 //! | tokens: counted, reported, calibrated | `calibration.rs`, `totals.rs` |
 //! | budgets and strategies | `budget/` |
+//! | what is behind a summary | `summaries.rs`, `look_back.rs` (as tools) |
+//! | temporary messages | `temporary.rs` |
+//! | steps of a workflow | `hand_back.rs` |
 
 mod agent;
 mod answer;
@@ -75,9 +78,13 @@ mod decode;
 mod endpoint;
 mod error;
 mod event;
+mod hand_back;
 mod history;
 mod http;
+mod look_back;
 mod model;
+mod summaries;
+mod temporary;
 mod tool;
 mod totals;
 
@@ -93,7 +100,11 @@ pub use self::command_tool::CommandTool;
 pub use self::endpoint::{Endpoint, Patience, Retry, Secret};
 pub use self::error::{CallError, Error, Failure};
 pub use self::event::Event;
+pub use self::hand_back::{hand_back, process};
 pub use self::http::HttpModel;
+pub use self::look_back::{ExpandTool, SearchTool};
 pub use self::model::{BoxFuture, Delta, Finish, Model, Usage, Watch};
+pub use self::summaries::{Gap, expand, gaps, sources, stands_for};
+pub use self::temporary::{Temporary, end_all, end_expired, with_temporary};
 pub use self::tool::{RunTool, ToolInput, ToolOutput};
 pub use self::totals::Totals;

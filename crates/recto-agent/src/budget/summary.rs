@@ -24,10 +24,11 @@ Keep what is needed for that: the task, decisions and their reasons, names, path
 values, what was tried and failed, what is still to be done. Leave out pleasantries and everything \
 that was superseded. Write the summary alone, in the language of the conversation.";
 
-/// What stands in front of a summary.
-const HEADING: &str = "Summary of the earlier conversation:\n\n";
 /// How many tokens a summary is expected to have at most, when it is decided how much it stands for.
 const EXPECTED_TOKENS: u64 = 600;
+
+/// So many messages more are taken to get to the start of a turn.
+const TO_A_TURN: usize = 8;
 
 impl Agent {
     /// The request that puts a summary in the place of the oldest messages. The inner error says why
@@ -87,8 +88,11 @@ impl Agent {
             "source": source(model.target(), model.name()),
             "call": serde_json::to_value(&call).unwrap_or(Value::Null),
         });
-        let message =
-            json!({ "role": "user", "content": format!("{HEADING}{text}"), "metadata": metadata });
+        // The numbers are for tools that look behind it.
+        let (first, last) = (old[0].index, old[old.len() - 1].index);
+        let heading = format!("Summary of the entries {first} to {last} of this conversation:");
+        let content = format!("{heading}\n\n{text}");
+        let message = json!({ "role": "user", "content": content, "metadata": metadata });
         let summary = Message::from_json(&message.to_string())?;
         let compress = Compress { indices: entries, summary: Some(summary) };
         let request: Request = compress.because(why).into();
@@ -112,11 +116,11 @@ fn oldest(seen: &Seen, goal: u64, room: u64) -> Vec<&Entry> {
     let needed = seen.tokens.saturating_sub(goal).saturating_add(EXPECTED_TOKENS);
     // The instructions and the answer want room too.
     let room = room.saturating_sub(2 * EXPECTED_TOKENS).max(EXPECTED_TOKENS);
-    let (mut sum, mut whole) = (0_u64, 0);
+    let (mut sum, mut whole, mut enough) = (0_u64, 0, None);
     let mut open: Vec<String> = Vec::new();
     for (number, entry) in candidates.iter().enumerate() {
         sum = sum.saturating_add(entry.tokens);
-        if sum > room {
+        if sum > room || enough.is_some_and(|enough| number > enough + TO_A_TURN) {
             break;
         }
         open.extend(entry.message.tool_calls().map(|call| call.id.into_owned()));
@@ -125,16 +129,20 @@ fn oldest(seen: &Seen, goal: u64, room: u64) -> Vec<&Entry> {
                 open.remove(at);
             }
         }
-        let next_is_result =
-            candidates.get(number + 1).is_some_and(|next| next.message.role() == Role::Tool);
-        if open.is_empty() && !next_is_result {
-            whole = number + 1;
-            if sum >= needed {
-                break;
+        let next = candidates.get(number + 1).map(|next| next.message.role());
+        if !open.is_empty() || next == Some(Role::Tool) {
+            continue;
+        }
+        whole = number + 1;
+        if sum >= needed {
+            // What stays starts with a message of the user, if that is near.
+            if next.is_none_or(|next| next == Role::User) {
+                return candidates[..whole].to_vec();
             }
+            enough = enough.or(Some(whole));
         }
     }
-    candidates[..whole].to_vec()
+    candidates[..enough.unwrap_or(whole)].to_vec()
 }
 
 /// The small conversation in which the model is asked.

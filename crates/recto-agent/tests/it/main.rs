@@ -1,5 +1,6 @@
 //! The loop against a scripted provider: real HTTP on loopback.
 
+mod behind;
 mod budget;
 mod chaos;
 mod clients;
