@@ -26,6 +26,8 @@ pub struct Price {
     pub cached: f64,
     /// What one costs that is written to the cache; the same as `input` where it is not given.
     pub cache_write: Option<f64>,
+    /// What a token costs that the model writes, where it is known.
+    pub output: Option<f64>,
     /// The fewest tokens that are cached at all.
     #[serde(default)]
     pub minimum: u64,
@@ -51,7 +53,7 @@ impl PriceTable {
         let table: PriceTable =
             serde_json::from_str(text).map_err(|error| Error::Prices(error.to_string()))?;
         for price in &table.models {
-            let all = [price.input, price.cached, price.cache_write.unwrap_or(0.0)];
+            let all = [price.input, price.cached, price.cache_write.unwrap_or(0.0), price.output.unwrap_or(0.0)];
             if all.iter().any(|price| !price.is_finite() || *price < 0.0) {
                 let reason = format!("the prices of {:?} must be 0 or more", price.model);
                 return Err(Error::Prices(reason));
@@ -238,7 +240,8 @@ mod tests {
     use super::*;
 
     fn price() -> Price {
-        Price { model: "m".into(), input: 10.0, cached: 1.0, cache_write: Some(12.5), minimum: 0 }
+        let (model, cache_write) = ("m".into(), Some(12.5));
+        Price { model, input: 10.0, cached: 1.0, cache_write, output: None, minimum: 0 }
     }
 
     /// `tokens` tokens, as [`Approx`] counts.

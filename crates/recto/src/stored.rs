@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use recto_core::{
     Append, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Hit, LogEntry, LogIndex, MarkMap,
-    Measure, Message, Outcome, Position, Query, SavedSettings, Stats, Timestamp, Tool, Version,
+    Measure, Message, OperationKind, Outcome, Position, Query, SavedSettings, Stats, Timestamp, Tool, Version,
     VersionInfo, Warning,
 };
 use recto_store::{Ancestor, ConversationId};
@@ -269,6 +269,52 @@ impl StoredConversation {
             });
         }
         Ok(versions)
+    }
+
+    /// The version that a version goes on from: the one before it or, where its request went back, the
+    /// one whose view it brought back. `None` for version 0.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recto::{Message, Recto, Rollback, Settings, Version};
+    ///
+    /// let talk = Recto::open("memory:").await?.create("talk", Settings::default()).await?;
+    /// talk.append([Message::user("Left or right?")]).await?;
+    /// talk.append([Message::assistant("Left.")]).await?;
+    /// talk.apply(Rollback::ToVersion(Version(1))).await?;
+    /// talk.append([Message::assistant("Right.")]).await?;
+    /// assert_eq!(talk.parent(Version(4)).await?, Some(Version(3)));
+    /// assert_eq!(talk.parent(Version(3)).await?, Some(Version(1)));
+    /// # Ok::<(), recto::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn parent(&self, version: Version) -> Result<Option<Version>, Error> {
+        let info = self.version_info(version).await?;
+        let Some(before) = version.0.checked_sub(1) else { return Ok(None) };
+        let goes_back = matches!(
+            info.operation,
+            OperationKind::Rollback
+                | OperationKind::BatchEnd
+                | OperationKind::Undo
+                | OperationKind::Redo
+        );
+        if !goes_back {
+            return Ok(Some(Version(before)));
+        }
+        let slot = self.recto.shared.open.slot(self.id);
+        let mut slot = slot.lock().await;
+        let opened = self.newest(&mut slot).await?;
+        if let Some(home) = opened.saved_version(version).await?.view_of() {
+            return Ok(Some(home));
+        }
+        // It carried messages along, so its view is new: it goes on from where the batch was left.
+        for earlier in (0..=before).rev().map(Version) {
+            let saved = opened.saved_version(earlier).await?;
+            if saved.batch_opened_by() == info.batch_opened_by {
+                return Ok(Some(earlier));
+            }
+        }
+        Ok(Some(Version(before)))
     }
 
     /// What two versions have in common, and what not.

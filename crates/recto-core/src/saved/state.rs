@@ -121,6 +121,11 @@ impl SavedVersion {
         self.batch.0
     }
 
+    /// The earlier version whose view this is too, if it is one's.
+    pub fn view_of(&self) -> Option<Version> {
+        self.view.of.filter(|_| self.view.parts.is_none())
+    }
+
     fn opened(&self, ordinal: u32) -> Result<&SavedBatch, Error> {
         let batch = self.batches.iter().find(|batch| batch.ordinal == ordinal);
         batch.ok_or_else(|| damaged("a batch is not where it was opened"))

@@ -1,0 +1,467 @@
+//! The loop: check the budget, send what is visible, record the answer, run its tools, go on.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use bytes::Bytes;
+use recto::{
+    Append, Counter, LogIndex, Message, Operation, Policy, Request, Rollback, StoredConversation,
+    Tool, Version, Write,
+};
+use recto_format::{PriceTable, RenamedTool, RenderOptions, Rendered, render};
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use crate::answer::source;
+use crate::budget::Seen;
+use crate::call::{About, Compressed, sha256};
+use crate::history::Known;
+use crate::tool::{ToolCall, Toolbox};
+use crate::{
+    Answer, AnswerPart, Budget, Call, CallError, CancellationToken, Delta, Error, Event, Failure,
+    Finish, Model, RunTool, Watch,
+};
+
+type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
+
+/// A conversation, a model that answers in it, and the tools that the model may call.
+#[derive(Clone)]
+pub struct Agent {
+    pub(crate) talk: StoredConversation,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) summariser: Option<Arc<dyn Model>>,
+    pub(crate) budget: Budget,
+    pub(crate) prices: Arc<PriceTable>,
+    pub(crate) known: Arc<Mutex<Known>>,
+    tools: Toolbox,
+    most_turns: usize,
+    listeners: Vec<Listener>,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Why it ended.
+    pub stop: Stop,
+    /// How often the model was called.
+    pub turns: usize,
+    /// What the model said last.
+    pub said: String,
+    /// The last answer, if one was recorded.
+    pub answer: Option<LogIndex>,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The model asks for no tool any more.
+    Done,
+    /// The model was called as often as it may be.
+    TurnLimit,
+    /// Somebody stopped it. What was said until then is marked incomplete.
+    Cancelled,
+    /// The model reached its limit of tokens. The answer is marked incomplete.
+    Length,
+    /// The model refused to answer.
+    Refused,
+    /// The model said nothing, and nothing was recorded.
+    Empty,
+}
+
+/// A request that is ready to be sent.
+pub(crate) struct Sending<'a> {
+    pub(crate) model: &'a dyn Model,
+    pub(crate) version: Version,
+    pub(crate) body: String,
+    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) counted: u64,
+    pub(crate) about: Option<About>,
+    pub(crate) compressed: Vec<Compressed>,
+}
+
+/// What one turn came to.
+enum Turn {
+    /// Tools have answered: the model goes on.
+    GoesOn(Recorded),
+    Ended(Stop, Option<Recorded>),
+}
+
+/// An answer in the log.
+struct Recorded {
+    index: LogIndex,
+    message: Message,
+    said: String,
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (model, talk) = (self.model.name(), &self.talk);
+        f.debug_struct("Agent").field("model", &model).field("talk", talk).finish_non_exhaustive()
+    }
+}
+
+impl Agent {
+    /// An agent without tools and without a budget, for at most 50 turns a run.
+    pub fn new(talk: StoredConversation, model: impl Model + 'static) -> Agent {
+        Agent {
+            talk,
+            model: Arc::new(model),
+            summariser: None,
+            budget: Budget::default(),
+            prices: Arc::default(),
+            known: Arc::default(),
+            tools: Toolbox::default(),
+            most_turns: 50,
+            listeners: Vec::new(),
+        }
+    }
+
+    /// With a tool. The conversation's tools are set to those of the agent when it runs.
+    pub fn tool(mut self, tool: impl RunTool + 'static) -> Agent {
+        self.tools.add(Arc::new(tool));
+        self
+    }
+
+    /// With tools that let the model look behind summaries: `recto_expand` and `recto_search`.
+    pub fn look_back(self) -> Agent {
+        let talk = self.talk.clone();
+        self.tool(crate::ExpandTool(talk.clone())).tool(crate::SearchTool(talk))
+    }
+
+    /// With a budget.
+    pub fn budget(self, budget: Budget) -> Agent {
+        Agent { budget, ..self }
+    }
+
+    /// With the budget that a policy asks for, such as that of the conversation.
+    pub fn policy(self, policy: &Policy) -> Result<Agent, Error> {
+        Ok(self.budget(Budget::of_policy(policy)?))
+    }
+
+    /// With another model that writes summaries, perhaps a cheaper one.
+    pub fn summariser(self, model: impl Model + 'static) -> Agent {
+        Agent { summariser: Some(Arc::new(model)), ..self }
+    }
+
+    /// With prices of your own.
+    pub fn prices(self, prices: PriceTable) -> Agent {
+        Agent { prices: Arc::new(prices), ..self }
+    }
+
+    /// The model is called so often in a run at most.
+    pub fn most_turns(self, most_turns: usize) -> Agent {
+        Agent { most_turns, ..self }
+    }
+
+    /// Hears of everything that happens.
+    pub fn listen(mut self, listener: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Agent {
+        self.listeners.push(Arc::new(listener));
+        self
+    }
+
+    /// The conversation.
+    pub fn conversation(&self) -> &StoredConversation {
+        &self.talk
+    }
+
+    /// Appends a message, and [runs](Self::run).
+    pub async fn say(&self, message: Message) -> Result<Run, Error> {
+        self.talk.append([message]).await?;
+        self.run(&CancellationToken::new()).await
+    }
+
+    /// Calls the model until it asks for no tool any more. Once it is cancelled it ends soon, and the
+    /// conversation can go on.
+    pub async fn run(&self, cancel: &CancellationToken) -> Result<Run, Error> {
+        crate::end_expired(&self.talk).await?;
+        self.offer_tools().await?;
+        let mut run = Run { stop: Stop::TurnLimit, turns: 0, said: String::new(), answer: None };
+        while run.turns < self.most_turns {
+            if cancel.is_cancelled() {
+                run.stop = Stop::Cancelled;
+                break;
+            }
+            run.turns += 1;
+            let (stop, recorded) = match self.turn(cancel).await? {
+                Turn::GoesOn(recorded) => (None, Some(recorded)),
+                Turn::Ended(stop, recorded) => (Some(stop), recorded),
+            };
+            if let Some(Recorded { index, said, .. }) = recorded {
+                (run.answer, run.said) = (Some(index), said);
+            }
+            if let Some(stop) = stop {
+                run.stop = stop;
+                break;
+            }
+        }
+        Ok(run)
+    }
+
+    /// Tools belong to the conversation, so that every version knows which ones the model was offered.
+    async fn offer_tools(&self) -> Result<(), Error> {
+        let tools = self.tools.described();
+        if !self.tools.is_empty() && self.talk.tools().await? != tools {
+            self.talk.set_tools(tools, Write::default()).await?;
+        }
+        Ok(())
+    }
+
+    async fn turn(&self, cancel: &CancellationToken) -> Result<Turn, Error> {
+        let compressed = self.make_room(cancel).await?;
+        let seen = self.look().await?;
+        let Seen { version, ref entries, ref tools, .. } = seen;
+        let rendered = self.render(entries.iter().map(|entry| &entry.message), tools)?;
+        let sending = Sending {
+            model: self.model.as_ref(),
+            version,
+            body: rendered.body,
+            fields: self.model.fields(),
+            counted: seen.counted(),
+            about: None,
+            compressed,
+        };
+        let on_delta = |delta: Delta<'_>| self.tell(&Event::Delta(delta));
+        let (call, answered) = self.send(sending, cancel, &on_delta).await?;
+        match answered {
+            Ok(answer) => self.answered(answer, call, &rendered.renamed_tools, cancel).await,
+            Err(mut error) => {
+                let recorded = match error.partial.take() {
+                    Some(partial) => self.record(*partial, &call, &rendered.renamed_tools).await?,
+                    None => None,
+                };
+                if recorded.is_none() {
+                    self.note(&call).await?;
+                }
+                self.tell(&Event::CallEnded(&call));
+                match error.failure {
+                    Failure::Cancelled => Ok(Turn::Ended(Stop::Cancelled, recorded)),
+                    _ => Err(error.into()),
+                }
+            }
+        }
+    }
+
+    /// Records an answer, and runs its tools.
+    async fn answered(
+        &self,
+        answer: Answer,
+        call: Call,
+        renamed: &[RenamedTool],
+        cancel: &CancellationToken,
+    ) -> Result<Turn, Error> {
+        let (finish, is_incomplete) = (answer.finish.clone(), answer.is_incomplete());
+        let recorded = self.record(answer, &call, renamed).await?;
+        if recorded.is_none() {
+            self.note(&call).await?;
+        }
+        self.tell(&Event::CallEnded(&call));
+        let Some(recorded) = recorded else {
+            let stop = match finish {
+                Finish::Length => Stop::Length,
+                Finish::Refused => Stop::Refused,
+                _ => Stop::Empty,
+            };
+            return Ok(Turn::Ended(stop, None));
+        };
+        let calls = ToolCall::of(&recorded.message);
+        let stop = match finish {
+            // Tools of an answer that was cut off are not run: the model may have meant more.
+            _ if is_incomplete => Some(Stop::Length),
+            Finish::Refused => Some(Stop::Refused),
+            _ if calls.is_empty() => Some(Stop::Done),
+            _ => None,
+        };
+        if let Some(stop) = stop {
+            return Ok(Turn::Ended(stop, Some(recorded)));
+        }
+        self.run_tools(&calls, cancel).await?;
+        Ok(match cancel.is_cancelled() {
+            true => Turn::Ended(Stop::Cancelled, Some(recorded)),
+            false => Turn::GoesOn(recorded),
+        })
+    }
+
+    /// Runs tools at the same time, and appends all results in one request.
+    async fn run_tools(&self, calls: &[ToolCall], cancel: &CancellationToken) -> Result<(), Error> {
+        for ToolCall { id, name, input } in calls {
+            self.tell(&Event::ToolStarted { id, name, input });
+        }
+        let outputs = self.tools.run(calls, cancel).await;
+        let results = calls.iter().zip(&outputs).map(|(call, output)| {
+            let (id, name) = (call.id.as_str(), call.name.as_str());
+            let is_error = output.is_error;
+            self.tell(&Event::ToolEnded { id, name, output: &output.text, is_error });
+            match is_error {
+                true => Message::tool_error(id, &output.text),
+                false => Message::tool_result(id, &output.text),
+            }
+        });
+        let results: Vec<Message> = results.collect();
+        self.talk.append(results).await?;
+        Ok(())
+    }
+
+    pub(crate) fn render<'m>(
+        &self,
+        messages: impl IntoIterator<Item = &'m Message>,
+        tools: &[Tool],
+    ) -> Result<Rendered, Error> {
+        let fields = self.model.fields();
+        let fields: Vec<(&str, &str)> =
+            fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let options = RenderOptions { model: Some(self.model.name()), fields: &fields, tools };
+        Ok(render(messages, self.model.target(), &options)?)
+    }
+
+    /// Sends a request, and makes the manifest of it. Nothing is recorded yet.
+    pub(crate) async fn send(
+        &self,
+        sending: Sending<'_>,
+        cancel: &CancellationToken,
+        on_delta: &(dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> Result<(Call, Result<Answer, CallError>), Error> {
+        let Sending { model, version, body, fields, counted, about, compressed } = sending;
+        let expected = self.expected(counted).await?;
+        let number = self.next_number().await?;
+        let (cumulative, lifetime) = (self.cumulative().await?, self.lifetime().await?);
+        let body = Bytes::from(body);
+        let (sha256, bytes) = (sha256(&body), body.len() as u64);
+        self.tell(&Event::CallStarted { version, tokens: expected });
+        let (at, start) = (now(), Instant::now());
+        let watch = Watch::new(on_delta, cancel.clone());
+        let answered = model.call(body, &watch).await;
+        let (answer, failure, attempts) = match &answered {
+            Ok(answer) => (Some(answer), None, &answer.attempts),
+            Err(error) => {
+                (error.partial.as_deref(), Some(error.failure.to_string()), &error.attempts)
+            }
+        };
+        let usage = answer.and_then(|answer| answer.usage);
+        let price = self.prices.of(model.name());
+        let call = Call {
+            number,
+            version,
+            target: model.target().name().to_owned(),
+            model: model.name().to_owned(),
+            fields,
+            about,
+            sha256,
+            bytes,
+            at,
+            millis: start.elapsed().as_millis() as u64,
+            counted,
+            expected,
+            usage,
+            finish: answer.map(|answer| answer.finish.clone()),
+            failure,
+            answered_by: answer.and_then(|answer| answer.model.clone()),
+            answer_id: answer.and_then(|answer| answer.id.clone()),
+            attempts: attempts.clone(),
+            compressed,
+            cumulative: cumulative.and(usage, price),
+            lifetime: lifetime.and(usage, price),
+        };
+        Ok((call, answered))
+    }
+
+    /// Appends an answer with its manifest; `None` if there is nothing in it.
+    async fn record(
+        &self,
+        mut answer: Answer,
+        call: &Call,
+        renamed: &[RenamedTool],
+    ) -> Result<Option<Recorded>, Error> {
+        for part in &mut answer.parts {
+            // The model knows tools by the names that were sent.
+            if let AnswerPart::Call { name, .. } = part
+                && let Some(known) = renamed.iter().find(|known| known.written == *name)
+            {
+                name.clone_from(&known.name);
+            }
+        }
+        let mut metadata = json!({ "source": source(self.model.target(), self.model.name()) });
+        if answer.is_incomplete() {
+            let reason = match (&call.failure, &answer.finish) {
+                (Some(failure), _) => failure.as_str(),
+                (None, Finish::Length) => "the model reached its limit of tokens",
+                (None, _) => "a call was cut off",
+            };
+            metadata["incomplete"] = json!({ "reason": reason });
+            if !answer.unfinished_calls.is_empty() {
+                metadata["incomplete"]["unfinishedCalls"] = json!(answer.unfinished_calls);
+            }
+        }
+        metadata["call"] = to_value(call);
+        let Some(message) = answer.to_message(&metadata)? else { return Ok(None) };
+        let outcome = self.talk.append([message.clone()]).await?;
+        let index = outcome.added().first().copied();
+        let index = index.expect("an append of one message adds one");
+        Ok(Some(Recorded { index, message, said: answer.said() }))
+    }
+
+    /// Keeps the manifest of a call that brought no answer: a note in the log that was in no view.
+    pub(crate) async fn note(&self, call: &Call) -> Result<(), Error> {
+        let reason = call.failure.as_deref().unwrap_or("it was empty, or of no use");
+        let text = format!("[no answer to call {}: {reason}]", call.number);
+        let note = json!({
+            "role": "assistant", "content": text, "metadata": { "call": to_value(call) }
+        });
+        let note = Message::from_json(&note.to_string())?;
+        loop {
+            let version = self.talk.version().await?;
+            let append = Operation::from(Append { messages: vec![note.clone()] });
+            let back = Operation::from(Rollback::ToVersion(version));
+            let why = format!("call {} brought no answer", call.number);
+            let request: Request = [append.because(&why), back.because(&why)].into_iter().collect();
+            let write = Write { expected_version: Some(version), key: None };
+            match self.talk.apply_with(request, write).await {
+                Ok(_) => return Ok(()),
+                // Somebody wrote in between; the note goes behind that.
+                Err(error) if error.is_conflict() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Tells the listeners.
+    pub(crate) fn tell(&self, event: &Event<'_>) {
+        for listener in &self.listeners {
+            listener(event);
+        }
+    }
+
+    /// The tokens that the tools take in a request.
+    pub(crate) async fn tokens_of_tools(&self, tools: &[Tool]) -> Result<u64, Error> {
+        if tools.is_empty() {
+            return Ok(0);
+        }
+        let text: String = tools.iter().map(Tool::json).collect();
+        let mut known = self.known.lock().await;
+        if let Some((known, tokens)) = &known.tools
+            && *known == text
+        {
+            return Ok(*tokens);
+        }
+        let settings = self.talk.settings().await?;
+        // A counter of the user's own is not at hand here.
+        let counter = <dyn Counter>::named(&settings.counter);
+        let tokens = match counter {
+            Some(counter) => counter.count(&text),
+            None => recto::Approx.count(&text),
+        };
+        known.tools = Some((text, tokens));
+        Ok(tokens)
+    }
+}
+
+fn to_value(call: &Call) -> Value {
+    serde_json::to_value(call).expect("a manifest is plain data")
+}
+
+/// What time it is, in milliseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    since.as_millis() as i64
+}

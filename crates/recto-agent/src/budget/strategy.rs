@@ -1,0 +1,154 @@
+//! What each strategy hides. All of them are ordinary operations: one RESTORE or ROLLBACK brings
+//! everything back.
+
+use std::fmt;
+
+use recto::{Fit, Message, Replace, Request, Role};
+use serde_json::json;
+
+use super::Seen;
+use crate::Error;
+
+/// A way to make a view shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Strategy {
+    /// Puts a placeholder in the place of old results of tools, the oldest first.
+    ClearToolResults,
+    /// Keeps the newest messages, system messages or not.
+    KeepRecent,
+    /// Keeps system messages and the newest others.
+    KeepSystemAndRecent,
+    /// Keeps system messages and the newest others, from a message of the user on.
+    SlidingWindow,
+    /// Has a model write a summary of the oldest messages, which takes their place.
+    Summarise,
+}
+
+/// Results that stay as they are, the newest ones.
+const KEPT_RESULTS: usize = 2;
+/// Shorter results are not worth a placeholder.
+const SHORTEST_RESULT: u64 = 40;
+
+impl Strategy {
+    /// Every strategy.
+    pub const ALL: [Strategy; 5] = [
+        Strategy::ClearToolResults,
+        Strategy::KeepRecent,
+        Strategy::KeepSystemAndRecent,
+        Strategy::SlidingWindow,
+        Strategy::Summarise,
+    ];
+
+    /// Their names.
+    pub const NAMES: [&str; 5] = [
+        "clear-tool-results",
+        "keep-recent",
+        "keep-system-and-recent",
+        "sliding-window",
+        "summarise",
+    ];
+
+    /// The name, as it is written in policies.
+    pub fn name(self) -> &'static str {
+        let at = Strategy::ALL.iter().position(|strategy| *strategy == self);
+        Strategy::NAMES[at.expect("all are listed")]
+    }
+
+    /// The strategy of that name; `_` counts as `-`.
+    pub fn named(name: &str) -> Result<Strategy, Error> {
+        let plain = name.trim().replace('_', "-");
+        let at = Strategy::NAMES.iter().position(|name| *name == plain);
+        at.map(|at| Strategy::ALL[at])
+            .ok_or_else(|| Error::UnknownStrategy { name: name.trim().to_owned() })
+    }
+
+    /// Several, separated by commas.
+    pub fn list(names: &str) -> Result<Vec<Strategy>, Error> {
+        names.split(',').map(Strategy::named).collect()
+    }
+
+    /// The operations that bring a view down to `target` tokens, for all but
+    /// [`Summarise`](Self::Summarise), which asks a model. An error says why there are none.
+    pub(super) fn plan(self, seen: &Seen, target: u64, why: &str) -> Result<Request, String> {
+        let fit = |fit: Fit| Ok(fit.because(why).into());
+        match self {
+            Strategy::ClearToolResults => clear_results(seen, target, why),
+            Strategy::KeepRecent => {
+                fit(Fit { max_tokens: target, keep_system: false, start_on: None })
+            }
+            Strategy::KeepSystemAndRecent => fit(Fit::into_tokens(target)),
+            Strategy::SlidingWindow => {
+                fit(Fit { start_on: Some(Role::User), ..Fit::into_tokens(target) })
+            }
+            Strategy::Summarise => Err("a model has to be asked".into()),
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Placeholders for old results, until the view is short enough.
+fn clear_results(seen: &Seen, target: u64, why: &str) -> Result<Request, String> {
+    let is_old = |at: &usize| *at < seen.tail;
+    let results = (0..seen.entries.len()).filter(|&at| {
+        let entry = &seen.entries[at];
+        entry.message.role() == Role::Tool && !seen.is_pinned(entry.index)
+    });
+    let results: Vec<usize> = results.filter(is_old).collect();
+    let old = results.len().saturating_sub(KEPT_RESULTS);
+    let mut left = seen.tokens;
+    let mut steps = Vec::new();
+    for &at in &results[..old] {
+        if left <= target {
+            break;
+        }
+        let entry = &seen.entries[at];
+        if entry.tokens < SHORTEST_RESULT {
+            continue;
+        }
+        let (Some(position), Ok(message)) = (entry.position, placeholder(entry)) else { continue };
+        left = left.saturating_sub(entry.tokens - SHORTEST_RESULT / 2);
+        steps.push(Replace { index: position, message }.because(why));
+    }
+    match steps.is_empty() {
+        true => Err("there are no old results of tools that are worth clearing".into()),
+        false => Ok(Request { steps }),
+    }
+}
+
+/// What stands for a result that was cleared. It says where the result is.
+fn placeholder(entry: &recto::Entry) -> Result<Message, recto::EngineError> {
+    let index = entry.index;
+    let text = format!("[cleared: entry {index} of the log]");
+    let results: Vec<serde_json::Value> = entry
+        .message
+        .tool_results()
+        .map(|id| json!({ "type": "tool_result", "tool_use_id": id, "content": text }))
+        .collect();
+    let content = if results.is_empty() { json!(text) } else { json!(results) };
+    let metadata = json!({ "summary": { "of": [index] } });
+    Message::from_json(
+        &json!({ "role": "tool", "content": content, "metadata": metadata }).to_string(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strategies_are_known_by_name() {
+        for strategy in Strategy::ALL {
+            assert_eq!(Strategy::named(strategy.name()).unwrap(), strategy);
+        }
+        let ladder = Strategy::list("clear_tool_results, summarise").unwrap();
+        assert_eq!(ladder, [Strategy::ClearToolResults, Strategy::Summarise]);
+        let error = Strategy::list("summarise,shorten").unwrap_err().to_string();
+        assert!(error.contains("\"shorten\"") && error.contains("sliding-window"), "{error}");
+    }
+}

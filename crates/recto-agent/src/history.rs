@@ -1,0 +1,190 @@
+//! The calls of a conversation: found again, counted, and shown as they were sent.
+
+use std::collections::BTreeMap;
+
+use recto::{Entry, LogIndex, Version};
+use recto_format::{RenderOptions, Target, render};
+
+use crate::budget::question;
+use crate::call::sha256;
+use crate::{Agent, Calibration, Call, Error, Totals};
+
+/// So many entries are read at once.
+const PAGE: usize = 256;
+/// So many of the newest reports teach a factor.
+const REPORTS: usize = 16;
+
+/// What an agent has read of the history.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// How much of the log was looked through for manifests.
+    log: usize,
+    /// The newest manifest in that part.
+    newest: Option<Call>,
+    /// What is known of models' tokens.
+    calibrations: BTreeMap<String, Calibration>,
+    /// The cumulative totals at a version.
+    cumulative: Option<(Version, Totals)>,
+    /// The tokens of tools, by their JSON.
+    pub(crate) tools: Option<(String, u64)>,
+}
+
+impl Agent {
+    /// Every call of the conversation, oldest first, those that were rolled back included.
+    pub async fn calls(&self) -> Result<Vec<Call>, Error> {
+        let mut calls = Vec::new();
+        let log = self.talk.stats().await?.total_messages;
+        for start in (0..log).step_by(PAGE) {
+            let page = self.page(start, (start + PAGE).min(log)).await?;
+            calls.extend(page.iter().filter_map(|entry| Call::of(&entry.message)));
+        }
+        Ok(calls)
+    }
+
+    /// A call by its number, from 1.
+    pub async fn call(&self, number: u64) -> Result<Call, Error> {
+        let calls = self.calls().await?;
+        let count = calls.len() as u64;
+        let found = calls.into_iter().find(|call| call.number == number);
+        found.ok_or(Error::NoSuchCall { number, calls: count })
+    }
+
+    /// The exact request that a call sent: rendered again, and compared with the hash in its manifest.
+    pub async fn sent(&self, number: u64) -> Result<String, Error> {
+        let call = self.call(number).await?;
+        let target = Target::named(&call.target).unwrap_or(Target::OpenAiChat);
+        let fields: Vec<(&str, &str)> =
+            call.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let body = match &call.about {
+            None => {
+                let entries = self.talk.messages_at(call.version).await?;
+                let tools = self.talk.tools_at(call.version).await?;
+                let model = Some(call.model.as_str());
+                let options = RenderOptions { model, fields: &fields, tools: &tools };
+                render(entries.iter().map(|entry| &entry.message), target, &options)?.body
+            }
+            Some(about) => {
+                let entries = self.talk.entries(&about.entries).await?;
+                let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
+                render(&question(&about.instructions, &entries), target, &options)?.body
+            }
+        };
+        if sha256(body.as_bytes()) != call.sha256 {
+            let reason = "a message was erased or pruned since, or another release has rendered it";
+            let (reason, sent) = (reason.to_owned(), call.sha256);
+            return Err(Error::NotTheSame { number, target, reason, sent });
+        }
+        Ok(body)
+    }
+
+    /// What the calls have used that lead to the present state. A rollback takes from it.
+    pub async fn cumulative(&self) -> Result<Totals, Error> {
+        let newest = self.talk.version().await?;
+        let known = self.known.lock().await.cumulative;
+        let mut at = Some(newest);
+        let mut totals = Totals::default();
+        while let Some(version) = at {
+            if let Some((known, sum)) = known
+                && known == version
+            {
+                totals = sum;
+                break;
+            }
+            if let Some(call) = self.call_in(version).await? {
+                totals = call.cumulative;
+                break;
+            }
+            at = self.talk.parent(version).await?;
+        }
+        self.known.lock().await.cumulative = Some((newest, totals));
+        Ok(totals)
+    }
+
+    /// What all calls have used that were ever made.
+    pub async fn lifetime(&self) -> Result<Totals, Error> {
+        self.catch_up().await?;
+        let known = self.known.lock().await;
+        Ok(known.newest.as_ref().map_or(Totals::default(), |call| call.lifetime))
+    }
+
+    /// What is known of the model's tokens.
+    pub async fn calibration(&self) -> Result<Calibration, Error> {
+        self.catch_up().await?;
+        let known = self.known.lock().await;
+        Ok(known.calibrations.get(self.model.name()).copied().unwrap_or_default())
+    }
+
+    /// What the model is expected to report for so many counted tokens.
+    pub(crate) async fn expected(&self, counted: u64) -> Result<u64, Error> {
+        Ok(self.calibration().await?.expected(counted))
+    }
+
+    /// What the model will hardly report more than.
+    pub(crate) async fn at_most(&self, counted: u64) -> Result<u64, Error> {
+        Ok(self.calibration().await?.at_most(counted))
+    }
+
+    /// How many counted tokens fit into so many of the model's.
+    pub(crate) async fn fitting(&self, tokens: u64) -> Result<u64, Error> {
+        Ok(self.calibration().await?.fitting(tokens))
+    }
+
+    /// The number of the next call.
+    pub(crate) async fn next_number(&self) -> Result<u64, Error> {
+        self.catch_up().await?;
+        Ok(self.known.lock().await.newest.as_ref().map_or(0, |call| call.number) + 1)
+    }
+
+    /// Looks through what the log has got since the last time.
+    async fn catch_up(&self) -> Result<(), Error> {
+        let mut known = self.known.lock().await;
+        let log = self.talk.stats().await?.total_messages;
+        if known.log > log {
+            *known = Known::default();
+        }
+        let mut found: Vec<Call> = Vec::new();
+        let mut end = log;
+        // The newest manifest has all sums; a few more teach the factors.
+        while end > known.log && found.len() < REPORTS {
+            let start = end.saturating_sub(PAGE).max(known.log);
+            let page = self.page(start, end).await?;
+            found.extend(page.iter().rev().filter_map(|entry| Call::of(&entry.message)));
+            end = start;
+        }
+        for call in found.iter().rev() {
+            // A question about entries is counted another way.
+            if let (Some(usage), None) = (call.usage, &call.about) {
+                let factor = known.calibrations.entry(call.model.clone()).or_default();
+                factor.learn(call.counted, usage.input);
+            }
+        }
+        if let Some(newest) = found.into_iter().next() {
+            known.newest = Some(newest);
+        }
+        known.log = log;
+        Ok(())
+    }
+
+    /// The manifest that came with a version.
+    async fn call_in(&self, version: Version) -> Result<Option<Call>, Error> {
+        let Some(before) = version.0.checked_sub(1) else { return Ok(None) };
+        let infos = self.talk.versions(before..version.0 + 1).await?;
+        let (start, end) = (infos[0].log, infos[1].log);
+        // A call brings one message, or none that is shown; the newest counts.
+        let mut end = end;
+        while end > start {
+            let from = end.saturating_sub(PAGE).max(start);
+            let page = self.page(from, end).await?;
+            if let Some(call) = page.iter().rev().find_map(|entry| Call::of(&entry.message)) {
+                return Ok(Some(call));
+            }
+            end = from;
+        }
+        Ok(None)
+    }
+
+    async fn page(&self, start: usize, end: usize) -> Result<Vec<Entry>, Error> {
+        let indices: Vec<LogIndex> = (start..end).map(|index| LogIndex(index as u32)).collect();
+        Ok(self.talk.entries(&indices).await?)
+    }
+}

@@ -1,0 +1,510 @@
+//! Models behind HTTP: OpenAI's chat completions and what speaks like it, OpenAI's Responses,
+//! Anthropic's Messages.
+//!
+//! ```text
+//! body ──► POST, as it is ──► status ──► events ──► Decoder ──► Answer
+//!            ▲                  │           │
+//!            └── wait ◄─────────┴───────────┘   what may succeed the next time, as long as
+//!                                               nothing was said yet
+//! ```
+
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
+use recto_format::Target;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Response, StatusCode};
+use sse_stream::SseByteStream;
+
+use crate::answer::quoted;
+use crate::call::Attempt;
+use crate::decode::{self, Complaint, Decoder};
+use crate::{Answer, BoxFuture, CallError, Delta, Endpoint, Error, Failure, Model, Secret, Watch};
+
+/// How long the end of a stream may take once the answer is whole.
+const LAST_BYTES: Duration = Duration::from_millis(50);
+
+/// A model of one of the three providers.
+#[derive(Clone, Debug)]
+pub struct HttpModel {
+    target: Target,
+    endpoint: Endpoint,
+    url: String,
+    client: Client,
+}
+
+impl HttpModel {
+    /// OpenAI's chat completions, and the many servers that speak like it.
+    pub fn openai_chat(endpoint: Endpoint) -> Result<HttpModel, Error> {
+        HttpModel::new(Target::OpenAiChat, endpoint)
+    }
+
+    /// OpenAI's Responses. Nothing is kept at the provider: the conversation is here.
+    pub fn openai_responses(endpoint: Endpoint) -> Result<HttpModel, Error> {
+        HttpModel::new(Target::OpenAiResponses, endpoint)
+    }
+
+    /// Anthropic's Messages.
+    pub fn anthropic(endpoint: Endpoint) -> Result<HttpModel, Error> {
+        HttpModel::new(Target::Anthropic, endpoint)
+    }
+
+    /// The model behind an endpoint that speaks like a provider.
+    pub fn new(target: Target, endpoint: Endpoint) -> Result<HttpModel, Error> {
+        let path = match target {
+            Target::OpenAiChat => "chat/completions",
+            Target::OpenAiResponses => "responses",
+            Target::Anthropic => "messages",
+            Target::Gemini => {
+                let reason = "there is no client for gemini; it has an endpoint like OpenAI's, \
+                              which openai-chat can use";
+                return Err(Error::Endpoint(reason.into()));
+            }
+        };
+        let url = format!("{}/{path}", endpoint.base_url.trim_end_matches('/'));
+        let parsed = reqwest::Url::parse(&url).map_err(|error| {
+            let base = &endpoint.base_url;
+            Error::Endpoint(format!(
+                "the base URL {base:?} is none: {error}; write https://host/v1"
+            ))
+        })?;
+        let client = client(&endpoint, target, &parsed)?;
+        Ok(HttpModel { target, endpoint, url, client })
+    }
+}
+
+/// The client: encrypted with rustls and ring, and it follows nobody elsewhere, since a key must not go
+/// there.
+fn client(endpoint: &Endpoint, target: Target, url: &reqwest::Url) -> Result<Client, Error> {
+    let failed =
+        |error: &dyn std::fmt::Display| Error::Endpoint(format!("no HTTP client: {error}"));
+    let provider = rustls::crypto::ring::default_provider();
+    let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    let tls = rustls::ClientConfig::builder_with_provider(provider.into())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| failed(&error))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let builder = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(endpoint.patience.connect)
+        .default_headers(headers(endpoint, target)?);
+    let is_here = url.host_str().is_some_and(|host| {
+        host == "localhost"
+            || host
+                .trim_matches(['[', ']'])
+                .parse::<std::net::IpAddr>()
+                .is_ok_and(|ip| ip.is_loopback())
+    });
+    let builder = if is_here { builder.no_proxy() } else { builder };
+    builder.build().map_err(|error| failed(&error))
+}
+
+fn headers(endpoint: &Endpoint, target: Target) -> Result<HeaderMap, Error> {
+    let mut headers = HeaderMap::new();
+    let mut add = |name: &str, value: &Secret| {
+        let wrong = || {
+            Error::Endpoint(format!("the header {name:?} cannot be sent; look at its characters"))
+        };
+        let name = HeaderName::try_from(name).map_err(|_| wrong())?;
+        let mut value = HeaderValue::try_from(value.reveal()).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+        Ok::<(), Error>(())
+    };
+    add("content-type", &Secret::new("application/json"))?;
+    if target == Target::Anthropic {
+        add("anthropic-version", &Secret::new("2023-06-01"))?;
+    }
+    if let Some(key) = &endpoint.key {
+        match target {
+            Target::Anthropic => add("x-api-key", key)?,
+            _ => add("authorization", &Secret::new(format!("Bearer {}", key.reveal())))?,
+        }
+    }
+    for (name, value) in &endpoint.headers {
+        add(name, value)?;
+    }
+    Ok(headers)
+}
+
+impl Model for HttpModel {
+    fn target(&self) -> Target {
+        self.target
+    }
+
+    fn name(&self) -> &str {
+        &self.endpoint.model
+    }
+
+    /// What the endpoint says, and what the provider demands where that says nothing.
+    fn fields(&self) -> Vec<(String, String)> {
+        let Endpoint { model, is_streaming, fields, .. } = &self.endpoint;
+        let stream = is_streaming.to_string();
+        let usual: &[(&str, &str)] = match self.target {
+            Target::OpenAiChat if *is_streaming => {
+                &[("stream", &stream), ("stream_options", r#"{"include_usage":true}"#)]
+            }
+            Target::OpenAiResponses => &[
+                ("stream", &stream),
+                ("store", "false"),
+                ("include", r#"["reasoning.encrypted_content"]"#),
+            ],
+            Target::Anthropic => &[("stream", &stream), ("max_tokens", "8192")],
+            _ => &[("stream", &stream)],
+        };
+        let mut all = vec![("model".to_owned(), quoted(model))];
+        let is_given = |name: &str| fields.iter().any(|(key, _)| key == name);
+        let usual = usual.iter().filter(|(name, _)| !is_given(name));
+        all.extend(usual.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        all.extend(fields.iter().filter(|(name, _)| name != "model").cloned());
+        all
+    }
+
+    fn call<'a>(
+        &'a self,
+        body: Bytes,
+        watch: &'a Watch<'a>,
+    ) -> BoxFuture<'a, Result<Answer, CallError>> {
+        Box::pin(self.call_again(body, watch))
+    }
+}
+
+/// What one attempt came to.
+struct Failed {
+    failure: Failure,
+    status: Option<u16>,
+    partial: Option<Answer>,
+    retry_after: Option<Duration>,
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        Failed { failure, status: None, partial: None, retry_after: None }
+    }
+}
+
+impl HttpModel {
+    async fn call_again(&self, body: Bytes, watch: &Watch<'_>) -> Result<Answer, CallError> {
+        let mut attempts = Vec::new();
+        loop {
+            let start = Instant::now();
+            let failed = match self.call_once(body.clone(), watch).await {
+                Ok(answer) => return Ok(Answer { attempts, ..answer }),
+                Err(failed) => failed,
+            };
+            let Failed { failure, status, partial, retry_after } = failed;
+            let nth = attempts.len() as u32;
+            // Once something was said, whoever looks on has seen it: asking again is for them.
+            let may_retry = failure.is_transient() && partial.is_none();
+            let wait = match may_retry {
+                true => self.endpoint.retry.wait(nth, retry_after, fraction()),
+                false => None,
+            };
+            attempts.push(Attempt {
+                status,
+                failure: failure.to_string(),
+                millis: start.elapsed().as_millis() as u64,
+                waited_millis: wait.map_or(0, |wait| wait.as_millis() as u64),
+            });
+            let Some(wait) = wait else {
+                return Err(CallError { failure, attempts, partial: partial.map(Box::new) });
+            };
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = watch.cancel.cancelled() => {
+                    return Err(CallError { failure: Failure::Cancelled, attempts, partial: None });
+                }
+            }
+        }
+    }
+
+    async fn call_once(&self, body: Bytes, watch: &Watch<'_>) -> Result<Answer, Failed> {
+        let limit = self.endpoint.patience.first_byte;
+        let sending = self.client.post(&self.url).body(body).send();
+        let response = tokio::select! {
+            sent = tokio::time::timeout(limit, sending) => match sent {
+                Ok(sent) => sent.map_err(|error| self.no_connection(&error))?,
+                Err(_) => return Err(Failure::Timeout { what: "the provider", limit }.into()),
+            },
+            () = watch.cancel.cancelled() => return Err(Failure::Cancelled.into()),
+        };
+        let status = response.status();
+        if !status.is_success() {
+            return Err(self.refused(response, watch).await);
+        }
+        let decoder = decode::decoder(self.target).expect("new tests the target");
+        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        let is_stream = match kind {
+            Some(kind) if kind.starts_with("text/event-stream") => true,
+            Some(kind) if kind.contains("json") => false,
+            _ => self.endpoint.is_streaming,
+        };
+        match is_stream {
+            true => self.read_stream(response, decoder, watch).await,
+            false => self.read_whole(response, decoder, watch).await,
+        }
+        .map_err(|failed| Failed { status: failed.status.or(Some(status.as_u16())), ..failed })
+    }
+
+    async fn read_stream(
+        &self,
+        response: Response,
+        mut decoder: Box<dyn Decoder>,
+        watch: &Watch<'_>,
+    ) -> Result<Answer, Failed> {
+        let mut events = SseByteStream::new(self.bounded(response));
+        let limit = self.endpoint.patience.between;
+        let mut has_said = false;
+        let mut say = |delta: Delta<'_>| {
+            has_said = true;
+            watch.delta(delta);
+        };
+        let failure = loop {
+            let next = tokio::select! {
+                biased;
+                () = watch.cancel.cancelled() => break Failure::Cancelled,
+                next = tokio::time::timeout(limit, events.next()) => next,
+            };
+            match next {
+                Err(_) => break Failure::Timeout { what: "the next piece of the answer", limit },
+                Ok(Some(Ok(event))) => {
+                    // Comments and ids are no data.
+                    let Some(data) = event.data.filter(|data| !data.is_empty()) else { continue };
+                    if let Err(failure) = decoder.event(&data, &mut say) {
+                        break failure;
+                    }
+                    if decoder.is_over() {
+                        // A connection is used again only if it was read to its end.
+                        let _ = tokio::time::timeout(LAST_BYTES, events.next()).await;
+                        return Ok(decoder.finish());
+                    }
+                }
+                Ok(Some(Err(sse_stream::Error::Body(error)))) => {
+                    break Failure::Cut(chain(&*error));
+                }
+                Ok(Some(Err(error))) => break Failure::Malformed(error.to_string()),
+                Ok(None) => break Failure::Cut("the stream ended before the answer did".into()),
+            }
+        };
+        // What comes after the end of an answer, or does not come, is no concern.
+        if decoder.is_done() {
+            return Ok(decoder.finish());
+        }
+        let answer = Answer { finish: crate::Finish::Cut, ..decoder.finish() };
+        let is_worth_keeping = has_said || !answer.is_empty();
+        let partial = is_worth_keeping.then_some(answer);
+        Err(Failed { partial, ..Failed::from(failure) })
+    }
+
+    async fn read_whole(
+        &self,
+        response: Response,
+        mut decoder: Box<dyn Decoder>,
+        watch: &Watch<'_>,
+    ) -> Result<Answer, Failed> {
+        let body = self.read_body(response, watch).await?;
+        let text = std::str::from_utf8(&body)
+            .map_err(|error| Failure::Malformed(format!("it is no UTF-8: {error}")))?;
+        decoder.whole(text)?;
+        let answer = decoder.finish();
+        watch.delta(Delta::Text(&answer.said()));
+        Ok(answer)
+    }
+
+    async fn read_body(&self, response: Response, watch: &Watch<'_>) -> Result<Vec<u8>, Failure> {
+        let limit = self.endpoint.patience.between;
+        let mut pieces = std::pin::pin!(self.bounded(response));
+        let mut body = Vec::new();
+        loop {
+            let next = tokio::select! {
+                next = tokio::time::timeout(limit, pieces.next()) => next,
+                () = watch.cancel.cancelled() => return Err(Failure::Cancelled),
+            };
+            match next {
+                Err(_) => return Err(Failure::Timeout { what: "the rest of the answer", limit }),
+                Ok(None) => return Ok(body),
+                Ok(Some(Ok(piece))) => body.extend_from_slice(&piece),
+                Ok(Some(Err(error))) => return Err(Failure::Cut(chain(&error))),
+            }
+        }
+    }
+
+    /// The bytes of an answer, up to the most that it may have.
+    fn bounded(
+        &self,
+        response: Response,
+    ) -> impl Stream<Item = Result<Bytes, std::io::Error>> + Unpin + use<> {
+        let most = self.endpoint.longest_answer;
+        let mut len = 0_usize;
+        let pieces = response
+            .bytes_stream()
+            .map_err(|error| std::io::Error::other(chain(&error.without_url())));
+        Box::pin(pieces.and_then(move |piece| {
+            len = len.saturating_add(piece.len());
+            std::future::ready(match len > most {
+                true => Err(std::io::Error::other(format!("it is longer than {most} bytes"))),
+                false => Ok(piece),
+            })
+        }))
+    }
+
+    fn no_connection(&self, error: &reqwest::Error) -> Failure {
+        match error.is_timeout() {
+            true => Failure::Timeout { what: "connecting", limit: self.endpoint.patience.connect },
+            false => Failure::Connection(chain(error)),
+        }
+    }
+
+    /// Why the provider did not answer.
+    async fn refused(&self, response: Response, watch: &Watch<'_>) -> Failed {
+        let status = response.status();
+        let retry_after = retry_after(response.headers(), SystemTime::now());
+        let body = self.read_body(response, watch).await.unwrap_or_default();
+        let message = self.reason(&String::from_utf8_lossy(&body), status);
+        let code = status.as_u16();
+        let failure = match code {
+            401 | 403 => Failure::Unauthorized { status: code, message },
+            429 => Failure::RateLimited { message, retry_after },
+            408 | 409 | 425 | 500..=599 => Failure::Provider { status: code, message },
+            413 => Failure::TooLong { status: code, message },
+            _ if is_too_long(&message) => Failure::TooLong { status: code, message },
+            _ => Failure::Refused { status: code, message },
+        };
+        Failed { failure, status: Some(code), partial: None, retry_after }
+    }
+
+    /// What a provider says about a failure, short, and without the key should it repeat it.
+    fn reason(&self, body: &str, status: StatusCode) -> String {
+        #[derive(serde::Deserialize)]
+        struct Told {
+            error: Option<Complaint>,
+            message: Option<String>,
+        }
+        let told = serde_json::from_str::<Told>(body).ok();
+        let told = told.and_then(|told| match told.error {
+            Some(complaint) => {
+                let kind =
+                    complaint.code.as_deref().map(|code| code.get().trim_matches('"').to_owned());
+                let kind = kind.filter(|kind| kind != "null").or(complaint.kind);
+                match (kind, complaint.message) {
+                    (Some(kind), Some(message)) => Some(format!("{kind}: {message}")),
+                    (kind, message) => message.or(kind),
+                }
+            }
+            None => told.message,
+        });
+        let mut reason = match told {
+            Some(told) => told,
+            None if body.trim().is_empty() => {
+                status.canonical_reason().unwrap_or("no reason").into()
+            }
+            None => body.to_owned(),
+        };
+        let secrets =
+            self.endpoint.key.iter().chain(self.endpoint.headers.iter().map(|(_, value)| value));
+        for secret in secrets.map(Secret::reveal).filter(|secret| !secret.is_empty()) {
+            reason = reason.replace(secret, "…");
+        }
+        match reason.char_indices().nth(500) {
+            Some((at, _)) => format!("{}…", &reason[..at]),
+            None => reason,
+        }
+    }
+}
+
+/// Whether the provider says that the request is longer than the model can read.
+fn is_too_long(message: &str) -> bool {
+    let message = message.to_lowercase();
+    ["context_length_exceeded", "maximum context length", "prompt is too long", "context window"]
+        .iter()
+        .any(|sign| message.contains(sign))
+}
+
+/// When the provider takes the next request: in seconds, in milliseconds, or at a time.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(millis) = text("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok()) {
+        return Duration::try_from_secs_f64(millis / 1e3).ok();
+    }
+    let text = text(RETRY_AFTER.as_str())?.trim();
+    match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => {
+            let then = httpdate::parse_http_date(text).ok()?;
+            Some(then.duration_since(now).unwrap_or_default())
+        }
+    }
+}
+
+/// An error with its causes: the outermost alone seldom says what happened.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut told = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let text = next.to_string();
+        if !told.contains(&text) {
+            told.push_str(": ");
+            told.push_str(&text);
+        }
+        cause = next.source();
+    }
+    told
+}
+
+/// A number from 0 to 1 that differs between clients that failed together.
+fn fraction() -> f64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    f64::from(now.subsec_nanos() % 1_000) / 1_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_milliseconds_or_a_time() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        let of = |name: &'static str, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, HeaderValue::from_str(value).unwrap());
+            retry_after(&headers, now)
+        };
+        assert_eq!(of("retry-after", "2"), Some(Duration::from_secs(2)));
+        assert_eq!(of("retry-after", "0.5"), Some(Duration::from_millis(500)));
+        assert_eq!(of("retry-after-ms", "250"), Some(Duration::from_millis(250)));
+        assert_eq!(
+            of("retry-after", "Sun, 06 Nov 1994 08:49:47 GMT"),
+            Some(Duration::from_secs(10))
+        );
+        assert_eq!(of("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
+        for odd in ["-1", "soon", "NaN", "1e300"] {
+            assert_eq!(of("retry-after", odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_in_no_debug_output_and_odd_endpoints_are_refused() {
+        let model =
+            HttpModel::anthropic(Endpoint::new("https://a.example/v1", "m").key("sk-1")).unwrap();
+        assert!(!format!("{model:?}").contains("sk-1"));
+        for endpoint in
+            [Endpoint::new("nowhere", "m"), Endpoint::new("http://h/v1", "m").key("a\nb")]
+        {
+            let error = HttpModel::openai_chat(endpoint).unwrap_err();
+            assert!(!error.to_string().contains("a\nb"), "{error}");
+        }
+        assert!(HttpModel::new(Target::Gemini, Endpoint::new("http://h", "m")).is_err());
+    }
+
+    #[test]
+    fn fields_of_the_endpoint_count_before_the_usual_ones() {
+        let endpoint = Endpoint::new("http://h/v1", "m").field("max_tokens", "7");
+        let fields = HttpModel::anthropic(endpoint).unwrap().fields();
+        let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["model", "stream", "max_tokens"]);
+        assert_eq!(fields[2].1, "7");
+    }
+}

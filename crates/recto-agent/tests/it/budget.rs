@@ -1,0 +1,259 @@
+//! Budgets: never over the limit, nothing lost, and it always ends.
+
+use recto::{LogIndex, Mark, Message, PINNED, Restore, Role};
+use recto_agent::{Agent, Budget, Error, Stop, Strategy, Target};
+use testserver::{ModelServer, Received, Reply};
+
+use crate::streams::Says;
+use crate::tools::Load;
+use crate::{Heard, TARGETS, agent, check};
+
+/// A model that reports what `o200k_base` counts, so that its tokens are those of the conversation.
+fn plain(text: &str) -> Says {
+    Says { usage: None, ..Says::text(text) }
+}
+
+fn budget(limit: u64, threshold: u64, target: u64, strategies: &[Strategy]) -> Budget {
+    let strategies = strategies.to_vec();
+    Budget { limit: Some(limit), threshold: Some(threshold), target, strategies, horizon: None }
+}
+
+async fn fill(agent: &Agent, turns: usize) {
+    for turn in 0..turns {
+        let question = Message::user(&format!("question {turn}: {}", "why is that so ".repeat(10)));
+        let answer = Message::assistant(&format!("answer {turn}: {}", "because it is ".repeat(10)));
+        agent.conversation().append([question, answer]).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_floor_over_the_limit_is_named_part_by_part() {
+    let server = ModelServer::playing([]);
+    let budget = budget(200, 150, 100, &[Strategy::KeepSystemAndRecent]);
+    let agent = agent(Target::OpenAiChat, &server).await.tool(Load).budget(budget);
+    let talk = agent.conversation();
+    talk.append([
+        Message::system(&"Always be careful. ".repeat(20)),
+        Message::user(&"This is the task. ".repeat(25)),
+        Message::user("Go."),
+    ])
+    .await
+    .unwrap();
+    talk.apply(Mark { indices: vec![LogIndex(1)], mark: PINNED.into() }).await.unwrap();
+    let version = talk.version().await.unwrap().0;
+    let error = agent.run(&Default::default()).await.unwrap_err();
+    let Error::FloorTooHigh { limit: 200, ref parts, .. } = error else { panic!("{error}") };
+    let names: Vec<&str> = parts.iter().map(|part| part.name).collect();
+    assert_eq!(names[..2], ["pinned messages", "system messages"]);
+    assert!(names.contains(&"tools") && names.contains(&"the newest exchange"), "{error}");
+    // Setting the tools was a version; the floor made none.
+    assert_eq!(talk.version().await.unwrap().0, version + 1);
+    assert_eq!(server.received().len(), 0);
+}
+
+#[tokio::test]
+async fn without_strategies_the_limit_is_an_error() {
+    let server = ModelServer::playing([]);
+    let agent = agent(Target::OpenAiChat, &server).await;
+    let agent = agent.budget(Budget { limit: Some(300), ..Budget::default() });
+    fill(&agent, 10).await;
+    let error = agent.say(Message::user("And?")).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::OverLimit { limit: 300, tried, .. } if tried.is_empty()),
+        "{error}"
+    );
+    assert!(error.to_string().contains("set one"), "{error}");
+}
+
+#[tokio::test]
+async fn old_results_are_cleared_first_and_come_back() {
+    for target in TARGETS {
+        let server = ModelServer::playing([plain("ok").streamed(target)]);
+        let heard = Heard::default();
+        let ladder = [Strategy::ClearToolResults, Strategy::KeepSystemAndRecent];
+        let agent = agent(target, &server).await.budget(budget(4_000, 1_500, 900, &ladder));
+        let agent = heard.listen(agent);
+        let talk = agent.conversation();
+        talk.append([Message::user("Look at all hosts.")]).await.unwrap();
+        for host in 0..8 {
+            let id = format!("c{host}");
+            let input = serde_json::json!({"host": host});
+            let result = format!("host {host}: {}", "load is low, disk is fine ".repeat(30));
+            talk.append([
+                Message::tool_call(&id, "load", &input),
+                Message::tool_result(&id, &result),
+            ])
+            .await
+            .unwrap();
+        }
+        let before = talk.messages().await.unwrap();
+        let run = agent.run(&Default::default()).await.unwrap();
+        assert_eq!(run.stop, Stop::Done);
+        assert_eq!(
+            heard.words(),
+            ["compressionRequested", "compressionCompleted clear-tool-results"]
+        );
+        let body = String::from_utf8(server.received()[0].body.clone()).unwrap();
+        assert!(
+            body.contains("[cleared: entry 2 of the log]") && body.contains("host 7:"),
+            "{body}"
+        );
+        check(target, body.as_bytes());
+        let call = agent.call(1).await.unwrap();
+        assert_eq!(call.compressed[0].strategy, "clear-tool-results");
+        assert!(call.compressed[0].why.contains("over the threshold of 1500"));
+        assert!(call.compressed[0].after <= 900, "{call:?}");
+        // Everything that was hidden can be brought back.
+        let hidden: Vec<LogIndex> = before.iter().map(|entry| entry.index).collect();
+        talk.apply(Restore { indices: hidden }).await.unwrap();
+        let after = talk.messages().await.unwrap();
+        assert!(before.iter().all(|old| after.iter().any(|new| new.message == old.message)));
+    }
+}
+
+#[tokio::test]
+async fn a_summary_takes_the_place_of_old_messages_and_is_a_call_of_its_own() {
+    for target in TARGETS {
+        let server = ModelServer::playing([
+            plain("They talked about why things are so.").streamed(target),
+            plain("Fine.").streamed(target),
+        ]);
+        let heard = Heard::default();
+        let agent = agent(target, &server).await;
+        let agent = heard.listen(agent.budget(budget(5_000, 2_000, 1_000, &[Strategy::Summarise])));
+        agent.conversation().append([Message::system("Be kind.")]).await.unwrap();
+        fill(&agent, 25).await;
+        let run = agent.say(Message::user("And?")).await.unwrap();
+        assert_eq!(run.said, "Fine.");
+        assert_eq!(heard.words(), ["compressionRequested", "compressionCompleted summarise"]);
+        let view = agent.conversation().messages().await.unwrap();
+        assert_eq!(view[0].message.text(), "Be kind.");
+        let summary = &view[1].message;
+        assert!(summary.text().ends_with("They talked about why things are so."));
+        let of: serde_json::Value = serde_json::from_str(summary.json()).unwrap();
+        let of = of["metadata"]["summary"]["of"].as_array().unwrap().len();
+        // It stands for everything that is between the system message and the next.
+        assert_eq!(of, view[2].index.0 as usize - 1);
+        let received = server.received();
+        for (number, received) in received.iter().enumerate() {
+            check(target, &received.body);
+            let sent = agent.sent(number as u64 + 1).await.unwrap();
+            assert_eq!(sent.as_bytes(), received.body);
+        }
+        assert!(agent.call(1).await.unwrap().about.is_some());
+        assert_eq!(agent.cumulative().await.unwrap().calls, 2);
+    }
+}
+
+#[tokio::test]
+async fn a_summary_that_failed_replaces_nothing_and_the_next_strategy_is_tried() {
+    let target = Target::Anthropic;
+    let long = "and then ".repeat(3_000);
+    let bad: [(&str, Reply); 5] = [
+        ("empty", plain("").streamed(target)),
+        ("blank", plain("  \n ").streamed(target)),
+        ("refused", Reply::json(400, "{}")),
+        ("cut off", Says { is_cut_short: true, ..plain("They talked") }.streamed(target)),
+        ("no shorter", plain(&long).streamed(target)),
+    ];
+    for (name, reply) in bad {
+        let server = ModelServer::playing([reply, plain("Fine.").streamed(target)]);
+        let heard = Heard::default();
+        let ladder = [Strategy::Summarise, Strategy::SlidingWindow];
+        let agent = agent(target, &server).await.budget(budget(5_000, 2_000, 1_000, &ladder));
+        let agent = heard.listen(agent);
+        fill(&agent, 25).await;
+        let run = agent.say(Message::user("And?")).await.unwrap();
+        assert_eq!(run.said, "Fine.", "{name}");
+        let words = heard.words();
+        assert!(words[1].starts_with("compressionFailed summarise: "), "{name}: {words:?}");
+        assert_eq!(words[2], "compressionCompleted sliding-window", "{name}");
+        let view = agent.conversation().messages().await.unwrap();
+        assert!(view.iter().all(|entry| !entry.message.json().contains("\"summary\"")), "{name}");
+        assert_eq!(view[0].message.role(), Role::User);
+        // It was a call all the same.
+        assert_eq!(agent.calls().await.unwrap().len(), 2, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_compression_that_does_not_pay_off_waits_unless_it_must_be() {
+    let prices = r#"{"models":[{"model":"m-","input":10,"cached":1,"cache_write":12.5}]}"#;
+    for (limit, waits) in [(100_000, true), (2_100, false)] {
+        let target = Target::OpenAiChat;
+        let server = ModelServer::playing([plain("Fine.").streamed(target)]);
+        let heard = Heard::default();
+        // Little goes, near the front: nearly everything would have to be paid anew.
+        let budget = budget(limit, 1_900, 1_850, &[Strategy::KeepSystemAndRecent]);
+        let agent = agent(target, &server).await.budget(Budget { horizon: Some(3), ..budget });
+        let prices = recto_format::PriceTable::from_json(prices).unwrap();
+        let agent = heard.listen(agent.prices(prices));
+        fill(&agent, 25).await;
+        agent.say(Message::user("And?")).await.unwrap();
+        let words = heard.words();
+        assert_eq!(words.iter().any(|word| word == "compressionWaits"), waits, "{words:?}");
+        let done = words.iter().any(|word| word.starts_with("compressionCompleted"));
+        assert_eq!(done, !waits, "{words:?}");
+    }
+}
+
+/// The tokens of a request, as the provider counts: texts, calls, and 3 a message.
+fn tokens(body: &[u8]) -> u64 {
+    use recto::Counter as _;
+    let request: serde_json::Value = serde_json::from_slice(body).unwrap();
+    let count = |text: &str| recto::Bpe::O200kBase.count(text);
+    let message = |message: &serde_json::Value| {
+        let calls = message["tool_calls"].as_array().into_iter().flatten();
+        let calls = calls.map(|call| count(&call["function"].to_string()));
+        3 + count(message["content"].as_str().unwrap_or("")) + calls.sum::<u64>()
+    };
+    let messages: u64 = request["messages"].as_array().unwrap().iter().map(message).sum();
+    messages + count(&request["tools"].to_string())
+}
+
+#[tokio::test]
+async fn a_thousand_turns_under_a_small_limit() {
+    let target = Target::OpenAiChat;
+    const LIMIT: u64 = 1_200;
+    let answer = |received: &Received| {
+        let body = String::from_utf8_lossy(&received.body);
+        if body.contains("The older part of the conversation") {
+            return plain("They count, and all went well so far.").streamed(Target::OpenAiChat);
+        }
+        let tokens = tokens(&received.body);
+        assert!(tokens <= LIMIT, "{tokens}");
+        assert!(body.contains("You count.") && body.contains("The secret word is marmalade."));
+        let number = received.body.len() % 97;
+        let (usage, id) = (Some((tokens, 0, 10)), format!("c{}", received.body.len()));
+        match number % 3 {
+            0 => Says { usage, ..Says::call(&id, "load", r#"{"host":"a"}"#) },
+            _ => Says { usage, ..plain(&"ok, next ".repeat(1 + number)) },
+        }
+        .streamed(Target::OpenAiChat)
+    };
+    let server = ModelServer::answering(answer);
+    let ladder = [Strategy::ClearToolResults, Strategy::Summarise, Strategy::KeepSystemAndRecent];
+    let agent = agent(target, &server).await.tool(Load).most_turns(3);
+    let agent = agent.budget(budget(LIMIT, 1_000, 600, &ladder));
+    let talk = agent.conversation().clone();
+    talk.append([Message::system("You count."), Message::user("The secret word is marmalade.")])
+        .await
+        .unwrap();
+    talk.apply(Mark { indices: vec![LogIndex(1)], mark: PINNED.into() }).await.unwrap();
+    for turn in 0..1_000 {
+        let question = format!("turn {turn}: {}", "go on ".repeat(turn % 40));
+        let run = agent.say(Message::user(&question)).await.unwrap();
+        assert!(matches!(run.stop, Stop::Done | Stop::TurnLimit), "{run:?}");
+    }
+    let stats = talk.stats().await.unwrap();
+    assert!(stats.tokens <= LIMIT + 1_000, "{stats:?}");
+    let view = talk.messages().await.unwrap();
+    assert_eq!((view[0].message.text(), view[1].index), ("You count.".into(), LogIndex(1)));
+    let calls = agent.calls().await.unwrap();
+    assert!(calls.len() >= 1_000);
+    assert_eq!(calls.last().unwrap().lifetime.calls, calls.len() as u64);
+    // Every hidden message can be brought back.
+    let all: Vec<LogIndex> = (0..stats.total_messages as u32).map(LogIndex).collect();
+    talk.apply(Restore { indices: all }).await.unwrap();
+    assert_eq!(talk.messages().await.unwrap().len(), stats.total_messages);
+}

@@ -1,0 +1,195 @@
+//! What the clients send and read: every provider, as a stream and whole.
+
+use std::sync::Mutex;
+
+use bytes::Bytes;
+use recto_agent::{
+    Answer, AnswerPart, CancellationToken, Delta, Failure, Finish, HttpModel, Model as _, Target,
+    Usage, Watch,
+};
+use testserver::{ModelServer, Reply};
+
+use crate::streams::Says;
+use crate::{TARGETS, endpoint, model};
+
+fn thoughtful() -> Says {
+    Says {
+        thinking: "Two hosts, so two calls. 🙂",
+        signature: "EqQBCgIYAhIM+/=",
+        text: "Ich prüfe beide — 稍等。".into(),
+        usage: Some((1_200, 1_000, 40)),
+        ..Says::default()
+    }
+    .and_call("call_a", "load", r#"{"host": "web-1", "n": 1.50}"#)
+    .and_call("call_b", "load", r#"{"host":"wéb-2"}"#)
+}
+
+async fn ask(model: &HttpModel) -> Answer {
+    model.call(Bytes::from_static(b"{}"), &Watch::nobody()).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_answer_is_the_same_as_a_stream_in_any_pieces_and_whole() {
+    for target in TARGETS {
+        let whole = ModelServer::playing([thoughtful().whole(target)]);
+        let whole = ask(&HttpModel::new(target, endpoint(&whole).not_streaming()).unwrap()).await;
+        // One byte a piece splits every character and every line.
+        for piece in [1, 2, 3, 7, 64, usize::MAX] {
+            let server = ModelServer::playing([thoughtful().streamed(target).in_pieces(piece)]);
+            let mut streamed = ask(&model(target, &server)).await;
+            if target == Target::Anthropic {
+                // Whole, the input is a JSON value that the test has written anew.
+                for (at, part) in streamed.parts.iter_mut().enumerate() {
+                    if let AnswerPart::Call { input, .. } = part {
+                        let AnswerPart::Call { input: other, .. } = &whole.parts[at] else {
+                            panic!()
+                        };
+                        let json =
+                            |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+                        assert_eq!(json(input), json(other));
+                        input.clone_from(other);
+                    }
+                }
+            }
+            assert_eq!(streamed, whole, "{target} in pieces of {piece}");
+        }
+        assert_eq!(whole.finish, Finish::ToolCalls, "{target}");
+        assert_eq!(whole.said(), thoughtful().text);
+        let usage =
+            Usage { input: 1_200, cached: 1_000, cache_written: 0, output: 40, reasoning: 0 };
+        assert_eq!(whole.usage, Some(usage), "{target}");
+        assert_eq!(whole.model.as_deref(), Some("m-1-2026"));
+        assert_eq!(whole.parts.len(), 4);
+    }
+}
+
+#[tokio::test]
+async fn thinking_keeps_its_signature_and_calls_their_bytes() {
+    let server = ModelServer::playing([thoughtful().streamed(Target::Anthropic)]);
+    let answer = ask(&model(Target::Anthropic, &server)).await;
+    let [AnswerPart::Thinking { text, signature }, _, AnswerPart::Call { input, .. }, _] =
+        &answer.parts[..]
+    else {
+        panic!("{answer:?}")
+    };
+    assert_eq!(text, "Two hosts, so two calls. 🙂");
+    assert_eq!(signature.as_deref(), Some("EqQBCgIYAhIM+/="));
+    assert_eq!(input, r#"{"host": "web-1", "n": 1.50}"#);
+    let server = ModelServer::playing([thoughtful().streamed(Target::OpenAiResponses)]);
+    let answer = ask(&model(Target::OpenAiResponses, &server)).await;
+    assert!(matches!(&answer.parts[0], AnswerPart::Own(item) if item.contains("EqQBCgIYAhIM+/=")));
+}
+
+#[tokio::test]
+async fn pieces_are_heard_as_they_come() {
+    for target in TARGETS {
+        let server = ModelServer::playing([thoughtful().streamed(target)]);
+        let heard = Mutex::new((String::new(), String::new(), 0));
+        let hear = |delta: Delta<'_>| {
+            let mut heard = heard.lock().unwrap();
+            match delta {
+                Delta::Text(text) => heard.0.push_str(text),
+                Delta::Thinking(text) => heard.1.push_str(text),
+                Delta::Call(name) => {
+                    assert_eq!(name, "load");
+                    heard.2 += 1;
+                }
+                _ => {}
+            }
+        };
+        let watch = Watch::new(&hear, CancellationToken::new());
+        model(target, &server).call(Bytes::new(), &watch).await.unwrap();
+        let (text, thinking, calls) = heard.into_inner().unwrap();
+        assert_eq!((text, thinking.as_str(), calls), (thoughtful().text, thoughtful().thinking, 2));
+    }
+}
+
+#[tokio::test]
+async fn the_bytes_are_sent_as_they_are_with_key_and_path() {
+    let body = Bytes::from_static("{\"a\": 1.50, \"a\":\"é\\u00e9\"}\n".as_bytes());
+    let expected = [
+        (Target::OpenAiChat, "/v1/chat/completions", "authorization", "Bearer sk-very-secret"),
+        (Target::OpenAiResponses, "/v1/responses", "authorization", "Bearer sk-very-secret"),
+        (Target::Anthropic, "/v1/messages", "x-api-key", "sk-very-secret"),
+    ];
+    for (target, path, header, key) in expected {
+        let server = ModelServer::playing([Says::text("ok").streamed(target)]);
+        model(target, &server).call(body.clone(), &Watch::nobody()).await.unwrap();
+        let [received] = &server.received()[..] else { panic!() };
+        assert_eq!(received.body, body);
+        assert_eq!((received.path.as_str(), received.header(header)), (path, Some(key)));
+        assert_eq!(received.header("content-type"), Some("application/json"));
+    }
+}
+
+#[tokio::test]
+async fn a_key_is_in_no_error_even_if_the_provider_repeats_it() {
+    for target in TARGETS {
+        let body = r#"{"error":{"message":"Incorrect API key: sk-very-secret","type":"auth"}}"#;
+        let server = ModelServer::playing([Reply::json(401, body)]);
+        let error = model(target, &server).call(Bytes::new(), &Watch::nobody()).await.unwrap_err();
+        assert!(matches!(&error.failure, Failure::Unauthorized { status: 401, .. }), "{error:?}");
+        for told in [error.to_string(), format!("{error:?}")] {
+            assert!(!told.contains("very-secret"), "{told}");
+        }
+        // A key that is wrong stays wrong.
+        assert_eq!(server.received().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_with_the_key() {
+    let other = ModelServer::playing([Says::text("thank you").streamed(Target::Anthropic)]);
+    let reply = Reply::json(307, "").header("location", &other.url());
+    let server = ModelServer::playing([reply]);
+    let error = model(Target::Anthropic, &server).call(Bytes::new(), &Watch::nobody()).await;
+    assert!(matches!(error.unwrap_err().failure, Failure::Refused { status: 307, .. }));
+    assert_eq!(other.received().len(), 0);
+}
+
+#[tokio::test]
+async fn servers_that_speak_almost_like_openai_are_understood() {
+    let call = |index: &str, id: &str, name: &str, arguments: &str| {
+        format!(
+            r#"data: {{"choices":[{{"delta":{{"tool_calls":[{{{index}"id":"{id}","function":{{"name":"{name}","arguments":"{arguments}"}}}}]}}}}]}}"#
+        ) + "\n\n"
+    };
+    let end = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+    let streams = [
+        // No numbers.
+        call("", "a", "f", "{}") + &call("", "b", "g", "{}") + end,
+        // One number for all.
+        call("\"index\":0,", "a", "f", "{}") + &call("\"index\":0,", "b", "g", "{}") + end,
+        // No ids.
+        call("\"index\":0,", "", "f", "{}") + &call("\"index\":1,", "", "g", "{}") + end,
+        // No numbers, the name in front, the input in pieces.
+        call("", "a", "f", "{") + &call("", "", "", "}") + &call("", "b", "g", "{}") + end,
+    ];
+    for stream in streams {
+        let server = ModelServer::playing([Reply::stream(&stream)]);
+        let answer = ask(&model(Target::OpenAiChat, &server)).await;
+        let calls: Vec<(&str, &str)> = answer
+            .parts
+            .iter()
+            .map(|part| match part {
+                AnswerPart::Call { name, input, .. } => (name.as_str(), input.as_str()),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(calls, [("f", "{}"), ("g", "{}")], "{stream}");
+        assert_eq!(answer.finish, Finish::ToolCalls);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_is_cut() {
+    let server =
+        ModelServer::playing([Says::text("x".repeat(200_000)).streamed(Target::OpenAiChat)]);
+    let mut endpoint = endpoint(&server);
+    endpoint.longest_answer = 50_000;
+    endpoint.retry.attempts = 1;
+    let model = HttpModel::openai_chat(endpoint).unwrap();
+    let error = model.call(Bytes::new(), &Watch::nobody()).await.unwrap_err();
+    assert!(error.to_string().contains("longer than 50000 bytes"), "{error}");
+    assert!(error.partial.is_some());
+}

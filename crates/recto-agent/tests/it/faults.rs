@@ -1,0 +1,362 @@
+//! Everything that goes wrong on the way to an answer, for every provider.
+//!
+//! After each case: the conversation holds none of the answer, all of it, or one that is marked
+//! incomplete; every request was valid; every call can be shown as it was sent; and the next message is
+//! answered.
+
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use recto::{Message, Role};
+use recto_agent::{Agent, Call, CancellationToken, Error, Failure, Run, Stop, Target};
+use testserver::{ModelServer, Received, Reply};
+
+use crate::streams::Says;
+use crate::tools::Load;
+use crate::{TARGETS, check, model, talk};
+
+/// What becomes of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    None,
+    Whole,
+    Incomplete,
+}
+
+/// How a run ends.
+enum Ends {
+    With(Stop),
+    Failing(fn(&Failure) -> bool),
+}
+
+struct Case {
+    name: &'static str,
+    replies: fn(Target) -> Vec<Reply>,
+    ends: Ends,
+    kept: Kept,
+    /// How many requests the server sees.
+    requests: usize,
+}
+
+const LONG: &str = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen \
+                    fifteen sixteen seventeen eighteen nineteen twenty, and so on until it is enough; \
+                    é ü 漢字 🙂 so that characters are split as well, wherever the pieces end, again and again";
+
+fn long(target: Target) -> String {
+    Says::text(LONG).events(target)
+}
+
+fn long_call(target: Target) -> String {
+    let arguments = format!(r#"{{"host":"web-1","why":"{LONG}"}}"#);
+    Says::call("c1", "load", &arguments).events(target)
+}
+
+/// Something put into the middle of a stream, between two events.
+fn with_event(target: Target, event: &str) -> String {
+    let events = long(target);
+    let half = events.len() / 2;
+    let half = (half..).find(|&at| events.is_char_boundary(at)).unwrap();
+    let at = half + events[half..].find("\n\n").unwrap() + 2;
+    format!("{}{event}{}", &events[..at], &events[at..])
+}
+
+fn error_event(target: Target) -> &'static str {
+    match target {
+        Target::OpenAiChat => {
+            "data: {\"error\":{\"message\":\"too much to do\",\"type\":\"server_error\"}}\n\n"
+        }
+        Target::OpenAiResponses => {
+            "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"too much to do\"}\n\n"
+        }
+        _ => {
+            "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"too much to do\"}}\n\n"
+        }
+    }
+}
+
+fn ok(target: Target) -> Reply {
+    Says::text("All is well.").streamed(target)
+}
+
+fn is_cut(failure: &Failure) -> bool {
+    matches!(failure, Failure::Cut(_))
+}
+
+fn is_provider(failure: &Failure) -> bool {
+    matches!(failure, Failure::Provider { .. })
+}
+
+fn is_malformed(failure: &Failure) -> bool {
+    matches!(failure, Failure::Malformed(_))
+}
+
+fn is_timeout(failure: &Failure) -> bool {
+    matches!(failure, Failure::Timeout { .. })
+}
+
+const DONE: Ends = Ends::With(Stop::Done);
+
+#[rustfmt::skip]
+const CASES: &[Case] = &[
+    Case { name: "an answer", replies: |t| vec![ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "an answer in one-byte pieces", replies: |t| vec![Reply::stream(long(t)).in_pieces(1)],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "429 with Retry-After", replies: |t| vec![Reply::json(429, "{}").header("retry-after", "0.2"), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "429 without Retry-After", replies: |t| vec![Reply::json(429, "{}"), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "429 for longer than one waits", replies: |_| vec![Reply::json(429, "{}").header("retry-after", "3600")],
+        ends: Ends::Failing(|f| matches!(f, Failure::RateLimited { retry_after: Some(after), .. } if after.as_secs() == 3600)),
+        kept: Kept::None, requests: 1 },
+    Case { name: "429 for ever", replies: |_| vec![Reply::json(429, "{}"); 3],
+        ends: Ends::Failing(|f| matches!(f, Failure::RateLimited { .. })), kept: Kept::None, requests: 3 },
+    Case { name: "500 once", replies: |t| vec![Reply::json(500, "oh"), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "529 for ever", replies: |_| vec![Reply::json(529, "{}"); 3],
+        ends: Ends::Failing(is_provider), kept: Kept::None, requests: 3 },
+    Case { name: "503 with a page", replies: |t| vec![Reply::json(503, "<html>busy</html>"), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "400", replies: |_| vec![Reply::json(400, r#"{"error":{"message":"no such field"}}"#)],
+        ends: Ends::Failing(|f| matches!(f, Failure::Refused { status: 400, message } if message == "no such field")),
+        kept: Kept::None, requests: 1 },
+    Case { name: "400, too long", replies: |_| vec![Reply::json(400, r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#)],
+        ends: Ends::Failing(|f| matches!(f, Failure::TooLong { .. })), kept: Kept::None, requests: 1 },
+    Case { name: "403", replies: |_| vec![Reply::json(403, "{}")],
+        ends: Ends::Failing(|f| matches!(f, Failure::Unauthorized { .. })), kept: Kept::None, requests: 1 },
+    Case { name: "no answer in time", replies: |_| vec![Reply::json(200, "{}").after(Duration::from_secs(9)); 3],
+        ends: Ends::Failing(is_timeout), kept: Kept::None, requests: 3 },
+    Case { name: "a slow start", replies: |t| vec![ok(t).after(Duration::from_millis(300))],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "silence inside the answer", replies: |t| vec![Reply::stream(long(t)).stall_at(long(t).len() / 2)],
+        ends: Ends::Failing(is_timeout), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "silence before the answer", replies: |t| vec![Reply::stream(long(t)).stall_at(0), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "silence after the answer", replies: |t| vec![Reply::stream(long(t)).stall_at(usize::MAX)],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "cut before the head", replies: |t| vec![Reply::cut(), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "cut before the first event", replies: |t| vec![Reply::stream(long(t)).cut_at(0), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "cut inside the first event", replies: |t| vec![Reply::stream(long(t)).cut_at(20), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "cut inside the answer", replies: |t| vec![Reply::stream(long(t)).cut_at(long(t).len() / 2)],
+        ends: Ends::Failing(is_cut), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "cut after the answer", replies: |t| vec![Reply::stream(long(t)).cut_at(usize::MAX)],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "a stream that just ends", replies: |t| vec![Reply::stream(&long(t).as_bytes()[..long(t).len() / 2])],
+        ends: Ends::Failing(is_cut), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "cut inside the input of a call", replies: |t| vec![Reply::stream(long_call(t)).cut_at(long_call(t).len() / 2)],
+        ends: Ends::Failing(is_cut), kept: Kept::None, requests: 1 },
+    Case { name: "a malformed event before the answer", replies: |_| vec![Reply::stream("data: {nonsense\n\n")],
+        ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
+    Case { name: "a malformed event inside the answer", replies: |t| vec![Reply::stream(with_event(t, "data: {nonsense\n\n"))],
+        ends: Ends::Failing(is_malformed), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "bytes that are no UTF-8", replies: |t| {
+            let mut events = long(t).into_bytes();
+            let half = events.len() / 2;
+            let at = half + events[half..].windows(2).position(|it| it == b"\n\n").unwrap() + 2;
+            events.splice(at..at, b"data: \"\xff\xfe\"\n\n".iter().copied());
+            vec![Reply::stream(events)]
+        }, ends: Ends::Failing(is_malformed), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "comments and empty events", replies: |t| vec![Reply::stream(with_event(t, ": keep-alive\n\ndata:\n\nid: 3\n\n"))],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "a byte order mark", replies: |t| vec![Reply::stream(format!("\u{feff}{}", long(t)))],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "lines that end in CRLF", replies: |t| vec![Reply::stream(long(t).replace('\n', "\r\n")).in_pieces(5)],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "an error before the answer, inside the stream", replies: |t| vec![Reply::stream(error_event(t)), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "an error inside the answer", replies: |t| vec![Reply::stream(with_event(t, error_event(t)))],
+        ends: Ends::Failing(is_provider), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "an empty answer", replies: |t| vec![Says::text("").streamed(t)],
+        ends: Ends::With(Stop::Empty), kept: Kept::None, requests: 1 },
+    Case { name: "a page instead of an answer", replies: |_| vec![Reply::json(200, "<html>hello</html>")],
+        ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
+    Case { name: "another object instead of an answer", replies: |_| vec![Reply::json(200, r#"{"hello":1}"#)],
+        ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
+    Case { name: "whole although a stream was asked for", replies: |t| vec![Says::text(LONG).whole(t)],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "whole, and cut", replies: |t| vec![Says::text(LONG).whole(t).cut_at(30), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "no usage", replies: |t| vec![Says { usage: None, ..Says::text(LONG) }.streamed(t)],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "the limit of tokens inside a text", replies: |t| vec![Says { is_cut_short: true, ..Says::text(LONG) }.streamed(t)],
+        ends: Ends::With(Stop::Length), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "the limit of tokens inside the input of a call", replies: |t| {
+            let says = Says { is_cut_short: true, ..Says::text("Let me see.") };
+            vec![says.and_call("c1", "load", r#"{"host": "we"#).streamed(t)]
+        }, ends: Ends::With(Stop::Length), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "a call whose input is no JSON", replies: |t| vec![Says::call("c1", "load", r#"{"host": web}"#).streamed(t), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "a call whose input is a list", replies: |t| vec![Says::call("c1", "load", "[1]").streamed(t), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "a call without an input", replies: |t| vec![Says::call("c1", "load", "").streamed(t), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "a call of a tool that is not there", replies: |t| vec![Says::call("c1", "fly", "{}").streamed(t), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "parallel calls", replies: |t| {
+            let says = Says::text("Both.").and_call("c1", "load", r#"{"host":"a"}"#);
+            vec![says.and_call("c2", "load", r#"{"host":"b"}"#).streamed(t), ok(t)]
+        }, ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "parallel calls of one id", replies: |t| {
+            let says = Says::call("c", "load", r#"{"host":"a"}"#);
+            vec![says.and_call("c", "load", r#"{"host":"b"}"#).streamed(t), ok(t)]
+        }, ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "a tool that panics", replies: |t| vec![Says::call("c1", "load", r#"{"host":"panic"}"#).streamed(t), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "thinking", replies: |t| {
+            let says = Says { thinking: "Hm.", signature: "c2ln", ..Says::text("") };
+            vec![says.and_call("c1", "load", "{}").streamed(t), ok(t)]
+        }, ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "cut inside thinking", replies: |t| {
+            let says = Says { thinking: LONG, signature: "c2ln", ..Says::text("so") };
+            let events = says.events(t);
+            vec![Reply::stream(&events).cut_at(events.len() / 3)]
+        }, ends: Ends::Failing(is_cut), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "cut after a call, before its results", replies: |t| {
+            vec![Says::call("c1", "load", "{}").streamed(t), Reply::json(400, "{}")]
+        }, ends: Ends::Failing(|f| matches!(f, Failure::Refused { .. })), kept: Kept::Whole, requests: 2 },
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn after_every_fault_the_conversation_goes_on() {
+    let all = TARGETS.into_iter().flat_map(|target| CASES.iter().map(move |case| (target, case)));
+    // A few at a time: how patient the endpoint is must not depend on how busy the machine is.
+    let played = futures_util::stream::iter(all)
+        .map(|(target, case)| tokio::spawn(play(target, case)))
+        .buffer_unordered(12)
+        .collect::<Vec<_>>()
+        .await;
+    let failed = played.into_iter().filter(Result::is_err).count();
+    assert_eq!(failed, 0, "of {} cases", TARGETS.len() * CASES.len());
+}
+
+async fn play(target: Target, case: &'static Case) {
+    let name = format!("{target}: {}", case.name);
+    let mut replies = (case.replies)(target);
+    replies.push(Says::text("Here I am.").streamed(target));
+    let server = ModelServer::playing(replies);
+    let talk = talk().await;
+    let agent = Agent::new(talk.clone(), model(target, &server)).tool(Load);
+    talk.append([Message::system("You are on call."), Message::user("Is all well?")])
+        .await
+        .unwrap();
+
+    let ended = agent.run(&CancellationToken::new()).await;
+    ends_as_expected(&name, case, &ended);
+    // Responses have no half of a thought: what is not whole is for nobody.
+    let kept = match case.name {
+        "cut inside thinking" if target == Target::OpenAiResponses => Kept::None,
+        _ => case.kept,
+    };
+    let answers = answers(&agent).await;
+    let incomplete = answers.iter().filter(|it| it.json().contains("\"incomplete\":{")).count();
+    match kept {
+        Kept::None => assert!(answers.is_empty(), "{name}: {answers:?}"),
+        Kept::Whole => assert!(!answers.is_empty() && incomplete == 0, "{name}: {answers:?}"),
+        Kept::Incomplete => assert!(answers.len() == 1 && incomplete == 1, "{name}: {answers:?}"),
+    }
+    assert_eq!(server.received().len(), case.requests, "{name}");
+    for received in server.received() {
+        check(target, &received.body);
+    }
+
+    // The next message is answered, and everything acknowledged is still there.
+    let before = talk.messages().await.unwrap();
+    let run = agent.say(Message::user("And now?")).await;
+    let run = run.unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!((run.stop, run.said.as_str()), (Stop::Done, "Here I am."), "{name}");
+    let after = talk.messages().await.unwrap();
+    assert_eq!(after[..before.len()], before[..], "{name}");
+    let received = server.received();
+    check(target, &received[case.requests].body);
+    every_call_can_be_shown(&name, &agent, &received).await;
+}
+
+fn ends_as_expected(name: &str, case: &Case, ended: &Result<Run, Error>) {
+    match (&case.ends, ended) {
+        (Ends::With(stop), Ok(run)) => assert_eq!(run.stop, *stop, "{name}"),
+        (Ends::Failing(is), Err(Error::Call(error))) if is(&error.failure) => {}
+        (_, other) => panic!("{name}: {other:?}"),
+    }
+}
+
+async fn answers(agent: &Agent) -> Vec<Message> {
+    let entries = agent.conversation().messages().await.unwrap();
+    let messages = entries.into_iter().map(|entry| entry.message);
+    messages.filter(|message| message.role() == Role::Assistant).collect()
+}
+
+/// Each manifest is of bytes that the server got, and they can be made again.
+async fn every_call_can_be_shown(name: &str, agent: &Agent, received: &[Received]) {
+    let calls = agent.calls().await.unwrap();
+    let mut at = 0;
+    for (number, call) in calls.iter().enumerate() {
+        assert_eq!(call.number, number as u64 + 1, "{name}");
+        let sent = agent.sent(call.number).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(sent.len() as u64, call.bytes);
+        // What was tried in vain sent the same; the last of a failed call's attempts is the call.
+        let failed = call.attempts.len();
+        let times = if call.failure.is_some() { failed.max(1) } else { failed + 1 };
+        for _ in 0..times {
+            assert!(received[at].body == sent.as_bytes(), "{name}: call {}", call.number);
+            at += 1;
+        }
+    }
+    assert_eq!(at, received.len(), "{name}");
+}
+
+#[tokio::test]
+async fn retry_after_is_respected_and_kept_in_the_manifest() {
+    let limited =
+        Reply::json(429, r#"{"error":{"message":"slowly"}}"#).header("retry-after", "0.3");
+    let server = ModelServer::playing([limited, ok(Target::Anthropic)]);
+    let agent = Agent::new(talk().await, model(Target::Anthropic, &server));
+    let start = Instant::now();
+    agent.say(Message::user("Hi")).await.unwrap();
+    assert!(start.elapsed() >= Duration::from_millis(300));
+    let call: Call = agent.call(1).await.unwrap();
+    let [attempt] = &call.attempts[..] else { panic!("{call:?}") };
+    assert_eq!(attempt.status, Some(429));
+    assert!(attempt.failure.contains("slowly") && attempt.waited_millis >= 300, "{attempt:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_is_cancelled_keeps_what_was_said() {
+    for target in TARGETS {
+        let slow = Reply::stream(long(target)).in_pieces(64).pausing(Duration::from_millis(10));
+        let server = ModelServer::playing([slow, ok(target)]);
+        let talk = talk().await;
+        talk.append([Message::user("Tell me.")]).await.unwrap();
+        let cancel = CancellationToken::new();
+        let stop = cancel.clone();
+        let agent = Agent::new(talk.clone(), model(target, &server)).listen(move |event| {
+            if matches!(event, recto_agent::Event::Delta(_)) {
+                stop.cancel();
+            }
+        });
+        let run = agent.run(&cancel).await.unwrap();
+        assert_eq!(run.stop, Stop::Cancelled, "{target}");
+        assert!(LONG.starts_with(&run.said) && run.said.len() < LONG.len(), "{}", run.said);
+        assert!(!run.said.is_empty(), "{target}");
+        let [answer] = &answers(&agent).await[..] else { panic!() };
+        assert!(answer.json().contains(r#""incomplete":{"reason":"the call was cancelled"}"#));
+        let run = agent.say(Message::user("Go on.")).await.unwrap();
+        assert_eq!(run.stop, Stop::Done);
+        check(target, &server.received()[1].body);
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_dropped_leaves_nothing_of_the_answer() {
+    let slow =
+        Reply::stream(long(Target::Anthropic)).in_pieces(64).pausing(Duration::from_millis(50));
+    let server = ModelServer::playing([slow, ok(Target::Anthropic)]);
+    let agent = Agent::new(talk().await, model(Target::Anthropic, &server));
+    let run =
+        tokio::time::timeout(Duration::from_millis(300), agent.say(Message::user("Hi"))).await;
+    assert!(run.is_err());
+    assert_eq!(agent.conversation().messages().await.unwrap().len(), 1);
+    assert_eq!(agent.say(Message::user("Hi again")).await.unwrap().stop, Stop::Done);
+}

@@ -1,0 +1,181 @@
+//! Manifests, sums and what a model's tokens are worth.
+
+use recto::{LogIndex, Message, Recto, Rollback, Settings, Undo, Version};
+use recto_agent::{Agent, Error, Event, Stop, Target, Totals};
+use testserver::{ModelServer, Reply};
+
+use crate::streams::Says;
+use crate::tools::Load;
+use crate::{TARGETS, agent, model};
+
+fn says(text: &str, input: u64, output: u64) -> Says {
+    Says { usage: Some((input, 0, output)), ..Says::text(text) }
+}
+
+#[tokio::test]
+async fn a_store_that_is_opened_again_knows_every_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("sqlite:{}", folder.path().join("talks.db").display());
+    for target in TARGETS {
+        let name = target.name();
+        let server = ModelServer::playing([
+            Says::call("c1", "load", r#"{"host":"a"}"#).streamed(target),
+            Says { thinking: "Hm.", signature: "c2ln", ..Says::text("Idle.") }.streamed(target),
+            Reply::json(400, "{}"),
+            Says::text("Yes.").streamed(target),
+        ]);
+        let model = || model(target, &server);
+        let recto = Recto::open(&address).await.unwrap();
+        let talk = recto.create(name, Settings::default()).await.unwrap();
+        let first = Agent::new(talk, model()).tool(Load);
+        first.conversation().append([Message::system("Be brief.")]).await.unwrap();
+        first.say(Message::user("Is a idle?")).await.unwrap();
+        first.say(Message::user("Sure?")).await.unwrap_err();
+        drop((first, recto));
+
+        let recto = Recto::open(&address).await.unwrap();
+        let talk = recto.conversation(name).await.unwrap();
+        let agent = Agent::new(talk, model()).tool(Load);
+        agent.say(Message::user("Sure, now?")).await.unwrap();
+        let calls = agent.calls().await.unwrap();
+        assert_eq!(calls.iter().map(|call| call.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert!(calls.iter().all(|call| call.target == name && call.model == "m-1"));
+        assert_eq!(calls[2].usage, None);
+        assert!(calls[2].failure.as_deref().unwrap().contains("400"), "{:?}", calls[2].failure);
+        let received = server.received();
+        for (call, received) in calls.iter().zip(&received) {
+            // Exactly what went over the line, whatever has happened since.
+            assert_eq!(agent.sent(call.number).await.unwrap().as_bytes(), received.body);
+            assert_eq!(call.bytes, received.body.len() as u64);
+        }
+        let error = agent.sent(5).await.unwrap_err();
+        assert!(matches!(error, Error::NoSuchCall { number: 5, calls: 4 }), "{error}");
+        let report = recto.conversation(name).await.unwrap().verify().await;
+        assert!(report.is_ok(), "{report:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_failed_is_in_the_log_but_was_in_no_view() {
+    let server = ModelServer::playing([Reply::json(403, "{}")]);
+    let agent = agent(Target::OpenAiChat, &server).await;
+    let talk = agent.conversation();
+    talk.append([Message::user("Hi")]).await.unwrap();
+    let before = talk.stats().await.unwrap();
+    agent.run(&Default::default()).await.unwrap_err();
+    let after = talk.stats().await.unwrap();
+    assert_eq!(after.total_messages, before.total_messages + 1);
+    assert_eq!(after.current_batch_messages, before.current_batch_messages);
+    assert_eq!((after.total_batches, after.tokens), (before.total_batches, before.tokens));
+    let note = talk.message(LogIndex(1)).await.unwrap().unwrap();
+    assert!(note.text().starts_with("[no answer to call 1: "), "{}", note.text());
+    // It can be taken back as any request, and the conversation is the same.
+    talk.apply(Undo).await.unwrap();
+    assert_eq!(talk.messages().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_erased_message_is_not_shown_as_if_it_were_what_was_sent() {
+    let server = ModelServer::playing([Says::text("Noted.").streamed(Target::Anthropic)]);
+    let agent = agent(Target::Anthropic, &server).await;
+    agent.say(Message::user("My password is hunter2.")).await.unwrap();
+    agent.sent(1).await.unwrap();
+    agent.conversation().erase(LogIndex(0)).await.unwrap();
+    let error = agent.sent(1).await.unwrap_err().to_string();
+    assert!(error.contains("erased") && !error.contains("hunter2"), "{error}");
+}
+
+#[tokio::test]
+async fn cumulative_sums_follow_a_rollback_and_lifetime_sums_do_not() {
+    let target = Target::OpenAiChat;
+    let server = ModelServer::playing([
+        says("a", 100, 1).streamed(target),
+        says("b", 200, 2).streamed(target),
+        says("c", 400, 4).streamed(target),
+        Reply::json(400, "{}"),
+        says("d", 800, 8).streamed(target),
+        says("", 1_600, 16).streamed(target),
+        says("e", 3_200, 32).streamed(target),
+    ]);
+    let agent = agent(target, &server).await;
+    let talk = agent.conversation();
+    let input = |totals: Totals| (totals.calls, totals.usage.input, totals.usage.output);
+    for question in ["1", "2", "3"] {
+        agent.say(Message::user(question)).await.unwrap();
+    }
+    assert_eq!(input(agent.cumulative().await.unwrap()), (3, 700, 7));
+    // Back to the first answer.
+    talk.apply(Rollback::ToVersion(Version(2))).await.unwrap();
+    assert_eq!(input(agent.cumulative().await.unwrap()), (1, 100, 1));
+    assert_eq!(input(agent.lifetime().await.unwrap()), (3, 700, 7));
+    // A failure counts as a call, and nothing else.
+    agent.say(Message::user("4")).await.unwrap_err();
+    assert_eq!(input(agent.cumulative().await.unwrap()), (2, 100, 1));
+    let run = agent.say(Message::user("5")).await.unwrap();
+    assert_eq!((run.stop, run.said.as_str()), (Stop::Done, "d"));
+    assert_eq!(input(agent.cumulative().await.unwrap()), (3, 900, 9));
+    assert_eq!(input(agent.lifetime().await.unwrap()), (5, 1_500, 15));
+    // UNDO goes back as well, and a new agent finds the same.
+    talk.apply(Undo).await.unwrap();
+    let fresh = Agent::new(talk.clone(), model(target, &server));
+    for agent in [&agent, &fresh] {
+        assert_eq!(input(agent.cumulative().await.unwrap()), (2, 100, 1));
+        assert_eq!(input(agent.lifetime().await.unwrap()), (5, 1_500, 15));
+    }
+    // An empty answer has cost something too.
+    assert_eq!(agent.say(Message::user("6")).await.unwrap().stop, Stop::Empty);
+    assert_eq!(input(agent.cumulative().await.unwrap()), (3, 1_700, 17));
+    let call = agent.call(6).await.unwrap();
+    assert_eq!((input(call.cumulative), input(call.lifetime)), ((3, 1_700, 17), (6, 3_100, 31)));
+}
+
+#[tokio::test]
+async fn costs_come_from_the_price_table() {
+    let prices = recto_format::PriceTable::from_json(
+        r#"{"models":[{"model":"m-","input":10,"cached":1,"output":50}]}"#,
+    );
+    let says = Says { usage: Some((1_000, 400, 20)), ..Says::text("ok") };
+    let target = Target::Anthropic;
+    let server = ModelServer::playing([says.streamed(target), says.streamed(target)]);
+    let agent = agent(target, &server).await.prices(prices.unwrap());
+    agent.say(Message::user("Hi")).await.unwrap();
+    agent.say(Message::user("Hi")).await.unwrap();
+    // Twice 600 × 10 + 400 × 1 + 20 × 50, in millionths.
+    assert!((agent.cumulative().await.unwrap().cost - 2.0 * 0.0074).abs() < 1e-12);
+}
+
+#[tokio::test]
+async fn a_few_reports_tell_what_a_models_tokens_are_worth() {
+    let target = Target::Anthropic;
+    // This model's tokens are a third shorter, and it adds something of its own.
+    let server = ModelServer::answering(move |received| {
+        let request: serde_json::Value = serde_json::from_slice(&received.body).unwrap();
+        let texts = request["messages"].as_array().unwrap().iter().map(|message| {
+            message["content"][0]["text"].as_str().unwrap().split_whitespace().count() as u64
+        });
+        let input = texts.sum::<u64>() * 3 / 2 + 9;
+        says("so it is, as far as anybody can tell from here", input, 10).streamed(target)
+    });
+    let expected = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = expected.clone();
+    let agent = agent(target, &server).await.listen(move |event| {
+        if let Event::CallEnded(call) = event {
+            heard.lock().unwrap().push((call.expected, call.usage.unwrap().input));
+        }
+    });
+    for _ in 0..12 {
+        let question = "tell me something that is long enough to be counted ".repeat(8);
+        agent.say(Message::user(&question)).await.unwrap();
+    }
+    let known = agent.calibration().await.unwrap();
+    assert_eq!(known.reports, 12);
+    assert!(known.error.unwrap() < 0.02, "{known:?}");
+    let off = |&(expected, reported): &(u64, u64)| (expected as f64 / reported as f64 - 1.0).abs();
+    let expected = expected.lock().unwrap().clone();
+    assert!(off(&expected[0]) > 0.2, "{expected:?}");
+    assert!(expected[3..].iter().all(|pair| off(pair) < 0.03), "{expected:?}");
+    // Another agent learns it from the manifests.
+    let other = Agent::new(agent.conversation().clone(), model(target, &server));
+    let factor = other.calibration().await.unwrap().factor;
+    assert!((factor - known.factor).abs() < 0.01, "{factor} {known:?}");
+}

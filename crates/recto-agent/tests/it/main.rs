@@ -1,0 +1,87 @@
+//! The loop against a scripted provider: real HTTP on loopback.
+
+mod behind;
+mod budget;
+mod chaos;
+mod clients;
+mod faults;
+mod history;
+mod streams;
+mod tools;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use recto::{Recto, Settings, StoredConversation};
+use recto_agent::{Agent, Endpoint, Event, HttpModel, Patience, Retry, Target};
+use testserver::ModelServer;
+
+/// The three providers that have a client.
+const TARGETS: [Target; 3] = [Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic];
+
+/// An endpoint that loses patience soon.
+fn endpoint(server: &ModelServer) -> Endpoint {
+    let mut endpoint = Endpoint::new(format!("{}/v1", server.url()), "m-1").key("sk-very-secret");
+    endpoint.patience = Patience {
+        connect: Duration::from_secs(5),
+        first_byte: Duration::from_millis(1_500),
+        between: Duration::from_millis(1_000),
+    };
+    let (first_wait, longest_wait) = (Duration::from_millis(10), Duration::from_secs(3));
+    endpoint.retry = Retry { attempts: 3, first_wait, longest_wait };
+    endpoint
+}
+
+fn model(target: Target, server: &ModelServer) -> HttpModel {
+    HttpModel::new(target, endpoint(server)).unwrap()
+}
+
+async fn talk() -> StoredConversation {
+    let recto = Recto::open("memory:").await.unwrap();
+    recto.create("talk", Settings::default()).await.unwrap()
+}
+
+async fn agent(target: Target, server: &ModelServer) -> Agent {
+    Agent::new(talk().await, model(target, server))
+}
+
+/// What happened, in short words.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Heard {
+    fn listen(&self, agent: Agent) -> Agent {
+        let heard = self.clone();
+        agent.listen(move |event| {
+            let word = match event {
+                Event::TokenLimitExceeded { .. } => "tokenLimitExceeded".into(),
+                Event::CompressionRequested { .. } => "compressionRequested".into(),
+                Event::CompressionCompleted { strategy, before, after, .. } => {
+                    assert!(after < before);
+                    format!("compressionCompleted {strategy}")
+                }
+                Event::CompressionFailed { strategy, reason } => {
+                    format!("compressionFailed {strategy}: {reason}")
+                }
+                Event::CompressionWaits { .. } => "compressionWaits".into(),
+                Event::ToolEnded { name, is_error, .. } => format!("tool {name} {is_error}"),
+                _ => return,
+            };
+            heard.0.lock().unwrap().push(word);
+        })
+    }
+
+    fn words(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// The request is one that the provider takes, by rules that know nothing of Recto.
+fn check(target: Target, body: &[u8]) {
+    let provider = testkit::provider::Provider::ALL.into_iter();
+    let provider = provider.into_iter().find(|it| it.name() == target.name()).unwrap();
+    let request = serde_json::from_slice(body).unwrap();
+    if let Err(violation) = provider.check(&request) {
+        panic!("{target}: {violation:?} in {}", String::from_utf8_lossy(body));
+    }
+}

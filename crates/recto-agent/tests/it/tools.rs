@@ -1,0 +1,148 @@
+//! Tools: run at the same time, each with a result.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use recto::{Message, Tool};
+use recto_agent::{
+    Agent, BoxFuture, CancellationToken, CommandTool, RunTool, Stop, Target, ToolInput, ToolOutput,
+};
+use testserver::ModelServer;
+
+use crate::streams::Says;
+use crate::{TARGETS, agent, check};
+
+/// Says how busy a host is; panics if the host is called `panic`.
+pub(crate) struct Load;
+
+impl RunTool for Load {
+    fn describe(&self) -> Tool {
+        Tool::from_json(
+            r#"{"name":"load","description":"How busy a host is.","input_schema":{"type":"object","properties":{"host":{"type":"string"}}}}"#,
+        )
+        .unwrap()
+    }
+
+    fn run<'a>(&'a self, input: ToolInput<'a>) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move {
+            assert!(!input.json.contains("panic"), "this tool panics, as the test wants");
+            ToolOutput::ok(format!("{} is idle", input.json))
+        })
+    }
+}
+
+/// Waits until as many run as there are.
+struct Together(Arc<AtomicUsize>, usize);
+
+impl RunTool for Together {
+    fn describe(&self) -> Tool {
+        Tool::new("my tool", "A name that no provider takes.")
+    }
+
+    fn run<'a>(&'a self, input: ToolInput<'a>) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            while self.0.load(Ordering::SeqCst) < self.1 && !input.cancel.is_cancelled() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            ToolOutput::ok(input.id)
+        })
+    }
+}
+
+#[tokio::test]
+async fn parallel_calls_run_at_the_same_time_under_their_own_names() {
+    for target in TARGETS {
+        // The model calls the tool by the name that it was told.
+        let server = ModelServer::answering(move |received| {
+            let body = String::from_utf8_lossy(&received.body);
+            if body.contains("call_2") {
+                return Says::text("Done.").streamed(target);
+            }
+            let request: serde_json::Value = serde_json::from_str(&body).unwrap();
+            let tool = &request["tools"][0];
+            let name = tool["name"].as_str().or(tool["function"]["name"].as_str()).unwrap();
+            assert_ne!(name, "my tool");
+            Says::call("call_1", name, "{}").and_call("call_2", name, "{}").streamed(target)
+        });
+        let count = Arc::new(AtomicUsize::new(0));
+        let agent = agent(target, &server).await.tool(Together(count, 2));
+        let run = agent.say(Message::user("Both, please.")).await.unwrap();
+        assert_eq!((run.stop, run.turns), (Stop::Done, 2));
+        let entries = agent.conversation().messages().await.unwrap();
+        let calls: Vec<String> = entries
+            .iter()
+            .flat_map(|entry| entry.message.tool_calls())
+            .map(|call| call.name.into_owned())
+            .collect();
+        assert_eq!(calls, ["my tool", "my tool"]);
+        let results = entries.iter().flat_map(|entry| entry.message.tool_results());
+        assert_eq!(results.collect::<Vec<_>>(), ["call_1", "call_2"]);
+        for received in server.received() {
+            check(target, &received.body);
+        }
+    }
+}
+
+#[tokio::test]
+async fn tools_that_are_cancelled_have_results_all_the_same() {
+    let server = ModelServer::playing([
+        Says::call("c1", "my_tool", "{}").streamed(Target::OpenAiChat),
+        Says::text("As you like.").streamed(Target::OpenAiChat),
+    ]);
+    struct Forever;
+    impl RunTool for Forever {
+        fn describe(&self) -> Tool {
+            Tool::new("my_tool", "Takes for ever.")
+        }
+        fn run<'a>(&'a self, _: ToolInput<'a>) -> BoxFuture<'a, ToolOutput> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let cancel = CancellationToken::new();
+    let stop = cancel.clone();
+    let agent = agent(Target::OpenAiChat, &server).await.tool(Forever).listen(move |event| {
+        if matches!(event, recto_agent::Event::ToolStarted { .. }) {
+            stop.cancel();
+        }
+    });
+    agent.conversation().append([Message::user("Go.")]).await.unwrap();
+    assert_eq!(agent.run(&cancel).await.unwrap().stop, Stop::Cancelled);
+    let entries = agent.conversation().messages().await.unwrap();
+    let last = entries.last().unwrap().message.json();
+    assert!(last.contains("was cancelled") && last.contains("\"is_error\":true"), "{last}");
+    assert_eq!(agent.say(Message::user("Stop.")).await.unwrap().stop, Stop::Done);
+    check(Target::OpenAiChat, &server.received()[1].body);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_program_is_a_tool() {
+    let tool = Tool::from_json(
+        r#"{"name":"count","description":"Counts.","parameters":{"type":"object"}}"#,
+    );
+    let server = ModelServer::playing([
+        Says::call("c1", "count", r#"{"a": "four"}"#).streamed(Target::Anthropic),
+        Says::text("13 bytes.").streamed(Target::Anthropic),
+    ]);
+    let program = CommandTool::new(tool.unwrap(), "wc").arguments(["-c"]);
+    let agent = agent(Target::Anthropic, &server).await.tool(program);
+    assert_eq!(agent.say(Message::user("How long?")).await.unwrap().said, "13 bytes.");
+    let body = String::from_utf8(server.received()[1].body.clone()).unwrap();
+    assert!(body.contains(r#""tool_use_id":"c1","content":"13\n""#), "{body}");
+}
+
+#[tokio::test]
+async fn a_model_that_calls_for_ever_is_stopped() {
+    let mut number = 0;
+    let server = ModelServer::answering(move |_| {
+        number += 1;
+        Says::call(&format!("c{number}"), "load", "{}").streamed(Target::OpenAiResponses)
+    });
+    let agent = agent(Target::OpenAiResponses, &server).await.tool(Load).most_turns(7);
+    let run = agent.say(Message::user("Go.")).await.unwrap();
+    assert_eq!((run.stop, run.turns), (Stop::TurnLimit, 7));
+    assert_eq!(server.received().len(), 7);
+    let _: &Agent = &agent;
+}

@@ -1,0 +1,331 @@
+//! A model provider on loopback that plays a script: real HTTP/1.1, with every fault that a network or
+//! a provider has.
+//!
+//! A [`Reply`] says what one request is answered with: a status, headers, a body, and what goes wrong
+//! on the way. The server keeps every request as it came, byte by byte ([`Received`]).
+//!
+//! ```text
+//! client ── request ──► Received ──► the script ──► Reply ──► head, body in pieces ──► client
+//!                                                      └─ a delay, a cut at byte n, a stall
+//! ```
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A provider that plays a script. It ends when it is dropped.
+#[derive(Debug)]
+pub struct ModelServer {
+    port: u16,
+    state: Arc<State>,
+}
+
+/// A request as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Its path, such as `/v1/messages`.
+    pub path: String,
+    /// Its headers, their names in small letters.
+    pub headers: Vec<(String, String)>,
+    /// The exact bytes of its body.
+    pub body: Vec<u8>,
+}
+
+impl Received {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut found = self.headers.iter().filter(|(key, _)| key == name);
+        found.next().map(|(_, value)| value.as_str())
+    }
+}
+
+/// What one request is answered with.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    is_stream: bool,
+    wait: Duration,
+    piece: usize,
+    pause: Duration,
+    end: End,
+}
+
+/// How a body ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// As it should.
+    Whole,
+    /// The connection is cut before the head.
+    BeforeTheHead,
+    /// The connection is cut after so many bytes of the body.
+    CutAt(usize),
+    /// After so many bytes of the body nothing comes any more.
+    StallAt(usize),
+}
+
+impl Reply {
+    /// A body of JSON.
+    pub fn json(status: u16, body: impl Into<String>) -> Reply {
+        Reply {
+            status,
+            headers: vec![("content-type".into(), "application/json".into())],
+            body: body.into().into_bytes(),
+            is_stream: false,
+            wait: Duration::ZERO,
+            piece: usize::MAX,
+            pause: Duration::ZERO,
+            end: End::Whole,
+        }
+    }
+
+    /// A stream of events, written as they go over the line.
+    pub fn stream(events: impl AsRef<[u8]>) -> Reply {
+        let headers = vec![("content-type".into(), "text/event-stream; charset=utf-8".into())];
+        let body = events.as_ref().to_vec();
+        Reply { headers, body, is_stream: true, ..Reply::json(200, "") }
+    }
+
+    /// The connection is cut before anything is answered.
+    pub fn cut() -> Reply {
+        Reply { end: End::BeforeTheHead, ..Reply::json(200, "") }
+    }
+
+    /// With one more header.
+    pub fn header(mut self, name: &str, value: &str) -> Reply {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Only after a while.
+    pub fn after(self, wait: Duration) -> Reply {
+        Reply { wait, ..self }
+    }
+
+    /// In pieces of so many bytes, each sent by itself, wherever that splits a character.
+    pub fn in_pieces(self, piece: usize) -> Reply {
+        Reply { piece: piece.max(1), ..self }
+    }
+
+    /// With a pause behind every piece.
+    pub fn pausing(self, pause: Duration) -> Reply {
+        Reply { pause, ..self }
+    }
+
+    /// Cut after so many bytes of the body.
+    pub fn cut_at(self, bytes: usize) -> Reply {
+        Reply { end: End::CutAt(bytes), ..self }
+    }
+
+    /// Silent for ever after so many bytes of the body.
+    pub fn stall_at(self, bytes: usize) -> Reply {
+        Reply { end: End::StallAt(bytes), ..self }
+    }
+
+    /// Writes it; answers whether the connection goes on.
+    fn write(&self, stream: &mut TcpStream, is_over: &AtomicBool) -> std::io::Result<bool> {
+        sleep(self.wait, is_over);
+        if matches!(self.end, End::BeforeTheHead) {
+            return Ok(false);
+        }
+        let mut head = format!("HTTP/1.1 {} Scripted\r\n", self.status);
+        for (name, value) in &self.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        match self.is_stream {
+            true => head.push_str("transfer-encoding: chunked\r\n\r\n"),
+            false => head.push_str(&format!("content-length: {}\r\n\r\n", self.body.len())),
+        }
+        stream.write_all(head.as_bytes())?;
+        let len = match self.end {
+            End::CutAt(len) | End::StallAt(len) => len.min(self.body.len()),
+            End::Whole | End::BeforeTheHead => self.body.len(),
+        };
+        for piece in self.body[..len].chunks(self.piece) {
+            match self.is_stream {
+                true => {
+                    let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
+                    chunk.extend_from_slice(piece);
+                    chunk.extend_from_slice(b"\r\n");
+                    stream.write_all(&chunk)?;
+                }
+                false => stream.write_all(piece)?,
+            }
+            stream.flush()?;
+            sleep(self.pause, is_over);
+        }
+        match self.end {
+            End::Whole if self.is_stream => stream.write_all(b"0\r\n\r\n")?,
+            End::Whole => {}
+            End::StallAt(_) => {
+                // Until the client has had enough, or the test is over.
+                stream.set_read_timeout(Some(Duration::from_millis(20)))?;
+                let mut rest = [0; 64];
+                while !is_over.load(Ordering::SeqCst) {
+                    if let Ok(0) = stream.read(&mut rest) {
+                        break;
+                    }
+                }
+                return Ok(false);
+            }
+            End::CutAt(_) | End::BeforeTheHead => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// Sleeps in short stretches, so that a test that is over need not wait.
+fn sleep(time: Duration, is_over: &AtomicBool) {
+    let stretch = Duration::from_millis(20);
+    let mut left = time;
+    while !left.is_zero() && !is_over.load(Ordering::SeqCst) {
+        std::thread::sleep(left.min(stretch));
+        left = left.saturating_sub(stretch);
+    }
+}
+
+type Script = dyn FnMut(&Received) -> Reply + Send;
+
+struct State {
+    received: Mutex<Vec<Received>>,
+    script: Mutex<Box<Script>>,
+    is_over: AtomicBool,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State").field("is_over", &self.is_over).finish_non_exhaustive()
+    }
+}
+
+impl ModelServer {
+    /// Answers one request after the other with these; then with 500.
+    pub fn playing(replies: impl IntoIterator<Item = Reply>) -> ModelServer {
+        let mut replies: VecDeque<Reply> = replies.into_iter().collect();
+        ModelServer::answering(move |_| {
+            let none = || Reply::json(500, r#"{"error":{"message":"the script has ended"}}"#);
+            replies.pop_front().unwrap_or_else(none)
+        })
+    }
+
+    /// Asks a function what to answer.
+    pub fn answering(script: impl FnMut(&Received) -> Reply + Send + 'static) -> ModelServer {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
+        let port = listener.local_addr().expect("a bound socket has an address").port();
+        let state = Arc::new(State {
+            received: Mutex::default(),
+            script: Mutex::new(Box::new(script)),
+            is_over: AtomicBool::new(false),
+        });
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                if shared.is_over.load(Ordering::SeqCst) {
+                    break;
+                }
+                let shared = Arc::clone(&shared);
+                std::thread::spawn(move || serve(client, &shared));
+            }
+        });
+        ModelServer { port, state }
+    }
+
+    /// Where it listens: `http://127.0.0.1:…`, without a path.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The requests so far, as they came.
+    pub fn received(&self) -> Vec<Received> {
+        self.state.received.lock().expect("no holder panics").clone()
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        self.state.is_over.store(true, Ordering::SeqCst);
+        // Wakes the thread that accepts.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+fn serve(mut client: TcpStream, state: &State) {
+    let _ = client.set_nodelay(true);
+    let Ok(reading) = client.try_clone() else { return };
+    let mut reader = BufReader::new(reading);
+    while let Some(request) = read_request(&mut reader) {
+        // The request counts as received before the script hears of it.
+        state.received.lock().expect("no holder panics").push(request.clone());
+        let reply = (state.script.lock().expect("no script panics"))(&request);
+        match reply.write(&mut client, &state.is_over) {
+            Ok(true) => {}
+            Ok(false) | Err(_) => break,
+        }
+    }
+    let _ = client.shutdown(Shutdown::Both);
+}
+
+fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Received> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let path = line.split_whitespace().nth(1)?.to_owned();
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let line = line.trim_end();
+        if line.is_empty() {
+            break;
+        }
+        let (name, value) = line.split_once(':')?;
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let mut request = Received { path, headers, body: Vec::new() };
+    let len = request.header("content-length").and_then(|len| len.parse().ok()).unwrap_or(0);
+    request.body.resize(len, 0);
+    reader.read_exact(&mut request.body).ok()?;
+    Some(request)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a bare client reads.
+    fn ask(server: &ModelServer, body: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        let len = body.len();
+        write!(stream, "POST /v1/x HTTP/1.1\r\nHost: h\r\nContent-Length: {len}\r\nConnection: close\r\n\r\n{body}")
+            .unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    #[test]
+    fn a_script_is_played_in_order_and_requests_are_kept() {
+        let server = ModelServer::playing([
+            Reply::json(429, "{}").header("retry-after", "2"),
+            Reply::stream("data: é\n\n").in_pieces(7),
+            Reply::stream("data: whole\n\n").cut_at(5),
+            Reply::cut(),
+        ]);
+        let refused = ask(&server, "é1");
+        assert!(refused.starts_with("HTTP/1.1 429"), "{refused}");
+        assert!(refused.contains("retry-after: 2\r\n") && refused.ends_with("\r\n\r\n{}"));
+        // Seven bytes end inside the character.
+        assert!(ask(&server, "2").ends_with("\r\n3\r\n\u{fffd}\n\n\r\n0\r\n\r\n"));
+        assert!(ask(&server, "3").ends_with("\r\n5\r\ndata:\r\n"));
+        assert_eq!(ask(&server, "4"), "");
+        assert!(ask(&server, "5").starts_with("HTTP/1.1 500"));
+        let received = server.received();
+        assert_eq!(received.len(), 5);
+        assert_eq!((received[0].path.as_str(), &received[0].body[..]), ("/v1/x", "é1".as_bytes()));
+        assert_eq!(received[0].header("host"), Some("h"));
+    }
+}
