@@ -53,7 +53,12 @@ impl PriceTable {
         let table: PriceTable =
             serde_json::from_str(text).map_err(|error| Error::Prices(error.to_string()))?;
         for price in &table.models {
-            let all = [price.input, price.cached, price.cache_write.unwrap_or(0.0), price.output.unwrap_or(0.0)];
+            let all = [
+                price.input,
+                price.cached,
+                price.cache_write.unwrap_or(0.0),
+                price.output.unwrap_or(0.0),
+            ];
             if all.iter().any(|price| !price.is_finite() || *price < 0.0) {
                 let reason = format!("the prices of {:?} must be 0 or more", price.model);
                 return Err(Error::Prices(reason));

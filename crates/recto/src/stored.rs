@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use recto_core::{
     Append, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Hit, LogEntry, LogIndex, MarkMap,
-    Measure, Message, OperationKind, Outcome, Position, Query, SavedSettings, Stats, Timestamp, Tool, Version,
-    VersionInfo, Warning,
+    Measure, Message, OperationKind, Outcome, Position, Query, SavedSettings, Stats, Timestamp,
+    Tool, Version, VersionInfo, Warning,
 };
 use recto_store::{Ancestor, ConversationId};
 
