@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use recto::{Entry, LogIndex, Version};
+use recto::{Entry, LogIndex, StoredConversation, Version};
 use recto_format::{RenderOptions, Target, render};
 
 use crate::budget::question;
@@ -29,52 +29,67 @@ pub(crate) struct Known {
     pub(crate) tools: Option<(String, u64)>,
 }
 
+/// Every call of a conversation, oldest first, those that were rolled back included.
+pub async fn calls(talk: &StoredConversation) -> Result<Vec<Call>, Error> {
+    let mut calls = Vec::new();
+    let log = talk.stats().await?.total_messages;
+    for start in (0..log).step_by(PAGE) {
+        let page = page(talk, start, (start + PAGE).min(log)).await?;
+        calls.extend(page.iter().filter_map(|entry| Call::of(&entry.message)));
+    }
+    Ok(calls)
+}
+
+/// A call by its number, from 1.
+pub async fn call(talk: &StoredConversation, number: u64) -> Result<Call, Error> {
+    let calls = calls(talk).await?;
+    let count = calls.len() as u64;
+    let found = calls.into_iter().find(|call| call.number == number);
+    found.ok_or(Error::NoSuchCall { number, calls: count })
+}
+
+/// The exact request that a call sent: rendered again, and compared with the hash in its manifest.
+pub async fn sent(talk: &StoredConversation, number: u64) -> Result<String, Error> {
+    let call = call(talk, number).await?;
+    let target = Target::named(&call.target).unwrap_or(Target::OpenAiChat);
+    let fields: Vec<(&str, &str)> =
+        call.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let body = match &call.about {
+        None => {
+            let entries = talk.messages_at(call.version).await?;
+            let tools = talk.tools_at(call.version).await?;
+            let model = Some(call.model.as_str());
+            let options = RenderOptions { model, fields: &fields, tools: &tools };
+            render(entries.iter().map(|entry| &entry.message), target, &options)?.body
+        }
+        Some(about) => {
+            let entries = talk.entries(&about.entries).await?;
+            let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
+            render(&question(&about.instructions, &entries), target, &options)?.body
+        }
+    };
+    if sha256(body.as_bytes()) != call.sha256 {
+        let reason = "a message was erased or pruned since, or another release has rendered it";
+        let (reason, sent) = (reason.to_owned(), call.sha256);
+        return Err(Error::NotTheSame { number, target, reason, sent });
+    }
+    Ok(body)
+}
+
 impl Agent {
     /// Every call of the conversation, oldest first, those that were rolled back included.
     pub async fn calls(&self) -> Result<Vec<Call>, Error> {
-        let mut calls = Vec::new();
-        let log = self.talk.stats().await?.total_messages;
-        for start in (0..log).step_by(PAGE) {
-            let page = self.page(start, (start + PAGE).min(log)).await?;
-            calls.extend(page.iter().filter_map(|entry| Call::of(&entry.message)));
-        }
-        Ok(calls)
+        calls(&self.talk).await
     }
 
     /// A call by its number, from 1.
     pub async fn call(&self, number: u64) -> Result<Call, Error> {
-        let calls = self.calls().await?;
-        let count = calls.len() as u64;
-        let found = calls.into_iter().find(|call| call.number == number);
-        found.ok_or(Error::NoSuchCall { number, calls: count })
+        call(&self.talk, number).await
     }
 
     /// The exact request that a call sent: rendered again, and compared with the hash in its manifest.
     pub async fn sent(&self, number: u64) -> Result<String, Error> {
-        let call = self.call(number).await?;
-        let target = Target::named(&call.target).unwrap_or(Target::OpenAiChat);
-        let fields: Vec<(&str, &str)> =
-            call.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let body = match &call.about {
-            None => {
-                let entries = self.talk.messages_at(call.version).await?;
-                let tools = self.talk.tools_at(call.version).await?;
-                let model = Some(call.model.as_str());
-                let options = RenderOptions { model, fields: &fields, tools: &tools };
-                render(entries.iter().map(|entry| &entry.message), target, &options)?.body
-            }
-            Some(about) => {
-                let entries = self.talk.entries(&about.entries).await?;
-                let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
-                render(&question(&about.instructions, &entries), target, &options)?.body
-            }
-        };
-        if sha256(body.as_bytes()) != call.sha256 {
-            let reason = "a message was erased or pruned since, or another release has rendered it";
-            let (reason, sent) = (reason.to_owned(), call.sha256);
-            return Err(Error::NotTheSame { number, target, reason, sent });
-        }
-        Ok(body)
+        sent(&self.talk, number).await
     }
 
     /// What the calls have used that lead to the present state. A rollback takes from it.
@@ -147,7 +162,7 @@ impl Agent {
         // The newest manifest has all sums; a few more teach the factors.
         while end > known.log && found.len() < REPORTS {
             let start = end.saturating_sub(PAGE).max(known.log);
-            let page = self.page(start, end).await?;
+            let page = page(&self.talk, start, end).await?;
             found.extend(page.iter().rev().filter_map(|entry| Call::of(&entry.message)));
             end = start;
         }
@@ -174,7 +189,7 @@ impl Agent {
         let mut end = end;
         while end > start {
             let from = end.saturating_sub(PAGE).max(start);
-            let page = self.page(from, end).await?;
+            let page = page(&self.talk, from, end).await?;
             if let Some(call) = page.iter().rev().find_map(|entry| Call::of(&entry.message)) {
                 return Ok(Some(call));
             }
@@ -182,9 +197,9 @@ impl Agent {
         }
         Ok(None)
     }
+}
 
-    async fn page(&self, start: usize, end: usize) -> Result<Vec<Entry>, Error> {
-        let indices: Vec<LogIndex> = (start..end).map(|index| LogIndex(index as u32)).collect();
-        Ok(self.talk.entries(&indices).await?)
-    }
+async fn page(talk: &StoredConversation, start: usize, end: usize) -> Result<Vec<Entry>, Error> {
+    let indices: Vec<LogIndex> = (start..end).map(|index| LogIndex(index as u32)).collect();
+    Ok(talk.entries(&indices).await?)
 }

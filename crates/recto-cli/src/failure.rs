@@ -13,6 +13,9 @@ pub(crate) enum Failure {
     /// A transcript that cannot be read, or a view that cannot be rendered.
     #[error(transparent)]
     Format(#[from] recto_format::Error),
+    /// A model that did not answer, or a request that cannot be sent.
+    #[error(transparent)]
+    Agent(#[from] recto_agent::Error),
     /// A file without a single message.
     #[error("the file holds no messages (read as {format})")]
     NothingToImport { format: &'static str },
@@ -88,6 +91,11 @@ impl Failure {
                 | recto_format::Error::Prices(_)
                 | recto_format::Error::InvalidField { .. },
             ) => 2,
+            Failure::Agent(
+                recto_agent::Error::Endpoint(_) | recto_agent::Error::UnknownStrategy { .. },
+            ) => 2,
+            Failure::Agent(error) if error.code() == "storage" => 3,
+            Failure::Agent(_) => 1,
             Failure::Format(error) if error.code() == "storage" => 3,
             Failure::Format(_) | Failure::NothingToImport { .. } => 1,
             Failure::NotImported { cause, .. } => cause.exit_code(),
@@ -104,6 +112,7 @@ impl Failure {
         match self {
             Failure::Recto(error) => error.code(),
             Failure::Format(error) => error.code(),
+            Failure::Agent(error) => error.code(),
             Failure::NothingToImport { .. } => "empty_content",
             Failure::NotImported { cause, .. } => cause.code(),
             Failure::Usage(_) | Failure::Input { .. } | Failure::NotConfirmed(_) => "usage",

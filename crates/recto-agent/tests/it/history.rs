@@ -171,7 +171,7 @@ async fn a_few_reports_tell_what_a_models_tokens_are_worth() {
     assert_eq!(known.reports, 12);
     assert!(known.error.unwrap() < 0.02, "{known:?}");
     let off = |&(expected, reported): &(u64, u64)| (expected as f64 / reported as f64 - 1.0).abs();
-    let expected = expected.lock().unwrap();
+    let expected = expected.lock().unwrap().clone();
     assert!(off(&expected[0]) > 0.2, "{expected:?}");
     assert!(expected[3..].iter().all(|pair| off(pair) < 0.03), "{expected:?}");
     // Another agent learns it from the manifests.
