@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use recto::{Entry, LogIndex, StoredConversation, Version};
+use recto::{Entry, LogIndex, OperationKind, StoredConversation, Version};
 use recto_format::{RenderOptions, Target, render};
 
 use crate::budget::question;
@@ -76,6 +76,26 @@ pub async fn sent(talk: &StoredConversation, number: u64) -> Result<String, Erro
     Ok(body)
 }
 
+/// What is known before a call is made.
+pub(crate) struct Before {
+    /// What the model is expected to report.
+    pub(crate) expected: u64,
+    /// The number of the call.
+    pub(crate) number: u64,
+    /// What all calls so far have used.
+    pub(crate) lifetime: Totals,
+}
+
+impl Known {
+    fn learn(&mut self, call: &Call) {
+        // A question about entries is counted another way.
+        if let (Some(usage), None) = (call.usage, &call.about) {
+            let factor = self.calibrations.entry(call.model.clone()).or_default();
+            factor.learn(call.counted, usage.input);
+        }
+    }
+}
+
 impl Agent {
     /// Every call of the conversation, oldest first, those that were rolled back included.
     pub async fn calls(&self) -> Result<Vec<Call>, Error> {
@@ -105,11 +125,16 @@ impl Agent {
                 totals = sum;
                 break;
             }
-            if let Some(call) = self.call_in(version).await? {
+            let Some(before) = version.0.checked_sub(1).map(Version) else { break };
+            let infos = self.talk.versions(before.0..version.0 + 1).await?;
+            if let Some(call) = self.call_in(infos[0].log, infos[1].log).await? {
                 totals = call.cumulative;
                 break;
             }
-            at = self.talk.parent(version).await?;
+            at = match infos[1].operation {
+                OperationKind::Append | OperationKind::Mark | OperationKind::List => Some(before),
+                _ => self.talk.parent(version).await?,
+            };
         }
         self.known.lock().await.cumulative = Some((newest, totals));
         Ok(totals)
@@ -129,25 +154,34 @@ impl Agent {
         Ok(known.calibrations.get(self.model.name()).copied().unwrap_or_default())
     }
 
-    /// What the model is expected to report for so many counted tokens.
-    pub(crate) async fn expected(&self, counted: u64) -> Result<u64, Error> {
-        Ok(self.calibration().await?.expected(counted))
-    }
-
-    /// What the model will hardly report more than.
-    pub(crate) async fn at_most(&self, counted: u64) -> Result<u64, Error> {
-        Ok(self.calibration().await?.at_most(counted))
-    }
-
     /// How many counted tokens fit into so many of the model's.
     pub(crate) async fn fitting(&self, tokens: u64) -> Result<u64, Error> {
         Ok(self.calibration().await?.fitting(tokens))
     }
 
-    /// The number of the next call.
-    pub(crate) async fn next_number(&self) -> Result<u64, Error> {
+    /// What is known before a call of a model is made.
+    pub(crate) async fn before_a_call(&self, model: &str, counted: u64) -> Result<Before, Error> {
         self.catch_up().await?;
-        Ok(self.known.lock().await.newest.as_ref().map_or(0, |call| call.number) + 1)
+        let known = self.known.lock().await;
+        let calibration = known.calibrations.get(model).copied().unwrap_or_default();
+        let newest = known.newest.as_ref();
+        Ok(Before {
+            expected: calibration.expected(counted),
+            number: newest.map_or(0, |call| call.number) + 1,
+            lifetime: newest.map_or(Totals::default(), |call| call.lifetime),
+        })
+    }
+
+    /// A call has brought a message. What is known anyway need not be read again.
+    pub(crate) async fn recorded(&self, call: &Call, version: Version, entry: LogIndex) {
+        let mut known = self.known.lock().await;
+        known.cumulative = Some((version, call.cumulative));
+        // If others have written in between, all of it is read.
+        if known.log == entry.as_usize() {
+            known.learn(call);
+            known.newest = Some(call.clone());
+            known.log += 1;
+        }
     }
 
     /// Looks through what the log has got since the last time.
@@ -167,11 +201,7 @@ impl Agent {
             end = start;
         }
         for call in found.iter().rev() {
-            // A question about entries is counted another way.
-            if let (Some(usage), None) = (call.usage, &call.about) {
-                let factor = known.calibrations.entry(call.model.clone()).or_default();
-                factor.learn(call.counted, usage.input);
-            }
+            known.learn(call);
         }
         if let Some(newest) = found.into_iter().next() {
             known.newest = Some(newest);
@@ -180,13 +210,8 @@ impl Agent {
         Ok(())
     }
 
-    /// The manifest that came with a version.
-    async fn call_in(&self, version: Version) -> Result<Option<Call>, Error> {
-        let Some(before) = version.0.checked_sub(1) else { return Ok(None) };
-        let infos = self.talk.versions(before..version.0 + 1).await?;
-        let (start, end) = (infos[0].log, infos[1].log);
-        // A call brings one message, or none that is shown; the newest counts.
-        let mut end = end;
+    /// The newest manifest in a stretch of the log.
+    async fn call_in(&self, start: usize, mut end: usize) -> Result<Option<Call>, Error> {
         while end > start {
             let from = end.saturating_sub(PAGE).max(start);
             let page = page(&self.talk, from, end).await?;
