@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use crate::answer::source;
 use crate::budget::Seen;
 use crate::call::{About, Compressed, sha256};
-use crate::history::Known;
+use crate::history::{Before, Known};
 use crate::tool::{ToolCall, Toolbox};
 use crate::{
     Answer, AnswerPart, Budget, Call, CallError, CancellationToken, Delta, Error, Event, Failure,
@@ -209,8 +209,7 @@ impl Agent {
     }
 
     async fn turn(&self, cancel: &CancellationToken) -> Result<Turn, Error> {
-        let compressed = self.make_room(cancel).await?;
-        let seen = self.look().await?;
+        let (seen, compressed) = self.make_room(cancel).await?;
         let Seen { version, ref entries, ref tools, .. } = seen;
         let rendered = self.render(entries.iter().map(|entry| &entry.message), tools)?;
         let sending = Sending {
@@ -323,9 +322,9 @@ impl Agent {
         on_delta: &(dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Result<(Call, Result<Answer, CallError>), Error> {
         let Sending { model, version, body, fields, counted, about, compressed } = sending;
-        let expected = self.expected(counted).await?;
-        let number = self.next_number().await?;
-        let (cumulative, lifetime) = (self.cumulative().await?, self.lifetime().await?);
+        let Before { expected, number, lifetime } =
+            self.before_a_call(model.name(), counted).await?;
+        let cumulative = self.cumulative().await?;
         let body = Bytes::from(body);
         let (sha256, bytes) = (sha256(&body), body.len() as u64);
         self.tell(&Event::CallStarted { version, tokens: expected });
@@ -398,6 +397,7 @@ impl Agent {
         let outcome = self.talk.append([message.clone()]).await?;
         let index = outcome.added().first().copied();
         let index = index.expect("an append of one message adds one");
+        self.recorded(call, outcome.version, index).await;
         Ok(Some(Recorded { index, message, said: answer.said() }))
     }
 

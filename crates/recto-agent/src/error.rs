@@ -210,6 +210,21 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// The code of the contract.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Recto(error) => error.code(),
+            Error::Format(error) => error.code(),
+            Error::Call(_) => "upstream",
+            Error::FloorTooHigh { .. } | Error::OverLimit { .. } => "budget_too_small",
+            Error::UnknownStrategy { .. } | Error::Endpoint(_) => "invalid_operation",
+            Error::NoSummary { .. } => "index_out_of_range",
+            Error::NoSuchCall { .. } | Error::NotTheSame { .. } => "version_not_found",
+        }
+    }
+}
+
 impl From<recto::EngineError> for Error {
     fn from(error: recto::EngineError) -> Self {
         Error::Recto(error.into())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use recto::{Entry, LogIndex, Version};
+use recto::{Entry, LogIndex, OperationKind, StoredConversation, Version};
 use recto_format::{RenderOptions, Target, render};
 
 use crate::budget::question;
@@ -29,52 +29,87 @@ pub(crate) struct Known {
     pub(crate) tools: Option<(String, u64)>,
 }
 
+/// Every call of a conversation, oldest first, those that were rolled back included.
+pub async fn calls(talk: &StoredConversation) -> Result<Vec<Call>, Error> {
+    let mut calls = Vec::new();
+    let log = talk.stats().await?.total_messages;
+    for start in (0..log).step_by(PAGE) {
+        let page = page(talk, start, (start + PAGE).min(log)).await?;
+        calls.extend(page.iter().filter_map(|entry| Call::of(&entry.message)));
+    }
+    Ok(calls)
+}
+
+/// A call by its number, from 1.
+pub async fn call(talk: &StoredConversation, number: u64) -> Result<Call, Error> {
+    let calls = calls(talk).await?;
+    let count = calls.len() as u64;
+    let found = calls.into_iter().find(|call| call.number == number);
+    found.ok_or(Error::NoSuchCall { number, calls: count })
+}
+
+/// The exact request that a call sent: rendered again, and compared with the hash in its manifest.
+pub async fn sent(talk: &StoredConversation, number: u64) -> Result<String, Error> {
+    let call = call(talk, number).await?;
+    let target = Target::named(&call.target).unwrap_or(Target::OpenAiChat);
+    let fields: Vec<(&str, &str)> =
+        call.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let body = match &call.about {
+        None => {
+            let entries = talk.messages_at(call.version).await?;
+            let tools = talk.tools_at(call.version).await?;
+            let model = Some(call.model.as_str());
+            let options = RenderOptions { model, fields: &fields, tools: &tools };
+            render(entries.iter().map(|entry| &entry.message), target, &options)?.body
+        }
+        Some(about) => {
+            let entries = talk.entries(&about.entries).await?;
+            let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
+            render(&question(&about.instructions, &entries), target, &options)?.body
+        }
+    };
+    if sha256(body.as_bytes()) != call.sha256 {
+        let reason = "a message was erased or pruned since, or another release has rendered it";
+        let (reason, sent) = (reason.to_owned(), call.sha256);
+        return Err(Error::NotTheSame { number, target, reason, sent });
+    }
+    Ok(body)
+}
+
+/// What is known before a call is made.
+pub(crate) struct Before {
+    /// What the model is expected to report.
+    pub(crate) expected: u64,
+    /// The number of the call.
+    pub(crate) number: u64,
+    /// What all calls so far have used.
+    pub(crate) lifetime: Totals,
+}
+
+impl Known {
+    fn learn(&mut self, call: &Call) {
+        // A question about entries is counted another way.
+        if let (Some(usage), None) = (call.usage, &call.about) {
+            let factor = self.calibrations.entry(call.model.clone()).or_default();
+            factor.learn(call.counted, usage.input);
+        }
+    }
+}
+
 impl Agent {
     /// Every call of the conversation, oldest first, those that were rolled back included.
     pub async fn calls(&self) -> Result<Vec<Call>, Error> {
-        let mut calls = Vec::new();
-        let log = self.talk.stats().await?.total_messages;
-        for start in (0..log).step_by(PAGE) {
-            let page = self.page(start, (start + PAGE).min(log)).await?;
-            calls.extend(page.iter().filter_map(|entry| Call::of(&entry.message)));
-        }
-        Ok(calls)
+        calls(&self.talk).await
     }
 
     /// A call by its number, from 1.
     pub async fn call(&self, number: u64) -> Result<Call, Error> {
-        let calls = self.calls().await?;
-        let count = calls.len() as u64;
-        let found = calls.into_iter().find(|call| call.number == number);
-        found.ok_or(Error::NoSuchCall { number, calls: count })
+        call(&self.talk, number).await
     }
 
     /// The exact request that a call sent: rendered again, and compared with the hash in its manifest.
     pub async fn sent(&self, number: u64) -> Result<String, Error> {
-        let call = self.call(number).await?;
-        let target = Target::named(&call.target).unwrap_or(Target::OpenAiChat);
-        let fields: Vec<(&str, &str)> =
-            call.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let body = match &call.about {
-            None => {
-                let entries = self.talk.messages_at(call.version).await?;
-                let tools = self.talk.tools_at(call.version).await?;
-                let model = Some(call.model.as_str());
-                let options = RenderOptions { model, fields: &fields, tools: &tools };
-                render(entries.iter().map(|entry| &entry.message), target, &options)?.body
-            }
-            Some(about) => {
-                let entries = self.talk.entries(&about.entries).await?;
-                let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
-                render(&question(&about.instructions, &entries), target, &options)?.body
-            }
-        };
-        if sha256(body.as_bytes()) != call.sha256 {
-            let reason = "a message was erased or pruned since, or another release has rendered it";
-            let (reason, sent) = (reason.to_owned(), call.sha256);
-            return Err(Error::NotTheSame { number, target, reason, sent });
-        }
-        Ok(body)
+        sent(&self.talk, number).await
     }
 
     /// What the calls have used that lead to the present state. A rollback takes from it.
@@ -90,11 +125,16 @@ impl Agent {
                 totals = sum;
                 break;
             }
-            if let Some(call) = self.call_in(version).await? {
+            let Some(before) = version.0.checked_sub(1).map(Version) else { break };
+            let infos = self.talk.versions(before.0..version.0 + 1).await?;
+            if let Some(call) = self.call_in(infos[0].log, infos[1].log).await? {
                 totals = call.cumulative;
                 break;
             }
-            at = self.talk.parent(version).await?;
+            at = match infos[1].operation {
+                OperationKind::Append | OperationKind::Mark | OperationKind::List => Some(before),
+                _ => self.talk.parent(version).await?,
+            };
         }
         self.known.lock().await.cumulative = Some((newest, totals));
         Ok(totals)
@@ -114,25 +154,34 @@ impl Agent {
         Ok(known.calibrations.get(self.model.name()).copied().unwrap_or_default())
     }
 
-    /// What the model is expected to report for so many counted tokens.
-    pub(crate) async fn expected(&self, counted: u64) -> Result<u64, Error> {
-        Ok(self.calibration().await?.expected(counted))
-    }
-
-    /// What the model will hardly report more than.
-    pub(crate) async fn at_most(&self, counted: u64) -> Result<u64, Error> {
-        Ok(self.calibration().await?.at_most(counted))
-    }
-
     /// How many counted tokens fit into so many of the model's.
     pub(crate) async fn fitting(&self, tokens: u64) -> Result<u64, Error> {
         Ok(self.calibration().await?.fitting(tokens))
     }
 
-    /// The number of the next call.
-    pub(crate) async fn next_number(&self) -> Result<u64, Error> {
+    /// What is known before a call of a model is made.
+    pub(crate) async fn before_a_call(&self, model: &str, counted: u64) -> Result<Before, Error> {
         self.catch_up().await?;
-        Ok(self.known.lock().await.newest.as_ref().map_or(0, |call| call.number) + 1)
+        let known = self.known.lock().await;
+        let calibration = known.calibrations.get(model).copied().unwrap_or_default();
+        let newest = known.newest.as_ref();
+        Ok(Before {
+            expected: calibration.expected(counted),
+            number: newest.map_or(0, |call| call.number) + 1,
+            lifetime: newest.map_or(Totals::default(), |call| call.lifetime),
+        })
+    }
+
+    /// A call has brought a message. What is known anyway need not be read again.
+    pub(crate) async fn recorded(&self, call: &Call, version: Version, entry: LogIndex) {
+        let mut known = self.known.lock().await;
+        known.cumulative = Some((version, call.cumulative));
+        // If others have written in between, all of it is read.
+        if known.log == entry.as_usize() {
+            known.learn(call);
+            known.newest = Some(call.clone());
+            known.log += 1;
+        }
     }
 
     /// Looks through what the log has got since the last time.
@@ -147,16 +196,12 @@ impl Agent {
         // The newest manifest has all sums; a few more teach the factors.
         while end > known.log && found.len() < REPORTS {
             let start = end.saturating_sub(PAGE).max(known.log);
-            let page = self.page(start, end).await?;
+            let page = page(&self.talk, start, end).await?;
             found.extend(page.iter().rev().filter_map(|entry| Call::of(&entry.message)));
             end = start;
         }
         for call in found.iter().rev() {
-            // A question about entries is counted another way.
-            if let (Some(usage), None) = (call.usage, &call.about) {
-                let factor = known.calibrations.entry(call.model.clone()).or_default();
-                factor.learn(call.counted, usage.input);
-            }
+            known.learn(call);
         }
         if let Some(newest) = found.into_iter().next() {
             known.newest = Some(newest);
@@ -165,16 +210,11 @@ impl Agent {
         Ok(())
     }
 
-    /// The manifest that came with a version.
-    async fn call_in(&self, version: Version) -> Result<Option<Call>, Error> {
-        let Some(before) = version.0.checked_sub(1) else { return Ok(None) };
-        let infos = self.talk.versions(before..version.0 + 1).await?;
-        let (start, end) = (infos[0].log, infos[1].log);
-        // A call brings one message, or none that is shown; the newest counts.
-        let mut end = end;
+    /// The newest manifest in a stretch of the log.
+    async fn call_in(&self, start: usize, mut end: usize) -> Result<Option<Call>, Error> {
         while end > start {
             let from = end.saturating_sub(PAGE).max(start);
-            let page = self.page(from, end).await?;
+            let page = page(&self.talk, from, end).await?;
             if let Some(call) = page.iter().rev().find_map(|entry| Call::of(&entry.message)) {
                 return Ok(Some(call));
             }
@@ -182,9 +222,9 @@ impl Agent {
         }
         Ok(None)
     }
+}
 
-    async fn page(&self, start: usize, end: usize) -> Result<Vec<Entry>, Error> {
-        let indices: Vec<LogIndex> = (start..end).map(|index| LogIndex(index as u32)).collect();
-        Ok(self.talk.entries(&indices).await?)
-    }
+async fn page(talk: &StoredConversation, start: usize, end: usize) -> Result<Vec<Entry>, Error> {
+    let indices: Vec<LogIndex> = (start..end).map(|index| LogIndex(index as u32)).collect();
+    Ok(talk.entries(&indices).await?)
 }

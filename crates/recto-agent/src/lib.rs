@@ -101,6 +101,7 @@ pub use self::endpoint::{Endpoint, Patience, Retry, Secret};
 pub use self::error::{CallError, Error, Failure};
 pub use self::event::Event;
 pub use self::hand_back::{hand_back, process};
+pub use self::history::{call, calls, sent};
 pub use self::http::HttpModel;
 pub use self::look_back::{ExpandTool, SearchTool};
 pub use self::model::{BoxFuture, Delta, Finish, Model, Usage, Watch};

@@ -4,6 +4,7 @@ mod backup;
 mod blame;
 mod cache_plan;
 mod change;
+mod chat;
 mod completions;
 mod demo;
 mod diff;
@@ -96,6 +97,8 @@ commands! {
     Mark(change::mark::Mark),
     Unmark(change::mark::Unmark),
     Apply(change::apply::Apply),
+
+    Chat(chat::Chat),
 
     Render(render::Render),
     Lint(lint::Lint),

@@ -25,6 +25,9 @@ pub(crate) enum Failure {
          say --format {format} to convert it, or `recto import --format {format}` a whole transcript"
     )]
     Foreign { number: usize, format: recto_format::Format },
+    /// A model that did not answer, or a request that cannot be sent.
+    #[error(transparent)]
+    Agent(#[from] recto_agent::Error),
     /// A file without a single message.
     #[error("the file holds no messages (read as {format})")]
     NothingToImport { format: &'static str },
@@ -106,6 +109,11 @@ impl Failure {
                 | recto_format::Error::Prices(_)
                 | recto_format::Error::InvalidField { .. },
             ) => 2,
+            Failure::Agent(
+                recto_agent::Error::Endpoint(_) | recto_agent::Error::UnknownStrategy { .. },
+            ) => 2,
+            Failure::Agent(error) if error.code() == "storage" => 3,
+            Failure::Agent(_) => 1,
             Failure::Format(error) if error.code() == "storage" => 3,
             Failure::Format(_)
             | Failure::NothingToImport { .. }
@@ -127,6 +135,7 @@ impl Failure {
             Failure::Format(error) => error.code(),
             Failure::Message { cause, .. } => cause.code().as_str(),
             Failure::Foreign { .. } => "invalid_message",
+            Failure::Agent(error) => error.code(),
             Failure::NothingToImport { .. } => "empty_content",
             Failure::NotImported { cause, .. } => cause.code(),
             Failure::Usage(_) | Failure::Input { .. } | Failure::NotConfirmed(_) => "usage",

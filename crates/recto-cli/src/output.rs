@@ -116,6 +116,18 @@ impl Output {
         Ok(surroundings.output.write_all(text.as_bytes())?)
     }
 
+    /// Prints a piece of a text that is on its way. Its lines stay lines; everything else that a
+    /// terminal would obey is escaped.
+    pub(crate) fn piece(&self, text: &str, surroundings: &mut Surroundings) -> Result<(), Failure> {
+        for (number, line) in text.split('\n').enumerate() {
+            if number > 0 {
+                surroundings.output.write_all(b"\n")?;
+            }
+            surroundings.output.write_all(printable::escaped(line).as_bytes())?;
+        }
+        Ok(surroundings.output.flush()?)
+    }
+
     /// Says something beside the answer, on standard error.
     pub(crate) fn aside(
         &self,

@@ -102,24 +102,25 @@ impl Agent {
         Ok(Seen { pinned: pinned.into_iter().map(|entry| entry.index).collect(), ..seen })
     }
 
-    /// Makes the view fit the budget before it is sent. Says what was done.
+    /// Makes the view fit the budget before it is sent. Gives the view, and says what was done.
     pub(crate) async fn make_room(
         &self,
         cancel: &CancellationToken,
-    ) -> Result<Vec<Compressed>, Error> {
+    ) -> Result<(Seen, Vec<Compressed>), Error> {
         let seen = self.look().await?;
-        let expected = self.at_most(seen.counted()).await?;
+        let calibration = self.calibration().await?;
+        let expected = calibration.at_most(seen.counted());
         let limit = self.budget.limit.filter(|&limit| expected > limit);
         let due = self.budget.threshold.filter(|&threshold| expected > threshold);
         if limit.is_none() && due.is_none() {
-            return Ok(Vec::new());
+            return Ok((seen, Vec::new()));
         }
         let seen = self.look_closely().await?;
         let floor = seen.floor();
         let total = floor.iter().map(|part| part.tokens).sum();
         if let Some(limit) = limit {
             self.tell(&Event::TokenLimitExceeded { tokens: expected, limit });
-            if self.at_most(total).await? > limit {
+            if calibration.at_most(total) > limit {
                 return Err(Error::FloorTooHigh { limit, total, parts: floor });
             }
         }
@@ -134,19 +135,18 @@ impl Agent {
             None => format!("{expected} tokens are over the threshold of {threshold}"),
         };
         // In tokens of the view, as the conversation counts them; never below the floor.
-        let fitting = self.fitting(target).await?;
+        let fitting = calibration.fitting(target);
         let goal = fitting.max(total).saturating_sub(seen.tools_tokens);
         let may_wait = limit.is_none();
         let done = self.climb(goal, &why, may_wait, cancel).await?;
-        if let Some(limit) = self.budget.limit {
-            let seen = self.look().await?;
-            let tokens = self.at_most(seen.counted()).await?;
-            if tokens > limit {
-                let tried = self.budget.strategies.iter().map(|it| it.name().to_owned()).collect();
-                return Err(Error::OverLimit { limit, tokens, tried });
-            }
+        // A summary was a call too, and may have taught something.
+        let (seen, calibration) = (self.look().await?, self.calibration().await?);
+        let tokens = calibration.at_most(seen.counted());
+        if let Some(limit) = self.budget.limit.filter(|&limit| tokens > limit) {
+            let tried = self.budget.strategies.iter().map(|it| it.name().to_owned()).collect();
+            return Err(Error::OverLimit { limit, tokens, tried });
         }
-        Ok(done)
+        Ok((seen, done))
     }
 
     /// Tries the strategies in order, each as long as it makes progress.

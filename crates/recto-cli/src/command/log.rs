@@ -1,5 +1,6 @@
 //! `recto log`: the versions, newest first, with batches and branches as a graph.
 
+mod calls;
 mod graph;
 
 use clap::Args;
@@ -23,7 +24,8 @@ use crate::{reason, time};
 Examples:
   recto log
   recto log -n 5
-  recto log --all --json")]
+  recto log --all --json
+  recto log --calls                # what models were sent; recto show --call 3 prints one")]
 pub(crate) struct Log {
     #[command(flatten)]
     of: OfConversation,
@@ -35,12 +37,21 @@ pub(crate) struct Log {
     /// All versions
     #[arg(long, conflicts_with = "number")]
     all: bool,
+
+    /// The calls of models instead, newest first: what was sent, and what it used
+    #[arg(long)]
+    calls: bool,
 }
 
 impl Log {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
+        if self.calls {
+            let most = if self.all { usize::MAX } else { self.number as usize };
+            let calls = session.recto.wait(recto_agent::calls(named.talk.inner()))?;
+            return desk.answer(&calls::Calls::newest(named.name, calls, most));
+        }
         let end = named.talk.version()?.0.saturating_add(1);
         let start = if self.all { 0 } else { end.saturating_sub(self.number) };
         let mut versions = named.talk.versions(start..end)?;

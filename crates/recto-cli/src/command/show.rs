@@ -27,7 +27,8 @@ Examples:
   recto show --full --role user
   recto show --all --contains 'no answer'      # hidden messages too
   recto show --at 12                           # what it read at version 12
-  recto show --since 2h --json")]
+  recto show --since 2h --json
+  recto show --call 3                          # the exact request of a call of a model")]
 pub(crate) struct Show {
     #[command(flatten)]
     of: OfConversation,
@@ -48,6 +49,10 @@ pub(crate) struct Show {
     /// Print all of each message
     #[arg(long)]
     full: bool,
+
+    /// The exact request that this call of a model sent, as `recto log --calls` numbers them
+    #[arg(long, value_name = "CALL", conflicts_with_all = ["first", "last", "range", "full", "at", "batch"])]
+    call: Option<u64>,
 }
 
 /// Which messages are meant.
@@ -108,6 +113,9 @@ impl Show {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
+        if let Some(number) = self.call {
+            return show_call(&session, &named, number, desk);
+        }
         let pick = match (self.first, self.last, self.range) {
             (Some(count), _, _) => Pick::First(count),
             (_, Some(count), _) => Pick::Last(count),
@@ -130,6 +138,30 @@ impl Show {
         };
         desk.answer(&answer)
     }
+}
+
+/// Prints what a call sent, byte by byte.
+fn show_call(
+    session: &Session,
+    named: &Named,
+    number: u64,
+    desk: &mut Desk<'_>,
+) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct Document {
+        conversation: String,
+        call: recto_agent::Call,
+        request: Box<serde_json::value::RawValue>,
+    }
+    let talk = named.talk.inner();
+    let body = session.recto.wait(recto_agent::sent(talk, number))?;
+    if !desk.output.is_json() {
+        return desk.output.document(&body, desk.surroundings);
+    }
+    let call = session.recto.wait(recto_agent::call(talk, number))?;
+    let request = serde_json::from_str(&body).map_err(std::io::Error::other)?;
+    let document = Document { conversation: named.name.clone(), call, request };
+    desk.output.json(&document, desk.surroundings)
 }
 
 /// What a query finds, with the labels of today.

@@ -1,5 +1,6 @@
 //! The `recto` command as a user meets it: what it prints, and how it ends.
 
+mod chat;
 mod command_line;
 mod commands;
 mod demo;
