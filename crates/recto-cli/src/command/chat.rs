@@ -93,7 +93,7 @@ impl Chat {
             agent = agent.look_back();
         }
         let running = Running::default();
-        session.recto.wait(async { tokio::spawn(on_ctrl_c(running.clone())) });
+        session.recto.wait(async { drop(tokio::spawn(on_ctrl_c(running.clone()))) });
         let mut ended = Ended { conversation: named.name.clone(), version: 0, answers: Vec::new() };
         match self.message {
             Some(message) => ended.answers.push(say(&agent, &session, &message, &running, desk)?),
