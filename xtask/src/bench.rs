@@ -43,6 +43,8 @@ enum What {
     Format,
     /// How quick the `recto` command is, beside git and sqlite3.
     Cli,
+    /// What Recto adds to a call of a model; fails above a limit.
+    Loop,
 }
 
 /// The command's file.
@@ -54,6 +56,7 @@ pub(crate) fn run(
     console: &Console,
 ) -> anyhow::Result<()> {
     match options.what {
+        What::Loop => timings("loop", &options.arguments, workspace, console),
         What::Engine => timings("engine", &options.arguments, workspace, console),
         What::Format => format::run(&options.arguments, workspace, console),
         What::Counts => counts(&options.arguments, workspace, console),
@@ -90,6 +93,7 @@ fn timings(
         "store" => {
             benchmark(&["-p", "recto", "--features", "postgres"], name, arguments, workspace)
         }
+        "loop" => benchmark(&["-p", "recto-agent"], name, arguments, workspace),
         "cli" => benchmark(&["-p", "recto-cli"], name, arguments, workspace),
         _ => benchmark(&["-p", "recto-core"], name, arguments, workspace),
     };

@@ -101,5 +101,39 @@ async fn measure() {
     println!(
         "a turn on {messages} messages, 200 visible: {median:?} (95 %: {worst:?}), limit 3 ms"
     );
+    parts(&agent).await;
     assert!(median < Duration::from_millis(3), "over the limit");
+}
+
+/// What the parts of a turn take by themselves.
+async fn parts(agent: &Agent) {
+    let talk = agent.conversation();
+    let (mut append, mut read, mut render, mut version) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for turn in 0..40 {
+        let start = Instant::now();
+        talk.append([Message::user(&format!("turn {turn}"))]).await.expect("it is stored");
+        append.push(start.elapsed());
+        let start = Instant::now();
+        let newest = talk.version().await.expect("it is there");
+        version.push(start.elapsed());
+        let start = Instant::now();
+        let entries = talk.messages_at(newest).await.expect("they are there");
+        read.push(start.elapsed());
+        let start = Instant::now();
+        let messages = entries.iter().map(|entry| &entry.message);
+        let options = recto_format::RenderOptions::default();
+        let rendered = recto_format::render(messages, Target::OpenAiChat, &options);
+        render.push(start.elapsed());
+        drop(rendered);
+    }
+    for (what, mut times) in [
+        ("append and commit", append),
+        ("the version", version),
+        ("the view", read),
+        ("render", render),
+    ] {
+        times.sort();
+        println!("  {what}: {:?}", times[times.len() / 2]);
+    }
 }
