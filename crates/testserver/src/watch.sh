@@ -8,10 +8,8 @@ start() {
     server=$!
 }
 
-# As in a power cut: the server and each of its processes, at once. It is halted first: a process that
-# it began after the list was made would live on, and keep the next server from starting.
+# As in a power cut: the server and each of its processes, at once.
 cut() {
-    kill -STOP "$server" 2>/dev/null
     all="$server $(ps -A -o pid=,ppid= | awk -v parent="$server" '$2 == parent { print $1 }')"
     kill -KILL $all 2>/dev/null
     wait "$server" 2>/dev/null
