@@ -8,11 +8,11 @@ use std::borrow::Cow;
 use recto_core::{Limits, Message, Role, Timestamp};
 
 use super::message_list::{Draft, Misfit};
-use crate::Format;
 use crate::import::Out;
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
 use crate::source::{self, Source};
+use crate::{Error, Format};
 
 /// Lines that are no messages and wait for the next one, in each chain of a session by itself. All
 /// together have only so much room: what finds none is left out, and counted.
@@ -85,8 +85,24 @@ impl Asides {
 /// What waits is not copied for nothing if it is longer.
 const MUCH: usize = 64 << 10;
 
+/// Hands on the messages of each line together.
+pub(crate) fn by_line<'m>(
+    messages: &mut dyn Iterator<Item = &'m Message>,
+    mut take: impl FnMut(&[MessageParts<'m>]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut line: Vec<MessageParts<'m>> = Vec::new();
+    for message in messages.map(MessageParts::of) {
+        if line.last().is_some_and(|last| !is_next_piece(last, &message)) {
+            take(&line)?;
+            line.clear();
+        }
+        line.push(message);
+    }
+    if line.is_empty() { Ok(()) } else { take(&line) }
+}
+
 /// Whether a message is the next piece of the line that the last one is of.
-pub(crate) fn is_next_piece(last: &MessageParts<'_>, message: &MessageParts<'_>) -> bool {
+fn is_next_piece(last: &MessageParts<'_>, message: &MessageParts<'_>) -> bool {
     let (Some(before), Some(this)) = (last.source, message.source) else { return false };
     let is_same = before.of.is_some() && before.of.map(Str::escaped) == this.of.map(Str::escaped);
     is_same && this.piece == before.piece + 1

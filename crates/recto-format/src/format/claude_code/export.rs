@@ -39,17 +39,7 @@ pub(super) fn export(
         number: 0,
         remarks: Vec::new(),
     };
-    let mut group: Vec<MessageParts<'_>> = Vec::new();
-    for message in messages.map(MessageParts::of) {
-        if group.last().is_some_and(|last| !session_line::is_next_piece(last, &message)) {
-            lines.group(&group)?;
-            group.clear();
-        }
-        group.push(message);
-    }
-    if !group.is_empty() {
-        lines.group(&group)?;
-    }
+    session_line::by_line(messages, |group| lines.group(group))?;
     if let Container::Envelope(list) = options.container {
         json::items(list).try_for_each(|line| lines.aside(line))?;
     }

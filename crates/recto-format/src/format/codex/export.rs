@@ -24,17 +24,7 @@ pub(super) fn export(
     file: &mut dyn Write,
 ) -> Result<Vec<Remark>, Error> {
     let mut lines = Lines { file, extent, number: 0, has_only_users: true, remarks: Vec::new() };
-    let mut group: Vec<MessageParts<'_>> = Vec::new();
-    for message in messages.map(MessageParts::of) {
-        if group.last().is_some_and(|last| !session_line::is_next_piece(last, &message)) {
-            lines.group(&group)?;
-            group.clear();
-        }
-        group.push(message);
-    }
-    if !group.is_empty() {
-        lines.group(&group)?;
-    }
+    session_line::by_line(messages, |group| lines.group(group))?;
     if let Container::Envelope(list) = options.container {
         lines.asides(list)?;
     }
