@@ -178,8 +178,10 @@ impl Watch {
                 format!("ssl_key_file={}", file("server.key")),
             ]
         });
+        let name = folder.file_name().expect("it has a name").display();
         let settings = [
             format!("port={port}"),
+            format!("cluster_name={name}"),
             "listen_addresses=127.0.0.1".to_owned(),
             format!("unix_socket_directories={}", folder.display()),
             "fsync=on".to_owned(),

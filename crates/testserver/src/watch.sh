@@ -8,13 +8,20 @@ start() {
     server=$!
 }
 
-# As in a power cut: the server and each of its processes, at once.
+# The server and its processes: the folder's name is in what each of them is called.
+processes() {
+    ps -A -ww -o pid=,args= |
+        awk -v name="${folder##*/}[:/]" '$2 ~ /postgres:?$/ && $0 ~ name { print $1 }'
+}
+
+# As in a power cut: all of them at once, and then those that were begun meanwhile.
 cut() {
-    all="$server $(ps -A -o pid=,ppid= | awk -v parent="$server" '$2 == parent { print $1 }')"
-    kill -KILL $all 2>/dev/null
-    wait "$server" 2>/dev/null
-    for process in $all; do
-        while kill -0 "$process" 2>/dev/null; do sleep 0.01; done
+    kill -KILL $server $(processes) 2>/dev/null
+    wait
+    server=
+    while all=$(processes) && [ -n "$all" ]; do
+        kill -KILL $all 2>/dev/null
+        sleep 0.01
     done
 }
 
