@@ -2,9 +2,9 @@
 //! its first count: they are part of the binary as they are used.
 //!
 //! ```text
-//!   ENCODING.bytes    the tokens, one behind the other, by rank
-//!   ENCODING.ends     where each ends in them
-//!   ENCODING.slots    a hash table of ranks (see `vocabulary.rs`)
+//!   ENCODING.tokens   the tokens, one behind the other: rank (3 bytes), length (1 byte), bytes
+//!   ENCODING.slots    a hash table of where they are (see `vocabulary.rs`)
+//!   ENCODING.pairs    the rank of every two bytes
 //!   kinds.blocks      which run of kinds a block of 256 characters has
 //!   kinds.runs        the kinds of 256 characters each, every run once; ASCII first
 //! ```

@@ -6,7 +6,7 @@ use regex_syntax::hir::{Class, HirKind};
 use tiktoken::CoreBpe;
 
 use crate::kind::*;
-use crate::slot::{Slot, hash};
+use crate::slot::{NONE, Slot, hash};
 
 pub(crate) fn write() {
     write_vocabulary("o200k_base", &tiktoken::encoding::o200k_base());
@@ -26,22 +26,26 @@ fn write_vocabulary(name: &str, encoding: &CoreBpe) {
         (0..encoding.vocab_size() as u32).map(|rank| encoding.decode(&[rank])).collect();
     assert!(tokens.iter().all(|token| !token.is_empty()), "{name} has gaps");
     let mut slots = vec![Slot::EMPTY; (tokens.len() * 5 / 4).next_power_of_two()];
-    for (rank, token) in tokens.iter().enumerate() {
+    let mut written = Vec::new();
+    let mut pairs = vec![NONE; 1 << 16];
+    for (token, rank) in tokens.iter().zip(0_u32..) {
         let hash = hash(token);
         let mut place = hash as usize % slots.len();
         while slots[place] != Slot::EMPTY {
             place = (place + 1) % slots.len();
         }
-        slots[place] = Slot::new(hash, rank as u32);
+        slots[place] = Slot::new(hash, written.len());
+        let [low, middle, high, 0] = rank.to_le_bytes() else { panic!("{name} is too large") };
+        let len = u8::try_from(token.len()).expect("a token is short");
+        written.extend([low, middle, high, len]);
+        written.extend(token);
+        if let &[first, second] = &**token {
+            pairs[usize::from(u16::from_be_bytes([first, second]))] = rank;
+        }
     }
-    let mut end = 0_u32;
-    let ends = tokens.iter().flat_map(|token| {
-        end += token.len() as u32;
-        end.to_le_bytes()
-    });
-    write_file(&format!("{name}.ends"), ends);
+    write_file(&format!("{name}.tokens"), written);
     write_file(&format!("{name}.slots"), slots.iter().flat_map(|slot| slot.0.to_le_bytes()));
-    write_file(&format!("{name}.bytes"), tokens.into_iter().flatten());
+    write_file(&format!("{name}.pairs"), pairs.iter().flat_map(|rank| rank.to_le_bytes()));
 }
 
 fn write_kinds() {

@@ -1,16 +1,19 @@
 //! How records and messages become the bytes of a row, and come out again.
 //!
 //! ```text
-//!   a packed value     format (1 byte) · length unpacked (4 bytes, little-endian) · a zstd frame
-//!   body of a commit   packed { record, log entries }
+//!   a packed value     1 · length unpacked (4 bytes, little-endian) · a zstd frame
+//!   a plain value      2 · checksum (8 bytes) · the bytes as they are
+//!   body of a commit   packed or plain { record, log entries }
 //!   page of records    meta: links              body: packed [record]
 //!   page of entries    meta: packed columns     body: packed messages, one behind the other
 //! ```
 //!
-//! Values inside are written with postcard, and each zstd frame ends with a checksum. Messages are
-//! kept as the bytes they came as. Whatever the bytes are, reading them ends in a value or in
+//! Values inside are written with postcard, and each zstd frame ends with a checksum. A small commit
+//! stays plain: a writer waits for it, and it is soon packed together with its neighbours, which
+//! saves far more. Messages are kept as the bytes they came as. Whatever the bytes are, reading them ends in a value or in
 //! [`Unreadable`], and takes no more memory than what really comes out of them.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::Read;
 
@@ -18,7 +21,13 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{Link, Page, PageKind, hash_of};
 
-const FORMAT: u8 = 1;
+/// The first byte of a packed value.
+const PACKED: u8 = 1;
+/// The first byte of a plain one.
+const PLAIN: u8 = 2;
+
+/// The body of a commit up to which it stays plain: about what a page of a file holds.
+const MOST_PLAIN: usize = 4 * 1024;
 
 /// How hard zstd tries.
 #[derive(Clone, Copy)]
@@ -93,10 +102,27 @@ impl CommitBody {
 /// Packs what the row of a commit holds.
 pub fn pack_commit(record: &str, entries: &[Entry]) -> Vec<u8> {
     let bodies: usize = entries.iter().map(|entry| entry.body.len() + 64).sum();
-    let bytes = Vec::with_capacity(record.len() + bodies + 16);
+    let mut bytes = Vec::with_capacity(PLAIN_HEAD + record.len() + bodies + 16);
+    bytes.push(PLAIN);
+    bytes.extend([0; size_of::<PlainChecksum>()]);
     // A struct is its fields, one behind the other.
-    let bytes = postcard::to_extend(&(record, entries), bytes).expect("plain data can be written");
-    pack(&bytes, Level::Quick)
+    let mut bytes =
+        postcard::to_extend(&(record, entries), bytes).expect("plain data can be written");
+    if bytes.len() > MOST_PLAIN {
+        return pack(&bytes[PLAIN_HEAD..], Level::Quick);
+    }
+    let checksum = plain_checksum(&bytes[PLAIN_HEAD..]);
+    bytes[1..PLAIN_HEAD].copy_from_slice(&checksum);
+    bytes
+}
+
+type PlainChecksum = [u8; 8];
+
+/// What stands before the bytes of a plain value.
+const PLAIN_HEAD: usize = 1 + size_of::<PlainChecksum>();
+
+fn plain_checksum(bytes: &[u8]) -> PlainChecksum {
+    *hash_of(bytes).first_chunk().expect("a hash has 32 bytes")
 }
 
 /// Packs neighbouring records with their links, the first of which has this version.
@@ -147,7 +173,7 @@ impl Page {
         let columns = self.columns()?;
         let lens = columns.lens.clone();
         let metas = columns.metas()?;
-        let bodies = String::from_utf8(unpack(&self.body)?).map_err(unreadable)?;
+        let bodies = String::from_utf8(unpack(&self.body)?.into_owned()).map_err(unreadable)?;
         let mut rest = &*bodies;
         let mut entries = Vec::with_capacity(metas.len());
         for (meta, len) in metas.into_iter().zip(lens) {
@@ -280,7 +306,7 @@ impl Packer {
         let frame = self.zstd.compress_to_buffer(bytes, &mut *self.room);
         let frame = &self.room[..frame.expect("memory can be packed")];
         let mut packed = Vec::with_capacity(1 + 4 + frame.len());
-        packed.push(FORMAT);
+        packed.push(PACKED);
         packed.extend((bytes.len() as u32).to_le_bytes());
         packed.extend(frame);
         if self.room.len() > MOST_ROOM {
@@ -313,14 +339,28 @@ fn unpack_small(frame: &[u8], len: usize) -> Result<Vec<u8>, Unreadable> {
     }
 }
 
-fn unpack(packed: &[u8]) -> Result<Vec<u8>, Unreadable> {
-    let (&format, rest) = packed.split_first().ok_or_else(|| unreadable("it is empty"))?;
-    if format != FORMAT {
-        return Err(Unreadable(format!(
-            "format {format} is not known; this program reads {FORMAT}"
-        )));
+/// What is in a packed or plain value.
+fn unpack(value: &[u8]) -> Result<Cow<'_, [u8]>, Unreadable> {
+    let (&format, rest) = value.split_first().ok_or_else(|| unreadable("it is empty"))?;
+    match format {
+        PACKED => unpack_frame(rest).map(Cow::Owned),
+        PLAIN => check_plain(rest).map(Cow::Borrowed),
+        _ => Err(Unreadable(format!(
+            "format {format} is not known; this program reads {PACKED} and {PLAIN}"
+        ))),
     }
-    let (len, frame) = rest.split_first_chunk().ok_or_else(|| unreadable("it is cut"))?;
+}
+
+fn check_plain(value: &[u8]) -> Result<&[u8], Unreadable> {
+    match value.split_first_chunk() {
+        Some((checksum, bytes)) if plain_checksum(bytes) == *checksum => Ok(bytes),
+        Some(_) => Err(unreadable("its checksum is not that of its bytes")),
+        None => Err(unreadable("it is cut")),
+    }
+}
+
+fn unpack_frame(packed: &[u8]) -> Result<Vec<u8>, Unreadable> {
+    let (len, frame) = packed.split_first_chunk().ok_or_else(|| unreadable("it is cut"))?;
     let len = u32::from_le_bytes(*len) as usize;
     if len <= SMALL {
         return unpack_small(frame, len);
@@ -375,17 +415,21 @@ mod tests {
 
     #[test]
     fn every_cut_and_every_changed_bit_that_says_something_is_noticed() {
-        let body = CommitBody { record: "{}".into(), entries: (0..20).map(entry).collect() };
-        let packed = body.pack();
-        for at in 0..packed.len() {
-            for bit in 0..8 {
-                let mut bytes = packed.clone();
-                bytes[at] ^= 1 << bit;
-                // Some bits of a frame's head mean nothing.
-                let is_noticed = CommitBody::unpack(&bytes).map_or(true, |read| read == body);
-                assert!(is_noticed, "bit {bit} of byte {at}");
+        for (count, format) in [(20, PLAIN), (100, PACKED)] {
+            let entries = (0..count).map(entry).collect();
+            let body = CommitBody { record: "{}".into(), entries };
+            let packed = body.pack();
+            assert_eq!(packed[0], format);
+            for at in 0..packed.len() {
+                for bit in 0..8 {
+                    let mut bytes = packed.clone();
+                    bytes[at] ^= 1 << bit;
+                    // Some bits of a frame's head mean nothing.
+                    let is_noticed = CommitBody::unpack(&bytes).map_or(true, |read| read == body);
+                    assert!(is_noticed, "bit {bit} of byte {at}");
+                }
+                assert!(CommitBody::unpack(&packed[..at]).is_err(), "cut at {at}");
             }
-            assert!(CommitBody::unpack(&packed[..at]).is_err(), "cut at {at}");
         }
     }
 }

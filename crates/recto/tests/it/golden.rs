@@ -86,26 +86,49 @@ async fn read(recto: &Recto) -> Value {
     json!(found)
 }
 
+/// The formats that there are files of. The newest is the present one.
+const FORMATS: [u32; 2] = [1, 2];
+const NEWEST: u32 = FORMATS[FORMATS.len() - 1];
+
 #[tokio::test]
-async fn a_store_of_format_1_is_read_as_it_was_written() {
-    // A copy: opening a store may write to it.
+async fn a_store_of_every_format_is_read_as_it_was_written() {
+    for format in FORMATS {
+        // A copy: opening a store may write to it.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("golden.db");
+        std::fs::copy(golden(&format!("format-{format}.db")), &path).unwrap();
+        let recto = Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+        read_and_go_on(&recto, &format!("format-{format}.json")).await;
+    }
+}
+
+#[tokio::test]
+async fn there_are_files_of_the_present_format() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("golden.db");
-    std::fs::copy(golden("format-1.db"), &path).unwrap();
-    let recto = Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
-    read_and_go_on(&recto, "format-1.json").await;
+    let path = folder.path().join("new.db");
+    drop(Recto::open(&format!("sqlite:{}", path.display())).await.unwrap());
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let present = db.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0));
+    assert_eq!(present.unwrap(), NEWEST);
+    for format in FORMATS {
+        // Where it stands in every file of SQLite.
+        let file = std::fs::read(golden(&format!("format-{format}.db"))).unwrap();
+        assert_eq!(file[60..64], format.to_be_bytes());
+    }
 }
 
 #[cfg(all(unix, feature = "postgres"))]
 #[tokio::test]
-async fn tables_of_format_1_are_read_as_they_were_written() {
+async fn tables_of_every_format_are_read_as_they_were_written() {
     let server = testserver::PostgresServer::shared();
-    let address = server.database();
-    let database = address.rsplit('/').next().unwrap();
-    server.load(database, &golden("postgres-format-1.sql"));
-    let recto = Recto::open(&address).await.unwrap();
-    read_and_go_on(&recto, "postgres-format-1.json").await;
-    assert_eq!(recto.store().check().await, Ok(vec![]));
+    for format in FORMATS {
+        let address = server.database();
+        let database = address.rsplit('/').next().unwrap();
+        server.load(database, &golden(&format!("postgres-format-{format}.sql")));
+        let recto = Recto::open(&address).await.unwrap();
+        read_and_go_on(&recto, &format!("postgres-format-{format}.json")).await;
+        assert_eq!(recto.store().check().await, Ok(vec![]));
+    }
 }
 
 /// Reads all that was written, and writes more.
@@ -132,12 +155,12 @@ async fn read_and_go_on(recto: &Recto, expected: &str) {
 #[ignore = "writes the files that the test above reads; only when a format is released"]
 async fn write_the_golden_files() {
     assert!(std::env::var_os("RECTO_GOLDEN").is_some(), "set RECTO_GOLDEN=1 if you mean it");
-    let path = golden("format-1.db");
+    let path = golden(&format!("format-{NEWEST}.db"));
     let _ = std::fs::remove_file(&path);
     let recto = Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
     write(&recto).await;
     let content = serde_json::to_string_pretty(&read(&recto).await).unwrap();
-    std::fs::write(golden("format-1.json"), content + "\n").unwrap();
+    std::fs::write(golden(&format!("format-{NEWEST}.json")), content + "\n").unwrap();
 }
 
 #[cfg(all(unix, feature = "postgres"))]
@@ -150,7 +173,7 @@ async fn write_the_golden_tables() {
     let recto = Recto::open(&address).await.unwrap();
     write(&recto).await;
     let content = serde_json::to_string_pretty(&read(&recto).await).unwrap();
-    std::fs::write(golden("postgres-format-1.json"), content + "\n").unwrap();
+    std::fs::write(golden(&format!("postgres-format-{NEWEST}.json")), content + "\n").unwrap();
     let dump = server.dump(address.rsplit('/').next().unwrap());
-    std::fs::write(golden("postgres-format-1.sql"), dump).unwrap();
+    std::fs::write(golden(&format!("postgres-format-{NEWEST}.sql")), dump).unwrap();
 }

@@ -2,33 +2,39 @@
 
 #![allow(dead_code, reason = "each of them needs one half")]
 
-/// The rank of a token and some bits of its hash: most tokens that are not the one that is looked for
-/// are told by those, without reading them.
+/// Where a token is written, and some bits of its hash: most tokens that are not the one that is
+/// looked for are told by those, without reading them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot(pub(crate) u32);
 
-const RANK_BITS: u32 = 18;
+const PLACE_BITS: u32 = 22;
+
+/// No rank: the bytes are no token.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// What stands before the bytes of a token: its rank, and how long it is.
+pub(crate) const HEAD: usize = 3 + 1;
 
 impl Slot {
     pub(crate) const EMPTY: Slot = Slot(0);
 
-    pub(crate) fn new(hash: u64, rank: u32) -> Slot {
-        // One more than the rank, so that no slot in use is 0.
-        assert!(rank + 1 < 1 << RANK_BITS, "the vocabulary is too large for its slots");
-        Slot(tag(hash) << RANK_BITS | (rank + 1))
+    pub(crate) fn new(hash: u64, place: usize) -> Slot {
+        // One more than the place, so that no slot in use is 0.
+        assert!(place + 1 < 1 << PLACE_BITS, "the vocabulary is too large for its slots");
+        Slot(tag(hash) << PLACE_BITS | (place as u32 + 1))
     }
 
-    /// Its rank, if it may be a token with this hash.
+    /// Where the token is written, if it may be one with this hash.
     #[inline]
-    pub(crate) fn rank(self, hash: u64) -> Option<u32> {
-        (self.0 >> RANK_BITS == tag(hash))
-            .then(|| (self.0 & ((1 << RANK_BITS) - 1)).wrapping_sub(1))
+    pub(crate) fn place(self, hash: u64) -> Option<usize> {
+        (self.0 >> PLACE_BITS == tag(hash))
+            .then(|| (self.0 & ((1 << PLACE_BITS) - 1)).wrapping_sub(1) as usize)
     }
 }
 
 /// The upper bits: the lower ones say where it is in the table.
 fn tag(hash: u64) -> u32 {
-    (hash >> (32 + RANK_BITS)) as u32
+    (hash >> (32 + PLACE_BITS)) as u32
 }
 
 #[inline]

@@ -6,32 +6,30 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::slot::{Slot, hash};
+use super::slot::{HEAD, NONE, Slot, hash};
 
 /// The tokens of an encoding, as tables that the build script wrote.
 pub(super) struct Vocabulary {
-    bytes: &'static [u8],
-    /// Where the token of each rank ends in `bytes`.
-    ends: &'static [[u8; 4]],
-    /// At the place that its hash says, or behind it, is the rank of a token.
+    /// The tokens, each behind its rank and length.
+    tokens: &'static [u8],
+    /// At the place that its hash says, or behind it, is where a token is written.
     slots: &'static [[u8; 4]],
+    /// The ranks of all tokens of two bytes: joining begins with those.
+    pairs: &'static [[u8; 4]],
 }
 
 macro_rules! vocabulary {
     ($name:literal) => {
         Vocabulary {
-            bytes: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bytes")),
-            ends: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".ends")).as_chunks().0,
+            tokens: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".tokens")),
             slots: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".slots")).as_chunks().0,
+            pairs: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".pairs")).as_chunks().0,
         }
     };
 }
 
 pub(super) static O200K_BASE: Vocabulary = vocabulary!("o200k_base");
 pub(super) static CL100K_BASE: Vocabulary = vocabulary!("cl100k_base");
-
-/// No rank: the bytes are no token.
-const NONE: u32 = u32::MAX;
 
 /// Up to so many bytes, looking at all neighbours for each join is quicker than keeping them sorted.
 const FEW: usize = 64;
@@ -49,13 +47,6 @@ impl Vocabulary {
         (piece.len() - joins) as u64
     }
 
-    fn token(&self, rank: u32) -> &[u8] {
-        let end = |rank: usize| u32::from_le_bytes(self.ends[rank]) as usize;
-        let rank = rank as usize;
-        let start = if rank == 0 { 0 } else { end(rank - 1) };
-        &self.bytes[start..end(rank)]
-    }
-
     #[inline]
     fn rank(&self, bytes: &[u8]) -> u32 {
         let hash = hash(bytes);
@@ -67,11 +58,28 @@ impl Vocabulary {
             if slot == Slot::EMPTY {
                 return NONE;
             }
-            match slot.rank(hash) {
-                Some(rank) if self.token(rank) == bytes => return rank,
-                _ => place += 1,
+            if let Some(token) = slot.place(hash) {
+                let (rank, token) = self.token(token);
+                if token == bytes {
+                    return rank;
+                }
             }
+            place += 1;
         }
+    }
+
+    /// The token that is written there, and its rank.
+    #[inline]
+    fn token(&self, place: usize) -> (u32, &[u8]) {
+        let written = &self.tokens[place..];
+        let [low, middle, high, len] = *written.first_chunk::<HEAD>().expect("a token is there");
+        let rank = u32::from_le_bytes([low, middle, high, 0]);
+        (rank, &written[HEAD..HEAD + usize::from(len)])
+    }
+
+    #[inline]
+    fn rank_of_pair(&self, first: u8, second: u8) -> u32 {
+        u32::from_le_bytes(self.pairs[usize::from(u16::from_be_bytes([first, second]))])
     }
 
     /// How often neighbours are joined in a short piece.
@@ -84,8 +92,9 @@ impl Vocabulary {
             true => self.rank(&piece[starts[part].into()..starts[part + 2].into()]),
             false => NONE,
         };
-        for (part, with_next) in ranks[..parts].iter_mut().enumerate() {
-            *with_next = rank(&starts, part, parts);
+        for (with_next, pair) in ranks.iter_mut().zip(piece.array_windows()) {
+            let [first, second] = *pair;
+            *with_next = self.rank_of_pair(first, second);
         }
         loop {
             let lowest = (0..parts).min_by_key(|&part| ranks[part]);
@@ -107,7 +116,8 @@ impl Vocabulary {
         // By where a part starts: where the parts beside it do, and its rank with the next one.
         let mut next: Vec<u32> = (1..=len as u32 + 1).collect();
         let mut before: Vec<u32> = (0..=len as u32).map(|start| start.wrapping_sub(1)).collect();
-        let mut ranks: Vec<u32> = piece.windows(2).map(|pair| self.rank(pair)).collect();
+        let mut ranks: Vec<u32> =
+            piece.array_windows().map(|[a, b]| self.rank_of_pair(*a, *b)).collect();
         ranks.push(NONE);
         let known = ranks.iter().zip(0_u32..).filter(|(rank, _)| **rank != NONE);
         let mut lowest: BinaryHeap<_> = known.map(|(&rank, part)| Reverse((rank, part))).collect();
@@ -146,12 +156,30 @@ mod tests {
 
     #[test]
     fn every_token_is_found_by_its_bytes() {
-        for vocabulary in [&O200K_BASE, &CL100K_BASE] {
-            for rank in 0..vocabulary.ends.len() as u32 {
-                assert_eq!(vocabulary.rank(vocabulary.token(rank)), rank);
+        for (vocabulary, count) in [(&O200K_BASE, 199_998), (&CL100K_BASE, 100_256)] {
+            let mut place = 0;
+            let mut found = 0;
+            while place < vocabulary.tokens.len() {
+                let (rank, token) = vocabulary.token(place);
+                assert_eq!((rank, vocabulary.rank(token)), (found, found));
+                if let &[first, second] = token {
+                    assert_eq!(vocabulary.rank_of_pair(first, second), found);
+                }
+                found += 1;
+                place += HEAD + token.len();
             }
+            assert_eq!(found, count);
             assert_eq!(vocabulary.rank(b""), NONE);
             assert_eq!(vocabulary.rank(b"no token is like this"), NONE);
+        }
+    }
+
+    #[test]
+    fn two_bytes_have_the_rank_that_the_table_of_all_tokens_says() {
+        for vocabulary in [&O200K_BASE, &CL100K_BASE] {
+            for pair in (0..=u16::MAX).map(u16::to_be_bytes) {
+                assert_eq!(vocabulary.rank_of_pair(pair[0], pair[1]), vocabulary.rank(&pair));
+            }
         }
     }
 
