@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Hook, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use tokio_postgres::{Config, NoTls};
 
 use super::PostgresOptions;
@@ -11,6 +11,10 @@ use super::fault::Fault;
 use crate::Error;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+
+/// Every row is found by its key. A server that made its plans while the tables were small would
+/// otherwise read all of them for each request, until it looks how large they have become.
+const BY_KEY: &str = "SET enable_seqscan = off; SET jit = off";
 
 /// A pool of connections, made when they are first needed.
 pub(super) struct Connections(Pool);
@@ -34,7 +38,12 @@ impl Connections {
             Some(tls) => Manager::from_config(config, tls, recycling),
             None => Manager::from_config(config, NoTls, recycling),
         };
+        // A server that does not know these settings does without.
+        let prepare = Hook::async_fn(|client, _| {
+            Box::pin(async move { Ok(client.batch_execute(BY_KEY).await.unwrap_or_default()) })
+        });
         let pool = Pool::builder(manager)
+            .post_create(prepare)
             .max_size(options.connections.max(1))
             .wait_timeout(Some(options.wait))
             .create_timeout(Some(CONNECT_WITHIN * 2))

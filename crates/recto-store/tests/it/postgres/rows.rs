@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recto_store::{
-    Ancestor, Commit, Error, Link, NewConversation, Rewrite, Seal, Store, Tenant, pack_entries,
-    pack_records,
+    Ancestor, Commit, Error, Link, NewConversation, PostgresOptions, PostgresStore, Rewrite, Seal,
+    Store, Tenant, pack_entries, pack_records,
 };
 use testserver::PostgresServer;
 
@@ -36,6 +36,44 @@ async fn a_message_of_very_many_words_can_be_searched() {
     assert_eq!(found.len(), 1);
     let nobody = Tenant("other".to_owned());
     assert_eq!(store.search(&nobody, &words, None, 9).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn rows_are_found_by_their_keys_even_by_a_server_that_thinks_there_are_few() {
+    let server = PostgresServer::shared();
+    let address = server.database();
+    let database = address.rsplit('/').next().unwrap();
+    // Nobody else's connection may have looked before.
+    let options = PostgresOptions { connections: 1, ..PostgresOptions::default() };
+    drop(open(&address).await);
+    server.sql(database, "VACUUM ANALYZE recto_commits");
+    let store = PostgresStore::open(&address, options).await.unwrap();
+    let id = create(&store, "many").await;
+    let scans = || {
+        let read = "SELECT pg_stat_force_next_flush(); \
+                    SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'recto_commits'";
+        server.sql(database, read)
+    };
+    let before = scans();
+    for version in 1..=20 {
+        store.commit(commit(id, version, "a word")).await.unwrap();
+        assert_eq!(store.commits(id, Some(version - 1)).await.unwrap().len(), 1);
+    }
+    drop(store);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(scans(), before);
+}
+
+#[tokio::test]
+async fn a_commit_lies_beside_its_key() {
+    let server = PostgresServer::shared();
+    let address = server.database();
+    let store = open(&address).await;
+    let id = create(&store, "long").await;
+    store.commit(commit(id, 1, &"many words ".repeat(300))).await.unwrap();
+    let elsewhere = "SELECT pg_relation_size(reltoastrelid) FROM pg_class \
+                     WHERE relname = 'recto_commits'";
+    assert_eq!(server.sql(address.rsplit('/').next().unwrap(), elsewhere), "0");
 }
 
 fn fork(name: &str, of: &[recto_store::ConversationId]) -> NewConversation {
