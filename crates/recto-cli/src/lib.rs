@@ -47,6 +47,7 @@ mod provider;
 mod reason;
 mod session;
 mod speaker;
+mod strategy;
 mod surroundings;
 mod table;
 mod time;
@@ -75,7 +76,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Sur
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let Arguments { general, command } = match Arguments::try_parse_from(&arguments) {
         Ok(arguments) => arguments,
-        Err(error) => return misread(with_hint(error, &arguments), &arguments, surroundings),
+        Err(error) => {
+            let (error, arguments) = harmless(error, arguments);
+            return misread(with_hint(error, &arguments), &arguments, surroundings);
+        }
     };
     let output = Output::new(&general, surroundings);
     let mut desk = Desk { general: &general, surroundings, output: &output };
@@ -105,6 +109,22 @@ fn misread(error: clap::Error, arguments: &[OsString], surroundings: &mut Surrou
     let general = General { json: true, ..General::default() };
     let output = Output::new(&general, surroundings);
     failed(&Failure::Usage(said(&error)), &output, surroundings)
+}
+
+/// The same complaint about arguments in which nothing steers a terminal: complaints repeat them.
+fn harmless(error: clap::Error, arguments: Vec<OsString>) -> (clap::Error, Vec<OsString>) {
+    let escaped =
+        |argument: &OsString| OsString::from(&*printable::escaped(&argument.to_string_lossy()));
+    let safe: Vec<OsString> = arguments.iter().map(escaped).collect();
+    if safe == arguments {
+        return (error, arguments);
+    }
+    let again = match Arguments::try_parse_from(&safe) {
+        Err(again) if again.kind() == error.kind() => again,
+        // What was escaped means something else now, so it cannot be repeated.
+        _ => clap::Error::new(error.kind()).with_cmd(&Arguments::command()),
+    };
+    (again, safe)
 }
 
 /// A conversation is often named without `-c`: then the complaint says how it is named.

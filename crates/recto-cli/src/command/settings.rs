@@ -12,10 +12,13 @@ use crate::failure::Failure;
 use crate::numbers::{counted, grouped};
 use crate::output::Answer;
 use crate::page::{FAINT, Line, Page};
+use crate::strategy;
 
 /// Show how a conversation is set up, or change its tools, its token limit and its compression.
 ///
-/// The counter stays as it was when the conversation was created: every message was counted by it.
+/// The counter, what media count for (mediaTokens) and the heading of the description of the tools
+/// stay as they were when the conversation was created: the log was counted with them, and
+/// descriptions in it are known by their heading. `recto new` sets them.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +26,7 @@ Examples:
   recto settings --tools tools.json --dry-run
   recto settings --tools tools.json
   recto settings --token-limit 100000
-  recto settings --compress-over 80000 --compress-to 40000 --compress-with keepRecent
+  recto settings --compress-over 80000 --compress-to 40000 --compress-with sliding-window
   recto settings --no-compression --no-tools -c support")]
 pub(crate) struct Settings {
     #[command(flatten)]
@@ -64,8 +67,9 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "TOKENS", requires = "compress_over")]
     compress_to: Option<u64>,
 
-    /// The strategy that does it, such as keepRecent
-    #[arg(long, value_name = "STRATEGY", requires = "compress_over")]
+    /// The strategy that does it, or several separated by commas: clear-tool-results, keep-recent,
+    /// keep-system-and-recent, sliding-window, summarise
+    #[arg(long, value_name = "STRATEGY", requires = "compress_over", value_parser = strategy::read)]
     compress_with: Option<String>,
 
     /// The view is not compressed any more
@@ -165,7 +169,7 @@ struct Setup {
 impl Answer for Setup {
     fn show(&self, page: &mut Page) {
         let mut field = |name: &str, value: String| {
-            page.line(Line::new().styled(FAINT, format!("{name:<12}")).text(value));
+            page.line(Line::wrapping().styled(FAINT, format!("{name:<12}")).text(value));
         };
         if let Some(version) = self.version {
             field("changed by", format!("v{version}"));
