@@ -66,7 +66,8 @@ pub(crate) enum Colours {
 /// Which conversation is meant.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OfConversation {
-    /// The conversation: its name, its id, the beginning of one of them, or @ for the last one used
+    /// The conversation: its name, its id, the beginning of one of them, or @ for the last one used,
+    /// also if it was only looked at
     #[arg(short, long, value_name = "CONVERSATION", default_value = "@")]
     pub(crate) conversation: String,
 }

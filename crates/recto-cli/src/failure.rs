@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::advice;
+use crate::place::Source;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -52,8 +53,12 @@ pub(crate) enum Failure {
     #[error("there is no version now-{back}; use now-0 to now-{newest}, or v0 to v{newest}")]
     BeforeStart { back: u32, newest: u32 },
     /// There is no store yet.
-    #[error("there is no store at {place} yet; `recto new NAME` creates it")]
-    NoStore { place: String },
+    #[error(
+        "there is no store at {place} ({}); `recto new NAME` or `recto import FILE` creates it, and \
+         --store names another",
+        .said_by.name()
+    )]
+    NoStore { place: String, said_by: Source },
     /// Something that was looked at does not hold together.
     #[error("{0}")]
     Unsound(String),

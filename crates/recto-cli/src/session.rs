@@ -54,7 +54,8 @@ impl Session {
         let place = Place::find(general, surroundings)?;
         if let Some(file) = place.file().filter(|file| !file.exists()) {
             if if_missing == IfMissing::Refuse {
-                return Err(Failure::NoStore { place: place.shown() });
+                let said_by = place.source;
+                return Err(Failure::NoStore { place: place.shown(), said_by });
             }
             // Only a folder of our own is made: anywhere else a misspelt path is likelier.
             if place.source == Source::DataFolder {

@@ -271,16 +271,14 @@ impl Answer for Change {
         );
         page.line(Line::new().styled(FAINT, "view     ").text(change));
         let CachePlan { reused, read_anew, plan } = cache_plan;
-        match plan {
-            Some(plan) => plan.show(page),
-            None => {
-                let left = format!(
-                    "{} still cached, {} read anew",
-                    counted(reused.tokens, "token"),
-                    counted(read_anew.tokens, "token"),
-                );
-                page.line(Line::new().styled(FAINT, "cache    ").text(left));
-            }
+        let prefix = format!(
+            "{} unchanged, {} behind it read anew",
+            counted(reused.tokens, "token"),
+            counted(read_anew.tokens, "token"),
+        );
+        page.line(Line::new().styled(FAINT, "prefix   ").text(prefix));
+        if let Some(plan) = plan {
+            plan.show(page);
         }
         show_warnings(&outcome.warnings(), page);
     }

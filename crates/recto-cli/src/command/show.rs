@@ -164,7 +164,7 @@ fn show_call(
     desk.output.json(&document, desk.surroundings)
 }
 
-/// What a query finds, with the labels of today.
+/// What a query finds, with the labels of that version, or of today.
 pub(crate) fn found(
     session: &Session,
     named: &Named,
@@ -172,7 +172,12 @@ pub(crate) fn found(
 ) -> Result<Vec<ShownEntry>, Failure> {
     let entries = named.talk.ask(query)?;
     let mut shown: Vec<ShownEntry> = entries.into_iter().map(ShownEntry::from).collect();
-    for (label, indices) in session.recto.wait(named.talk.inner().marks())? {
+    let talk = named.talk.inner();
+    let marks = match query.moment {
+        Moment::Version(version) => session.recto.wait(talk.marks_at(version))?,
+        Moment::Now | Moment::Batch(_) => session.recto.wait(talk.marks())?,
+    };
+    for (label, indices) in marks {
         for entry in &mut shown {
             if indices.binary_search(&entry.index).is_ok() {
                 entry.marks.push(label.clone());

@@ -4,6 +4,7 @@ mod chat;
 mod command_line;
 mod commands;
 mod demo;
+mod every_command;
 mod exec;
 mod hostile;
 mod rules;

@@ -117,23 +117,29 @@ fn exit_codes_say_what_kind_of_failure_it_was() {
     assert!(help.code == 0 && help.out.contains("Usage:"), "{help:?}");
 }
 
-#[test]
-fn every_command_has_json_help_and_examples() {
+/// The names of all commands, as help lists them.
+pub(crate) fn commands() -> Vec<String> {
     let help = Stage::new().plain(&["--help"]);
-    let commands: Vec<&str> = help
+    let commands: Vec<String> = help
         .lines()
         .skip_while(|line| *line != "Commands:")
         .skip(1)
         .take_while(|line| line.starts_with("  "))
         .filter_map(|line| line.split_whitespace().next())
         .filter(|name| *name != "help")
+        .map(str::to_owned)
         .collect();
     assert!(commands.len() >= 40, "{commands:?}");
-    for command in commands {
+    commands
+}
+
+#[test]
+fn every_command_has_json_help_and_examples() {
+    for command in commands() {
         let stage = Stage::new();
-        let help = match command {
+        let help = match &*command {
             "batch" => stage.plain(&["batch", "start", "--help"]),
-            _ => stage.plain(&[command, "--help"]),
+            command => stage.plain(&[command, "--help"]),
         };
         assert!(help.contains("--json"), "{command}");
         assert!(
@@ -251,12 +257,105 @@ fn the_store_is_the_argument_s_or_the_variable_s_or_one_in_the_data_folder() {
     assert_eq!(stage.json(&["info"])["name"], "shop");
 
     let at_home = Stage::over("");
-    assert_eq!(at_home.plain(&["list"]), "no conversations yet; `recto new NAME` creates one\n");
+    let begin = "`recto new NAME` creates one, `recto import FILE` brings one in";
+    assert_eq!(at_home.plain(&["list"]), format!("no conversations yet; {begin}\n"));
     assert_eq!(at_home.run(&["show", "-c", "x"]).code, 3);
     assert!(!at_home.folder.path().join("recto").exists(), "nothing is made by looking");
     at_home.plain(&["new", "mine"]);
     assert!(at_home.folder.path().join("recto/store.db").exists());
     assert_eq!(at_home.json(&["info"])["name"], "mine");
+}
+
+#[test]
+fn whoever_looks_where_no_store_is_is_told_and_makes_none() {
+    let stage = Stage::new();
+    let file = stage.folder.path().join("misspelt.db");
+    let address = format!("sqlite:{}", file.display());
+    for arguments in [
+        &["list"][..],
+        &["info"],
+        &["show"],
+        &["log"],
+        &["tokens"],
+        &["grep", "x"],
+        &["grep", "--everywhere", "x"],
+        &["verify"],
+        &["settings"],
+        &["export"],
+        &["render"],
+        &["lint"],
+        &["markmap"],
+        &["timeline"],
+        &["append", "--text", "x"],
+        &["undo"],
+        &["remove", "x", "--yes"],
+        &["rename", "x", "y"],
+        &["fork", "x"],
+        &["backup", "x.db"],
+    ] {
+        let with_store: Vec<&str> =
+            arguments.iter().copied().chain(["--store", &address]).collect();
+        let ran = stage.run(&with_store);
+        assert_eq!((ran.code, &*ran.out), (3, ""), "{arguments:?} {ran:?}");
+        for word in ["there is no store at", "misspelt.db", "--store", "recto new", "recto import"]
+        {
+            assert!(ran.errors.contains(word), "{arguments:?} {}", ran.errors);
+        }
+        let by_variable = Stage::over(address.clone()).run(arguments);
+        assert_eq!(by_variable.code, 3, "{arguments:?} {by_variable:?}");
+        assert!(by_variable.errors.contains("RECTO_STORE"), "{}", by_variable.errors);
+    }
+    assert!(stage.plain(&["doctor", "--store", &address]).contains("it is not there yet"));
+    assert!(!file.exists(), "nothing is made by looking");
+}
+
+#[test]
+fn whoever_looks_at_a_version_sees_what_was_there_then() {
+    let stage = shop();
+    worked_on(&stage);
+    let tokens = |version: &str| stage.json(&["tokens", "--at", version]);
+    assert_eq!(tokens("now")["tokens"], stage.json(&["tokens"])["tokens"]);
+    for version in 0..=8_u32 {
+        let text = version.to_string();
+        let (shown, then) = (stage.json(&["show", "--at", &text]), tokens(&text));
+        assert_eq!((&then["version"], &then["tokens"]), (&json!(version), &shown["tokens"]));
+        let map = stage.json(&["markmap", "--at", &text]);
+        let shown = shown["messages"].as_array().unwrap().clone();
+        let indices: Vec<&Value> = shown.iter().map(|entry| &entry["index"]).collect();
+        assert_eq!(json!(indices), map["originalIndices"], "{version}");
+        // The label was set at version 4.
+        let is_labelled = shown.iter().any(|entry| entry.get("marks").is_some());
+        assert_eq!(is_labelled, version >= 4, "{version}");
+    }
+    assert_eq!(stage.json(&["markmap", "--at", "now"]), stage.json(&["markmap"]));
+    for command in ["tokens", "markmap", "show", "grep x", "export", "render", "lint"] {
+        let words = command.split(' ').chain(["--at", "99", "--json"]);
+        let refused = stage.run(&words.collect::<Vec<_>>());
+        assert_eq!(refused.code, 1, "{command}");
+        assert!(refused.out.contains("version_not_found"), "{command}: {}", refused.out);
+    }
+}
+
+#[test]
+fn grep_takes_upper_and_lower_case_for_the_same_if_told() {
+    let stage = shop();
+    let found = |arguments: &[&str]| {
+        let found = stage.json(&[&["grep"], arguments].concat());
+        let messages = found["messages"].as_array().unwrap().clone();
+        messages.iter().map(|entry| entry["index"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&["error"]), [0; 0]);
+    assert_eq!(found(&["-i", "error"]), [3]);
+    assert_eq!(found(&["--ignore-case", "THE"]), [4]);
+    assert_eq!(found(&["-i", "eU-1"]), [1, 3]);
+    assert_eq!(found(&["-i", "eU-1", "--role", "tool"]), [3]);
+    assert_eq!(found(&["-i", "eU-1", "--limit", "1"]), [1]);
+    stage.plain(&["delete", "3"]);
+    assert_eq!(found(&["-i", "error"]), [0; 0]);
+    assert_eq!(found(&["-i", "error", "--all"]), [3]);
+    assert_eq!(found(&["-i", "error", "--at", "1"]), [3]);
+    assert_eq!(stage.run(&["grep", "-i", ""]).code, 2);
+    assert_eq!(stage.run(&["grep", "-i", "--everywhere", "x"]).code, 2);
 }
 
 #[test]
@@ -280,16 +379,37 @@ fn limits_and_compression_are_set_and_taken_away() {
         ["--compress-over", "800", "--compress-to", "400", "--compress-with", "keepRecent"];
     let set = stage.json(&[&["settings", "--token-limit", "900"][..], &compress].concat());
     assert_eq!(set["tokenLimit"], 900);
-    let expected =
-        json!({ "enabled": true, "threshold": 800, "targetTokens": 400, "strategy": "keepRecent" });
+    let expected = json!({ "enabled": true, "threshold": 800, "targetTokens": 400, "strategy": "keep-recent" });
     assert_eq!(set["compression"], expected);
     assert_eq!(set.get("version"), None, "it is no version");
     let less = stage.json(&["settings", "--no-compression"]);
     assert_eq!((&less["tokenLimit"], less.get("compression")), (&json!(900), None));
     assert_eq!(stage.json(&["settings", "--no-token-limit"]).get("tokenLimit"), None);
-    let wrong = ["settings", "--compress-over", "1", "--compress-to", "2", "--compress-with", "x"];
-    assert_eq!(stage.run(&wrong).code, 1);
+    let with = |to: &str, strategy: &str| {
+        let numbers = ["--compress-over", "10", "--compress-to", to];
+        stage.run(&[&["settings"], &numbers[..], &["--compress-with", strategy]].concat())
+    };
+    assert_eq!(with("20", "summarise").code, 1);
     assert_eq!(stage.run(&["settings", "--compress-over", "1"]).code, 2);
+    // Only strategies that there are, and a refusal names them.
+    for nonsense in ["foo", "keep-recent,foo", ""] {
+        let refused = with("5", nonsense);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        for known in recto_agent::Strategy::NAMES {
+            assert!(refused.errors.contains(known), "{refused:?}");
+        }
+    }
+    assert_eq!(stage.json(&["settings"]).get("compression"), None);
+    assert_eq!(with("5", "clear-tool-results,summarise").code, 0);
+    let mut nonsense = expected.clone();
+    nonsense["strategy"] = "foo".into();
+    let refused = json!({ "create": "never", "settings": { "compression": nonsense } });
+    let error = stage.exec(&[refused]).remove(0)["error"].clone();
+    assert_eq!(
+        (&error["code"], &error["field"]),
+        (&json!("invalid_operation"), &json!("compression.strategy"))
+    );
+    assert!(error["message"].as_str().unwrap().contains("sliding-window"), "{error}");
 
     let request =
         json!({ "create": "made", "settings": { "tokenLimit": 7, "compression": expected } });
