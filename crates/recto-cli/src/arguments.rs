@@ -15,7 +15,16 @@ use crate::command::Command;
     propagate_version = false,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "New here? Try `recto demo`. Every command has examples: `recto help COMMAND`."
+    after_help = "\
+Conversations  new list info rename remove fork import export settings
+Look           show log diff blame tokens grep timeline markmap snapshot
+Change         append insert replace delete compress truncate filter clear restore fit
+               batch rollback undo redo mark unmark apply
+Models         chat render lint cache-plan
+Care           verify prune erase backup restore-backup doctor
+Programs       exec completions (and --json everywhere)
+
+New here? Try `recto demo`. Every command has examples: `recto help COMMAND`."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -118,22 +118,25 @@ impl Answer for Versions {
             let line = Line::new().styled(NOTE, &rows.node);
             let line = line.styled(STRONG, format!(" v{}", info.version));
             let line = line.styled(FAINT, format!(" batch {}  ", info.batch));
-            let left = format!(
-                "  ({}, {})  {}",
-                counted(info.messages as u64, "message"),
-                counted(info.tokens, "token"),
-                time::shown(said_at.unwrap_or(info.timestamp)),
-            );
             let told = reason::told(info.operation, &info.description);
-            let told = match page.is_terminal() {
-                // The reason is cut, not what stands behind it.
-                true => {
-                    let used = line.width() + printable::width(&left);
-                    printable::one_line(&told, page.columns().saturating_sub(used).max(SHORTEST))
-                }
-                false => told,
+            let time = time::shown(said_at.unwrap_or(info.timestamp));
+            let left = |message: &str, token: &str| {
+                let messages = counted(info.messages as u64, message);
+                format!("  ({messages}, {})  {time}", counted(info.tokens, token))
             };
-            page.line(line.text(told).styled(FAINT, left));
+            let (mut left, short) = (left("message", "token"), left("msg", "tok"));
+            let mut shown = told.clone();
+            if page.is_terminal() {
+                // Figures are said in short words first, and then the reason is cut: not the time.
+                let room = |left: &str| {
+                    page.columns().saturating_sub(line.width() + printable::width(left))
+                };
+                if printable::width(&printable::escaped(&told)) > room(&left) {
+                    left = short;
+                }
+                shown = printable::one_line(&told, room(&left).max(SHORTEST));
+            }
+            page.line(line.text(shown).styled(FAINT, left));
             for row in rows.below {
                 page.line(Line::new().styled(NOTE, row));
             }

@@ -176,7 +176,7 @@ impl Answer for Setup {
         }
         field("counter", self.counter.clone());
         field("mediaTokens", self.media_tokens.to_string());
-        field("heading", self.heading.clone());
+        field("heading", format!("{} (of the message that describes tools)", self.heading));
         field("tools", counted(self.tools.len() as u64, "tool"));
         for tool in &self.tools {
             field("", format!("{}: {}", tool.name(), tool.description()));

@@ -134,6 +134,59 @@ pub(crate) fn commands() -> Vec<String> {
 }
 
 #[test]
+fn help_groups_all_commands() {
+    let help = Stage::new().plain(&["--help"]);
+    let groups = &help[help.find("Conversations  ").unwrap()..];
+    for command in commands() {
+        let word = |word: &str| word.trim_matches(['`', '.']) == command;
+        assert!(groups.split_whitespace().any(word), "{command}");
+    }
+}
+
+#[test]
+fn a_name_that_is_nearly_right_is_met_with_the_right_one() {
+    let stage = shop();
+    stage.plain(&["new", "Nightly export"]);
+    for given in ["nightly", "EXPORT", "Nightly Export"] {
+        let ran = stage.run(&["show", "-c", given]);
+        assert_eq!(ran.code, 1);
+        assert!(ran.errors.contains("did you mean \"Nightly export\"?"), "{}", ran.errors);
+    }
+    let document = stage.run(&["show", "-c", "HOP", "--json"]);
+    let document: Value = serde_json::from_str(&document.out).unwrap();
+    assert_eq!(document["error"]["code"], "conversation_not_found");
+    assert_eq!(document["error"]["details"]["candidates"], json!(["\"shop\""]));
+    assert!(stage.run(&["show", "-c", "nobody"]).errors.contains("recto list"));
+}
+
+#[test]
+fn a_change_that_leaves_the_view_as_it_was_says_so() {
+    let stage = shop();
+    stage.plain(&["delete", "2"]);
+    for arguments in [&["delete", "2"][..], &["mark", "x", "1"], &["batch", "start"]] {
+        let said = stage.plain(arguments);
+        assert!(said.contains("view     5 messages, 139 tokens, as before\n"), "{said}");
+        assert!(!said.contains("read anew"), "{said}");
+    }
+    let said = stage.plain(&["restore", "2"]);
+    assert!(said.contains("view     5 → 6 messages"), "{said}");
+    assert!(said.contains("read anew"), "{said}");
+}
+
+#[test]
+fn figures_and_times_are_whole_on_a_terminal_of_eighty_columns() {
+    let stage = shop();
+    let because = "the tool printed so much that nothing else was left to be read by anybody";
+    stage.plain(&["delete", "3", "--because", because]);
+    let log = anstream::adapter::strip_str(&stage.terminal(&["log"])).to_string();
+    let first = log.lines().next().unwrap();
+    assert!(first.contains("DELETE · the tool") && first.contains("…  (5 msgs, "), "{first}");
+    assert_eq!(first.chars().count(), 80, "{first}");
+    assert!(first.ends_with(|last: char| last.is_ascii_digit()), "{first}");
+    assert!(stage.plain(&["log"]).contains(because));
+}
+
+#[test]
 fn every_command_has_json_help_and_examples() {
     for command in commands() {
         let stage = Stage::new();
