@@ -21,7 +21,7 @@
 //! | what a command does | `command/`, one file each; the operations are in `command/change/` |
 //! | which store and conversation is meant | `place.rs`, `session.rs`, `last_used.rs` |
 //! | how things look | `page.rs`, `printable.rs`, `entry_line.rs`, `reason.rs`, `table.rs`, `pager.rs`, `progress.rs` |
-//! | transcripts and providers | `transcript.rs`, `foreign.rs`, `provider.rs`, `cache_plan.rs` |
+//! | transcripts, providers, the model loop | `transcript.rs`, `foreign.rs`, `provider.rs`, `cache_plan.rs`, `strategy.rs` |
 //! | what is said when something fails | `failure.rs`, `advice.rs` |
 //! | requests of programs | `command/exec.rs` |
 

@@ -174,6 +174,39 @@ fn a_change_that_leaves_the_view_as_it_was_says_so() {
 }
 
 #[test]
+fn a_dry_run_and_the_deed_say_what_becomes_of_the_view_in_the_same_words() {
+    for operation in [&["delete", "5"][..], &["fit", "--max-tokens", "60"], &["mark", "x", "1"]] {
+        let stage = shop();
+        let about = |text: String| -> Vec<String> {
+            let is_about = |line: &&str| line.starts_with("view ") || line.starts_with("prefix ");
+            text.lines().filter(is_about).map(str::to_owned).collect()
+        };
+        let dry = about(stage.plain(&[operation, &["--dry-run"]].concat()));
+        let done = stage.plain(operation);
+        assert!(!done.contains("cached"), "only a plan for a provider knows its cache: {done}");
+        assert_eq!(dry, about(done), "{operation:?}");
+        assert!(!dry.is_empty());
+    }
+}
+
+#[test]
+fn names_of_tools_are_whole_in_a_pipe_and_cut_on_a_terminal() {
+    let stage = shop();
+    let name = "mcp__github__search_pull_requests_by_label_and_milestone";
+    let call = json!({ "role": "assistant", "content": [
+        { "type": "tool_use", "id": "c9", "name": name, "input": {} }] });
+    let file = stage.file("call.json", &call.to_string());
+    stage.plain(&["append", "--messages", &file]);
+    assert!(stage.plain(&["tokens", "--largest", "0"]).contains(name));
+    let shown = stage.terminal(&["tokens", "--largest", "0"]);
+    let shown = anstream::adapter::strip_str(&shown).to_string();
+    assert!(!shown.contains(name) && shown.contains("mcp__github__searc"), "{shown}");
+    for line in shown.lines() {
+        assert!(line.chars().count() <= 80 && !line.ends_with('…'), "{line}");
+    }
+}
+
+#[test]
 fn figures_and_times_are_whole_on_a_terminal_of_eighty_columns() {
     let stage = shop();
     let because = "the tool printed so much that nothing else was left to be read by anybody";
