@@ -51,13 +51,24 @@ pub(crate) struct Settings {
     #[command(flatten)]
     plan: PlanArguments,
 
-    /// More tokens than this should not be sent to a model
-    #[arg(long, value_name = "TOKENS", conflicts_with = "no_token_limit")]
-    token_limit: Option<u64>,
+    #[command(flatten)]
+    policy: PolicyArguments,
 
-    /// There is no such limit any more
-    #[arg(long)]
+    /// There is no token limit any more
+    #[arg(long, conflicts_with = "token_limit")]
     no_token_limit: bool,
+
+    /// The view is not compressed any more
+    #[arg(long, conflicts_with = "compress_over")]
+    no_compression: bool,
+}
+
+/// What is wanted of a conversation.
+#[derive(Args, Debug)]
+pub(crate) struct PolicyArguments {
+    /// More tokens than this should not be sent to a model
+    #[arg(long, value_name = "TOKENS")]
+    token_limit: Option<u64>,
 
     /// Compression is due over so many tokens
     #[arg(long, value_name = "TOKENS", requires_all = ["compress_to", "compress_with"])]
@@ -71,10 +82,22 @@ pub(crate) struct Settings {
     /// keep-system-and-recent, sliding-window, summarise
     #[arg(long, value_name = "STRATEGY", requires = "compress_over", value_parser = strategy::read)]
     compress_with: Option<String>,
+}
 
-    /// The view is not compressed any more
-    #[arg(long, conflicts_with = "compress_over")]
-    no_compression: bool,
+impl PolicyArguments {
+    /// The policy with what the arguments say, which must hold together.
+    pub(crate) fn changed(&self, before: Policy) -> Result<Policy, Failure> {
+        let compression = match (self.compress_over, self.compress_to, &self.compress_with) {
+            (Some(threshold), Some(target_tokens), Some(strategy)) => {
+                let strategy = strategy.clone();
+                Some(Compression { enabled: true, threshold, target_tokens, strategy })
+            }
+            _ => before.compression,
+        };
+        let policy = Policy { token_limit: self.token_limit.or(before.token_limit), compression };
+        policy.check()?;
+        Ok(policy)
+    }
 }
 
 impl Settings {
@@ -88,7 +111,7 @@ impl Settings {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let before = session.recto.policy(&named.name)?;
-        let policy = self.changed(&before);
+        let policy = self.changed(&before)?;
         let write =
             Write { expected_version: self.expect_version.map(Version), ..Write::default() };
         let talk = named.talk.inner();
@@ -106,7 +129,6 @@ impl Settings {
             change: None,
         };
         if self.dry_run {
-            setup.policy.check()?;
             setup.tools = tools.clone().unwrap_or(session.recto.wait(talk.tools())?);
             if let Some(tools) = tools {
                 let preview = session.recto.wait(talk.preview_tools(tools.clone(), write))?;
@@ -118,7 +140,6 @@ impl Settings {
             return desk.answer(&setup);
         }
         // Whatever can be refused comes first.
-        setup.policy.check()?;
         let changed = tools.map(|tools| named.talk.set_tools(tools, write)).transpose()?;
         if setup.policy != before {
             session.recto.set_policy(&named.name, &setup.policy)?;
@@ -129,21 +150,12 @@ impl Settings {
     }
 
     /// The policy with what the arguments say.
-    fn changed(&self, before: &Policy) -> Policy {
-        let token_limit = match (self.token_limit, self.no_token_limit) {
-            (Some(limit), _) => Some(limit),
-            (None, true) => None,
-            (None, false) => before.token_limit,
+    fn changed(&self, before: &Policy) -> Result<Policy, Failure> {
+        let kept = Policy {
+            token_limit: before.token_limit.filter(|_| !self.no_token_limit),
+            compression: before.compression.clone().filter(|_| !self.no_compression),
         };
-        let compression = match (self.compress_over, self.compress_to, &self.compress_with) {
-            (Some(threshold), Some(target_tokens), Some(strategy)) => {
-                let strategy = strategy.clone();
-                Some(Compression { enabled: true, threshold, target_tokens, strategy })
-            }
-            _ if self.no_compression => None,
-            _ => before.compression.clone(),
-        };
-        Policy { token_limit, compression }
+        self.policy.changed(kept)
     }
 }
 

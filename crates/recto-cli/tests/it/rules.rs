@@ -487,6 +487,15 @@ fn limits_and_compression_are_set_and_taken_away() {
     }
     assert_eq!(stage.json(&["settings"]).get("compression"), None);
     assert_eq!(with("5", "clear-tool-results,summarise").code, 0);
+    let new = |name: &str, to: &str, strategy: &str| {
+        let numbers = ["--compress-over", "800", "--compress-to", to, "--compress-with", strategy];
+        stage.run(&[&["new", name, "--token-limit", "7"], &numbers[..]].concat()).code
+    };
+    assert_eq!((new("never", "400", "foo"), new("never", "900", "keep-recent")), (2, 1));
+    assert_eq!(stage.run(&["info", "-c", "never"]).code, 1);
+    assert_eq!(new("limited", "400", "keep_recent"), 0);
+    let made = stage.json(&["settings"]);
+    assert_eq!((&made["tokenLimit"], &made["compression"]), (&json!(7), &expected));
     let mut nonsense = expected.clone();
     nonsense["strategy"] = "foo".into();
     let refused = json!({ "create": "never", "settings": { "compression": nonsense } });
