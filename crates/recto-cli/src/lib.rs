@@ -22,7 +22,7 @@
 //! | which store and conversation is meant | `place.rs`, `session.rs`, `last_used.rs` |
 //! | how things look | `page.rs`, `printable.rs`, `entry_line.rs`, `reason.rs`, `table.rs`, `pager.rs`, `progress.rs` |
 //! | transcripts, providers, the model loop | `transcript.rs`, `foreign.rs`, `provider.rs`, `cache_plan.rs`, `strategy.rs` |
-//! | what is said when something fails | `failure.rs`, `advice.rs` |
+//! | what is said when something fails | `failure.rs`, `advice.rs`, `hint.rs` |
 //! | requests of programs | `command/exec.rs` |
 
 mod advice;
@@ -34,6 +34,7 @@ mod difference;
 mod entry_line;
 mod failure;
 mod foreign;
+mod hint;
 mod last_used;
 mod message_input;
 mod numbers;
@@ -56,7 +57,6 @@ mod transcript;
 use std::ffi::OsString;
 use std::io::Write;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, General};
@@ -78,7 +78,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Sur
         Ok(arguments) => arguments,
         Err(error) => {
             let (error, arguments) = harmless(error, arguments);
-            return misread(with_hint(error, &arguments), &arguments, surroundings);
+            return misread(hint::with_hint(error, &arguments), &arguments, surroundings);
         }
     };
     let output = Output::new(&general, surroundings);
@@ -125,27 +125,6 @@ fn harmless(error: clap::Error, arguments: Vec<OsString>) -> (clap::Error, Vec<O
         _ => clap::Error::new(error.kind()).with_cmd(&Arguments::command()),
     };
     (again, safe)
-}
-
-/// A conversation is often named without `-c`: then the complaint says how it is named.
-fn with_hint(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
-    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidArg) else { return error };
-    if error.kind() != ErrorKind::UnknownArgument || name.starts_with('-') {
-        return error;
-    }
-    let hint = format!("a conversation is named with -c: `-c {name}`");
-    let commands = Arguments::command();
-    let mut given = arguments.iter().filter_map(|argument| argument.to_str());
-    let command = given.find_map(|argument| commands.find_subcommand(argument));
-    let has_name = |command: &clap::Command| {
-        command.get_arguments().any(|argument| {
-            argument.get_id() == "conversation" && argument.get_short() == Some('c')
-        })
-    };
-    if command.is_some_and(has_name) {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
-    }
-    error
 }
 
 /// Whether arguments that could not be read ask for JSON.

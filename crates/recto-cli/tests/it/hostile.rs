@@ -293,6 +293,8 @@ fn hostile_arguments_are_repeated_in_complaints_and_none_is_obeyed() {
         for arguments in [
             &[&**text][..],
             &["show", text],
+            &["info", text],
+            &["append", text],
             &["show", &option],
             &["show", "--last", text],
             &["import", "x", "--format", text],
@@ -313,7 +315,7 @@ fn hostile_arguments_are_repeated_in_complaints_and_none_is_obeyed() {
         }
     }
     // It is still told what was wrong.
-    let told = stage.run(&["show", "\u{1b}[31mred"]).errors;
+    let told = stage.run(&["info", "\u{1b}[31mred"]).errors;
     assert!(told.contains(r"unexpected argument '\u{1b}[31mred'"), "{told}");
     assert!(told.contains(r"`-c \u{1b}[31mred`"), "{told}");
 }

@@ -623,6 +623,35 @@ fn a_conversation_named_without_c_is_met_with_a_hint() {
     assert!(stage.run(&["show", "shop", "--json"]).out.contains("`-c shop`"));
     assert!(!stage.run(&["list", "shop"]).errors.contains("-c shop"));
     assert!(!stage.run(&["show", "--shop"]).errors.contains("-c --shop"));
+    assert!(stage.run(&["delete", "shop"]).errors.contains("`-c shop`"));
+    for (command, hint) in [
+        (&["fit", "800"][..], "`--max-tokens 800`"),
+        (&["rollback", "v1"], "`--to-version v1`"),
+        (&["log", "5"], "`-n 5`"),
+        (&["truncate", "5"], "`--keep-last 5`"),
+        (&["append", "hello"], "`--text 'hello'`"),
+    ] {
+        let ran = stage.run(command);
+        assert!(ran.code == 2 && ran.errors.contains(hint), "{command:?} {}", ran.errors);
+        assert!(!ran.errors.contains("-c "), "{command:?} {}", ran.errors);
+    }
+    assert!(!stage.run(&["append"]).errors.contains("--format"), "a format is no message");
+}
+
+#[test]
+fn log_entries_are_shown_whole_whether_they_are_visible_or_not() {
+    let stage = shop();
+    stage.plain(&["mark", "x", "3"]);
+    stage.plain(&["delete", "3"]);
+    let shown = stage.plain(&["show", "3", "#0-1"]);
+    assert!(shown.starts_with("result #3 hidden, 44 tokens, "), "{shown}");
+    assert!(shown.contains("[x]\n  08:02 eu-1 ERROR no answer\n  08:02"), "{shown}");
+    assert!(shown.contains("system #0 at 0") && shown.contains("  Never restart eu-1!"), "{shown}");
+    let document = stage.json(&["show", "3"]);
+    assert_eq!((&document["messages"][0]["index"], &document["tokens"]), (&json!(3), &json!(44)));
+    let refused = stage.run(&["show", "99", "--json"]);
+    assert!(refused.code == 1 && refused.out.contains("index_out_of_range"), "{refused:?}");
+    assert_eq!(stage.run(&["show", "3", "--at", "1"]).code, 2);
 }
 
 #[test]
