@@ -7,6 +7,7 @@ mod demo;
 mod every_command;
 mod exec;
 mod hostile;
+mod looking;
 mod rules;
 mod stage;
 #[cfg(unix)]
