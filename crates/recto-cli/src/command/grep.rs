@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anstyle::Style;
 use clap::Args;
-use recto::Pick;
+use recto::{Pick, Query};
 use serde::Serialize;
 
 use super::show::Select;
@@ -61,42 +61,41 @@ impl Grep {
                 hits.extend(entry.map(|entry| Hit { conversation: Some(hit.conversation), entry }));
             }
             let words = self.text.split_whitespace().map(str::to_owned).collect();
-            return desk.answer(&Found { text: self.text, hits, words });
+            return desk.answer(&Found { text: self.text, hits, words, is_everything: true });
         }
         let named = session.conversation(&self.of.conversation)?;
-        self.select.contains.push(self.text.clone());
-        let (entries, words) = match self.ignore_case {
-            true => self.in_any_case(&session, &named)?,
-            false => {
-                let query = self.select.query(Pick::First(self.limit), &named)?;
-                (super::show::found(&session, &named, &query)?, self.select.contains.clone())
-            }
-        };
+        let (entries, mut words) = self.found(&session, &named)?;
+        words.append(&mut self.select.contains);
         let hits = entries.into_iter().map(|entry| Hit { conversation: None, entry });
-        desk.answer(&Found { text: self.text, hits: hits.collect(), words })
+        let (hits, is_everything) = (hits.collect(), self.select.all);
+        desk.answer(&Found { text: self.text, hits, words, is_everything })
     }
-}
 
-impl Grep {
-    /// The store knows no case, so all messages are read that are meant otherwise. Answers also the
-    /// words as they stand in the messages.
-    fn in_any_case(
-        &mut self,
+    /// The messages that have the text and are meant otherwise, and the text as it stands in them.
+    fn found(
+        &self,
         session: &Session,
         named: &Named,
     ) -> Result<(Vec<ShownEntry>, Vec<String>), Failure> {
-        if self.select.contains.iter().any(String::is_empty) {
+        if self.text.is_empty() {
             return Err(Failure::Usage("an empty text is in every message; give one".to_owned()));
         }
-        let wanted: Vec<String> =
-            self.select.contains.drain(..).map(|word| word.to_lowercase()).collect();
+        if !self.ignore_case && self.select.contains.is_empty() {
+            let contains = Some(vec![self.text.clone()]);
+            let query = Query { contains, ..self.select.query(Pick::First(self.limit), named)? };
+            return Ok((super::show::found(session, named, &query)?, vec![self.text.clone()]));
+        }
+        // A query knows no case, and takes any of several words: the rest is done here.
         let query = self.select.query(Pick::All, named)?;
-        let mut words = BTreeSet::new();
         let mut found = super::show::found(session, named, &query)?;
+        let lower = self.text.to_lowercase();
+        let mut words = BTreeSet::new();
         found.retain(|entry| {
             let text = entry.message.text();
-            let hits: BTreeSet<String> =
-                wanted.iter().flat_map(|word| in_any_case(&text, word)).collect();
+            let hits = match self.ignore_case {
+                true => in_any_case(&text, &lower),
+                false => text.contains(&self.text).then(|| self.text.clone()).into_iter().collect(),
+            };
             let is_hit = !hits.is_empty();
             words.extend(hits);
             is_hit
@@ -134,6 +133,9 @@ struct Found {
     hits: Vec<Hit>,
     #[serde(skip)]
     words: Vec<String>,
+    /// Whether hidden messages were looked at too.
+    #[serde(skip)]
+    is_everything: bool,
 }
 
 #[derive(Serialize)]
@@ -162,7 +164,11 @@ impl Answer for Found {
             page.line(line);
         }
         let count = counted(self.hits.len() as u64, "message");
-        page.line(Line::new().styled(FAINT, format!("{count} found")));
+        let more = match self.hits.is_empty() && !self.is_everything {
+            true => "; --all looks in hidden ones too",
+            false => "",
+        };
+        page.line(Line::new().styled(FAINT, format!("{count} found{more}")));
     }
 }
 

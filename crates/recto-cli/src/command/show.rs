@@ -66,7 +66,7 @@ pub(crate) struct Show {
 pub(crate) struct Select {
     /// All messages ever added, also hidden ones
     #[arg(long)]
-    all: bool,
+    pub(crate) all: bool,
     /// Only this role; may be given several times
     #[arg(long, value_name = "ROLE", value_parser = role_parser())]
     role: Vec<Role>,

@@ -154,6 +154,14 @@ fn grep_takes_upper_and_lower_case_for_the_same_if_told() {
     assert_eq!(found(&["-i", "error", "--all"]), [3]);
     assert_eq!(found(&["-i", "error", "--at", "1"]), [3]);
     assert_eq!(stage.run(&["grep", "-i", ""]).code, 2);
+    assert_eq!(stage.run(&["grep", ""]).code, 2);
+    let nothing = stage.plain(&["grep", "ERROR"]);
+    assert_eq!(nothing, "0 messages found; --all looks in hidden ones too\n");
+    assert_eq!(stage.plain(&["grep", "nobody", "--all"]), "0 messages found\n");
+    // What is asked for beside the text must hold too.
+    assert_eq!(found(&["eu-1", "--all", "--contains", "checkout"]), [1]);
+    assert_eq!(found(&["-i", "EU-1", "--all", "--contains", "ERROR"]), [3]);
+    assert_eq!(found(&["eu-1", "--all", "--contains", "nobody"]), [0; 0]);
     assert_eq!(stage.run(&["grep", "-i", "--everywhere", "x"]).code, 2);
 }
 
