@@ -15,7 +15,16 @@ use crate::command::Command;
     propagate_version = false,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "New here? Try `recto demo`. Every command has examples: `recto help COMMAND`."
+    after_help = "\
+Conversations  new list info rename remove fork import export settings
+Look           show log diff blame tokens grep timeline markmap snapshot
+Change         append insert replace delete compress truncate filter clear restore fit
+               batch rollback undo redo mark unmark apply
+Models         chat render lint cache-plan
+Care           verify prune erase backup restore-backup doctor
+Programs       exec completions (and --json everywhere)
+
+New here? Try `recto demo`. Every command has examples: `recto help COMMAND`."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -66,7 +75,8 @@ pub(crate) enum Colours {
 /// Which conversation is meant.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OfConversation {
-    /// The conversation: its name, its id, the beginning of one of them, or @ for the last one used
+    /// The conversation: its name, its id, the beginning of one of them, or @ for the last one used,
+    /// also if it was only looked at
     #[arg(short, long, value_name = "CONVERSATION", default_value = "@")]
     pub(crate) conversation: String,
 }

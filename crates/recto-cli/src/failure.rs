@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::advice;
+use crate::place::Source;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -38,11 +39,14 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Usage(String),
     /// A file that a command should read.
-    #[error("cannot read {file}: {reason}")]
+    #[error("cannot read {file}: {}", without_number(.reason))]
     Input { file: String, reason: String },
     /// Several conversations could be meant.
     #[error("{given:?} could be {}; write more of it", .candidates.join(", "))]
     Ambiguous { given: String, candidates: Vec<String> },
+    /// None is called that, but something like it.
+    #[error("there is no conversation {given:?}; did you mean {}?", .similar.join(" or "))]
+    Misnamed { given: String, similar: Vec<String> },
     /// `@` where nothing was used yet.
     #[error(
         "no conversation was used in this store yet; name one with -c, or create one with `recto new`"
@@ -52,8 +56,12 @@ pub(crate) enum Failure {
     #[error("there is no version now-{back}; use now-0 to now-{newest}, or v0 to v{newest}")]
     BeforeStart { back: u32, newest: u32 },
     /// There is no store yet.
-    #[error("there is no store at {place} yet; `recto new NAME` creates it")]
-    NoStore { place: String },
+    #[error(
+        "there is no store at {place} ({}); `recto new NAME` or `recto import FILE` creates it, and \
+         --store names another",
+        .said_by.name()
+    )]
+    NoStore { place: String, said_by: Source },
     /// Something that was looked at does not hold together.
     #[error("{0}")]
     Unsound(String),
@@ -102,6 +110,7 @@ impl Failure {
             Failure::Recto(error) if error.code() == "storage" => 3,
             Failure::Recto(_)
             | Failure::Ambiguous { .. }
+            | Failure::Misnamed { .. }
             | Failure::NothingUsed
             | Failure::BeforeStart { .. } => 1,
             Failure::Format(
@@ -139,7 +148,9 @@ impl Failure {
             Failure::NothingToImport { .. } => "empty_content",
             Failure::NotImported { cause, .. } => cause.code(),
             Failure::Usage(_) | Failure::Input { .. } | Failure::NotConfirmed(_) => "usage",
-            Failure::Ambiguous { .. } | Failure::NothingUsed => "conversation_not_found",
+            Failure::Ambiguous { .. } | Failure::Misnamed { .. } | Failure::NothingUsed => {
+                "conversation_not_found"
+            }
             Failure::BeforeStart { .. } => "version_not_found",
             Failure::NoStore { .. }
             | Failure::Unsound(_)
@@ -193,7 +204,8 @@ impl Failure {
                     "details": { "number": number, "format": format.name() },
                 }
             }),
-            Failure::Ambiguous { candidates, .. } => json!({
+            Failure::Ambiguous { candidates, .. }
+            | Failure::Misnamed { similar: candidates, .. } => json!({
                 "error": {
                     "code": self.code(),
                     "message": self.to_string(),
@@ -218,6 +230,11 @@ pub(crate) fn format_error(error: &recto_format::Error) -> Value {
         written["error"]["details"] = json!({ "line": line });
     }
     written
+}
+
+/// What the system says, without the number that it has for it.
+fn without_number(reason: &str) -> &str {
+    reason.split(" (os error ").next().unwrap_or(reason)
 }
 
 /// Why an import failed. Of an interrupted one, nothing is kept.

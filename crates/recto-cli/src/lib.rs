@@ -21,8 +21,8 @@
 //! | what a command does | `command/`, one file each; the operations are in `command/change/` |
 //! | which store and conversation is meant | `place.rs`, `session.rs`, `last_used.rs` |
 //! | how things look | `page.rs`, `printable.rs`, `entry_line.rs`, `reason.rs`, `table.rs`, `pager.rs`, `progress.rs` |
-//! | transcripts and providers | `transcript.rs`, `foreign.rs`, `provider.rs`, `cache_plan.rs` |
-//! | what is said when something fails | `failure.rs`, `advice.rs` |
+//! | transcripts, providers, the model loop | `transcript.rs`, `foreign.rs`, `provider.rs`, `cache_plan.rs`, `strategy.rs` |
+//! | what is said when something fails | `failure.rs`, `advice.rs`, `hint.rs` |
 //! | requests of programs | `command/exec.rs` |
 
 mod advice;
@@ -34,6 +34,7 @@ mod difference;
 mod entry_line;
 mod failure;
 mod foreign;
+mod hint;
 mod last_used;
 mod message_input;
 mod numbers;
@@ -47,6 +48,7 @@ mod provider;
 mod reason;
 mod session;
 mod speaker;
+mod strategy;
 mod surroundings;
 mod table;
 mod time;
@@ -55,7 +57,6 @@ mod transcript;
 use std::ffi::OsString;
 use std::io::Write;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, General};
@@ -75,7 +76,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Sur
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let Arguments { general, command } = match Arguments::try_parse_from(&arguments) {
         Ok(arguments) => arguments,
-        Err(error) => return misread(with_hint(error, &arguments), &arguments, surroundings),
+        Err(error) => {
+            let (error, arguments) = harmless(error, arguments);
+            return misread(hint::with_hint(error, &arguments), &arguments, surroundings);
+        }
     };
     let output = Output::new(&general, surroundings);
     let mut desk = Desk { general: &general, surroundings, output: &output };
@@ -107,25 +111,20 @@ fn misread(error: clap::Error, arguments: &[OsString], surroundings: &mut Surrou
     failed(&Failure::Usage(said(&error)), &output, surroundings)
 }
 
-/// A conversation is often named without `-c`: then the complaint says how it is named.
-fn with_hint(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
-    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidArg) else { return error };
-    if error.kind() != ErrorKind::UnknownArgument || name.starts_with('-') {
-        return error;
+/// The same complaint about arguments in which nothing steers a terminal: complaints repeat them.
+fn harmless(error: clap::Error, arguments: Vec<OsString>) -> (clap::Error, Vec<OsString>) {
+    let escaped =
+        |argument: &OsString| OsString::from(&*printable::escaped(&argument.to_string_lossy()));
+    let safe: Vec<OsString> = arguments.iter().map(escaped).collect();
+    if safe == arguments {
+        return (error, arguments);
     }
-    let hint = format!("a conversation is named with -c: `-c {name}`");
-    let commands = Arguments::command();
-    let mut given = arguments.iter().filter_map(|argument| argument.to_str());
-    let command = given.find_map(|argument| commands.find_subcommand(argument));
-    let has_name = |command: &clap::Command| {
-        command.get_arguments().any(|argument| {
-            argument.get_id() == "conversation" && argument.get_short() == Some('c')
-        })
+    let again = match Arguments::try_parse_from(&safe) {
+        Err(again) if again.kind() == error.kind() => again,
+        // What was escaped means something else now, so it cannot be repeated.
+        _ => clap::Error::new(error.kind()).with_cmd(&Arguments::command()),
     };
-    if command.is_some_and(has_name) {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
-    }
-    error
+    (again, safe)
 }
 
 /// Whether arguments that could not be read ask for JSON.

@@ -14,8 +14,19 @@ use crate::provider::format_parser;
 
 /// Messages to be added.
 #[derive(Args, Debug)]
-#[group(id = "messages_input", required = true, multiple = true)]
 pub(crate) struct MessageInput {
+    #[command(flatten)]
+    from: Whence,
+
+    /// The format of the file of --messages, from which the messages are converted; unless told, they are Recto's own
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser(), requires = "messages")]
+    format: Option<Format>,
+}
+
+/// Where messages come from.
+#[derive(Args, Debug)]
+#[group(id = "messages_input", required = true, multiple = true)]
+struct Whence {
     /// The text of one message
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["text_file", "messages"])]
     text: Option<String>,
@@ -27,10 +38,6 @@ pub(crate) struct MessageInput {
     /// A file with messages as JSON: one, a list, or one a line; - for standard input
     #[arg(long, value_name = "FILE")]
     messages: Option<String>,
-
-    /// The format of that file, from which the messages are converted; unless told, they are Recto's own
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser(), requires = "messages")]
-    format: Option<Format>,
 }
 
 /// Who speaks in a message that is given as text.
@@ -43,7 +50,8 @@ pub(crate) struct Speaks {
 
 impl MessageInput {
     pub(crate) fn read(&self, role: Role, desk: &mut Desk<'_>) -> Result<Vec<Message>, Failure> {
-        if let Some(file) = &self.messages {
+        let Whence { text, text_file, messages } = &self.from;
+        if let Some(file) = messages {
             let text = desk.read(file)?;
             let Some(format) = self.format else { return messages_of(&text) };
             let (messages, remarks) = foreign::convert(&text, format)?;
@@ -53,7 +61,7 @@ impl MessageInput {
             }
             return Ok(messages);
         }
-        let text = match (&self.text, &self.text_file) {
+        let text = match (text, text_file) {
             (Some(text), _) => text.clone(),
             (None, Some(file)) => desk.read(file)?,
             (None, None) => {

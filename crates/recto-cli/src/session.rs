@@ -54,7 +54,8 @@ impl Session {
         let place = Place::find(general, surroundings)?;
         if let Some(file) = place.file().filter(|file| !file.exists()) {
             if if_missing == IfMissing::Refuse {
-                return Err(Failure::NoStore { place: place.shown() });
+                let said_by = place.source;
+                return Err(Failure::NoStore { place: place.shown(), said_by });
             }
             // Only a folder of our own is made: anywhere else a misspelt path is likelier.
             if place.source == Source::DataFolder {
@@ -105,8 +106,14 @@ impl Session {
             [one] => Ok(one.name.clone()),
             [] if given == "@" => Err(Failure::NothingUsed),
             [] => {
-                let name = given.to_owned();
-                Err(recto::StoreError::ConversationNotFound { name }.into())
+                let similar = similar(&all, given).take(3).map(|name| format!("{name:?}"));
+                match similar.collect::<Vec<_>>() {
+                    none if none.is_empty() => {
+                        let name = given.to_owned();
+                        Err(recto::StoreError::ConversationNotFound { name }.into())
+                    }
+                    similar => Err(Failure::Misnamed { given: given.to_owned(), similar }),
+                }
             }
             several => {
                 let names = several.iter().take(9).map(|info| format!("{:?}", info.name));
@@ -139,6 +146,13 @@ fn chosen<'a>(all: &'a [ConversationInfo], wanted: &str) -> Vec<&'a Conversation
         "" => Vec::new(),
         _ => all.iter().filter(begins).collect(),
     }
+}
+
+/// Names that have the text in them, in upper or lower case.
+fn similar<'a>(all: &'a [ConversationInfo], given: &str) -> impl Iterator<Item = &'a str> {
+    let wanted = given.trim().to_lowercase();
+    let names = all.iter().map(|info| &*info.name);
+    names.filter(move |name| !wanted.is_empty() && name.to_lowercase().contains(&wanted))
 }
 
 fn make_private_folder(folder: &std::path::Path) -> Result<(), Failure> {

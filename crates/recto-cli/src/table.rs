@@ -33,16 +33,24 @@ impl Table {
         let headings: Vec<(Style, String)> =
             self.headings.iter().map(|heading| (FAINT, (*heading).to_owned())).collect();
         let has_headings = self.headings.iter().any(|heading| !heading.is_empty());
-        let widths: Vec<usize> = (0..self.headings.len())
+        let mut widths: Vec<usize> = (0..self.headings.len())
             .map(|column| {
                 let cells = self.rows.iter().filter_map(|row| row.get(column));
                 let cells = cells.map(|(_, text)| printable::width(text));
                 cells.chain([self.headings[column].len()]).max().unwrap_or(0)
             })
             .collect();
+        if page.is_terminal() {
+            self.narrow(&mut widths, page.columns());
+        }
         for row in has_headings.then_some(&headings).into_iter().chain(&self.rows) {
             let mut line = Line::new();
             for (column, (style, text)) in row.iter().enumerate() {
+                let is_cut = column + 1 < row.len() && printable::width(text) > widths[column];
+                let text = match is_cut {
+                    true => &*printable::cut(text, widths[column]),
+                    false => text,
+                };
                 let space = " ".repeat(widths[column].saturating_sub(printable::width(text)));
                 let is_last = column + 1 == row.len();
                 line = match (self.right[column], is_last) {
@@ -57,11 +65,49 @@ impl Table {
             page.line(line);
         }
     }
+
+    /// Makes the widest column of texts narrower, if what stands behind it would be cut away. The last
+    /// column may be cut at the terminal's edge.
+    fn narrow(&self, widths: &mut [usize], columns: usize) {
+        let last = widths.len() - 1;
+        let kept = if self.right[last] { widths.len() } else { last };
+        let used: usize = widths[..kept].iter().map(|width| width + 2).sum();
+        let texts = (0..last).filter(|column| !self.right[*column]);
+        let widest = texts.max_by_key(|column| widths[*column]);
+        if let Some(widest) = widest.filter(|_| used > columns) {
+            let narrow = widths[widest].saturating_sub(used - columns).max(NARROWEST);
+            widths[widest] = narrow.min(widths[widest]);
+        }
+    }
 }
+
+/// No column is cut to less than this.
+const NARROWEST: usize = 8;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_name_is_cut_where_it_would_push_figures_off_the_terminal() {
+        let shown = |columns: Option<usize>| {
+            let plain = Style::new();
+            let mut table = Table::new(&["name", ">count", "text"]);
+            table.row([(plain, "a".repeat(30)), (plain, "1,234".into()), (plain, "more".into())]);
+            table.row([(plain, "b".into()), (plain, "7".into()), (plain, "".into())]);
+            let mut page = Page::new(columns);
+            table.show(&mut page);
+            page.render(false).lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let whole = format!("{}  1,234  more", "a".repeat(30));
+        assert_eq!(shown(None)[1], whole);
+        assert_eq!(shown(Some(80))[1], whole);
+        let narrow = shown(Some(20));
+        assert!(narrow[0].starts_with("name         count"), "{narrow:?}");
+        assert!(narrow[1].starts_with("aaaaaaaaaa…  1,234"), "{narrow:?}");
+        assert_eq!(narrow[2], "b                7");
+        assert!(shown(Some(12))[1].starts_with("aaaaaaa…"));
+    }
 
     #[test]
     fn columns_line_up_whatever_is_in_them() {

@@ -129,8 +129,12 @@ impl Tables {
         Ok(())
     }
 
-    fn remove(&mut self, tenant: &Tenant, name: &str) -> Result<(), Error> {
+    fn remove(&mut self, tenant: &Tenant, name: &str, at: Option<u32>) -> Result<(), Error> {
         let id = self.id(tenant, name)?;
+        let current = self.rows(id)?.head().version;
+        if let Some(expected) = at.filter(|at| *at != current) {
+            return Err(Error::VersionConflict { expected, current });
+        }
         self.names.remove(&(tenant.clone(), name.to_owned()));
         self.drop_unused();
         debug_assert!(!self.names.values().any(|other| *other == id));
@@ -332,8 +336,13 @@ impl Store for MemoryStore {
         })
     }
 
-    fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()> {
-        self.answer(move |tables| tables.remove(tenant, name))
+    fn remove_at<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+        at: Option<u32>,
+    ) -> Answer<'a, ()> {
+        self.answer(move |tables| tables.remove(tenant, name, at))
     }
 
     fn commits(&self, id: ConversationId, above: Option<u32>) -> Answer<'_, Vec<CommitRow>> {

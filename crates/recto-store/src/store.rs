@@ -58,7 +58,17 @@ pub trait Store: Debug + Send + Sync {
     /// Takes a conversation away: its name at once, its rows unless forks share them. It takes no
     /// more requests; what forks share can still be read and rewritten. Copies
     /// may be left in free space until somebody [cleans](Self::clean).
-    fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()>;
+    fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()> {
+        self.remove_at(tenant, name, None)
+    }
+
+    /// [Removes](Self::remove) a conversation, provided that its newest version still is `at`.
+    fn remove_at<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+        at: Option<u32>,
+    ) -> Answer<'a, ()>;
 
     /// The commits above version `above` that are not packed, in order; there is always at least
     /// the newest, unless `above` is that one.

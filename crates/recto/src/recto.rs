@@ -259,8 +259,18 @@ impl Recto {
     /// free space of the store's files until it is [cleaned](Self::clean): that takes as long as
     /// writing the whole store anew, so it is for once, after all that is to go is gone.
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
+        self.remove_at(name, None).await
+    }
+
+    /// [Removes](Self::remove) a conversation, provided that this still is its newest version.
+    pub async fn remove_at(
+        &self,
+        name: &str,
+        expected_version: Option<Version>,
+    ) -> Result<(), Error> {
         let id = self.row(name).await?.id;
-        self.shared.store.remove(&self.tenant, name).await?;
+        let at = expected_version.map(|version| version.0);
+        self.shared.store.remove_at(&self.tenant, name, at).await?;
         self.shared.open.forget(id);
         Ok(())
     }

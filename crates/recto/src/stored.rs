@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use recto_core::{
     Append, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Hit, LogEntry, LogIndex, MarkMap,
-    Measure, Message, OperationKind, Outcome, Position, Query, SavedSettings, Stats, Timestamp,
-    Tool, Version, VersionInfo, Warning,
+    Marks, Measure, Message, OperationKind, Outcome, Position, Query, SavedSettings, Stats,
+    Timestamp, Tool, Version, VersionInfo, Warning,
 };
 use recto_store::{Ancestor, ConversationId};
 
@@ -181,14 +181,31 @@ impl StoredConversation {
         Ok(indices.iter().filter_map(entry).collect())
     }
 
+    /// When log entries were said: the time that the message gives, else that of its arrival. In the
+    /// order of `indices`, without reading a message.
+    pub async fn times(&self, indices: &[LogIndex]) -> Result<Vec<Timestamp>, Error> {
+        let slot = self.recto.shared.open.slot(self.id);
+        let mut slot = slot.lock().await;
+        let opened = self.newest(&mut slot).await?;
+        let len = opened.conversation.log().len();
+        if let Some(&index) = indices.iter().find(|index| index.as_usize() >= len) {
+            return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
+        }
+        let mut sorted = indices.to_vec();
+        sorted.sort_unstable();
+        let measures = measures_of(&opened.shelf, &sorted).await?;
+        let time = |index: &LogIndex| Some(measures.get(index)?.timestamp);
+        Ok(indices.iter().filter_map(time).collect())
+    }
+
     /// The labels on log entries, in alphabetical order, and where they stand.
     pub async fn marks(&self) -> Result<Vec<(String, Vec<LogIndex>)>, Error> {
-        self.read(|conversation| {
-            let marks = conversation.marks();
-            let labels = marks.labels();
-            Ok(labels.map(|label| (label.to_owned(), marks.with(label).collect())).collect())
-        })
-        .await
+        self.read(|conversation| Ok(labelled(conversation.marks()))).await
+    }
+
+    /// The labels as they were at a version.
+    pub async fn marks_at(&self, version: Version) -> Result<Vec<(String, Vec<LogIndex>)>, Error> {
+        self.read(|conversation| Ok(labelled(conversation.at(version)?.marks()))).await
     }
 
     /// The tools, if there are any.
@@ -342,4 +359,13 @@ impl StoredConversation {
     pub async fn mark_map(&self) -> Result<MarkMap, Error> {
         self.read(Conversation::mark_map).await
     }
+
+    /// The mark map as it was at a version.
+    pub async fn mark_map_at(&self, version: Version) -> Result<MarkMap, Error> {
+        self.read(|conversation| conversation.at(version)?.mark_map()).await
+    }
+}
+
+fn labelled(marks: &Marks) -> Vec<(String, Vec<LogIndex>)> {
+    marks.labels().map(|label| (label.to_owned(), marks.with(label).collect())).collect()
 }

@@ -68,7 +68,11 @@ impl Answer for Explained {
             let line = line.styled(style, format!("{effect:<9} "));
             let line = line.styled(FAINT, format!("{:<11} ", blame.operation.as_str()));
             let line = line.text(&blame.description);
-            page.line(line.styled(FAINT, format!("  {}", time::shown(blame.timestamp))));
+            // What was imported was said long before it was added.
+            let said = self.entry.as_ref().map(|entry| entry.timestamp);
+            let said = said.filter(|_| matches!(blame.effect, Effect::Added | Effect::AddedHidden));
+            let time = time::shown(said.unwrap_or(blame.timestamp));
+            page.line(line.styled(FAINT, format!("  {time}")));
         }
     }
 }

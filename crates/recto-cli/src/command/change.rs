@@ -262,25 +262,23 @@ impl Answer for Change {
             }
         }
         let (before, after) = (outcome.before(), outcome.view());
-        let change = format!(
-            "{} → {}, {} → {}",
-            grouped(before.len() as u64),
-            counted(after.len() as u64, "message"),
-            grouped(before.tokens()),
-            counted(after.tokens(), "token"),
-        );
-        page.line(Line::new().styled(FAINT, "view     ").text(change));
         let CachePlan { reused, read_anew, plan } = cache_plan;
-        match plan {
-            Some(plan) => plan.show(page),
-            None => {
-                let left = format!(
-                    "{} still cached, {} read anew",
-                    counted(reused.tokens, "token"),
-                    counted(read_anew.tokens, "token"),
-                );
-                page.line(Line::new().styled(FAINT, "cache    ").text(left));
-            }
+        let mut field = |name: &str, value: String| {
+            page.line(Line::new().styled(FAINT, format!("{name:<9}")).text(value));
+        };
+        let (messages, tokens) =
+            (counted(after.len() as u64, "message"), counted(after.tokens(), "token"));
+        if before.len() == after.len() && reused.messages == after.len() {
+            field("view", format!("{messages}, {tokens}, as before"));
+        } else {
+            let (had, counted_before) = (grouped(before.len() as u64), grouped(before.tokens()));
+            field("view", format!("{had} → {messages}, {counted_before} → {tokens}"));
+            let anew = counted(read_anew.tokens, "token");
+            let same = counted(reused.tokens, "token");
+            field("prefix", format!("{same} unchanged, {anew} behind it read anew"));
+        }
+        if let Some(plan) = plan {
+            plan.show(page);
         }
         show_warnings(&outcome.warnings(), page);
     }

@@ -46,7 +46,7 @@ impl Doctor {
                     Err(Failure::NoStore { .. }) => findings.push(Finding::note(
                         "store",
                         "it is not there yet".to_owned(),
-                        "`recto new NAME` creates it",
+                        "`recto new NAME` or `recto import FILE` creates it",
                     )),
                     Err(failure) => findings.push(Finding::bad(
                         "store",

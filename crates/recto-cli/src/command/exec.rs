@@ -14,6 +14,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use recto::EngineError;
 
 use self::lines::{Lines, Next};
 use self::service::Service;
@@ -68,8 +69,11 @@ impl Exec {
                 Next::Broken(error) => {
                     return Err(Failure::Input { file: "-".into(), reason: error.to_string() });
                 }
-                Next::Line(line) => line,
-                Next::TooLong => Err("a line may have up to 64 MiB; send less at once"),
+                Next::Line(line) => Ok(line),
+                Next::TooLong { size, limit } => {
+                    let what = "the number of bytes in the line";
+                    Err(EngineError::TooLarge { what, size, limit, field: None })
+                }
             };
             number += 1;
             let answer = service.answer(line, number);

@@ -4,9 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use recto::{Entry, Pick, Query, Scope};
-use recto_format::{Container, ExportOptions, Format, Remark};
+use recto::{Entry, Message, Pick, Query, Scope};
+use recto_format::{Container, ExportOptions, Format, MessageParts, Remark};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::import::{remarks_json, show_remarks};
 use crate::arguments::OfConversation;
@@ -64,9 +65,16 @@ impl Export {
             }
             (None, false) => named.talk.messages()?,
         };
-        let messages = || entries.iter().map(|entry| &entry.message);
-        let format = self.format.unwrap_or_else(|| likely_format(messages()));
-        let container = if self.lines { Container::Lines } else { Container::List };
+        let said = entries.iter().map(|entry| &entry.message);
+        let format = self.format.unwrap_or_else(|| likely_format(said));
+        let messages: Vec<Message> = entries.iter().map(|entry| timed(entry, format)).collect();
+        let messages = || messages.iter();
+        let around = around(&named.name, format);
+        let container = match (self.lines, &around) {
+            (true, _) => Container::Lines,
+            (false, Some(around)) => Container::Envelope(around),
+            (false, None) => Container::List,
+        };
         let mut written = Vec::new();
         let options = ExportOptions { container };
         let remarks = match self.all {
@@ -97,6 +105,30 @@ impl Export {
             data: is_shown.then_some(text),
         })
     }
+}
+
+/// A message as it is written. Where the format has a place for times and the message says none, it is
+/// the time of its arrival; what came from that format is written as it came.
+fn timed(entry: &Entry, format: Format) -> Message {
+    let Entry { message, timestamp, .. } = entry;
+    let has_times = matches!(format, Format::ClaudeCode | Format::Codex | Format::ChatGpt);
+    let is_from_there =
+        || MessageParts::of(message).source.is_some_and(|source| source.is_from(format.name()));
+    if !has_times || message.timestamp().is_some() || is_from_there() {
+        return message.clone();
+    }
+    let with_time = || {
+        let fields = message.json().trim_end().strip_suffix('}')?;
+        Message::from_json(&format!("{fields},\"timestamp\":{timestamp}}}")).ok()
+    };
+    with_time().unwrap_or_else(|| message.clone())
+}
+
+/// What stands around the messages, where that says what the conversation is called.
+fn around(name: &str, format: Format) -> Option<String> {
+    let title = Value::from(name);
+    (format == Format::ChatGpt)
+        .then(|| format!(r#"{{"title":{title},"mapping":null,"current_node":null}}"#))
 }
 
 /// Something that the format has no place for; the line is that of the message.

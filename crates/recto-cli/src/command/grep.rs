@@ -1,8 +1,10 @@
 //! `recto grep`: messages that have a text.
 
+use std::collections::BTreeSet;
+
 use anstyle::Style;
 use clap::Args;
-use recto::Pick;
+use recto::{Pick, Query};
 use serde::Serialize;
 
 use super::show::Select;
@@ -13,17 +15,23 @@ use crate::failure::Failure;
 use crate::numbers::counted;
 use crate::output::Answer;
 use crate::page::{FAINT, Line, Page, STRONG};
+use crate::session::{Named, Session};
 
 /// Find messages that have a text, in what the model reads or in everything.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto grep 'no answer'
+  recto grep -i error --at now-3
   recto grep --all timeout --role tool
   recto grep --everywhere 'timeout gateway'    # whole words, in all conversations")]
 pub(crate) struct Grep {
-    /// The text; upper and lower case differ
+    /// The text; upper and lower case differ, unless -i says otherwise
     text: String,
+
+    /// Take upper and lower case for the same
+    #[arg(short, long)]
+    ignore_case: bool,
 
     #[command(flatten)]
     of: OfConversation,
@@ -32,7 +40,7 @@ pub(crate) struct Grep {
     select: Select,
 
     /// Look for whole words in all conversations of the store, hidden messages too
-    #[arg(long, conflicts_with_all = ["all", "role", "contains", "excludes", "mark", "since", "until", "at", "batch"])]
+    #[arg(long, conflicts_with_all = ["ignore_case", "all", "role", "contains", "excludes", "mark", "since", "until", "at", "batch"])]
     everywhere: bool,
 
     /// At most so many
@@ -53,16 +61,69 @@ impl Grep {
                 hits.extend(entry.map(|entry| Hit { conversation: Some(hit.conversation), entry }));
             }
             let words = self.text.split_whitespace().map(str::to_owned).collect();
-            return desk.answer(&Found { text: self.text, hits, words });
+            return desk.answer(&Found { text: self.text, hits, words, is_everything: true });
         }
         let named = session.conversation(&self.of.conversation)?;
-        self.select.contains.push(self.text.clone());
-        let query = self.select.query(Pick::First(self.limit), &named)?;
-        let entries = super::show::found(&session, &named, &query)?;
+        let (entries, mut words) = self.found(&session, &named)?;
+        words.append(&mut self.select.contains);
         let hits = entries.into_iter().map(|entry| Hit { conversation: None, entry });
-        let words = self.select.contains.clone();
-        desk.answer(&Found { text: self.text, hits: hits.collect(), words })
+        let (hits, is_everything) = (hits.collect(), self.select.all);
+        desk.answer(&Found { text: self.text, hits, words, is_everything })
     }
+
+    /// The messages that have the text and are meant otherwise, and the text as it stands in them.
+    fn found(
+        &self,
+        session: &Session,
+        named: &Named,
+    ) -> Result<(Vec<ShownEntry>, Vec<String>), Failure> {
+        if self.text.is_empty() {
+            return Err(Failure::Usage("an empty text is in every message; give one".to_owned()));
+        }
+        if !self.ignore_case && self.select.contains.is_empty() {
+            let contains = Some(vec![self.text.clone()]);
+            let query = Query { contains, ..self.select.query(Pick::First(self.limit), named)? };
+            return Ok((super::show::found(session, named, &query)?, vec![self.text.clone()]));
+        }
+        // A query knows no case, and takes any of several words: the rest is done here.
+        let query = self.select.query(Pick::All, named)?;
+        let mut found = super::show::found(session, named, &query)?;
+        let lower = self.text.to_lowercase();
+        let mut words = BTreeSet::new();
+        found.retain(|entry| {
+            let text = entry.message.text();
+            let hits = match self.ignore_case {
+                true => in_any_case(&text, &lower),
+                false => text.contains(&self.text).then(|| self.text.clone()).into_iter().collect(),
+            };
+            let is_hit = !hits.is_empty();
+            words.extend(hits);
+            is_hit
+        });
+        found.truncate(self.limit);
+        Ok((found, words.into_iter().collect()))
+    }
+}
+
+/// How a word in lower case stands in a text, in all its spellings.
+fn in_any_case(text: &str, word: &str) -> BTreeSet<String> {
+    // Lower case may be longer or shorter: which byte came from which.
+    let mut lower = String::with_capacity(text.len());
+    let mut places = Vec::with_capacity(text.len() + 1);
+    for (at, character) in text.char_indices() {
+        for small in character.to_lowercase() {
+            lower.push(small);
+            places.extend(std::iter::repeat_n(at, small.len_utf8()));
+        }
+    }
+    places.push(text.len());
+    let mut spellings = BTreeSet::new();
+    for (start, _) in lower.match_indices(word) {
+        let last = text[places[start + word.len() - 1]..].chars().next();
+        let end = places[start + word.len() - 1] + last.map_or(0, char::len_utf8);
+        spellings.insert(text[places[start]..end].to_owned());
+    }
+    spellings
 }
 
 #[derive(Serialize)]
@@ -72,6 +133,9 @@ struct Found {
     hits: Vec<Hit>,
     #[serde(skip)]
     words: Vec<String>,
+    /// Whether hidden messages were looked at too.
+    #[serde(skip)]
+    is_everything: bool,
 }
 
 #[derive(Serialize)]
@@ -100,7 +164,11 @@ impl Answer for Found {
             page.line(line);
         }
         let count = counted(self.hits.len() as u64, "message");
-        page.line(Line::new().styled(FAINT, format!("{count} found")));
+        let more = match self.hits.is_empty() && !self.is_everything {
+            true => "; --all looks in hidden ones too",
+            false => "",
+        };
+        page.line(Line::new().styled(FAINT, format!("{count} found{more}")));
     }
 }
 
@@ -114,4 +182,23 @@ fn around(entry: &ShownEntry, words: &[String]) -> recto::Message {
     let start = text.char_indices().map(|(at, _)| at).rfind(|at| *at + 20 <= first);
     let excerpt = format!("…{}", &text[start.unwrap_or(0)..]);
     recto::Message::new(entry.message.role(), &excerpt).unwrap_or_else(|_| entry.message.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_found_in_any_case_as_it_stands() {
+        let found = |text: &str, word: &str| {
+            in_any_case(text, &word.to_lowercase()).into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(found("Error: no ERROR, error", "eRRor"), ["ERROR", "Error", "error"]);
+        assert_eq!(found("ÄRGER und ärger", "Ärger"), ["ÄRGER", "ärger"]);
+        // İ is two characters in lower case.
+        assert_eq!(found("İstanbul İSTANBUL", "stanbul"), ["STANBUL", "stanbul"]);
+        assert!(found("İ", "i̇").contains(&"İ".to_owned()));
+        assert_eq!(found("中文 Text", "文 T"), ["文 T"]);
+        assert_eq!(found("nothing", "else"), Vec::<String>::new());
+    }
 }

@@ -1,7 +1,6 @@
 //! `recto import`: conversations from a transcript.
 
 use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +39,7 @@ Examples:
   curl -s https://example.com/run.json | recto import - --name run
   recto import session.jsonl --dry-run          # what is in it, and what would be lost")]
 pub(crate) struct Import {
-    /// The file; - for standard input, which is read into memory first
+    /// The file; - for standard input, of which a copy is made if it is long
     file: String,
 
     /// Its format; recognised unless told
@@ -112,9 +111,7 @@ impl Import {
             reason: error.to_string(),
         };
         if self.file == "-" {
-            let mut bytes = Vec::new();
-            desk.surroundings.input.read_to_end(&mut bytes).map_err(failed)?;
-            return Ok(Source::Memory(bytes));
+            return Source::copied(&mut desk.surroundings.input).map_err(failed);
         }
         let mut file = File::open(&self.file).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
@@ -122,9 +119,7 @@ impl Import {
             return Ok(Source::File(file, metadata.len()));
         }
         // A pipe can be read only once.
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(failed)?;
-        Ok(Source::Memory(bytes))
+        Source::copied(&mut file).map_err(failed)
     }
 
     /// What a conversation without a title is called.

@@ -71,7 +71,7 @@ impl Answer for Figures {
     fn show(&self, page: &mut Page) {
         let Figures { listed, stats, .. } = self;
         let mut field = |name: &str, value: String| {
-            page.line(Line::new().styled(FAINT, format!("{name:<9}")).text(value));
+            page.line(Line::wrapping().styled(FAINT, format!("{name:<9}")).text(value));
         };
         field("name", listed.name.clone());
         field("id", listed.id.clone());

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::numbers::{counted, grouped};
 use crate::output::Answer;
 use crate::page::{FAINT, Line, Page, STRONG};
+use crate::place::Source;
 use crate::table::Table;
 use crate::time;
 
@@ -36,8 +37,8 @@ impl List {
             Ok(session) => {
                 session.recto.list(self.after.as_deref(), self.limit.saturating_add(1))?
             }
-            // A store that was never written to has none.
-            Err(Failure::NoStore { .. }) => Vec::new(),
+            // Nobody has begun yet. A store that somebody named should be there.
+            Err(Failure::NoStore { said_by: Source::DataFolder, .. }) => Vec::new(),
             Err(failure) => return Err(failure),
         };
         let more = found.len() > self.limit;
@@ -97,7 +98,8 @@ struct Conversations {
 impl Answer for Conversations {
     fn show(&self, page: &mut Page) {
         if self.conversations.is_empty() {
-            return page.line("no conversations yet; `recto new NAME` creates one");
+            let begin = "`recto new NAME` creates one, `recto import FILE` brings one in";
+            return page.line(format!("no conversations yet; {begin}"));
         }
         let mut table = Table::new(&["name", ">version", ">messages", "updated", ""]);
         let name_of = |id: &str| {

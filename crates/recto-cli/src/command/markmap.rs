@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::arguments::OfConversation;
 use crate::desk::Desk;
 use crate::failure::Failure;
-use crate::numbers::runs;
+use crate::numbers::{WhichVersion, runs};
 use crate::output::Answer;
 use crate::page::{FAINT, Line, Page};
 
@@ -16,17 +16,29 @@ use crate::page::{FAINT, Line, Page};
 #[command(after_help = "\
 Examples:
   recto markmap
+  recto markmap --at 12
   recto markmap --json | jq .originalIndices")]
 pub(crate) struct Markmap {
     #[command(flatten)]
     of: OfConversation,
+
+    /// As it was at this version: 12, or now-3 for three before the newest
+    #[arg(long, value_name = "VERSION")]
+    at: Option<WhichVersion>,
 }
 
 impl Markmap {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        desk.answer(&Map(named.talk.mark_map()?))
+        let map = match self.at {
+            Some(version) => {
+                let version = version.from(named.talk.version()?)?;
+                session.recto.wait(named.talk.inner().mark_map_at(version))?
+            }
+            None => named.talk.mark_map()?,
+        };
+        desk.answer(&Map(map))
     }
 }
 

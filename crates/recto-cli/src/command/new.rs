@@ -1,10 +1,11 @@
 //! `recto new`: a new conversation.
 
 use clap::Args;
-use recto::{Settings, Tool};
+use recto::{Policy, Settings, Tool};
 use serde::Serialize;
 
 use super::exec::counter_named;
+use super::settings::PolicyArguments;
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::output::Answer;
@@ -16,7 +17,8 @@ use crate::session::check_new_name;
 #[command(after_help = "\
 Examples:
   recto new support
-  recto new support --counter approx --tools tools.json")]
+  recto new support --counter approx --tools tools.json
+  recto new support --compress-over 80000 --compress-to 40000 --compress-with sliding-window")]
 pub(crate) struct New {
     /// What it will be called
     name: String,
@@ -36,6 +38,9 @@ pub(crate) struct New {
     /// The heading of the message that describes the tools
     #[arg(long, value_name = "TEXT")]
     heading: Option<String>,
+
+    #[command(flatten)]
+    policy: PolicyArguments,
 }
 
 impl New {
@@ -54,9 +59,13 @@ impl New {
         if let Some(heading) = self.heading {
             settings.heading = heading;
         }
+        let policy = self.policy.changed(Policy::default())?;
         let counter = settings.counter.name().to_owned();
         let session = desk.new_session()?;
         let talk = session.recto.create(&self.name, settings)?;
+        if policy != Policy::default() {
+            session.recto.set_policy(&self.name, &policy)?;
+        }
         session.used(&self.name, &talk);
         let id = talk.inner().id().to_string();
         desk.answer(&Created { conversation: self.name, id, version: 0, counter })

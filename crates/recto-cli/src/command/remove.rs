@@ -1,6 +1,7 @@
 //! `recto remove`: takes conversations away for good.
 
 use clap::Args;
+use recto::Version;
 use serde::Serialize;
 
 use crate::arguments::Caution;
@@ -46,7 +47,8 @@ impl Remove {
             return desk.answer(&would);
         }
         desk.confirm(&format!("removing {name:?}"), yes)?;
-        session.recto.remove(&name)?;
+        let expected = expect_version.map(Version);
+        session.recto.wait(session.recto.inner().remove_at(&name, expected))?;
         desk.answer(&Removed { removed: name })
     }
 }

@@ -12,10 +12,13 @@ use crate::failure::Failure;
 use crate::numbers::{counted, grouped};
 use crate::output::Answer;
 use crate::page::{FAINT, Line, Page};
+use crate::strategy;
 
 /// Show how a conversation is set up, or change its tools, its token limit and its compression.
 ///
-/// The counter stays as it was when the conversation was created: every message was counted by it.
+/// The counter, what media count for (mediaTokens) and the heading of the description of the tools
+/// stay as they were when the conversation was created: the log was counted with them, and
+/// descriptions in it are known by their heading. `recto new` sets them.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +26,7 @@ Examples:
   recto settings --tools tools.json --dry-run
   recto settings --tools tools.json
   recto settings --token-limit 100000
-  recto settings --compress-over 80000 --compress-to 40000 --compress-with keepRecent
+  recto settings --compress-over 80000 --compress-to 40000 --compress-with sliding-window
   recto settings --no-compression --no-tools -c support")]
 pub(crate) struct Settings {
     #[command(flatten)]
@@ -48,13 +51,24 @@ pub(crate) struct Settings {
     #[command(flatten)]
     plan: PlanArguments,
 
-    /// More tokens than this should not be sent to a model
-    #[arg(long, value_name = "TOKENS", conflicts_with = "no_token_limit")]
-    token_limit: Option<u64>,
+    #[command(flatten)]
+    policy: PolicyArguments,
 
-    /// There is no such limit any more
-    #[arg(long)]
+    /// There is no token limit any more
+    #[arg(long, conflicts_with = "token_limit")]
     no_token_limit: bool,
+
+    /// The view is not compressed any more
+    #[arg(long, conflicts_with = "compress_over")]
+    no_compression: bool,
+}
+
+/// What is wanted of a conversation.
+#[derive(Args, Debug)]
+pub(crate) struct PolicyArguments {
+    /// More tokens than this should not be sent to a model
+    #[arg(long, value_name = "TOKENS")]
+    token_limit: Option<u64>,
 
     /// Compression is due over so many tokens
     #[arg(long, value_name = "TOKENS", requires_all = ["compress_to", "compress_with"])]
@@ -64,13 +78,26 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "TOKENS", requires = "compress_over")]
     compress_to: Option<u64>,
 
-    /// The strategy that does it, such as keepRecent
-    #[arg(long, value_name = "STRATEGY", requires = "compress_over")]
+    /// The strategy that does it, or several separated by commas: clear-tool-results, keep-recent,
+    /// keep-system-and-recent, sliding-window, summarise
+    #[arg(long, value_name = "STRATEGY", requires = "compress_over", value_parser = strategy::read)]
     compress_with: Option<String>,
+}
 
-    /// The view is not compressed any more
-    #[arg(long, conflicts_with = "compress_over")]
-    no_compression: bool,
+impl PolicyArguments {
+    /// The policy with what the arguments say, which must hold together.
+    pub(crate) fn changed(&self, before: Policy) -> Result<Policy, Failure> {
+        let compression = match (self.compress_over, self.compress_to, &self.compress_with) {
+            (Some(threshold), Some(target_tokens), Some(strategy)) => {
+                let strategy = strategy.clone();
+                Some(Compression { enabled: true, threshold, target_tokens, strategy })
+            }
+            _ => before.compression,
+        };
+        let policy = Policy { token_limit: self.token_limit.or(before.token_limit), compression };
+        policy.check()?;
+        Ok(policy)
+    }
 }
 
 impl Settings {
@@ -84,7 +111,7 @@ impl Settings {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let before = session.recto.policy(&named.name)?;
-        let policy = self.changed(&before);
+        let policy = self.changed(&before)?;
         let write =
             Write { expected_version: self.expect_version.map(Version), ..Write::default() };
         let talk = named.talk.inner();
@@ -102,7 +129,6 @@ impl Settings {
             change: None,
         };
         if self.dry_run {
-            setup.policy.check()?;
             setup.tools = tools.clone().unwrap_or(session.recto.wait(talk.tools())?);
             if let Some(tools) = tools {
                 let preview = session.recto.wait(talk.preview_tools(tools.clone(), write))?;
@@ -114,7 +140,6 @@ impl Settings {
             return desk.answer(&setup);
         }
         // Whatever can be refused comes first.
-        setup.policy.check()?;
         let changed = tools.map(|tools| named.talk.set_tools(tools, write)).transpose()?;
         if setup.policy != before {
             session.recto.set_policy(&named.name, &setup.policy)?;
@@ -125,21 +150,12 @@ impl Settings {
     }
 
     /// The policy with what the arguments say.
-    fn changed(&self, before: &Policy) -> Policy {
-        let token_limit = match (self.token_limit, self.no_token_limit) {
-            (Some(limit), _) => Some(limit),
-            (None, true) => None,
-            (None, false) => before.token_limit,
+    fn changed(&self, before: &Policy) -> Result<Policy, Failure> {
+        let kept = Policy {
+            token_limit: before.token_limit.filter(|_| !self.no_token_limit),
+            compression: before.compression.clone().filter(|_| !self.no_compression),
         };
-        let compression = match (self.compress_over, self.compress_to, &self.compress_with) {
-            (Some(threshold), Some(target_tokens), Some(strategy)) => {
-                let strategy = strategy.clone();
-                Some(Compression { enabled: true, threshold, target_tokens, strategy })
-            }
-            _ if self.no_compression => None,
-            _ => before.compression.clone(),
-        };
-        Policy { token_limit, compression }
+        self.policy.changed(kept)
     }
 }
 
@@ -165,14 +181,14 @@ struct Setup {
 impl Answer for Setup {
     fn show(&self, page: &mut Page) {
         let mut field = |name: &str, value: String| {
-            page.line(Line::new().styled(FAINT, format!("{name:<12}")).text(value));
+            page.line(Line::wrapping().styled(FAINT, format!("{name:<12}")).text(value));
         };
         if let Some(version) = self.version {
             field("changed by", format!("v{version}"));
         }
         field("counter", self.counter.clone());
         field("mediaTokens", self.media_tokens.to_string());
-        field("heading", self.heading.clone());
+        field("heading", format!("{} (of the message that describes tools)", self.heading));
         field("tools", counted(self.tools.len() as u64, "tool"));
         for tool in &self.tools {
             field("", format!("{}: {}", tool.name(), tool.description()));

@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use clap::Args;
-use recto::{BatchIndex, Moment, Pick, Query, Role};
+use recto::{BatchIndex, Entry, LogIndex, Moment, Pick, Query, Role};
 use serde::Serialize;
 
 use super::change::clear::scope;
@@ -11,25 +11,31 @@ use crate::desk::Desk;
 use crate::entry_line::ShownEntry;
 use crate::failure::Failure;
 use crate::message_input::{role_parser, role_set};
-use crate::numbers::{Stretch, WhichVersion, counted};
+use crate::numbers::{Entries, Stretch, WhichVersion, counted};
 use crate::output::Answer;
 use crate::page::{FAINT, Line, Page};
 use crate::session::{Named, Session};
 use crate::time;
 
-/// Show the messages that the model reads.
+/// Show the messages that the model reads, or some log entries as a whole.
 ///
 /// Filters apply first, then --first, --last or --range on what is left.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto show --last 5
+  recto show 4                                 # all of log entry 4, hidden or not
   recto show --full --role user
   recto show --all --contains 'no answer'      # hidden messages too
   recto show --at 12                           # what it read at version 12
   recto show --since 2h --json
   recto show --call 3                          # the exact request of a call of a model")]
 pub(crate) struct Show {
+    /// Log entries, visible or not, with all of their text: 3, or 5-8 for 5 to 8
+    #[arg(value_name = "ENTRIES", conflicts_with_all = ["all", "role", "contains", "excludes", "mark",
+        "since", "until", "at", "batch", "first", "last", "range", "call"])]
+    entries: Vec<Entries>,
+
     #[command(flatten)]
     of: OfConversation,
 
@@ -60,7 +66,7 @@ pub(crate) struct Show {
 pub(crate) struct Select {
     /// All messages ever added, also hidden ones
     #[arg(long)]
-    all: bool,
+    pub(crate) all: bool,
     /// Only this role; may be given several times
     #[arg(long, value_name = "ROLE", value_parser = role_parser())]
     role: Vec<Role>,
@@ -123,7 +129,10 @@ impl Show {
             _ => Pick::All,
         };
         let query = self.select.query(pick, &named)?;
-        let entries = found(&session, &named, &query)?;
+        let (entries, is_whole) = match self.entries.is_empty() {
+            true => (found(&session, &named, &query)?, self.full),
+            false => (listed(&session, &named, &Entries::all(&self.entries))?, true),
+        };
         let version = match query.moment {
             Moment::Version(version) => version,
             _ => named.talk.version()?,
@@ -133,7 +142,7 @@ impl Show {
             version: version.0,
             tokens: entries.iter().map(|entry| entry.tokens).sum(),
             messages: entries,
-            is_whole: self.full,
+            is_whole,
             words: self.select.contains,
         };
         desk.answer(&answer)
@@ -164,22 +173,40 @@ fn show_call(
     desk.output.json(&document, desk.surroundings)
 }
 
-/// What a query finds, with the labels of today.
+/// What a query finds, with the labels of that version, or of today.
 pub(crate) fn found(
     session: &Session,
     named: &Named,
     query: &Query,
 ) -> Result<Vec<ShownEntry>, Failure> {
-    let entries = named.talk.ask(query)?;
+    let talk = named.talk.inner();
+    let marks = match query.moment {
+        Moment::Version(version) => session.recto.wait(talk.marks_at(version))?,
+        Moment::Now | Moment::Batch(_) => session.recto.wait(talk.marks())?,
+    };
+    Ok(labelled(named.talk.ask(query)?, &marks))
+}
+
+/// Log entries, with the labels of today.
+fn listed(
+    session: &Session,
+    named: &Named,
+    indices: &[LogIndex],
+) -> Result<Vec<ShownEntry>, Failure> {
+    let marks = session.recto.wait(named.talk.inner().marks())?;
+    Ok(labelled(named.talk.entries(indices)?, &marks))
+}
+
+fn labelled(entries: Vec<Entry>, marks: &[(String, Vec<LogIndex>)]) -> Vec<ShownEntry> {
     let mut shown: Vec<ShownEntry> = entries.into_iter().map(ShownEntry::from).collect();
-    for (label, indices) in session.recto.wait(named.talk.inner().marks())? {
+    for (label, indices) in marks {
         for entry in &mut shown {
             if indices.binary_search(&entry.index).is_ok() {
                 entry.marks.push(label.clone());
             }
         }
     }
-    Ok(shown)
+    shown
 }
 
 #[derive(Serialize)]

@@ -136,7 +136,7 @@ impl Answer for TokensOverTime {
         page.line(Line::new().styled(NOTE, marks));
         page.line(Line::new().styled(FAINT, versions));
         let legend =
-            "█ in view   · in the log   c compressed or fitted   b a batch opened   r went back";
+            "█ in view  · in the log  c compressed or fitted  b a batch opened  r went back";
         page.line(Line::new().styled(FAINT, legend));
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use clap::Args;
-use recto::{Query, Role};
+use recto::{Moment, Query, Role};
 use serde::Serialize;
 
 use crate::arguments::OfConversation;
 use crate::desk::Desk;
 use crate::entry_line::ShownEntry;
 use crate::failure::Failure;
-use crate::numbers::{counted, grouped};
+use crate::numbers::{WhichVersion, counted, grouped};
 use crate::output::Answer;
 use crate::page::{FAINT, Line, Page, STRONG};
 use crate::printable;
@@ -21,10 +21,15 @@ use crate::printable;
 Examples:
   recto tokens
   recto tokens --largest 20
+  recto tokens --at now-3                  # as it was three versions ago
   recto tokens --json | jq .byTool")]
 pub(crate) struct Tokens {
     #[command(flatten)]
     of: OfConversation,
+
+    /// As it was at this version: 12, or now-3 for three before the newest
+    #[arg(long, value_name = "VERSION")]
+    at: Option<WhichVersion>,
 
     /// So many of the largest messages
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
@@ -35,8 +40,14 @@ impl Tokens {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let version = named.talk.version()?.0;
-        let entries = super::show::found(&session, &named, &Query::default())?;
+        let newest = named.talk.version()?;
+        let version = self.at.unwrap_or(WhichVersion::Back(0)).from(newest)?;
+        let moment = match version == newest {
+            true => Moment::Now,
+            false => Moment::Version(version),
+        };
+        let query = Query { moment, ..Query::default() };
+        let entries = super::show::found(&session, &named, &query)?;
         let counter = session.recto.wait(named.talk.inner().settings())?.counter;
         let by_role = Role::ALL.map(|role| {
             let of_role = entries.iter().filter(|entry| entry.message.role() == role);
@@ -50,7 +61,7 @@ impl Tokens {
         largest.truncate(self.largest);
         desk.answer(&Budget {
             conversation: named.name,
-            version,
+            version: version.0,
             counter,
             messages,
             tokens,
@@ -135,13 +146,18 @@ impl Answer for Budget {
         page.line(
             line.styled(FAINT, format!(" at v{}, counted by {}", self.version, self.counter)),
         );
+        // Into a pipe names go whole; on a terminal the bar has its room too.
+        let longest = if page.is_terminal() { page.columns() / 4 } else { usize::MAX };
+        let names = self.by_role.iter().chain(&self.by_tool);
+        let names = names.map(|share| printable::width(&printable::escaped(&share.name)));
+        let width = names.max().unwrap_or(0).max(18).min(longest.max(18));
         for (title, shares) in [("by role", &self.by_role), ("by tool", &self.by_tool)] {
             if shares.is_empty() {
                 continue;
             }
             page.line(Line::new().styled(FAINT, title));
             for share in shares {
-                page.line(self.bar(&share.name, share.messages, share.tokens, page.columns()));
+                page.line(self.bar(share, width, page.columns()));
             }
         }
         if !self.largest.is_empty() {
@@ -155,18 +171,19 @@ impl Answer for Budget {
 }
 
 impl Budget {
-    fn bar(&self, name: &str, messages: usize, tokens: u64, columns: usize) -> Line {
-        let share = tokens as f64 / self.tokens.max(1) as f64;
-        let room = columns.saturating_sub(50).clamp(10, 40);
-        let name = printable::one_line(name, 18);
+    fn bar(&self, share: &Share, width: usize, columns: usize) -> Line {
+        let part = share.tokens as f64 / self.tokens.max(1) as f64;
+        // Behind the name: the tokens, the percentage; behind the bar: the messages.
+        let before = 2 + width + 20;
+        let room = columns.saturating_sub(before + 16).clamp(10, 40);
         Line::new()
             .text("  ")
-            .text(&name)
-            .pad_to(21)
-            .text(format!("{:>9} {:>4.0} %  ", grouped(tokens), share * 100.0))
-            .text(bar_of(share, room))
-            .pad_to(37 + room)
-            .styled(FAINT, counted(messages as u64, "message"))
+            .text(printable::one_line(&share.name, width))
+            .pad_to(2 + width)
+            .text(format!(" {:>9} {:>4.0} %  ", grouped(share.tokens), part * 100.0))
+            .text(bar_of(part, room))
+            .pad_to(before + room)
+            .styled(FAINT, counted(share.messages as u64, "message"))
     }
 }
 

@@ -131,10 +131,13 @@ looks! {
     diff_shows_both_sides: "diff", "1", "now";
     blame_tells_why: "blame", "2";
     tokens_show_where_the_budget_goes: "tokens", "--largest", "2";
+    tokens_of_a_version_are_what_it_was_then: "tokens", "--at", "1", "--largest", "1";
     grep_finds_texts: "grep", "eu-1", "--all";
+    grep_finds_texts_in_any_case: "grep", "-i", "ERROR", "--at", "v1";
     grep_everywhere_finds_words: "grep", "--everywhere", "gateway release";
     timeline_plots_tokens: "timeline";
     markmap_shows_entries_and_batches: "markmap";
+    markmap_of_a_version_is_what_it_was_then: "markmap", "--at", "now-2";
     snapshot_shows_a_batch: "snapshot", "0";
     verify_reads_everything: "verify";
     a_dry_run_shows_the_difference_and_the_cache: "fit", "--max-tokens", "75", "--dry-run";
@@ -187,14 +190,6 @@ deeds! {
     unmark_takes_off: "unmark", "pinned", "1";
     prune_drops: "prune", "--keep-versions", "1", "--yes";
     erase_overwrites: "erase", "3", "--yes";
-}
-
-#[test]
-fn redo_puts_back() {
-    let stage = shop();
-    stage.plain(&["delete", "2"]);
-    stage.plain(&["undo"]);
-    insta::assert_snapshot!(steady(&stage.plain(&["redo"]), &stage));
 }
 
 #[test]

@@ -159,6 +159,23 @@ fn a_bad_line_is_answered_with_its_number_and_the_next_one_goes_on() {
 }
 
 #[test]
+fn a_line_that_is_too_long_is_too_large_and_the_next_one_goes_on() {
+    let limit = 64 << 20;
+    let lines = [" ".repeat(limit + 7), json!({ "create": "a" }).to_string(), " ".repeat(limit)];
+    let stage = Stage::over("memory:");
+    let ran = stage.perform(&["exec"], &lines.join("\n"), Screen::default());
+    let answers: Vec<Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((ran.code, answers.len()), (0, 3), "{answers:?}");
+    let error = &answers[0]["error"];
+    assert_eq!((&error["code"], &error["line"]), (&json!("too_large"), &json!(1)), "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("67108871") && message.contains("67108864"), "{message}");
+    assert_eq!(answers[1]["version"], 0);
+    assert_eq!(answers[2]["error"]["code"], "invalid_json", "it is as long as it may be");
+}
+
+#[test]
 fn an_answer_is_there_before_the_next_request_is_sent() {
     let mut child = recto(&["exec", "--store", "memory:"])
         .stdin(Stdio::piped())

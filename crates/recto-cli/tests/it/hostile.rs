@@ -283,3 +283,39 @@ fn hostile_names_are_shown_and_none_is_obeyed() {
     }
     assert_tame(&stage.terminal(&["verify"]), "verify");
 }
+
+#[test]
+fn hostile_arguments_are_repeated_in_complaints_and_none_is_obeyed() {
+    let stage = Stage::new();
+    let screen = Screen { size: Some((80, 10_000)), colours: true };
+    for text in texts().iter().filter(|text| text.len() < 200) {
+        let option = format!("--{text}");
+        for arguments in [
+            &[&**text][..],
+            &["show", text],
+            &["info", text],
+            &["append", text],
+            &["show", &option],
+            &["show", "--last", text],
+            &["import", "x", "--format", text],
+            &["diff", text, text],
+            &["delete", text],
+            &["show", "--since", text],
+            &["help", text],
+            &["completions", text],
+        ] {
+            let coloured = stage.perform_on(arguments, "", screen, screen);
+            let plain = stage.run(arguments);
+            assert_eq!((coloured.code, plain.code), (2, 2), "{arguments:?} {plain:?}");
+            assert_tame(&coloured.errors, &format!("the complaint about {arguments:?}"));
+            assert!(!plain.errors.contains('\u{1b}'), "{}", plain.errors);
+            assert_tame(&plain.errors, &format!("the complaint about {arguments:?}"));
+            let with_json: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
+            assert_tame(&stage.perform(&with_json, "", screen).out, "a document");
+        }
+    }
+    // It is still told what was wrong.
+    let told = stage.run(&["info", "\u{1b}[31mred"]).errors;
+    assert!(told.contains(r"unexpected argument '\u{1b}[31mred'"), "{told}");
+    assert!(told.contains(r"`-c \u{1b}[31mred`"), "{told}");
+}

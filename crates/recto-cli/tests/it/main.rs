@@ -4,8 +4,10 @@ mod chat;
 mod command_line;
 mod commands;
 mod demo;
+mod every_command;
 mod exec;
 mod hostile;
+mod looking;
 mod rules;
 mod stage;
 #[cfg(unix)]

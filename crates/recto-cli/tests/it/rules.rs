@@ -117,23 +117,55 @@ fn exit_codes_say_what_kind_of_failure_it_was() {
     assert!(help.code == 0 && help.out.contains("Usage:"), "{help:?}");
 }
 
-#[test]
-fn every_command_has_json_help_and_examples() {
+/// The names of all commands, as help lists them.
+pub(crate) fn commands() -> Vec<String> {
     let help = Stage::new().plain(&["--help"]);
-    let commands: Vec<&str> = help
+    let commands: Vec<String> = help
         .lines()
         .skip_while(|line| *line != "Commands:")
         .skip(1)
         .take_while(|line| line.starts_with("  "))
         .filter_map(|line| line.split_whitespace().next())
         .filter(|name| *name != "help")
+        .map(str::to_owned)
         .collect();
     assert!(commands.len() >= 40, "{commands:?}");
-    for command in commands {
+    commands
+}
+
+#[test]
+fn help_groups_all_commands() {
+    let help = Stage::new().plain(&["--help"]);
+    let groups = &help[help.find("Conversations  ").unwrap()..];
+    for command in commands() {
+        let word = |word: &str| word.trim_matches(['`', '.']) == command;
+        assert!(groups.split_whitespace().any(word), "{command}");
+    }
+}
+
+#[test]
+fn a_name_that_is_nearly_right_is_met_with_the_right_one() {
+    let stage = shop();
+    stage.plain(&["new", "Nightly export"]);
+    for given in ["nightly", "EXPORT", "Nightly Export"] {
+        let ran = stage.run(&["show", "-c", given]);
+        assert_eq!(ran.code, 1);
+        assert!(ran.errors.contains("did you mean \"Nightly export\"?"), "{}", ran.errors);
+    }
+    let document = stage.run(&["show", "-c", "HOP", "--json"]);
+    let document: Value = serde_json::from_str(&document.out).unwrap();
+    assert_eq!(document["error"]["code"], "conversation_not_found");
+    assert_eq!(document["error"]["details"]["candidates"], json!(["\"shop\""]));
+    assert!(stage.run(&["show", "-c", "nobody"]).errors.contains("recto list"));
+}
+
+#[test]
+fn every_command_has_json_help_and_examples() {
+    for command in commands() {
         let stage = Stage::new();
-        let help = match command {
+        let help = match &*command {
             "batch" => stage.plain(&["batch", "start", "--help"]),
-            _ => stage.plain(&[command, "--help"]),
+            command => stage.plain(&[command, "--help"]),
         };
         assert!(help.contains("--json"), "{command}");
         assert!(
@@ -251,7 +283,8 @@ fn the_store_is_the_argument_s_or_the_variable_s_or_one_in_the_data_folder() {
     assert_eq!(stage.json(&["info"])["name"], "shop");
 
     let at_home = Stage::over("");
-    assert_eq!(at_home.plain(&["list"]), "no conversations yet; `recto new NAME` creates one\n");
+    let begin = "`recto new NAME` creates one, `recto import FILE` brings one in";
+    assert_eq!(at_home.plain(&["list"]), format!("no conversations yet; {begin}\n"));
     assert_eq!(at_home.run(&["show", "-c", "x"]).code, 3);
     assert!(!at_home.folder.path().join("recto").exists(), "nothing is made by looking");
     at_home.plain(&["new", "mine"]);
@@ -280,16 +313,46 @@ fn limits_and_compression_are_set_and_taken_away() {
         ["--compress-over", "800", "--compress-to", "400", "--compress-with", "keepRecent"];
     let set = stage.json(&[&["settings", "--token-limit", "900"][..], &compress].concat());
     assert_eq!(set["tokenLimit"], 900);
-    let expected =
-        json!({ "enabled": true, "threshold": 800, "targetTokens": 400, "strategy": "keepRecent" });
+    let expected = json!({ "enabled": true, "threshold": 800, "targetTokens": 400, "strategy": "keep-recent" });
     assert_eq!(set["compression"], expected);
     assert_eq!(set.get("version"), None, "it is no version");
     let less = stage.json(&["settings", "--no-compression"]);
     assert_eq!((&less["tokenLimit"], less.get("compression")), (&json!(900), None));
     assert_eq!(stage.json(&["settings", "--no-token-limit"]).get("tokenLimit"), None);
-    let wrong = ["settings", "--compress-over", "1", "--compress-to", "2", "--compress-with", "x"];
-    assert_eq!(stage.run(&wrong).code, 1);
+    let with = |to: &str, strategy: &str| {
+        let numbers = ["--compress-over", "10", "--compress-to", to];
+        stage.run(&[&["settings"], &numbers[..], &["--compress-with", strategy]].concat())
+    };
+    assert_eq!(with("20", "summarise").code, 1);
     assert_eq!(stage.run(&["settings", "--compress-over", "1"]).code, 2);
+    // Only strategies that there are, and a refusal names them.
+    for nonsense in ["foo", "keep-recent,foo", ""] {
+        let refused = with("5", nonsense);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        for known in recto_agent::Strategy::NAMES {
+            assert!(refused.errors.contains(known), "{refused:?}");
+        }
+    }
+    assert_eq!(stage.json(&["settings"]).get("compression"), None);
+    assert_eq!(with("5", "clear-tool-results,summarise").code, 0);
+    let new = |name: &str, to: &str, strategy: &str| {
+        let numbers = ["--compress-over", "800", "--compress-to", to, "--compress-with", strategy];
+        stage.run(&[&["new", name, "--token-limit", "7"], &numbers[..]].concat()).code
+    };
+    assert_eq!((new("never", "400", "foo"), new("never", "900", "keep-recent")), (2, 1));
+    assert_eq!(stage.run(&["info", "-c", "never"]).code, 1);
+    assert_eq!(new("limited", "400", "keep_recent"), 0);
+    let made = stage.json(&["settings"]);
+    assert_eq!((&made["tokenLimit"], &made["compression"]), (&json!(7), &expected));
+    let mut nonsense = expected.clone();
+    nonsense["strategy"] = "foo".into();
+    let refused = json!({ "create": "never", "settings": { "compression": nonsense } });
+    let error = stage.exec(&[refused]).remove(0)["error"].clone();
+    assert_eq!(
+        (&error["code"], &error["field"]),
+        (&json!("invalid_operation"), &json!("compression.strategy"))
+    );
+    assert!(error["message"].as_str().unwrap().contains("sliding-window"), "{error}");
 
     let request =
         json!({ "create": "made", "settings": { "tokenLimit": 7, "compression": expected } });
@@ -408,6 +471,19 @@ fn a_conversation_named_without_c_is_met_with_a_hint() {
     assert!(stage.run(&["show", "shop", "--json"]).out.contains("`-c shop`"));
     assert!(!stage.run(&["list", "shop"]).errors.contains("-c shop"));
     assert!(!stage.run(&["show", "--shop"]).errors.contains("-c --shop"));
+    assert!(stage.run(&["delete", "shop"]).errors.contains("`-c shop`"));
+    for (command, hint) in [
+        (&["fit", "800"][..], "`--max-tokens 800`"),
+        (&["rollback", "v1"], "`--to-version v1`"),
+        (&["log", "5"], "`-n 5`"),
+        (&["truncate", "5"], "`--keep-last 5`"),
+        (&["append", "hello"], "`--text 'hello'`"),
+    ] {
+        let ran = stage.run(command);
+        assert!(ran.code == 2 && ran.errors.contains(hint), "{command:?} {}", ran.errors);
+        assert!(!ran.errors.contains("-c "), "{command:?} {}", ran.errors);
+    }
+    assert!(!stage.run(&["append"]).errors.contains("--format"), "a format is no message");
 }
 
 #[test]

@@ -64,6 +64,17 @@ impl Stage {
 
     /// Runs a command with these surroundings.
     pub(crate) fn perform(&self, arguments: &[&str], input: &str, screen: Screen) -> Ran {
+        self.perform_on(arguments, input, screen, Screen::default())
+    }
+
+    /// The same, and complaints go to another screen.
+    pub(crate) fn perform_on(
+        &self,
+        arguments: &[&str],
+        input: &str,
+        screen: Screen,
+        errors_screen: Screen,
+    ) -> Ran {
         let (out, errors) = (Kept::default(), Kept::default());
         let home = self.folder.path().display().to_string();
         let variables = HashMap::from([
@@ -78,7 +89,7 @@ impl Stage {
             output: Box::new(out.clone()),
             screen,
             errors: Box::new(errors.clone()),
-            errors_screen: Screen::default(),
+            errors_screen,
         };
         let arguments = std::iter::once("recto").chain(arguments.iter().copied());
         let code = recto_cli::run(arguments.map(OsString::from), &mut surroundings);

@@ -98,7 +98,21 @@ fn rewinds_become_versions_and_side_chains_forks() {
     let stage = Stage::new();
     let file = stage.file("tree.jsonl", &tree());
     insta::assert_snapshot!(everything(&stage, &["import", &file]));
+    // What was left by the rewind is a branch, and messages have the time at which they were said.
+    insta::assert_snapshot!(
+        "a_rewind_is_drawn_as_a_branch",
+        everything(&stage, &["log", "-c", "tree"])
+    );
     let log = stage.json(&["log", "-c", "tree"]);
+    let parents: Vec<&Value> =
+        log["versions"].as_array().unwrap().iter().map(|version| &version["parent"]).collect();
+    assert_eq!(json!(parents), json!([4, 3, 1, 1, 0, null]));
+    let said = "2026-03-02T09:00:00Z".parse::<jiff::Timestamp>().unwrap().as_millisecond();
+    assert_eq!(log["versions"][0]["saidAt"], said);
+    assert!(log["versions"][0]["timestamp"].as_i64().unwrap() > said);
+    assert_eq!(log["versions"][2].get("saidAt"), None, "a rewind adds nothing");
+    let newest = stage.json(&["log", "-c", "tree", "-n", "1"])["versions"][0].clone();
+    assert_eq!(newest, log["versions"][0], "also where the one before is not listed");
     let told: Vec<&str> = log["versions"]
         .as_array()
         .unwrap()
@@ -152,6 +166,29 @@ fn what_was_imported_is_exported_with_its_bytes() {
     }
     let failed = stage.run(&["export", "-o", "/no/such/folder/file"]);
     assert_eq!(failed.code, 2, "{}", failed.errors);
+}
+
+#[test]
+fn a_message_without_a_time_is_exported_with_that_of_its_arrival() {
+    let stage = Stage::new();
+    stage.plain(&["new", "talk \"x\""]);
+    stage.plain(&["append", "--text", "Hi"]);
+    let arrival = stage.json(&["show"])["messages"][0]["timestamp"].as_i64().unwrap();
+    let time = jiff::Timestamp::from_millisecond(arrival).unwrap();
+    for format in ["claude-code", "codex"] {
+        let line: Value =
+            serde_json::from_str(&stage.plain(&["export", "--format", format])).unwrap();
+        let written: jiff::Timestamp = line["timestamp"].as_str().unwrap().parse().unwrap();
+        assert_eq!(written, time, "{format}");
+    }
+    let list: Value =
+        serde_json::from_str(&stage.plain(&["export", "--format", "chatgpt"])).unwrap();
+    assert_eq!(list[0]["title"], "talk \"x\"");
+    let node = list[0]["mapping"].as_object().unwrap().values().next().unwrap();
+    let written = node["message"]["create_time"].as_f64().unwrap();
+    assert!((written * 1000.0 - arrival as f64).abs() < 1.0, "{written} {arrival}");
+    // Where nothing must be said of the time, the message is as it came.
+    assert!(!stage.plain(&["export", "--format", "recto"]).contains("timestamp"));
 }
 
 #[test]

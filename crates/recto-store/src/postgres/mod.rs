@@ -142,8 +142,13 @@ impl Store for PostgresStore {
         Box::pin(self.set_policy_of(tenant, name, policy))
     }
 
-    fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()> {
-        Box::pin(self.remove_conversation(tenant, name))
+    fn remove_at<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+        at: Option<u32>,
+    ) -> Answer<'a, ()> {
+        Box::pin(self.remove_conversation(tenant, name, at))
     }
 
     fn commits(&self, id: ConversationId, above: Option<u32>) -> Answer<'_, Vec<CommitRow>> {

@@ -58,10 +58,11 @@ impl PostgresStore {
         &self,
         tenant: &Tenant,
         name: &str,
+        at: Option<u32>,
     ) -> Result<(), Error> {
         let mut attempts = Attempts::at("removing a conversation");
         loop {
-            let attempt = self.try_to_remove(tenant, name).await;
+            let attempt = self.try_to_remove(tenant, name, at).await;
             let attempt = match attempt {
                 // The name is gone, which is what an earlier attempt was for.
                 Err(Fault::Refused(Error::ConversationNotFound { .. })) if attempts.in_doubt() => {
@@ -75,7 +76,12 @@ impl PostgresStore {
         }
     }
 
-    async fn try_to_remove(&self, tenant: &Tenant, name: &str) -> Result<(), Fault> {
+    async fn try_to_remove(
+        &self,
+        tenant: &Tenant,
+        name: &str,
+        at: Option<u32>,
+    ) -> Result<(), Fault> {
         let mut client = self.connections.get().await?;
         let tenant = tenants::bytes(tenant);
         let transaction = client.transaction().await?;
@@ -83,6 +89,13 @@ impl PostgresStore {
         let row = transaction.query_opt(&unname, &[&tenant, &name.as_bytes()]).await?;
         let row = row.ok_or_else(|| Error::ConversationNotFound { name: name.to_owned() })?;
         let id: Uuid = row.try_get("id")?;
+        if let Some(expected) = at {
+            let newest = lock_newest(&transaction, tenant, id).await?;
+            let current = newest.and_then(|version| u32::try_from(version).ok());
+            if let Some(current) = current.filter(|current| *current != expected) {
+                return Err(Error::VersionConflict { expected, current }.into());
+            }
+        }
         let lineage = lineage(row.try_get("lineage")?, ConversationId(id))?;
         let candidates: Vec<Uuid> =
             lineage.iter().map(|ancestor| ancestor.id.0).chain([id]).collect();

@@ -224,8 +224,13 @@ impl Store for SqliteStore {
         self.write(Ok(Work::SetPolicy { tenant: tenant.clone(), name: name.to_owned(), policy }))
     }
 
-    fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()> {
-        self.write(Ok(Work::Remove { tenant: tenant.clone(), name: name.to_owned() }))
+    fn remove_at<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+        at: Option<u32>,
+    ) -> Answer<'a, ()> {
+        self.write(Ok(Work::Remove { tenant: tenant.clone(), name: name.to_owned(), at }))
     }
 
     fn commits(&self, id: ConversationId, above: Option<u32>) -> Answer<'_, Vec<CommitRow>> {

@@ -30,6 +30,8 @@ pub(super) enum Work {
     Remove {
         tenant: Tenant,
         name: String,
+        /// Only if this is the newest version.
+        at: Option<u32>,
     },
     Commit(Box<Commit>),
     Remember {
@@ -63,7 +65,7 @@ impl Work {
             Work::Restore(restored) => restore(db, &restored.0, &restored.1, has_index),
             Work::Rename { tenant, from, to } => rename(db, tenant, from, to),
             Work::SetPolicy { tenant, name, policy } => set_policy(db, tenant, name, policy),
-            Work::Remove { tenant, name } => remove(db, tenant, name, has_index),
+            Work::Remove { tenant, name, at } => remove(db, tenant, name, *at, has_index),
             Work::Commit(new) => commit(db, known, new, has_index),
             Work::Remember { conversation, key } => {
                 keep_key(db, named_number(db, *conversation)?, key)
@@ -89,7 +91,7 @@ impl Work {
                 let found = read::named(db, tenant, name)?;
                 Ok(found.is_some_and(|found| found.policy == *policy))
             }
-            Work::Remove { tenant, name } => Ok(read::named(db, tenant, name)?.is_none()),
+            Work::Remove { tenant, name, .. } => Ok(read::named(db, tenant, name)?.is_none()),
             Work::Commit(new) => {
                 let above = new.row.head.version.checked_sub(1);
                 let rows = read::commits(db, new.conversation, above)?;
@@ -277,8 +279,20 @@ fn set_policy(
     Ok(())
 }
 
-fn remove(db: &Connection, tenant: &Tenant, name: &str, has_index: bool) -> Result<(), Fault> {
+fn remove(
+    db: &Connection,
+    tenant: &Tenant,
+    name: &str,
+    at: Option<u32>,
+    has_index: bool,
+) -> Result<(), Fault> {
     let mut row = named(db, tenant, name)?;
+    if let Some(expected) = at {
+        let current = read::newest(db, row.number, row.id)?;
+        if current != expected {
+            return Err(Error::VersionConflict { expected, current }.into());
+        }
+    }
     set_name(db, &mut row, None)?;
     // Ancestors that lost their name before may have been kept for this one alone.
     let mut kept = vec![row.number];

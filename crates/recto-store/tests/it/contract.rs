@@ -35,6 +35,7 @@ on_every_store! {
         names_that_no_store_could_keep_are_refused
         a_renamed_conversation_is_found_by_its_new_name_only
         a_conversation_is_found_by_its_id_as_long_as_it_has_a_name
+        a_conversation_can_be_removed_only_at_a_version
         a_policy_is_kept_as_it_is_and_can_be_taken_away
         tenants_do_not_see_each_other;
     accepting:

@@ -55,7 +55,7 @@ impl Store for Meddled {
         get(tenant: &'a Tenant, id: ConversationId) -> Option<ConversationRow>;
         rename(tenant: &'a Tenant, from: &'a str, to: &'a str) -> ();
         set_policy(tenant: &'a Tenant, name: &'a str, policy: Option<String>) -> ();
-        remove(tenant: &'a Tenant, name: &'a str) -> ();
+        remove_at(tenant: &'a Tenant, name: &'a str, at: Option<u32>) -> ();
         commits(id: ConversationId, above: Option<u32>) -> Vec<CommitRow>;
         pages(id: ConversationId, kind: PageKind, numbers: Range<u32>, bodies: bool) -> Vec<Page>;
         commit(commit: Commit) -> ();

@@ -1,30 +1,39 @@
 //! Lines of input. It is known whether the next one is here already.
 
 use std::io::{self, Read};
+use std::ops::Range;
 
 /// A longer line is not kept in memory.
 const LONGEST: usize = 64 << 20;
+/// So many bytes are asked for at first.
+const ROOM: usize = 1 << 16;
 
 /// Reads lines.
 pub(super) struct Lines<'a> {
     input: &'a mut dyn Read,
+    /// Its bytes up to `filled` were read.
     buffer: Vec<u8>,
+    filled: usize,
     /// Where the next line starts.
     start: usize,
     /// Up to here no line end was found.
     searched: usize,
     is_at_end: bool,
-    /// A line was too long, and its rest is still to come.
-    skips: bool,
+    /// So many bytes of a line that is too long were let go.
+    skipped: usize,
     longest: usize,
 }
 
 /// What comes next.
+#[derive(Debug)]
 pub(super) enum Next<'a> {
-    /// A line without its end, or why it cannot be read.
-    Line(Result<&'a [u8], &'static str>),
+    /// A line without its end.
+    Line(&'a [u8]),
     /// A line that is longer than any request.
-    TooLong,
+    TooLong {
+        size: usize,
+        limit: usize,
+    },
     Broken(io::Error),
     End,
 }
@@ -33,11 +42,12 @@ impl<'a> Lines<'a> {
     pub(super) fn new(input: &'a mut dyn Read) -> Lines<'a> {
         Lines {
             input,
-            buffer: Vec::new(),
+            buffer: vec![0; ROOM],
+            filled: 0,
             start: 0,
             searched: 0,
             is_at_end: false,
-            skips: false,
+            skipped: 0,
             longest: LONGEST,
         }
     }
@@ -49,14 +59,13 @@ impl<'a> Lines<'a> {
 
     /// Where the next line ends.
     fn find(&mut self) -> Option<usize> {
-        let found = self.buffer[self.searched..].iter().position(|&byte| byte == b'\n');
-        match found {
+        match memchr::memchr(b'\n', &self.buffer[self.searched..self.filled]) {
             Some(at) => {
                 self.searched += at;
                 Some(self.searched)
             }
             None => {
-                self.searched = self.buffer.len();
+                self.searched = self.filled;
                 None
             }
         }
@@ -68,20 +77,15 @@ impl<'a> Lines<'a> {
                 let line = self.start..end;
                 self.start = end + 1;
                 self.searched = self.start;
-                if std::mem::take(&mut self.skips) {
-                    return Next::TooLong;
-                }
-                return Next::Line(Ok(&self.buffer[line]));
+                return self.line(line);
             }
             if self.is_at_end {
-                let line = self.start..self.buffer.len();
-                self.start = self.buffer.len();
-                self.searched = self.start;
-                return match (std::mem::take(&mut self.skips), line.is_empty()) {
-                    (true, _) => Next::TooLong,
-                    (false, true) => Next::End,
+                let line = self.start..self.filled;
+                self.start = self.filled;
+                return match line.is_empty() && self.skipped == 0 {
+                    true => Next::End,
                     // The last line may lack its end.
-                    (false, false) => Next::Line(Ok(&self.buffer[line])),
+                    false => self.line(line),
                 };
             }
             if let Err(error) = self.fill() {
@@ -90,25 +94,43 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn fill(&mut self) -> io::Result<()> {
-        self.buffer.drain(..self.start);
-        self.start = 0;
-        self.searched = self.buffer.len();
-        if self.buffer.len() > self.longest {
-            self.buffer = Vec::new();
-            self.searched = 0;
-            self.skips = true;
+    fn line(&mut self, line: Range<usize>) -> Next<'_> {
+        let size = std::mem::take(&mut self.skipped) + line.len();
+        match size > self.longest {
+            true => Next::TooLong { size, limit: self.longest },
+            false => Next::Line(&self.buffer[line]),
         }
-        let (before, more) = (self.buffer.len(), (1 << 16).max(self.buffer.len()));
-        self.buffer.resize(before + more, 0);
+    }
+
+    /// Reads more. What of the line is here moves to the front; it is moved again only when the buffer
+    /// is full, and then the buffer doubles, so that a line is moved as often as it has digits.
+    fn fill(&mut self) -> io::Result<()> {
+        if self.skipped > 0 || self.filled - self.start > self.longest {
+            self.skipped += self.filled - self.start;
+            (self.start, self.filled) = (0, 0);
+            self.buffer.truncate(ROOM);
+            self.buffer.shrink_to_fit();
+        }
+        if self.start == self.filled {
+            (self.start, self.filled) = (0, 0);
+        }
+        if self.filled == self.buffer.len() {
+            self.buffer.copy_within(self.start..self.filled, 0);
+            self.filled -= self.start;
+            self.start = 0;
+            if self.filled > self.buffer.len() / 2 {
+                self.buffer.resize(self.buffer.len() * 2, 0);
+            }
+        }
+        self.searched = self.filled;
         let read = loop {
-            match self.input.read(&mut self.buffer[before..]) {
+            match self.input.read(&mut self.buffer[self.filled..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                done => break done,
+                done => break done?,
             }
         };
-        self.buffer.truncate(before + *read.as_ref().unwrap_or(&0));
-        self.is_at_end = read? == 0;
+        self.filled += read;
+        self.is_at_end = read == 0;
         Ok(())
     }
 }
@@ -133,7 +155,7 @@ mod tests {
         let mut input = Drip(text, drip);
         let mut lines = Lines::new(&mut input);
         let mut found = Vec::new();
-        while let Next::Line(Ok(line)) = lines.next() {
+        while let Next::Line(line) = lines.next() {
             found.push(line.to_vec());
         }
         found
@@ -155,20 +177,52 @@ mod tests {
         let mut input = Drip(b"a\nb\nc", 4);
         let mut lines = Lines::new(&mut input);
         assert!(!lines.has_next());
-        assert!(matches!(lines.next(), Next::Line(Ok(b"a"))));
+        assert!(matches!(lines.next(), Next::Line(b"a")));
         assert!(lines.has_next());
-        assert!(matches!(lines.next(), Next::Line(Ok(b"b"))));
+        assert!(matches!(lines.next(), Next::Line(b"b")));
         assert!(!lines.has_next());
     }
 
     #[test]
     fn a_line_that_is_too_long_is_left_out_and_the_next_one_is_read() {
-        let text = [vec![b'x'; 1 << 20], b"\nnext\n".to_vec()].concat();
-        let mut input = Drip(&text, 1 << 10);
-        let mut lines = Lines { longest: 1 << 16, ..Lines::new(&mut input) };
-        assert!(matches!(lines.next(), Next::TooLong));
-        assert!(lines.buffer.capacity() <= 1 << 18);
-        assert!(matches!(lines.next(), Next::Line(Ok(b"next"))));
-        assert!(matches!(lines.next(), Next::End));
+        let limit = 1 << 18;
+        let line = |length: usize| vec![b'x'; length];
+        let text = [line(1 << 20), line(limit), line(limit + 1), b"next".to_vec(), line(1 << 20)];
+        let text = text.join(&b'\n');
+        for drip in [1 << 10, 1 << 16, usize::MAX] {
+            let mut input = Drip(&text, drip);
+            let mut lines = Lines { longest: limit, ..Lines::new(&mut input) };
+            let is = |next: Next<'_>, length: usize| match next {
+                Next::TooLong { size, limit } => size == length && size > limit,
+                Next::Line(line) => line.len() == length && length <= limit,
+                _ => false,
+            };
+            for length in [1 << 20, limit, limit + 1, 4, 1 << 20] {
+                assert!(is(lines.next(), length), "{length} {drip}");
+                assert!(lines.buffer.capacity() <= 4 * limit);
+            }
+            assert!(matches!(lines.next(), Next::End));
+            assert!(matches!(lines.next(), Next::End));
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_not_gone_over_again_for_each_piece_of_it() {
+        let text = vec![b'x'; 8 << 20];
+        let mut input = Drip(&text, 1 << 12);
+        let mut lines = Lines::new(&mut input);
+        let (mut grown, mut moved, mut before) = (0, 0, lines.buffer.as_ptr());
+        while !lines.is_at_end {
+            assert!(lines.find().is_none());
+            let length = lines.buffer.len();
+            lines.fill().unwrap();
+            grown += lines.buffer.len() - length;
+            moved += usize::from(lines.buffer.as_ptr() != before);
+            before = lines.buffer.as_ptr();
+        }
+        assert!(matches!(lines.next(), Next::Line(line) if line == text));
+        // It doubles, and what was made once stays.
+        assert!(grown <= 16 << 20, "{grown}");
+        assert!(moved <= 8, "{moved}");
     }
 }

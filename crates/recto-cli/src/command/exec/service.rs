@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
-use recto::{Entry, Error, Naming, Policy, StoreError, StoredConversation};
+use recto::{EngineError, Entry, Error, Naming, Policy, StoreError, StoredConversation};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -27,13 +27,8 @@ impl<'a> Service<'a> {
     }
 
     /// The answer to a line: one line of JSON, without its end.
-    pub(super) fn answer(&mut self, line: Result<&[u8], &str>, number: u64) -> String {
-        let answer = match line {
-            Ok(line) => self.perform(line),
-            Err(reason) => {
-                Err(recto::EngineError::InvalidJson { reason: reason.to_owned() }.into())
-            }
-        };
+    pub(super) fn answer(&mut self, line: Result<&[u8], EngineError>, number: u64) -> String {
+        let answer = line.map_err(Failure::from).and_then(|line| self.perform(line));
         answer.unwrap_or_else(|error| {
             let mut answer = error.to_json();
             answer["error"]["line"] = number.into();

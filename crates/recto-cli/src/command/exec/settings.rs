@@ -3,6 +3,7 @@
 use recto::{Counter, EngineError, Policy, Settings, Tool};
 
 use super::request::{allow, fields, number, string, wrong};
+use crate::strategy;
 
 /// Reads `{counter?, mediaTokens?, tools?, heading?, tokenLimit?, compression?}`: how the conversation
 /// is set up for ever, and what is wanted of it now.
@@ -33,7 +34,12 @@ pub(crate) fn read_settings(text: &str) -> Result<(Settings, Policy), EngineErro
         .into_iter()
         .filter_map(|name| Some(format!("\"{name}\":{}", fields.get(name)?)));
     let wanted = wanted.collect::<Vec<_>>().join(",");
-    Ok((settings, Policy::from_json(&format!("{{{wanted}}}"))?))
+    let mut policy = Policy::from_json(&format!("{{{wanted}}}"))?;
+    if let Some(compression) = &mut policy.compression {
+        let known = strategy::read(&compression.strategy);
+        compression.strategy = known.map_err(|reason| wrong("compression.strategy", reason))?;
+    }
+    Ok((settings, policy))
 }
 
 /// A built-in counter.

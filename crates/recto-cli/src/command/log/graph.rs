@@ -1,15 +1,14 @@
-//! Versions as a graph: which batch each belongs to, and where batches branch off.
+//! Versions as a graph: which version each goes on from, and where the way parts.
 //!
-//! Versions come newest first. A lane is a line downwards that waits for an older version of a
-//! batch. Where a batch was opened, its lane goes on as that of the batch below it; if there is
-//! such a lane already, because versions came back to that batch later, the two meet.
+//! Versions come newest first. A lane is a line downwards that waits for a version. Where two lanes wait
+//! for the same one, the right one runs into the left.
 
-use recto::{Version, VersionInfo};
+use recto::Version;
 
 /// The lanes that are open.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
-    /// The batch that each lane waits for, known by the version that opened it.
+    /// The version that each lane waits for.
     lanes: Vec<Option<Version>>,
 }
 
@@ -23,33 +22,27 @@ pub(super) struct Rows {
 }
 
 impl Graph {
-    /// Draws a version; `before` is the version before it, if it is listed.
-    pub(super) fn rows(&mut self, info: &VersionInfo, before: Option<&VersionInfo>) -> Rows {
-        let batch = info.batch_opened_by;
-        let lane = self.lane_of(batch);
-        let node = self.draw(|at| (at == lane).then_some('●'));
+    /// Draws a version that goes on from another.
+    pub(super) fn rows(&mut self, version: Version, parent: Option<Version>) -> Rows {
+        let lane = self.lane_of(version);
+        let node = self.draw(lane);
+        let other = self.lanes.iter().position(|waits| parent.is_some() && *waits == parent);
         let mut below = Vec::new();
-        let is_opening = info.version == batch && info.version.0 > 0;
-        if let Some(before) = before.filter(|_| is_opening) {
-            let parent = before.batch_opened_by;
-            let other = self.lanes.iter().position(|waits| *waits == Some(parent));
-            self.lanes[lane] = match other {
-                None => Some(parent),
-                Some(other) => {
-                    below.push(self.join(lane, other));
-                    None
-                }
-            };
-            while self.lanes.last() == Some(&None) {
-                self.lanes.pop();
-            }
+        self.lanes[lane] = parent;
+        if let Some(other) = other {
+            let (left, right) = (lane.min(other), lane.max(other));
+            below.push(self.join(left, right));
+            self.lanes[right] = None;
+        }
+        while self.lanes.last() == Some(&None) {
+            self.lanes.pop();
         }
         Rows { node, below }
     }
 
-    /// The lane that waits for a batch, or a new one: then nothing newer leads here.
-    fn lane_of(&mut self, batch: Version) -> usize {
-        if let Some(lane) = self.lanes.iter().position(|waits| *waits == Some(batch)) {
+    /// The lane that waits for a version, or a new one: then nothing newer leads here.
+    fn lane_of(&mut self, version: Version) -> usize {
+        if let Some(lane) = self.lanes.iter().position(|waits| *waits == Some(version)) {
             return lane;
         }
         let free = self.lanes.iter().position(Option::is_none);
@@ -57,39 +50,33 @@ impl Graph {
             self.lanes.push(None);
             self.lanes.len() - 1
         });
-        self.lanes[lane] = Some(batch);
+        self.lanes[lane] = Some(version);
         lane
     }
 
-    fn draw(&self, special: impl Fn(usize) -> Option<char>) -> String {
-        let lanes = self.lanes.iter().enumerate();
-        let signs = lanes.map(|(at, waits)| {
-            special(at).unwrap_or(if waits.is_some() { '│' } else { ' ' }).to_string()
+    fn draw(&self, node: usize) -> String {
+        let signs = self.lanes.iter().enumerate().map(|(at, waits)| match waits {
+            _ if at == node => "●",
+            Some(_) => "│",
+            None => " ",
         });
         signs.collect::<Vec<_>>().join(" ")
     }
 
     /// One lane runs into another.
-    fn join(&self, from: usize, to: usize) -> String {
-        let (left, right) = (from.min(to), from.max(to));
+    fn join(&self, left: usize, right: usize) -> String {
         let mut row = String::new();
         for (at, waits) in self.lanes.iter().enumerate() {
-            row.push(match at {
-                _ if at == to && to < from => '├',
-                _ if at == to => '┤',
-                _ if at == from && to < from => '╯',
-                _ if at == from => '╰',
-                _ if (left..right).contains(&at) => {
-                    if waits.is_some() {
-                        '┼'
-                    } else {
-                        '─'
-                    }
-                }
-                _ if waits.is_some() => '│',
-                _ => ' ',
+            let is_between = (left..right).contains(&at);
+            row.push(match (at, waits) {
+                _ if at == left => '├',
+                _ if at == right => '╯',
+                (_, Some(_)) if is_between => '┼',
+                (_, None) if is_between => '─',
+                (_, Some(_)) => '│',
+                (_, None) => ' ',
             });
-            row.push(if (left..right).contains(&at) { '─' } else { ' ' });
+            row.push(if is_between { '─' } else { ' ' });
         }
         row.trim_end().to_owned()
     }
@@ -97,69 +84,56 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use recto::{BatchIndex, OperationKind};
-
     use super::*;
 
-    /// Draws versions that are given by the version that opened their batch, oldest first.
-    fn drawn(opened_by: &[u32]) -> String {
-        let infos: Vec<VersionInfo> = opened_by
-            .iter()
-            .enumerate()
-            .map(|(version, &opened_by)| VersionInfo {
-                version: Version(version as u32),
-                operation: OperationKind::Append,
-                description: String::new(),
-                timestamp: 0,
-                messages: 0,
-                tokens: 0,
-                batch: BatchIndex(0),
-                batch_opened_by: Version(opened_by),
-                log: 0,
-            })
-            .rev()
-            .collect();
+    /// Draws versions from 1 on, each given by the one that it goes on from, on version 0.
+    fn drawn(parents: &[u32]) -> String {
         let mut graph = Graph::default();
         let mut lines = Vec::new();
-        for (number, info) in infos.iter().enumerate() {
-            let rows = graph.rows(info, infos.get(number + 1));
-            lines.push(format!("{} {}", rows.node, info.version));
+        let parents = std::iter::once(None).chain(parents.iter().map(|parent| Some(*parent)));
+        let versions: Vec<(u32, Option<u32>)> = (0..).zip(parents).collect();
+        for (version, parent) in versions.into_iter().rev() {
+            let rows = graph.rows(Version(version), parent.map(Version));
+            lines.push(format!("{} {version}", rows.node));
             lines.extend(rows.below);
         }
+        assert!(graph.lanes.is_empty(), "{graph:?}");
         lines.join("\n")
     }
 
     #[test]
-    fn batches_that_nobody_came_back_from_are_one_line() {
-        assert_eq!(drawn(&[0, 0, 2, 3, 3]), "● 4\n● 3\n● 2\n● 1\n● 0");
+    fn versions_that_nobody_went_back_from_are_one_line() {
+        assert_eq!(drawn(&[0, 1, 2]), "● 3\n● 2\n● 1\n● 0");
     }
 
     #[test]
-    fn a_batch_that_was_rolled_back_is_a_branch() {
-        assert_eq!(drawn(&[0, 0, 2, 2, 0, 0]), "● 5\n● 4\n│ ● 3\n│ ● 2\n├─╯\n● 1\n● 0");
+    fn what_was_left_is_a_branch() {
+        assert_eq!(drawn(&[0, 1, 2, 1, 4]), "● 5\n● 4\n│ ● 3\n│ ● 2\n├─╯\n● 1\n● 0");
     }
 
     #[test]
     fn branches_lie_beside_each_other() {
-        // Batch 1 is opened, and on it batch 2, which is left for 1, which is left for 0.
+        // 4 is left for 2, which is left for 1.
         let expected = "● 6\n│ ● 5\n│ │ ● 4\n│ │ ● 3\n│ ├─╯\n│ ● 2\n├─╯\n● 1\n● 0";
-        assert_eq!(drawn(&[0, 0, 2, 3, 3, 2, 0]), expected);
+        assert_eq!(drawn(&[0, 1, 2, 3, 2, 1]), expected);
     }
 
     #[test]
-    fn a_list_that_begins_in_the_middle_has_open_lanes() {
+    fn what_was_taken_back_and_put_back_goes_on_at_the_left() {
+        assert_eq!(drawn(&[0, 1, 1, 2]), "● 4\n│ ● 3\n● │ 2\n├─╯\n● 1\n● 0");
+    }
+
+    #[test]
+    fn a_lane_crosses_those_between() {
+        let expected = "● 6\n│ ● 5\n│ │ ● 4\n├─┼─╯\n│ ● 3\n│ ● 2\n├─╯\n● 1\n● 0";
+        assert_eq!(drawn(&[0, 1, 2, 1, 3, 1]), expected);
+    }
+
+    #[test]
+    fn a_list_that_ends_early_has_open_lanes() {
         let mut graph = Graph::default();
-        let info = VersionInfo {
-            version: Version(9),
-            operation: OperationKind::Append,
-            description: String::new(),
-            timestamp: 0,
-            messages: 0,
-            tokens: 0,
-            batch: BatchIndex(1),
-            batch_opened_by: Version(9),
-            log: 0,
-        };
-        assert_eq!(graph.rows(&info, None), Rows { node: "●".into(), below: Vec::new() });
+        let rows = graph.rows(Version(9), Some(Version(4)));
+        assert_eq!(rows, Rows { node: "●".into(), below: Vec::new() });
+        assert_eq!(graph.rows(Version(8), Some(Version(7))).node, "│ ●");
     }
 }

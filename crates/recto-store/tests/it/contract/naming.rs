@@ -155,6 +155,27 @@ pub(super) async fn a_conversation_is_found_by_its_id_as_long_as_it_has_a_name(s
     assert_eq!(store.get(&tenant(), id(1)).await, Ok(None));
 }
 
+pub(super) async fn a_conversation_can_be_removed_only_at_a_version(store: &dyn Store) {
+    grown(store, 1, "a", 3).await;
+    store.create(fork(id(2), "b", &[id(1)], 2)).await.unwrap();
+    for expected in [0, 2, 4, u32::MAX] {
+        let conflict = Err(Error::VersionConflict { expected, current: 3 });
+        assert_eq!(store.remove_at(&tenant(), "a", Some(expected)).await, conflict);
+    }
+    // Nothing has changed, and the next request is the next version.
+    assert_eq!(store.find(&tenant(), "a").await.unwrap().unwrap().id, id(1));
+    store.commit(commit(id(1), 4)).await.unwrap();
+    assert!(store.remove_at(&tenant(), "a", Some(3)).await.is_err());
+    store.remove_at(&tenant(), "a", Some(4)).await.unwrap();
+    assert_eq!(store.find(&tenant(), "a").await, Ok(None));
+    let unknown = Err(Error::ConversationNotFound { name: "a".into() });
+    assert_eq!(store.remove_at(&tenant(), "a", Some(4)).await, unknown);
+    // A fork begins with the versions that it shares.
+    assert!(store.remove_at(&tenant(), "b", Some(4)).await.is_err());
+    let fork = store.find(&tenant(), "b").await.unwrap().unwrap().head.version;
+    store.remove_at(&tenant(), "b", Some(fork)).await.unwrap();
+}
+
 pub(super) async fn a_policy_is_kept_as_it_is_and_can_be_taken_away(store: &dyn Store) {
     let first = Some("{\"é\": 1}".to_owned());
     store.create(NewConversation { policy: first.clone(), ..new(id(1), "a") }).await.unwrap();

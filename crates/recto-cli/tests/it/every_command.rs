@@ -1,0 +1,135 @@
+//! What commands print that need more than arguments, and that no command is left out.
+
+use std::collections::BTreeSet;
+
+use recto_cli::Screen;
+use serde_json::json;
+
+use crate::commands::{shop, steady, worked_on};
+use crate::stage::{Ran, Stage};
+
+const TERMINAL: Screen = Screen { size: Some((80, 10_000)), colours: true };
+
+/// Both forms of what a command prints, each on a stage of its own.
+fn twice(command: &str, perform: impl Fn(&Stage, Screen) -> Ran) -> String {
+    let shown = |screen: Screen| {
+        let stage = shop();
+        worked_on(&stage);
+        let ran = perform(&stage, screen);
+        assert_eq!((ran.code, &*ran.errors), (0, ""), "{command}: {}", ran.out);
+        steady(&ran.out, &stage).replace('\u{1b}', "␛")
+    };
+    let (plain, terminal) = (shown(Screen::default()), shown(TERMINAL));
+    format!("$ recto {command}\n{plain}\n$ recto {command} # on a terminal\n{terminal}")
+}
+
+/// Numbers in front of these words differ from machine to machine.
+fn without_sizes(text: &str) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let is_size = |at: usize| words.get(at + 1).is_some_and(|next| next.starts_with("kB"));
+    let shown = words.iter().enumerate().map(|(at, word)| if is_size(at) { "SIZE" } else { word });
+    shown.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn redo_puts_back() {
+    insta::assert_snapshot!(twice("redo", |stage, screen| {
+        stage.plain(&["delete", "5"]);
+        stage.plain(&["undo"]);
+        stage.perform(&["redo"], "", screen)
+    }));
+}
+
+#[test]
+fn apply_takes_operations() {
+    let operations = json!([
+        { "operation": "DELETE", "indices": [5] },
+        { "operation": "truncate", "truncate": { "keepLast": 2 } },
+    ]);
+    insta::assert_snapshot!(twice("apply -", |stage, screen| {
+        stage.perform(&["apply", "-"], &operations.to_string(), screen)
+    }));
+}
+
+#[test]
+fn backup_copies_everything() {
+    let shown = twice("backup monday.db", |stage, screen| {
+        let file = stage.folder.path().join("monday.db").display().to_string();
+        stage.perform(&["backup", &file], "", screen)
+    });
+    insta::assert_snapshot!(without_sizes(&shown));
+}
+
+#[test]
+fn restore_backup_brings_everything_back() {
+    insta::assert_snapshot!(twice("restore-backup monday.db", |stage, screen| {
+        let file = stage.folder.path().join("monday.db").display().to_string();
+        stage.plain(&["backup", &file]);
+        Stage::new().perform(&["restore-backup", &file], "", screen)
+    }));
+}
+
+#[test]
+fn doctor_tells_what_is_well() {
+    let shown = twice("doctor", |stage, screen| {
+        stage.plain(&["delete", "0"]);
+        stage.plain(&["restore", "3"]);
+        stage.perform(&["doctor"], "", screen)
+    });
+    let program = format!(
+        "recto {} on {} {}",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::OS,
+        std::env::consts::ARCH
+    );
+    insta::assert_snapshot!(without_sizes(&shown).replace(&program, "PROGRAM"));
+}
+
+#[test]
+fn exec_answers_lines() {
+    let lines = [
+        json!({ "conversation": "shop", "ask": { "last": 1 } }).to_string(),
+        "{".to_owned(),
+        json!({ "conversation": "shop", "op": { "operation": "UNDO" } }).to_string(),
+    ];
+    insta::assert_snapshot!(twice("exec", |stage, screen| {
+        stage.perform(&["exec"], &lines.join("\n"), screen)
+    }));
+}
+
+#[test]
+fn completions_begin_as_the_shell_wants_it() {
+    let shown = twice("completions fish", |stage, screen| {
+        let mut ran = stage.perform(&["completions", "fish"], "", screen);
+        ran.out = ran.out.lines().take(3).map(|line| format!("{line}\n")).collect();
+        ran
+    });
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn demo_shows_what_recto_is_for() {
+    insta::assert_snapshot!(twice("demo", |stage, screen| stage.perform(&["demo"], "", screen)));
+}
+
+#[test]
+fn every_command_has_a_snapshot_of_what_it_prints_on_a_terminal_and_elsewhere() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/snapshots");
+    let mut shown: BTreeSet<(String, bool)> = BTreeSet::new();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        for line in text.lines().filter_map(|line| line.strip_prefix("$ recto ")) {
+            let name = line.split(' ').next().unwrap_or_default();
+            shown.insert((name.to_owned(), line.ends_with("# on a terminal")));
+        }
+    }
+    for command in crate::rules::commands() {
+        // It needs a model: `chat.rs` lets one answer.
+        if command == "chat" {
+            continue;
+        }
+        for is_terminal in [false, true] {
+            assert!(shown.contains(&(command.clone(), is_terminal)), "{command} {is_terminal}");
+        }
+    }
+}
