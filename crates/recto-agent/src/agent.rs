@@ -268,21 +268,22 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<Turn, Error> {
         let (finish, is_incomplete) = (answer.finish.clone(), answer.is_incomplete());
+        let is_refusal = answer.is_refusal();
         let Some(recorded) = self.keep(Some(answer), &mut call, renamed).await? else {
             let stop = match finish {
+                _ if is_refusal => Stop::Refused,
                 Finish::Length => Stop::Length,
-                Finish::Refused => Stop::Refused,
                 _ => Stop::Empty,
             };
             return Ok(Turn::Ended(stop, None));
         };
         let calls = ToolCall::of(&recorded.message);
-        let stop = match finish {
+        let stop = match () {
             // Tools of an answer that was cut off are not run: the model may have meant more.
-            _ if is_incomplete => Some(Stop::Length),
-            Finish::Refused => Some(Stop::Refused),
-            _ if calls.is_empty() => Some(Stop::Done),
-            _ => None,
+            () if is_incomplete => Some(Stop::Length),
+            () if is_refusal => Some(Stop::Refused),
+            () if calls.is_empty() => Some(Stop::Done),
+            () => None,
         };
         if let Some(stop) = stop {
             return Ok(Turn::Ended(stop, Some(recorded)));

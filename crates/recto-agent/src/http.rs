@@ -198,10 +198,14 @@ impl HttpModel {
             return Err(self.refused(response, watch).await);
         }
         let decoder = decode::decoder(self.target).expect("new tests the target");
-        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
-        let is_stream = match kind {
+        let header = |name: &str| response.headers().get(name).and_then(|it| it.to_str().ok());
+        if let Some(packed) = header("content-encoding").filter(|packed| *packed != "identity") {
+            let failure = Failure::Malformed(format!("it is packed ({packed}), unasked"));
+            return Err(Failed { status: Some(status.as_u16()), ..Failed::from(failure) });
+        }
+        let is_stream = match header("content-type") {
             Some(kind) if kind.starts_with("text/event-stream") => true,
-            Some(kind) if kind.contains("json") => false,
+            Some(kind) if kind.contains("json") || kind.contains("html") => false,
             _ => self.endpoint.is_streaming,
         };
         match is_stream {
@@ -218,7 +222,8 @@ impl HttpModel {
         watch: &Watch<'_>,
     ) -> Result<Answer, Failed> {
         let mut events = SseByteStream::new(self.bounded(response));
-        let limit = self.endpoint.patience.between;
+        // Some begin to answer at once, and then think.
+        let mut limit = self.endpoint.patience.first_byte;
         let mut has_said = false;
         let mut say = |delta: Delta<'_>| {
             has_said = true;
@@ -235,6 +240,7 @@ impl HttpModel {
                 Ok(Some(Ok(event))) => {
                     // Comments and ids are no data.
                     let Some(data) = event.data.filter(|data| !data.is_empty()) else { continue };
+                    limit = self.endpoint.patience.between;
                     if let Err(failure) = decoder.event(&data, &mut say) {
                         break failure;
                     }
