@@ -32,8 +32,8 @@ fn main() {
             say("Server starting up…");
             say("{\"half\": ");
             say("[1, 2, 3]");
-            say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}}));
-            say(&json!({"jsonrpc": "2.0", "id": 4_000_000, "result": {}}));
+            say(json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}}));
+            say(json!({"jsonrpc": "2.0", "id": 4_000_000, "result": {}}));
         }
         if let Some(answer) = answer(&kind, &message, &line) {
             say(&answer);
@@ -136,9 +136,9 @@ fn call(
             std::process::exit(0);
         }
         "good" => {
-            say(&json!({"jsonrpc": "2.0", "id": "q1", "method": "ping"}));
+            say(json!({"jsonrpc": "2.0", "id": "q1", "method": "ping"}));
             say(
-                &json!({"jsonrpc": "2.0", "id": "q2", "method": "sampling/createMessage", "params": {}}),
+                json!({"jsonrpc": "2.0", "id": "q2", "method": "sampling/createMessage", "params": {}}),
             );
             let (ping, sampling) = (hear()?, hear()?);
             assert!(ping.contains(r#""id":"q1","result":{}"#), "{ping}");

@@ -261,7 +261,7 @@ async fn end(talk: &StoredConversation, id: &str, carry: Carry) -> Result<(), Er
             Err(error) => return Err(error),
         };
         if is_live {
-            steps.push(BatchEnd { target: lease.batch, carry: carry.clone() }.into());
+            steps.push(BatchEnd { target: lease.batch, carry }.into());
         }
         let indices = mine.iter().map(|(note, _)| *note).collect();
         steps.push(Unmark { indices, mark: LEASE.into() }.into());

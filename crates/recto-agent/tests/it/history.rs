@@ -225,3 +225,33 @@ async fn agents_that_race_number_their_calls_one_after_the_other() {
         agent.sent(call.number).await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn what_a_child_hands_back_is_no_call_of_its_parent() {
+    let target = Target::Anthropic;
+    let server = ModelServer::playing([
+        says("one", 10, 1).streamed(target),
+        Says { thinking: "Hm.", signature: "c2ln", ..says("two", 20, 2) }.streamed(target),
+        says("three", 40, 4).streamed(target),
+    ]);
+    let parent = agent(target, &server).await;
+    parent.say(Message::user("1")).await.unwrap();
+    let talk = parent.conversation();
+    let child = talk.fork("child", talk.version().await.unwrap()).await.unwrap();
+    let child = Agent::new(child, model(target, &server));
+    child.say(Message::user("2")).await.unwrap();
+    assert_eq!(child.call(2).await.unwrap().usage.unwrap().input, 20);
+    let newest = recto::Truncate { keep_last: Some(1), ..Default::default() };
+    recto_agent::hand_back(child.conversation(), newest, talk).await.unwrap();
+    assert_eq!(parent.calls().await.unwrap().len(), 1);
+    parent.say(Message::user("3")).await.unwrap();
+    let numbers: Vec<u64> = parent.calls().await.unwrap().iter().map(|call| call.number).collect();
+    assert_eq!(numbers, [1, 2]);
+    assert_eq!(parent.sent(2).await.unwrap().as_bytes(), server.received()[2].body);
+    assert_eq!(parent.cumulative().await.unwrap().usage.input, 50);
+    // All else of the message is as it was: the signature, and who made it.
+    let view = talk.messages().await.unwrap();
+    let json = view[2].message.json();
+    assert!(json.contains(r#""signature":"c2ln""#) && json.contains(r#""source":{"#), "{json}");
+    assert!(json.contains(r#""handedBack":{"#) && !json.contains("sha256"), "{json}");
+}

@@ -287,3 +287,23 @@ fn the_end_of_the_input_leaves_the_chat() {
     session.press("\u{4}");
     assert_eq!(session.end(), 0, "{}", session.raw());
 }
+
+#[test]
+fn calls_are_listed_with_costs_and_with_what_is_known_of_a_models_tokens() {
+    let server = ModelServer::playing([says("One."), says("Two.")]);
+    let stage = Stage::new();
+    stage.plain(&["new", "talk"]);
+    let url = format!("{}/v1", server.url());
+    let long = "word ".repeat(500);
+    for _ in 0..2 {
+        stage.run(&["chat", "--for", "openai-chat", "--base-url", &url, "--model", "gpt-5", &long]);
+    }
+    let listed = stage.plain(&["log", "--calls"]);
+    assert!(listed.contains("gpt-5: a token counted here is "), "{listed}");
+    assert!(listed.contains("(2 reports)") && listed.contains("14 written; $0.00"), "{listed}");
+    let listed = stage.json(&["log", "--calls"]);
+    assert_eq!(
+        (&listed["models"][0]["model"], &listed["models"][0]["reports"]),
+        (&json!("gpt-5"), &json!(2))
+    );
+}
