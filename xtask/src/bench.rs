@@ -5,6 +5,7 @@
 //! the benchmark itself sets hard limits and a regression fails.
 
 mod format;
+mod model_loop;
 
 use std::process::Command;
 
@@ -43,7 +44,7 @@ enum What {
     Format,
     /// How quick the `recto` command is, beside git and sqlite3.
     Cli,
-    /// What Recto adds to a call of a model; fails above a limit.
+    /// What Recto adds to a call of a model, beside LangGraph; fails above a limit.
     Loop,
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn run(
     console: &Console,
 ) -> anyhow::Result<()> {
     match options.what {
-        What::Loop => timings("loop", &options.arguments, workspace, console),
+        What::Loop => model_loop::run(&options.arguments, workspace, console),
         What::Engine => timings("engine", &options.arguments, workspace, console),
         What::Format => format::run(&options.arguments, workspace, console),
         What::Counts => counts(&options.arguments, workspace, console),
@@ -93,7 +94,6 @@ fn timings(
         "store" => {
             benchmark(&["-p", "recto", "--features", "postgres"], name, arguments, workspace)
         }
-        "loop" => benchmark(&["-p", "recto-agent"], name, arguments, workspace),
         "cli" => benchmark(&["-p", "recto-cli"], name, arguments, workspace),
         _ => benchmark(&["-p", "recto-core"], name, arguments, workspace),
     };

@@ -1,6 +1,9 @@
 //! Recto's own work for a turn: token check, render, record, commit. What the model takes is taken off.
 //!
 //! A conversation of 10,000 messages in a SQLite file, of which 200 are visible; a provider on loopback.
+//!
+//! `--peer PYTHON SCRIPT` runs the same turn with another program, before and after Recto's, against the
+//! same provider; `--json` prints one line of JSON. (`cargo xtask bench loop` gives both.)
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -55,18 +58,78 @@ const STREAM: &str = concat!(
     "\n\ndata: [DONE]\n\n",
 );
 
+/// The same answer, whole, for programs that ask for no stream.
+const WHOLE: &str = r#"{"choices":[{"message":{"role":"assistant","content":"All is well, as far as I can see."},"finish_reason":"stop"}],"usage":{"prompt_tokens":12000,"completion_tokens":9}}"#;
+
+/// The turns that are measured; the first ones open things and do not count.
+const TURNS: usize = 60;
+const VISIBLE: usize = 200;
+const MESSAGES: usize = 10_000;
+const LIMIT: Duration = Duration::from_millis(3);
+
 fn main() {
+    // `cargo bench` adds an option of its own.
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|it| it != "--bench").collect();
+    let peer = arguments.iter().position(|it| it == "--peer");
+    let peer = peer.and_then(|at| Some((arguments.get(at + 1)?, arguments.get(at + 2)?)));
+    let is_json = arguments.iter().any(|it| it == "--json");
+    let server = ModelServer::answering(|received| {
+        match received.body.windows(13).any(|part| part == br#""stream":true"#) {
+            true => Reply::stream(STREAM),
+            false => Reply::json(200, WHOLE),
+        }
+    });
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.expect("a runtime starts").block_on(measure());
+    let runtime = runtime.expect("a runtime starts");
+    let ask_peer = || peer.map(|(python, script)| theirs(python, script, &server));
+    // Who runs in between has the same weather.
+    let before = ask_peer();
+    let own = runtime.block_on(measure(&server, is_json));
+    let after = ask_peer();
+    let (median, worst) = (own[own.len() / 2], own[own.len() * 95 / 100]);
+    let theirs = before.zip(after).map(|(before, after)| before.min(after));
+    let ratio = theirs.map(|theirs| theirs.as_secs_f64() / median.as_secs_f64());
+    if is_json {
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        let line = serde_json::json!({
+            "messages": MESSAGES, "visible": VISIBLE, "recto": millis(median),
+            "recto95": millis(worst), "limit": millis(LIMIT), "langgraph": theirs.map(millis),
+            "ratio": ratio, "passes": median < LIMIT,
+        });
+        println!("{line}");
+    } else {
+        println!("a turn on {MESSAGES} messages, {VISIBLE} visible, without the model's time:");
+        println!("  Recto: {median:?} (95 %: {worst:?}), limit {LIMIT:?}");
+        if let (Some(theirs), Some(ratio)) = (theirs, ratio) {
+            println!(
+                "  LangGraph, SummarizationMiddleware, SqliteSaver: {theirs:?}, {ratio:.0} × as long"
+            );
+        }
+    }
+    assert!(median < LIMIT, "over the limit");
 }
 
-async fn measure() {
-    let messages = 10_000;
+/// The median of another program's turns.
+fn theirs(python: &str, script: &str, server: &ModelServer) -> Duration {
+    let url = format!("{}/v1/chat/completions", server.url());
+    let output = std::process::Command::new(python)
+        .args([script, &url, &VISIBLE.to_string(), &TURNS.to_string()])
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .expect("the other program starts");
+    let answer = String::from_utf8_lossy(&output.stdout);
+    let line = answer.lines().rev().find_map(|line| serde_json::from_str(line).ok());
+    let line: serde_json::Value = line.expect("it prints a line of JSON");
+    Duration::from_secs_f64(line["median"].as_f64().expect("a median"))
+}
+
+/// What each turn took, sorted, without the model.
+async fn measure(server: &ModelServer, is_json: bool) -> Vec<Duration> {
     let folder = tempfile::tempdir().expect("a folder for the file");
     let address = format!("sqlite:{}", folder.path().join("talks.db").display());
     let recto = Recto::open(&address).await.expect("the store opens");
     let talk = recto.create("talk", Settings::default()).await.expect("it is new");
-    for chunk in 0..messages / 500 {
+    for chunk in 0..MESSAGES / 500 {
         let chunk = (0..250).flat_map(|turn| {
             let text =
                 format!("turn {chunk}.{turn}: {}", "the gateway times out now and then ".repeat(6));
@@ -74,9 +137,8 @@ async fn measure() {
         });
         talk.append(chunk).await.expect("it is stored");
     }
-    let cut = Truncate { keep_last: Some(200), ..Truncate::default() };
+    let cut = Truncate { keep_last: Some(VISIBLE), ..Truncate::default() };
     talk.apply(cut).await.expect("it is stored");
-    let server = ModelServer::answering(|_| Reply::stream(STREAM));
     let endpoint = Endpoint::new(format!("{}/v1", server.url()), "gpt-5");
     let model = HttpModel::openai_chat(endpoint).expect("the endpoint is fine");
     let in_model = Arc::new(AtomicU64::new(0));
@@ -88,21 +150,18 @@ async fn measure() {
         horizon: None,
     });
     let mut own = Vec::new();
-    for turn in 0..60 {
+    for turn in 0..TURNS {
         in_model.store(0, Ordering::SeqCst);
         let start = Instant::now();
         agent.say(Message::user(&format!("And now, in turn {turn}?"))).await.expect("it answers");
         own.push(start.elapsed() - Duration::from_nanos(in_model.load(Ordering::SeqCst)));
     }
-    // The first turns open things.
-    let mut own = own.split_off(10);
+    let mut own = own.split_off(TURNS / 6);
     own.sort();
-    let (median, worst) = (own[own.len() / 2], own[own.len() * 95 / 100]);
-    println!(
-        "a turn on {messages} messages, 200 visible: {median:?} (95 %: {worst:?}), limit 3 ms"
-    );
-    parts(&agent).await;
-    assert!(median < Duration::from_millis(3), "over the limit");
+    if !is_json {
+        parts(&agent).await;
+    }
+    own
 }
 
 /// What the parts of a turn take by themselves.
@@ -127,6 +186,7 @@ async fn parts(agent: &Agent) {
         render.push(start.elapsed());
         drop(rendered);
     }
+    println!("parts of a turn by themselves:");
     for (what, mut times) in [
         ("append and commit", append),
         ("the version", version),

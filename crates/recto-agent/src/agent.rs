@@ -6,8 +6,8 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use recto::{
-    Append, Counter, LogIndex, Message, Operation, Policy, Request, Rollback, StoredConversation,
-    Tool, Version, Write,
+    Append, Counter, LogIndex, Message, Operation, Outcome, Policy, Request, Rollback,
+    StoredConversation, Tool, Version, Write,
 };
 use recto_format::{PriceTable, RenamedTool, RenderOptions, Rendered, render};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use crate::history::{Before, Known};
 use crate::tool::{ToolCall, Toolbox};
 use crate::{
     Answer, AnswerPart, Budget, Call, CallError, CancellationToken, Delta, Error, Event, Failure,
-    Finish, Model, RunTool, Watch,
+    Finish, Model, RunTool, Totals, Watch,
 };
 
 type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
@@ -124,6 +124,11 @@ impl Agent {
         self
     }
 
+    /// With several tools, such as those of an [`McpServer`](crate::McpServer).
+    pub fn tools(self, tools: impl IntoIterator<Item = impl RunTool + 'static>) -> Agent {
+        tools.into_iter().fold(self, Agent::tool)
+    }
+
     /// With tools that let the model look behind summaries: `recto_expand` and `recto_search`.
     pub fn look_back(self) -> Agent {
         let talk = self.talk.clone();
@@ -210,6 +215,24 @@ impl Agent {
 
     async fn turn(&self, cancel: &CancellationToken) -> Result<Turn, Error> {
         let (seen, compressed) = self.make_room(cancel).await?;
+        let error = match self.ask(seen, compressed, cancel).await {
+            Err(Error::Call(error)) if matches!(error.failure, Failure::TooLong { .. }) => error,
+            asked => return asked,
+        };
+        // The provider knows best how much it can read. It is asked once more, with less.
+        match self.make_more_room(cancel).await? {
+            Some((seen, compressed)) => self.ask(seen, compressed, cancel).await,
+            None => Err(Error::Call(error)),
+        }
+    }
+
+    /// Sends what is visible, and records what comes of it.
+    async fn ask(
+        &self,
+        seen: Seen,
+        compressed: Vec<Compressed>,
+        cancel: &CancellationToken,
+    ) -> Result<Turn, Error> {
         let Seen { version, ref entries, ref tools, .. } = seen;
         let rendered = self.render(entries.iter().map(|entry| &entry.message), tools)?;
         let sending = Sending {
@@ -222,18 +245,12 @@ impl Agent {
             compressed,
         };
         let on_delta = |delta: Delta<'_>| self.tell(&Event::Delta(delta));
-        let (call, answered) = self.send(sending, cancel, &on_delta).await?;
+        let (mut call, answered) = self.send(sending, cancel, &on_delta).await?;
         match answered {
             Ok(answer) => self.answered(answer, call, &rendered.renamed_tools, cancel).await,
             Err(mut error) => {
-                let recorded = match error.partial.take() {
-                    Some(partial) => self.record(*partial, &call, &rendered.renamed_tools).await?,
-                    None => None,
-                };
-                if recorded.is_none() {
-                    self.note(&call).await?;
-                }
-                self.tell(&Event::CallEnded(&call));
+                let partial = error.partial.take().map(|partial| *partial);
+                let recorded = self.keep(partial, &mut call, &rendered.renamed_tools).await?;
                 match error.failure {
                     Failure::Cancelled => Ok(Turn::Ended(Stop::Cancelled, recorded)),
                     _ => Err(error.into()),
@@ -246,31 +263,27 @@ impl Agent {
     async fn answered(
         &self,
         answer: Answer,
-        call: Call,
+        mut call: Call,
         renamed: &[RenamedTool],
         cancel: &CancellationToken,
     ) -> Result<Turn, Error> {
         let (finish, is_incomplete) = (answer.finish.clone(), answer.is_incomplete());
-        let recorded = self.record(answer, &call, renamed).await?;
-        if recorded.is_none() {
-            self.note(&call).await?;
-        }
-        self.tell(&Event::CallEnded(&call));
-        let Some(recorded) = recorded else {
+        let is_refusal = answer.is_refusal();
+        let Some(recorded) = self.keep(Some(answer), &mut call, renamed).await? else {
             let stop = match finish {
+                _ if is_refusal => Stop::Refused,
                 Finish::Length => Stop::Length,
-                Finish::Refused => Stop::Refused,
                 _ => Stop::Empty,
             };
             return Ok(Turn::Ended(stop, None));
         };
         let calls = ToolCall::of(&recorded.message);
-        let stop = match finish {
+        let stop = match () {
             // Tools of an answer that was cut off are not run: the model may have meant more.
-            _ if is_incomplete => Some(Stop::Length),
-            Finish::Refused => Some(Stop::Refused),
-            _ if calls.is_empty() => Some(Stop::Done),
-            _ => None,
+            () if is_incomplete => Some(Stop::Length),
+            () if is_refusal => Some(Stop::Refused),
+            () if calls.is_empty() => Some(Stop::Done),
+            () => None,
         };
         if let Some(stop) = stop {
             return Ok(Turn::Ended(stop, Some(recorded)));
@@ -314,7 +327,8 @@ impl Agent {
         Ok(render(messages, self.model.target(), &options)?)
     }
 
-    /// Sends a request, and makes the manifest of it. Nothing is recorded yet.
+    /// Sends a request, and makes the manifest of it. Nothing is recorded yet: what depends on the
+    /// calls before it is for [`enter`](Self::enter).
     pub(crate) async fn send(
         &self,
         sending: Sending<'_>,
@@ -322,9 +336,7 @@ impl Agent {
         on_delta: &(dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Result<(Call, Result<Answer, CallError>), Error> {
         let Sending { model, version, body, fields, counted, about, compressed } = sending;
-        let Before { expected, number, lifetime } =
-            self.before_a_call(model.name(), counted).await?;
-        let cumulative = self.cumulative().await?;
+        let expected = self.calibration_of(model.name()).await?.expected(counted);
         let body = Bytes::from(body);
         let (sha256, bytes) = (sha256(&body), body.len() as u64);
         self.tell(&Event::CallStarted { version, tokens: expected });
@@ -337,10 +349,8 @@ impl Agent {
                 (error.partial.as_deref(), Some(error.failure.to_string()), &error.attempts)
             }
         };
-        let usage = answer.and_then(|answer| answer.usage);
-        let price = self.prices.of(model.name());
         let call = Call {
-            number,
+            number: 0,
             version,
             target: model.target().name().to_owned(),
             model: model.name().to_owned(),
@@ -352,24 +362,54 @@ impl Agent {
             millis: start.elapsed().as_millis() as u64,
             counted,
             expected,
-            usage,
+            usage: answer.and_then(|answer| answer.usage),
             finish: answer.map(|answer| answer.finish.clone()),
             failure,
             answered_by: answer.and_then(|answer| answer.model.clone()),
             answer_id: answer.and_then(|answer| answer.id.clone()),
             attempts: attempts.clone(),
             compressed,
-            cumulative: cumulative.and(usage, price),
-            lifetime: lifetime.and(usage, price),
+            cumulative: Totals::default(),
+            lifetime: Totals::default(),
         };
         Ok((call, answered))
+    }
+
+    /// Keeps what a call brought: an answer with its manifest, or the manifest alone.
+    async fn keep(
+        &self,
+        answer: Option<Answer>,
+        call: &mut Call,
+        renamed: &[RenamedTool],
+    ) -> Result<Option<Recorded>, Error> {
+        let recorded = match answer {
+            Some(answer) => self.record(answer, call, renamed).await?,
+            None => None,
+        };
+        if recorded.is_none() {
+            self.note(call).await?;
+        }
+        self.tell(&Event::CallEnded(call));
+        Ok(recorded)
+    }
+
+    /// Gives a call the number behind the newest, and its sums. They hold for the version that is
+    /// given back: whoever writes the manifest must write it there, so that no two have one number.
+    pub(crate) async fn enter(&self, call: &mut Call) -> Result<Version, Error> {
+        let version = self.talk.version().await?;
+        let Before { number, lifetime } = self.before_a_call().await?;
+        let price = self.prices.of(&call.model);
+        call.number = number;
+        call.lifetime = lifetime.and(call.usage, price);
+        call.cumulative = self.cumulative().await?.and(call.usage, price);
+        Ok(version)
     }
 
     /// Appends an answer with its manifest; `None` if there is nothing in it.
     async fn record(
         &self,
         mut answer: Answer,
-        call: &Call,
+        call: &mut Call,
         renamed: &[RenamedTool],
     ) -> Result<Option<Recorded>, Error> {
         for part in &mut answer.parts {
@@ -392,36 +432,50 @@ impl Agent {
                 metadata["incomplete"]["unfinishedCalls"] = json!(answer.unfinished_calls);
             }
         }
-        metadata["call"] = to_value(call);
-        let Some(message) = answer.to_message(&metadata)? else { return Ok(None) };
-        let outcome = self.talk.append([message.clone()]).await?;
-        let index = outcome.added().first().copied();
-        let index = index.expect("an append of one message adds one");
-        self.recorded(call, outcome.version, index).await;
-        Ok(Some(Recorded { index, message, said: answer.said() }))
+        loop {
+            let version = self.enter(call).await?;
+            metadata["call"] = to_value(call);
+            let Some(message) = answer.to_message(&metadata)? else { return Ok(None) };
+            let append = Append { messages: vec![message.clone()] };
+            let Some(outcome) = self.write(append, version).await? else { continue };
+            let index = outcome.added().first().copied();
+            let index = index.expect("an append of one message adds one");
+            self.recorded(call, outcome.version, index).await;
+            return Ok(Some(Recorded { index, message, said: answer.said() }));
+        }
     }
 
     /// Keeps the manifest of a call that brought no answer: a note in the log that was in no view.
-    pub(crate) async fn note(&self, call: &Call) -> Result<(), Error> {
-        let reason = call.failure.as_deref().unwrap_or("it was empty, or of no use");
-        let text = format!("[no answer to call {}: {reason}]", call.number);
-        let note = json!({
-            "role": "assistant", "content": text, "metadata": { "call": to_value(call) }
-        });
-        let note = Message::from_json(&note.to_string())?;
+    pub(crate) async fn note(&self, call: &mut Call) -> Result<(), Error> {
+        let reason = call.failure.clone().unwrap_or("it was empty, or of no use".into());
         loop {
-            let version = self.talk.version().await?;
-            let append = Operation::from(Append { messages: vec![note.clone()] });
+            let version = self.enter(call).await?;
+            let text = format!("[no answer to call {}: {reason}]", call.number);
+            let note = json!({
+                "role": "assistant", "content": text, "metadata": { "call": to_value(call) }
+            });
+            let note = Message::from_json(&note.to_string())?;
+            let append = Operation::from(Append { messages: vec![note] });
             let back = Operation::from(Rollback::ToVersion(version));
             let why = format!("call {} brought no answer", call.number);
             let request: Request = [append.because(&why), back.because(&why)].into_iter().collect();
-            let write = Write { expected_version: Some(version), key: None };
-            match self.talk.apply_with(request, write).await {
-                Ok(_) => return Ok(()),
-                // Somebody wrote in between; the note goes behind that.
-                Err(error) if error.is_conflict() => {}
-                Err(error) => return Err(error.into()),
+            if self.write(request, version).await?.is_some() {
+                return Ok(());
             }
+        }
+    }
+
+    /// Performs a request on a version; `None` if somebody else was quicker.
+    async fn write(
+        &self,
+        request: impl Into<Request>,
+        version: Version,
+    ) -> Result<Option<Outcome>, Error> {
+        let write = Write { expected_version: Some(version), key: None };
+        match self.talk.apply_with(request, write).await {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(error) if error.is_conflict() => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 

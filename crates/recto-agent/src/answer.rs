@@ -101,6 +101,12 @@ impl Answer {
         texts.collect::<Vec<_>>().join("")
     }
 
+    /// Whether the model will not answer: the provider says so, or the model does.
+    pub fn is_refusal(&self) -> bool {
+        let refuses = |part: &AnswerPart| matches!(part, AnswerPart::Refusal(_));
+        self.finish == Finish::Refused || self.parts.iter().any(refuses)
+    }
+
     /// Whether it was cut off, so that its calls must not be run.
     pub fn is_incomplete(&self) -> bool {
         matches!(self.finish, Finish::Cut | Finish::Length) || !self.unfinished_calls.is_empty()

@@ -101,7 +101,7 @@ impl fmt::Debug for Secret {
 pub struct Patience {
     /// For a connection.
     pub connect: Duration,
-    /// For the first byte of an answer.
+    /// For an answer to begin.
     pub first_byte: Duration,
     /// From one piece of an answer to the next.
     pub between: Duration,

@@ -179,6 +179,14 @@ pub enum Error {
     /// An endpoint that cannot be used.
     #[error("{0}")]
     Endpoint(String),
+    /// A server of tools that cannot be used.
+    #[error("the MCP server {name:?} cannot be used: {reason}")]
+    McpServer {
+        /// What it is called.
+        name: String,
+        /// Why.
+        reason: String,
+    },
     /// An entry that is no summary.
     #[error("entry {entry} is no summary; one has `metadata.summary.of`")]
     NoSummary {
@@ -216,7 +224,7 @@ impl Error {
         match self {
             Error::Recto(error) => error.code(),
             Error::Format(error) => error.code(),
-            Error::Call(_) => "upstream",
+            Error::Call(_) | Error::McpServer { .. } => "upstream",
             Error::FloorTooHigh { .. } | Error::OverLimit { .. } => "budget_too_small",
             Error::UnknownStrategy { .. } | Error::Endpoint(_) => "invalid_operation",
             Error::NoSummary { .. } => "index_out_of_range",

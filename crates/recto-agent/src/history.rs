@@ -78,8 +78,6 @@ pub async fn sent(talk: &StoredConversation, number: u64) -> Result<String, Erro
 
 /// What is known before a call is made.
 pub(crate) struct Before {
-    /// What the model is expected to report.
-    pub(crate) expected: u64,
     /// The number of the call.
     pub(crate) number: u64,
     /// What all calls so far have used.
@@ -149,9 +147,14 @@ impl Agent {
 
     /// What is known of the model's tokens.
     pub async fn calibration(&self) -> Result<Calibration, Error> {
+        self.calibration_of(self.model.name()).await
+    }
+
+    /// What is known of a model's tokens.
+    pub(crate) async fn calibration_of(&self, model: &str) -> Result<Calibration, Error> {
         self.catch_up().await?;
         let known = self.known.lock().await;
-        Ok(known.calibrations.get(self.model.name()).copied().unwrap_or_default())
+        Ok(known.calibrations.get(model).copied().unwrap_or_default())
     }
 
     /// How many counted tokens fit into so many of the model's.
@@ -159,14 +162,12 @@ impl Agent {
         Ok(self.calibration().await?.fitting(tokens))
     }
 
-    /// What is known before a call of a model is made.
-    pub(crate) async fn before_a_call(&self, model: &str, counted: u64) -> Result<Before, Error> {
+    /// What the calls so far come to.
+    pub(crate) async fn before_a_call(&self) -> Result<Before, Error> {
         self.catch_up().await?;
         let known = self.known.lock().await;
-        let calibration = known.calibrations.get(model).copied().unwrap_or_default();
         let newest = known.newest.as_ref();
         Ok(Before {
-            expected: calibration.expected(counted),
             number: newest.map_or(0, |call| call.number) + 1,
             lifetime: newest.map_or(Totals::default(), |call| call.lifetime),
         })

@@ -13,14 +13,16 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
 use recto_format::Target;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, Response};
 use sse_stream::SseByteStream;
 
 use crate::answer::quoted;
 use crate::call::Attempt;
-use crate::decode::{self, Complaint, Decoder};
-use crate::{Answer, BoxFuture, CallError, Delta, Endpoint, Error, Failure, Model, Secret, Watch};
+use crate::decode::{self, Decoder};
+use crate::web_client::{chain, client};
+use crate::{
+    Answer, BoxFuture, CallError, Delta, Endpoint, Error, Failure, Model, Secret, Watch, refusal,
+};
 
 /// How long the end of a stream may take once the answer is whole.
 const LAST_BYTES: Duration = Duration::from_millis(50);
@@ -63,71 +65,31 @@ impl HttpModel {
             }
         };
         let url = format!("{}/{path}", endpoint.base_url.trim_end_matches('/'));
-        let parsed = reqwest::Url::parse(&url).map_err(|error| {
+        if let Err(error) = reqwest::Url::parse(&url) {
             let base = &endpoint.base_url;
-            Error::Endpoint(format!(
-                "the base URL {base:?} is none: {error}; write https://host/v1"
-            ))
-        })?;
-        let client = client(&endpoint, target, &parsed)?;
+            let reason = format!("the base URL {base:?} is none: {error}; write https://host/v1");
+            return Err(Error::Endpoint(reason));
+        }
+        let headers = headers(&endpoint, target);
+        let given = headers.iter().map(|(name, value)| (*name, value));
+        let client = client(&url, given, endpoint.patience.connect).map_err(Error::Endpoint)?;
         Ok(HttpModel { target, endpoint, url, client })
     }
 }
 
-/// The client: encrypted with rustls and ring, and it follows nobody elsewhere, since a key must not go
-/// there.
-fn client(endpoint: &Endpoint, target: Target, url: &reqwest::Url) -> Result<Client, Error> {
-    let failed =
-        |error: &dyn std::fmt::Display| Error::Endpoint(format!("no HTTP client: {error}"));
-    let provider = rustls::crypto::ring::default_provider();
-    let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    let tls = rustls::ClientConfig::builder_with_provider(provider.into())
-        .with_safe_default_protocol_versions()
-        .map_err(|error| failed(&error))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let builder = Client::builder()
-        .tls_backend_preconfigured(tls)
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(endpoint.patience.connect)
-        .default_headers(headers(endpoint, target)?);
-    let is_here = url.host_str().is_some_and(|host| {
-        host == "localhost"
-            || host
-                .trim_matches(['[', ']'])
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|ip| ip.is_loopback())
-    });
-    let builder = if is_here { builder.no_proxy() } else { builder };
-    builder.build().map_err(|error| failed(&error))
-}
-
-fn headers(endpoint: &Endpoint, target: Target) -> Result<HeaderMap, Error> {
-    let mut headers = HeaderMap::new();
-    let mut add = |name: &str, value: &Secret| {
-        let wrong = || {
-            Error::Endpoint(format!("the header {name:?} cannot be sent; look at its characters"))
-        };
-        let name = HeaderName::try_from(name).map_err(|_| wrong())?;
-        let mut value = HeaderValue::try_from(value.reveal()).map_err(|_| wrong())?;
-        value.set_sensitive(true);
-        headers.insert(name, value);
-        Ok::<(), Error>(())
-    };
-    add("content-type", &Secret::new("application/json"))?;
+fn headers(endpoint: &Endpoint, target: Target) -> Vec<(&str, Secret)> {
+    let mut headers = vec![("content-type", Secret::new("application/json"))];
     if target == Target::Anthropic {
-        add("anthropic-version", &Secret::new("2023-06-01"))?;
+        headers.push(("anthropic-version", Secret::new("2023-06-01")));
     }
     if let Some(key) = &endpoint.key {
-        match target {
-            Target::Anthropic => add("x-api-key", key)?,
-            _ => add("authorization", &Secret::new(format!("Bearer {}", key.reveal())))?,
-        }
+        headers.push(match target {
+            Target::Anthropic => ("x-api-key", key.clone()),
+            _ => ("authorization", Secret::new(format!("Bearer {}", key.reveal()))),
+        });
     }
-    for (name, value) in &endpoint.headers {
-        add(name, value)?;
-    }
-    Ok(headers)
+    headers.extend(endpoint.headers.iter().map(|(name, value)| (name.as_str(), value.clone())));
+    headers
 }
 
 impl Model for HttpModel {
@@ -236,10 +198,14 @@ impl HttpModel {
             return Err(self.refused(response, watch).await);
         }
         let decoder = decode::decoder(self.target).expect("new tests the target");
-        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
-        let is_stream = match kind {
+        let header = |name: &str| response.headers().get(name).and_then(|it| it.to_str().ok());
+        if let Some(packed) = header("content-encoding").filter(|packed| *packed != "identity") {
+            let failure = Failure::Malformed(format!("it is packed ({packed}), unasked"));
+            return Err(Failed { status: Some(status.as_u16()), ..Failed::from(failure) });
+        }
+        let is_stream = match header("content-type") {
             Some(kind) if kind.starts_with("text/event-stream") => true,
-            Some(kind) if kind.contains("json") => false,
+            Some(kind) if kind.contains("json") || kind.contains("html") => false,
             _ => self.endpoint.is_streaming,
         };
         match is_stream {
@@ -256,7 +222,8 @@ impl HttpModel {
         watch: &Watch<'_>,
     ) -> Result<Answer, Failed> {
         let mut events = SseByteStream::new(self.bounded(response));
-        let limit = self.endpoint.patience.between;
+        // Some begin to answer at once, and then think.
+        let mut limit = self.endpoint.patience.first_byte;
         let mut has_said = false;
         let mut say = |delta: Delta<'_>| {
             has_said = true;
@@ -273,6 +240,7 @@ impl HttpModel {
                 Ok(Some(Ok(event))) => {
                     // Comments and ids are no data.
                     let Some(data) = event.data.filter(|data| !data.is_empty()) else { continue };
+                    limit = self.endpoint.patience.between;
                     if let Err(failure) = decoder.event(&data, &mut say) {
                         break failure;
                     }
@@ -361,97 +329,14 @@ impl HttpModel {
     /// Why the provider did not answer.
     async fn refused(&self, response: Response, watch: &Watch<'_>) -> Failed {
         let status = response.status();
-        let retry_after = retry_after(response.headers(), SystemTime::now());
+        let retry_after = refusal::retry_after(response.headers(), SystemTime::now());
         let body = self.read_body(response, watch).await.unwrap_or_default();
-        let message = self.reason(&String::from_utf8_lossy(&body), status);
-        let code = status.as_u16();
-        let failure = match code {
-            401 | 403 => Failure::Unauthorized { status: code, message },
-            429 => Failure::RateLimited { message, retry_after },
-            408 | 409 | 425 | 500..=599 => Failure::Provider { status: code, message },
-            413 => Failure::TooLong { status: code, message },
-            _ if is_too_long(&message) => Failure::TooLong { status: code, message },
-            _ => Failure::Refused { status: code, message },
-        };
-        Failed { failure, status: Some(code), partial: None, retry_after }
+        let secrets = self.endpoint.headers.iter().map(|(_, value)| value);
+        let secrets = self.endpoint.key.iter().chain(secrets);
+        let message = refusal::reason(&String::from_utf8_lossy(&body), status, secrets);
+        let failure = refusal::failure(status, message, retry_after);
+        Failed { failure, status: Some(status.as_u16()), partial: None, retry_after }
     }
-
-    /// What a provider says about a failure, short, and without the key should it repeat it.
-    fn reason(&self, body: &str, status: StatusCode) -> String {
-        #[derive(serde::Deserialize)]
-        struct Told {
-            error: Option<Complaint>,
-            message: Option<String>,
-        }
-        let told = serde_json::from_str::<Told>(body).ok();
-        let told = told.and_then(|told| match told.error {
-            Some(complaint) => {
-                let kind =
-                    complaint.code.as_deref().map(|code| code.get().trim_matches('"').to_owned());
-                let kind = kind.filter(|kind| kind != "null").or(complaint.kind);
-                match (kind, complaint.message) {
-                    (Some(kind), Some(message)) => Some(format!("{kind}: {message}")),
-                    (kind, message) => message.or(kind),
-                }
-            }
-            None => told.message,
-        });
-        let mut reason = match told {
-            Some(told) => told,
-            None if body.trim().is_empty() => {
-                status.canonical_reason().unwrap_or("no reason").into()
-            }
-            None => body.to_owned(),
-        };
-        let secrets =
-            self.endpoint.key.iter().chain(self.endpoint.headers.iter().map(|(_, value)| value));
-        for secret in secrets.map(Secret::reveal).filter(|secret| !secret.is_empty()) {
-            reason = reason.replace(secret, "…");
-        }
-        match reason.char_indices().nth(500) {
-            Some((at, _)) => format!("{}…", &reason[..at]),
-            None => reason,
-        }
-    }
-}
-
-/// Whether the provider says that the request is longer than the model can read.
-fn is_too_long(message: &str) -> bool {
-    let message = message.to_lowercase();
-    ["context_length_exceeded", "maximum context length", "prompt is too long", "context window"]
-        .iter()
-        .any(|sign| message.contains(sign))
-}
-
-/// When the provider takes the next request: in seconds, in milliseconds, or at a time.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(millis) = text("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok()) {
-        return Duration::try_from_secs_f64(millis / 1e3).ok();
-    }
-    let text = text(RETRY_AFTER.as_str())?.trim();
-    match text.parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-        Err(_) => {
-            let then = httpdate::parse_http_date(text).ok()?;
-            Some(then.duration_since(now).unwrap_or_default())
-        }
-    }
-}
-
-/// An error with its causes: the outermost alone seldom says what happened.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut told = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let text = next.to_string();
-        if !told.contains(&text) {
-            told.push_str(": ");
-            told.push_str(&text);
-        }
-        cause = next.source();
-    }
-    told
 }
 
 /// A number from 0 to 1 that differs between clients that failed together.
@@ -463,27 +348,6 @@ fn fraction() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn retry_after_is_seconds_milliseconds_or_a_time() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
-        let of = |name: &'static str, value: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(name, HeaderValue::from_str(value).unwrap());
-            retry_after(&headers, now)
-        };
-        assert_eq!(of("retry-after", "2"), Some(Duration::from_secs(2)));
-        assert_eq!(of("retry-after", "0.5"), Some(Duration::from_millis(500)));
-        assert_eq!(of("retry-after-ms", "250"), Some(Duration::from_millis(250)));
-        assert_eq!(
-            of("retry-after", "Sun, 06 Nov 1994 08:49:47 GMT"),
-            Some(Duration::from_secs(10))
-        );
-        assert_eq!(of("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
-        for odd in ["-1", "soon", "NaN", "1e300"] {
-            assert_eq!(of("retry-after", odd), None, "{odd}");
-        }
-    }
 
     #[test]
     fn a_key_is_in_no_debug_output_and_odd_endpoints_are_refused() {

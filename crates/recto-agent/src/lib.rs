@@ -59,13 +59,13 @@
 //! |---|---|
 //! | the loop | `agent.rs` |
 //! | what a model is; its answer | `model.rs`, `answer.rs` |
-//! | the three providers | `http.rs`, `decode/` (one file each), `endpoint.rs` |
-//! | tools, and programs as tools | `tool.rs`, `command_tool.rs` |
+//! | the three providers | `http.rs`, `decode/` (one file each), `refusal.rs`, `endpoint.rs` |
+//! | tools; programs and MCP servers as tools | `tool.rs`, `command_tool.rs`, `mcp/` |
 //! | what was sent | `call.rs`, `history.rs` |
 //! | tokens: counted, reported, calibrated | `calibration.rs`, `totals.rs` |
 //! | budgets and strategies | `budget/` |
 //! | what is behind a summary | `summaries.rs`, `look_back.rs` (as tools) |
-//! | temporary messages | `temporary.rs` |
+//! | temporary messages | `recto`'s `temporary.rs` |
 //! | steps of a workflow | `hand_back.rs` |
 
 mod agent;
@@ -82,12 +82,16 @@ mod hand_back;
 mod history;
 mod http;
 mod look_back;
+mod mcp;
 mod model;
+mod refusal;
+mod shorten;
 mod summaries;
-mod temporary;
 mod tool;
 mod totals;
+mod web_client;
 
+pub use recto::{Temporary, end_all, end_expired, with_temporary};
 pub use recto_format::Target;
 pub use tokio_util::sync::CancellationToken;
 
@@ -104,8 +108,8 @@ pub use self::hand_back::{hand_back, process};
 pub use self::history::{call, calls, sent};
 pub use self::http::HttpModel;
 pub use self::look_back::{ExpandTool, SearchTool};
+pub use self::mcp::{McpAddress, McpServer, McpTool};
 pub use self::model::{BoxFuture, Delta, Finish, Model, Usage, Watch};
 pub use self::summaries::{Gap, expand, gaps, sources, stands_for};
-pub use self::temporary::{Temporary, end_all, end_expired, with_temporary};
 pub use self::tool::{RunTool, ToolInput, ToolOutput};
 pub use self::totals::Totals;

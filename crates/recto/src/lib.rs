@@ -39,6 +39,7 @@ mod commit;
 mod erase;
 mod error;
 mod fork;
+mod holder;
 #[cfg(feature = "format")]
 mod import;
 mod open_slots;
@@ -51,6 +52,7 @@ mod recto;
 mod shelf;
 mod stored;
 mod sync;
+mod temporary;
 mod verify;
 
 pub use recto_core::Error as EngineError;
@@ -70,6 +72,7 @@ pub use self::progress::{Progress, Watcher};
 pub use self::prune::{Keep, Pruned};
 pub use self::recto::{ConversationInfo, FoundMessage, Options, Recto};
 pub use self::stored::{Entry, StoredConversation};
+pub use self::temporary::{Temporary, end_all, end_expired, with_temporary};
 pub use self::verify::Report;
 
 /// The README's examples, as tests.

@@ -213,7 +213,8 @@ impl Recto {
 
     /// A conversation by its name.
     pub async fn conversation(&self, name: &str) -> Result<StoredConversation, Error> {
-        Ok(self.handle_of(self.row(name).await?))
+        let row = self.row(name).await?;
+        Ok(self.opening(row).await)
     }
 
     /// A conversation by its name; it is created if there is none. If there is one, it stays as it
@@ -224,7 +225,7 @@ impl Recto {
         settings: Settings,
     ) -> Result<StoredConversation, Error> {
         if let Some(row) = self.shared.store.find(&self.tenant, name).await? {
-            return Ok(self.handle_of(row));
+            return Ok(self.opening(row).await);
         }
         match self.create(name, settings).await {
             // Somebody else was quicker.
@@ -346,6 +347,21 @@ impl Recto {
         let row = self.shared.store.find(&self.tenant, name).await?;
         let missing = || recto_store::Error::ConversationNotFound { name: name.to_owned() };
         Ok(row.ok_or_else(missing)?)
+    }
+
+    /// A conversation that is about to be used. Whoever opens it first in this process ends the
+    /// temporary scopes in it whose holder has died.
+    async fn opening(&self, row: ConversationRow) -> StoredConversation {
+        let talk = self.handle_of(row);
+        let slot = self.shared.open.slot(talk.id);
+        // Whoever holds the lock has it open.
+        let is_open = slot.try_lock().map_or(true, |slot| slot.is_some());
+        drop(slot);
+        if !is_open {
+            // What cannot be read or written says so to whoever uses it.
+            let _ = crate::end_expired(&talk).await;
+        }
+        talk
     }
 
     fn handle_of(&self, row: ConversationRow) -> StoredConversation {

@@ -48,11 +48,24 @@ pub struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
-    is_stream: bool,
+    framing: Framing,
     wait: Duration,
     piece: usize,
     pause: Duration,
     end: End,
+}
+
+/// How a client is told where a body ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framing {
+    /// By its length.
+    Length,
+    /// By a length that is not its own.
+    WrongLength(usize),
+    /// By the last chunk.
+    Chunks,
+    /// By the end of the connection.
+    Close,
 }
 
 /// How a body ends.
@@ -75,7 +88,7 @@ impl Reply {
             status,
             headers: vec![("content-type".into(), "application/json".into())],
             body: body.into().into_bytes(),
-            is_stream: false,
+            framing: Framing::Length,
             wait: Duration::ZERO,
             piece: usize::MAX,
             pause: Duration::ZERO,
@@ -87,7 +100,23 @@ impl Reply {
     pub fn stream(events: impl AsRef<[u8]>) -> Reply {
         let headers = vec![("content-type".into(), "text/event-stream; charset=utf-8".into())];
         let body = events.as_ref().to_vec();
-        Reply { headers, body, is_stream: true, ..Reply::json(200, "") }
+        Reply { headers, body, framing: Framing::Chunks, ..Reply::json(200, "") }
+    }
+
+    /// A page, as of a proxy that wants something.
+    pub fn page(status: u16, body: impl Into<String>) -> Reply {
+        let headers = vec![("content-type".into(), "text/html; charset=utf-8".into())];
+        Reply { headers, ..Reply::json(status, body) }
+    }
+
+    /// It says that it has so many bytes, whatever it has.
+    pub fn claiming(self, bytes: usize) -> Reply {
+        Reply { framing: Framing::WrongLength(bytes), ..self }
+    }
+
+    /// It ends when the connection does.
+    pub fn until_close(self) -> Reply {
+        Reply { framing: Framing::Close, ..self }
     }
 
     /// The connection is cut before anything is answered.
@@ -136,17 +165,20 @@ impl Reply {
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
-        match self.is_stream {
-            true => head.push_str("transfer-encoding: chunked\r\n\r\n"),
-            false => head.push_str(&format!("content-length: {}\r\n\r\n", self.body.len())),
-        }
+        head.push_str(&match self.framing {
+            Framing::Chunks => "transfer-encoding: chunked\r\n\r\n".to_owned(),
+            Framing::Length => format!("content-length: {}\r\n\r\n", self.body.len()),
+            Framing::WrongLength(len) => format!("content-length: {len}\r\n\r\n"),
+            Framing::Close => "connection: close\r\n\r\n".to_owned(),
+        });
+        let is_chunked = self.framing == Framing::Chunks;
         stream.write_all(head.as_bytes())?;
         let len = match self.end {
             End::CutAt(len) | End::StallAt(len) => len.min(self.body.len()),
             End::Whole | End::BeforeTheHead => self.body.len(),
         };
         for piece in self.body[..len].chunks(self.piece) {
-            match self.is_stream {
+            match is_chunked {
                 true => {
                     let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
                     chunk.extend_from_slice(piece);
@@ -159,7 +191,8 @@ impl Reply {
             sleep(self.pause, is_over);
         }
         match self.end {
-            End::Whole if self.is_stream => stream.write_all(b"0\r\n\r\n")?,
+            End::Whole if is_chunked => stream.write_all(b"0\r\n\r\n")?,
+            End::Whole if self.framing == Framing::Close => return Ok(false),
             End::Whole => {}
             End::StallAt(_) => {
                 // Until the client has had enough, or the test is over.

@@ -149,6 +149,36 @@ impl Agent {
         Ok((seen, done))
     }
 
+    /// Makes the view shorter after the provider has said that it is too long, whatever the budget says.
+    /// `None` if there is nothing that could be left out.
+    pub(crate) async fn make_more_room(
+        &self,
+        cancel: &CancellationToken,
+    ) -> Result<Option<(Seen, Vec<Compressed>)>, Error> {
+        let seen = self.look_closely().await?;
+        let calibration = self.calibration().await?;
+        let (counted, tokens) = (seen.counted(), calibration.at_most(seen.counted()));
+        // How much is too much is not known: half of it, or what the budget aims at, if that is less.
+        let half = counted / 2;
+        let fitting = match self.budget.target {
+            0 => half,
+            target => calibration.fitting(target).min(half),
+        };
+        let total: u64 = seen.floor().iter().map(|part| part.tokens).sum();
+        let goal = fitting.max(total).saturating_sub(seen.tools_tokens);
+        if self.budget.strategies.is_empty() || goal >= seen.tokens {
+            return Ok(None);
+        }
+        let target = calibration.expected(fitting);
+        self.tell(&Event::CompressionRequested { tokens, threshold: target, target });
+        let why = format!("the provider says that about {tokens} tokens are too long");
+        let done = self.climb(goal, &why, false, cancel).await?;
+        Ok(match done.is_empty() {
+            true => None,
+            false => Some((self.look().await?, done)),
+        })
+    }
+
     /// Tries the strategies in order, each as long as it makes progress.
     async fn climb(
         &self,
@@ -164,13 +194,14 @@ impl Agent {
                 if seen.tokens <= goal {
                     return Ok(done);
                 }
-                let planned = match strategy {
-                    Strategy::Summarise => self.summarise(&seen, goal, why, cancel).await?,
-                    _ => strategy.plan(&seen, goal, why),
-                };
-                let step = match planned {
-                    Ok(request) => self.attempt(strategy, &seen, request, may_wait).await?,
-                    Err(reason) => Step::Failed(reason),
+                let step = match strategy {
+                    Strategy::Summarise => {
+                        self.attempt_summary(&seen, goal, why, may_wait, cancel).await?
+                    }
+                    _ => match strategy.plan(&seen, goal, why) {
+                        Ok(request) => self.attempt(strategy, &seen, request, may_wait).await?,
+                        Err(reason) => Step::Failed(reason),
+                    },
                 };
                 match step {
                     Step::Failed(reason) => {
@@ -196,6 +227,35 @@ impl Agent {
         Ok(done)
     }
 
+    /// Has a summary written, unless it would have to wait anyway.
+    async fn attempt_summary(
+        &self,
+        seen: &Seen,
+        goal: u64,
+        why: &str,
+        may_wait: bool,
+        cancel: &CancellationToken,
+    ) -> Result<Step, Error> {
+        let strategy = Strategy::Summarise;
+        if may_wait
+            && self.budget.horizon.is_some()
+            && let Some(likely) = self.likely_summary(seen, goal).await?
+            && let Ok(preview) = self.talk.preview(likely).await
+            && self.must_wait(strategy, seen, &preview)?
+        {
+            return Ok(Step::Waits);
+        }
+        let (request, mut call) = match self.summarise(seen, goal, why, cancel).await? {
+            Ok(written) => written,
+            Err(reason) => return Ok(Step::Failed(reason)),
+        };
+        let step = self.attempt(strategy, seen, request, may_wait).await?;
+        if !matches!(step, Step::Done { .. }) {
+            self.note(&mut call).await?;
+        }
+        Ok(step)
+    }
+
     /// Performs a request if it makes the view shorter.
     async fn attempt(
         &self,
@@ -218,24 +278,36 @@ impl Agent {
                 seen.tokens
             )));
         }
-        if may_wait && let Some(horizon) = self.budget.horizon {
-            let plan = self.cache_plan(seen, &preview)?;
-            let pays_off_after = match plan.map(|plan| plan.pays_off) {
-                None | Some(PaysOff::Now) => Some(0),
-                Some(PaysOff::AfterTurns(turns)) => Some(turns),
-                Some(PaysOff::Never) => None,
-            };
-            if pays_off_after.is_none_or(|turns| turns > horizon) {
-                let strategy = strategy.name();
-                self.tell(&Event::CompressionWaits { strategy, pays_off_after });
-                return Ok(Step::Waits);
-            }
+        if may_wait && self.must_wait(strategy, seen, &preview)? {
+            return Ok(Step::Waits);
         }
         match self.talk.apply_with(request, write).await {
             Ok(outcome) => Ok(Step::Done { version: outcome.version, after }),
             Err(error) if error.is_conflict() => Ok(Step::Failed(error.to_string())),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Whether an edit would cost more than it saves within the horizon, if there is one.
+    fn must_wait(
+        &self,
+        strategy: Strategy,
+        seen: &Seen,
+        preview: &recto::Preview,
+    ) -> Result<bool, Error> {
+        let Some(horizon) = self.budget.horizon else { return Ok(false) };
+        let plan = self.cache_plan(seen, preview)?;
+        let pays_off_after = match plan.map(|plan| plan.pays_off) {
+            None | Some(PaysOff::Now) => Some(0),
+            Some(PaysOff::AfterTurns(turns)) => Some(turns),
+            Some(PaysOff::Never) => None,
+        };
+        let must_wait = pays_off_after.is_none_or(|turns| turns > horizon);
+        if must_wait {
+            let strategy = strategy.name();
+            self.tell(&Event::CompressionWaits { strategy, pays_off_after });
+        }
+        Ok(must_wait)
     }
 
     /// What an edit costs at the provider's cache; `None` if the model's prices are not known.

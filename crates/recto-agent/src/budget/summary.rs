@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::Seen;
 use crate::answer::source;
 use crate::call::About;
-use crate::{Agent, CancellationToken, Error, Finish};
+use crate::{Agent, Call, CancellationToken, Error, Finish};
 
 /// What the model is told to do.
 const INSTRUCTIONS: &str = "\
@@ -31,20 +31,17 @@ const EXPECTED_TOKENS: u64 = 600;
 const TO_A_TURN: usize = 8;
 
 impl Agent {
-    /// The request that puts a summary in the place of the oldest messages. The inner error says why
-    /// there is none.
+    /// The request that puts a summary in the place of the oldest messages, and the call that wrote
+    /// it: if the request is not performed, the call has cost something all the same. The inner error
+    /// says why there is none.
     pub(super) async fn summarise(
         &self,
         seen: &Seen,
         goal: u64,
         why: &str,
         cancel: &CancellationToken,
-    ) -> Result<Result<Request, String>, Error> {
-        let room = match self.budget.limit {
-            Some(limit) => self.fitting(limit).await?,
-            None => u64::MAX,
-        };
-        let old = oldest(seen, goal, room);
+    ) -> Result<Result<(Request, Call), String>, Error> {
+        let old = oldest(seen, goal, self.room().await?);
         if old.len() < 2 {
             return Ok(Err("there are no old messages that a summary could stand for".into()));
         }
@@ -69,20 +66,22 @@ impl Agent {
             compressed: Vec::new(),
         };
         // Nobody reads along: what comes is not the answer.
-        let (call, answered) = self.send(sending, cancel, &|_| {}).await?;
+        let (mut call, answered) = self.send(sending, cancel, &|_| {}).await?;
         let answer = match answered {
             Ok(answer) => answer,
             Err(error) => {
-                self.note(&call).await?;
+                self.note(&mut call).await?;
                 return Ok(Err(format!("the model wrote no summary: {error}")));
             }
         };
         let text = answer.said().trim().to_owned();
         if answer.finish != Finish::Stop || text.is_empty() {
-            self.note(&call).await?;
+            self.note(&mut call).await?;
             let what = if text.is_empty() { "an empty summary" } else { "no whole summary" };
             return Ok(Err(format!("the model wrote {what}")));
         }
+        // If somebody writes in between, the request is refused: it is for the version that was seen.
+        self.enter(&mut call).await?;
         let metadata = json!({
             "summary": { "of": entries },
             "source": source(model.target(), model.name()),
@@ -95,15 +94,30 @@ impl Agent {
         let message = json!({ "role": "user", "content": content, "metadata": metadata });
         let summary = Message::from_json(&message.to_string())?;
         let compress = Compress { indices: entries, summary: Some(summary) };
-        let request: Request = compress.because(why).into();
-        // A summary that helps nobody has cost something all the same: that must not be forgotten.
-        let preview = self.talk.preview(request.clone()).await;
-        let is_shorter = preview.is_ok_and(|preview| preview.outcome.stats().tokens < seen.tokens);
-        if !is_shorter {
-            self.note(&call).await?;
-            return Ok(Err("the summary is no shorter than what it stands for".into()));
+        Ok(Ok((compress.because(why).into(), call)))
+    }
+
+    /// The request of a summary as long as they usually are, to see what it would be worth.
+    pub(super) async fn likely_summary(
+        &self,
+        seen: &Seen,
+        goal: u64,
+    ) -> Result<Option<Request>, Error> {
+        let old = oldest(seen, goal, self.room().await?);
+        if old.len() < 2 {
+            return Ok(None);
         }
-        Ok(Ok(request))
+        let indices = old.iter().map(|entry| entry.index).collect();
+        let summary = Message::user(&"so ".repeat(EXPECTED_TOKENS as usize));
+        Ok(Some(Compress { indices, summary: Some(summary) }.into()))
+    }
+
+    /// So many tokens may be summarised at once.
+    async fn room(&self) -> Result<u64, Error> {
+        Ok(match self.budget.limit {
+            Some(limit) => self.fitting(limit).await?,
+            None => u64::MAX,
+        })
     }
 }
 

@@ -63,6 +63,7 @@ impl Complaint {
     /// Of an error that came inside a stream.
     pub(crate) fn into_failure(self) -> Failure {
         let code = self.code.as_deref().map(|code| code.get().trim_matches('"').to_owned());
+        let is_too_long = code.as_deref().is_some_and(crate::refusal::is_too_long);
         let kind = self.kind.clone().or(code.filter(|code| code != "null"));
         let message = match (self.message, &kind) {
             (Some(message), Some(kind)) => format!("{kind}: {message}"),
@@ -71,6 +72,9 @@ impl Complaint {
             (None, None) => "no reason was given".into(),
         };
         match kind.as_deref() {
+            _ if is_too_long || crate::refusal::is_too_long(&message) => {
+                Failure::TooLong { status: 200, message }
+            }
             Some("rate_limit_error" | "rate_limit_exceeded") => {
                 Failure::RateLimited { message, retry_after: None }
             }

@@ -1,5 +1,7 @@
 //! What is behind summaries, and what is gone behind temporary scopes.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use recto::{
@@ -12,7 +14,7 @@ use recto_agent::{
 use testserver::ModelServer;
 
 use crate::streams::Says;
-use crate::{agent, talk};
+use crate::{agent, example, talk};
 
 async fn texts(talk: &StoredConversation) -> Vec<String> {
     let entries = talk.messages().await.unwrap();
@@ -118,35 +120,97 @@ async fn what_is_temporary_is_gone_whatever_happened() {
     assert!(talk.marks().await.unwrap().iter().all(|(_, entries)| entries.is_empty()));
 }
 
+/// A process that is inside a temporary scope, and the conversation as others see it.
+async fn holding(address: &str, name: &str, seconds: u64) -> (Child, StoredConversation) {
+    let recto = Recto::open(address).await.unwrap();
+    let talk = recto.create(name, Settings::default()).await.unwrap();
+    talk.append([Message::user("a")]).await.unwrap();
+    let mut process = Command::new(example("held_scope"))
+        .args([address, name, &seconds.to_string()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "inside\n");
+    assert_eq!(texts(&talk).await, ["a", "a secret"]);
+    (process, talk)
+}
+
+/// Opens a conversation as a new program would.
+async fn opened(address: &str, name: &str) -> StoredConversation {
+    Recto::open(address).await.unwrap().conversation(name).await.unwrap()
+}
+
+/// SIGKILL: it has no chance to do anything.
+fn kill(mut process: Child) {
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
 #[tokio::test]
-async fn a_scope_whose_holder_died_is_ended_by_the_next() {
+async fn a_scope_whose_process_was_killed_is_ended_by_the_next_open() {
     let folder = tempfile::tempdir().unwrap();
     let address = format!("sqlite:{}", folder.path().join("talks.db").display());
-    for lease in [Duration::ZERO, Duration::from_secs(600)] {
-        let name = format!("{lease:?}");
-        {
-            let recto = Recto::open(&address).await.unwrap();
-            let talk = recto.create(&name, Settings::default()).await.unwrap();
-            talk.append([Message::user("a")]).await.unwrap();
-            let scope = Temporary { lease, ..Temporary::default() };
-            let work = async {
-                talk.append([Message::user("secret")]).await.unwrap();
-                std::future::pending::<()>().await;
-            };
-            let died = tokio::time::timeout(
-                Duration::from_millis(200),
-                with_temporary(&talk, scope, work),
-            );
-            assert!(died.await.is_err());
-        }
-        let recto = Recto::open(&address).await.unwrap();
-        let talk = recto.conversation(&name).await.unwrap();
-        assert_eq!(texts(&talk).await, ["a", "secret"]);
-        let expired = end_expired(&talk).await.unwrap();
-        assert_eq!(expired, usize::from(lease.is_zero()));
-        // Who knows that nobody else is there need not wait for the lease to run out.
-        assert_eq!(end_all(&talk).await.unwrap(), 1 - expired);
-        assert_eq!(texts(&talk).await, ["a"]);
-        talk.verify().await.unwrap();
-    }
+    let (process, talk) = holding(&address, "talk", 600).await;
+    // As long as it lives, nobody takes the scope away.
+    assert_eq!(texts(&opened(&address, "talk").await).await, ["a", "a secret"]);
+    assert_eq!(end_expired(&talk).await.unwrap(), 0);
+    kill(process);
+    let talk = opened(&address, "talk").await;
+    assert_eq!(texts(&talk).await, ["a"]);
+    assert!(talk.marks().await.unwrap().iter().all(|(_, entries)| entries.is_empty()));
+    assert_eq!(end_all(&talk).await.unwrap(), 0);
+    talk.append([Message::user("b")]).await.unwrap();
+    assert_eq!(texts(&talk).await, ["a", "b"]);
+    talk.verify().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lease_is_renewed_while_its_holder_lives_and_runs_out_when_it_is_dead() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("sqlite:{}", folder.path().join("talks.db").display());
+    let (process, talk) = holding(&address, "talk", 2).await;
+    // Without its lock the holder could as well be on another machine: only the time is known.
+    let marks = talk.marks().await.unwrap();
+    let (_, notes) = marks.into_iter().find(|(label, _)| label == "lease").unwrap();
+    let note = talk.message(notes[0]).await.unwrap().unwrap();
+    let note: serde_json::Value = serde_json::from_str(note.json()).unwrap();
+    let scope = note["metadata"]["lease"]["scope"].as_str().unwrap();
+    std::fs::remove_file(std::env::temp_dir().join("recto-scopes").join(scope)).unwrap();
+    let before = talk.version().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(3_500)).await;
+    assert_eq!(end_expired(&talk).await.unwrap(), 0);
+    let renewals = talk.version().await.unwrap().0 - before.0;
+    assert!((1..=4).contains(&renewals), "{renewals}");
+    assert_eq!(texts(&talk).await, ["a", "a secret"]);
+    kill(process);
+    tokio::time::sleep(Duration::from_millis(2_200)).await;
+    assert_eq!(texts(&opened(&address, "talk").await).await, ["a"]);
+}
+
+#[tokio::test]
+async fn a_scope_that_was_dropped_is_ended_by_the_next_and_one_that_is_held_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("sqlite:{}", folder.path().join("talks.db").display());
+    let recto = Recto::open(&address).await.unwrap();
+    let talk = recto.create("talk", Settings::default()).await.unwrap();
+    talk.append([Message::user("a")]).await.unwrap();
+    let work = async {
+        talk.append([Message::user("secret")]).await.unwrap();
+        assert_eq!(texts(&opened(&address, "talk").await).await, ["a", "secret"]);
+        std::future::pending::<()>().await;
+    };
+    let scope = with_temporary(&talk, Temporary::default(), work);
+    assert!(tokio::time::timeout(Duration::from_millis(500), scope).await.is_err());
+    assert_eq!(texts(&talk).await, ["a", "secret"]);
+    assert_eq!(texts(&opened(&address, "talk").await).await, ["a"]);
+    // Who knows that nobody else is there need not wait for anything.
+    let work = async {
+        talk.append([Message::user("secret")]).await.unwrap();
+        assert_eq!(end_all(&talk).await.unwrap(), 1);
+    };
+    with_temporary(&talk, Temporary::default(), work).await.unwrap();
+    assert_eq!(texts(&talk).await, ["a"]);
+    talk.verify().await.unwrap();
 }

@@ -257,3 +257,106 @@ async fn a_thousand_turns_under_a_small_limit() {
     talk.apply(Restore { indices: all }).await.unwrap();
     assert_eq!(talk.messages().await.unwrap().len(), stats.total_messages);
 }
+
+/// What the providers say when a request is longer than the model can read.
+fn too_long(target: Target, is_stream: bool) -> Reply {
+    let text = "This model's maximum context length is 1000 tokens. However, you asked for 2000.";
+    let code = "context_length_exceeded";
+    match (target, is_stream) {
+        (Target::OpenAiChat, false) => Reply::json(
+            400,
+            format!(
+                r#"{{"error":{{"message":"{text}","type":"invalid_request_error","param":"messages","code":"{code}"}}}}"#
+            ),
+        ),
+        (Target::OpenAiChat, true) => Reply::stream(format!(
+            "data: {{\"error\":{{\"message\":\"x\",\"type\":\"invalid_request_error\",\"code\":\"{code}\"}}}}\n\n"
+        )),
+        (Target::OpenAiResponses, false) => Reply::json(
+            400,
+            format!(
+                r#"{{"error":{{"message":"Your input exceeds the context window of this model.","type":"invalid_request_error","code":"{code}"}}}}"#
+            ),
+        ),
+        (Target::OpenAiResponses, true) => Reply::stream(format!(
+            "data: {{\"type\":\"response.failed\",\"response\":{{\"id\":\"r\",\"status\":\"failed\",\"error\":{{\"code\":\"{code}\",\"message\":\"Your input exceeds the context window of this model.\"}}}}}}\n\n"
+        )),
+        (_, false) => Reply::json(
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
+        ),
+        (_, true) => Reply::json(
+            413,
+            r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
+        ),
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_finds_a_request_too_long_is_asked_once_more_with_less() {
+    for target in TARGETS {
+        for is_stream in [false, true] {
+            let name = format!("{target} {is_stream}");
+            let server = ModelServer::playing([
+                too_long(target, is_stream),
+                plain("Fine.").streamed(target),
+                too_long(target, is_stream),
+                too_long(target, is_stream),
+                plain("Never asked.").streamed(target),
+            ]);
+            let heard = Heard::default();
+            // The budget knows of no limit that would be reached.
+            let ladder = [Strategy::ClearToolResults, Strategy::SlidingWindow];
+            let agent =
+                agent(target, &server).await.budget(budget(90_000, 80_000, 70_000, &ladder));
+            let agent = heard.listen(agent);
+            agent.conversation().append([Message::system("Be kind.")]).await.unwrap();
+            fill(&agent, 25).await;
+            let run = agent.say(Message::user("And?")).await.unwrap();
+            assert_eq!((run.stop, run.said.as_str()), (Stop::Done, "Fine."), "{name}");
+            let words = heard.words();
+            assert_eq!(words[0], "compressionRequested", "{name}");
+            assert_eq!(*words.last().unwrap(), "compressionCompleted sliding-window", "{name}");
+            let received = server.received();
+            assert!(received[1].body.len() < received[0].body.len() * 6 / 10, "{name}");
+            assert!(String::from_utf8_lossy(&received[1].body).contains("Be kind."), "{name}");
+            check(target, &received[1].body);
+            let calls = agent.calls().await.unwrap();
+            assert!(calls[0].failure.is_some() && calls[1].failure.is_none(), "{name}: {calls:?}");
+            assert!(calls[1].compressed[0].why.contains("too long"), "{:?}", calls[1].compressed);
+            // It does not go on for ever.
+            let error = agent.say(Message::user("And now?")).await.unwrap_err();
+            let Error::Call(error) = error else { panic!("{name}: {error}") };
+            assert!(matches!(error.failure, recto_agent::Failure::TooLong { .. }), "{name}");
+            assert_eq!(server.received().len(), 4, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_strategies_a_request_that_is_too_long_is_an_error() {
+    let target = Target::Anthropic;
+    let server = ModelServer::playing([too_long(target, false)]);
+    let agent = agent(target, &server).await;
+    fill(&agent, 5).await;
+    let version = agent.conversation().stats().await.unwrap().current_batch_messages;
+    agent.say(Message::user("And?")).await.unwrap_err();
+    assert_eq!(server.received().len(), 1);
+    let after = agent.conversation().stats().await.unwrap().current_batch_messages;
+    assert_eq!(after, version + 1);
+}
+
+#[tokio::test]
+async fn a_summary_that_would_have_to_wait_is_not_written() {
+    let prices = r#"{"models":[{"model":"m-","input":10,"cached":1,"cache_write":12.5}]}"#;
+    let target = Target::OpenAiChat;
+    let server = ModelServer::playing([plain("Fine.").streamed(target)]);
+    let heard = Heard::default();
+    let budget = budget(100_000, 1_900, 1_850, &[Strategy::Summarise]);
+    let agent = agent(target, &server).await.budget(Budget { horizon: Some(3), ..budget });
+    let agent = heard.listen(agent.prices(recto_format::PriceTable::from_json(prices).unwrap()));
+    fill(&agent, 25).await;
+    assert_eq!(agent.say(Message::user("And?")).await.unwrap().said, "Fine.");
+    assert_eq!(heard.words(), ["compressionRequested", "compressionWaits"]);
+    assert_eq!(server.received().len(), 1);
+}

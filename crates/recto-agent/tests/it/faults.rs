@@ -4,7 +4,7 @@
 //! incomplete; every request was valid; every call can be shown as it was sent; and the next message is
 //! answered.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::StreamExt as _;
 use recto::{Message, Role};
@@ -72,6 +72,73 @@ fn error_event(target: Target) -> &'static str {
             "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"too much to do\"}}\n\n"
         }
     }
+}
+
+/// A stream without the event that says that it is over, if there is one beside the last of the answer.
+fn without_end(target: Target) -> String {
+    let events = long(target);
+    let end = match target {
+        Target::OpenAiChat => "data: [DONE]",
+        Target::OpenAiResponses => return events,
+        _ => "event: message_stop",
+    };
+    let at = events.find(end).unwrap();
+    events[..at].to_owned()
+}
+
+/// A stream with its last events once more.
+fn with_end_twice(target: Target) -> String {
+    let events = long(target);
+    let at = events.trim_end().rfind("\n\n").unwrap();
+    let at = events[..at].rfind("\n\n").unwrap() + 2;
+    format!("{events}{}", &events[at..])
+}
+
+/// An event that says nothing, with a null wherever one may be.
+fn null_event(target: Target) -> &'static str {
+    match target {
+        Target::OpenAiChat => {
+            "data: {\"id\":null,\"model\":null,\"choices\":[{\"index\":0,\"delta\":{\"role\":null,\"content\":null,\"tool_calls\":null,\"refusal\":null},\"finish_reason\":null}],\"usage\":null}\n\n"
+        }
+        Target::OpenAiResponses => {
+            "data: {\"type\":\"response.in_progress\",\"response\":null}\n\n"
+        }
+        _ => "data: {\"type\":\"ping\",\"delta\":null,\"usage\":null}\n\n",
+    }
+}
+
+/// A text with half of a character, as a delta.
+fn half_a_character(target: Target) -> &'static str {
+    match target {
+        Target::OpenAiChat => "data: {\"choices\":[{\"delta\":{\"content\":\"\\ud83d\"}}]}\n\n",
+        Target::OpenAiResponses => {
+            "data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"\\ud83d\"}\n\n"
+        }
+        _ => {
+            "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"\\ud83d\"}}\n\n"
+        }
+    }
+}
+
+/// The model will not answer.
+fn refusal(target: Target) -> Reply {
+    let events = match target {
+        Target::OpenAiChat => {
+            "data: {\"choices\":[{\"delta\":{\"refusal\":\"I will \"}}]}\n\n\
+             data: {\"choices\":[{\"delta\":{\"refusal\":\"not.\"}}]}\n\n\
+             data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+        }
+        Target::OpenAiResponses => {
+            "data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"message\",\"id\":\"m\",\"role\":\"assistant\",\"status\":\"completed\",\"content\":[{\"type\":\"refusal\",\"refusal\":\"I will not.\"}]}}\n\n\
+             data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"status\":\"completed\",\"output\":[{\"type\":\"message\",\"id\":\"m\",\"role\":\"assistant\",\"status\":\"completed\",\"content\":[{\"type\":\"refusal\",\"refusal\":\"I will not.\"}]}]}}\n\n"
+        }
+        _ => {
+            return Reply::stream(
+                Says::text("I will not.").events(target).replace("end_turn", "refusal"),
+            );
+        }
+    };
+    Reply::stream(events)
 }
 
 fn ok(target: Target) -> Reply {
@@ -217,6 +284,97 @@ const CASES: &[Case] = &[
     Case { name: "cut after a call, before its results", replies: |t| {
             vec![Says::call("c1", "load", "{}").streamed(t), Reply::json(400, "{}")]
         }, ends: Ends::Failing(|f| matches!(f, Failure::Refused { .. })), kept: Kept::Whole, requests: 2 },
+    Case { name: "429 until a time", replies: |t| {
+            let then = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(1));
+            vec![Reply::json(429, "{}").header("retry-after", &then), ok(t)]
+        }, ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "429 until a time that is long ago", replies: |t| {
+            vec![Reply::json(429, "{}").header("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"), ok(t)]
+        }, ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "429 with a Retry-After that says nothing", replies: |t| {
+            vec![Reply::json(429, "{}").header("retry-after", "soon"), ok(t)]
+        }, ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "529 with Retry-After in milliseconds", replies: |t| {
+            vec![Reply::json(529, "{}").header("retry-after-ms", "50"), ok(t)]
+        }, ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "502 without a body", replies: |t| vec![Reply::json(502, ""), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "408, then 500, then an answer", replies: |t| vec![Reply::json(408, "{}"), Reply::json(500, "{}"), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 3 },
+    Case { name: "404", replies: |_| vec![Reply::page(404, "<html>no such page</html>")],
+        ends: Ends::Failing(|f| matches!(f, Failure::Refused { status: 404, .. })), kept: Kept::None, requests: 1 },
+    Case { name: "a redirect", replies: |_| vec![Reply::json(307, "").header("location", "http://127.0.0.1:1/v1")],
+        ends: Ends::Failing(|f| matches!(f, Failure::Refused { status: 307, .. })), kept: Kept::None, requests: 1 },
+    Case { name: "200 with a page", replies: |_| vec![Reply::page(200, "<html>log in first</html>")],
+        ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
+    Case { name: "200 with nothing", replies: |_| vec![Reply::json(200, "")],
+        ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
+    Case { name: "an answer that is packed although nobody asked for it", replies: |t| {
+            vec![Reply::stream(long(t)).header("content-encoding", "gzip")]
+        }, ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
+    Case { name: "more bytes than were announced", replies: |t| vec![Says::text(LONG).whole(t).claiming(40)],
+        ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
+    Case { name: "fewer bytes than were announced", replies: |t| {
+            vec![Says::text(LONG).whole(t).claiming(1 << 20).cut_at(usize::MAX), ok(t)]
+        }, ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "an answer that ends with its connection", replies: |t| vec![Reply::stream(long(t)).until_close()],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "cut after the last event but before the end", replies: |t| {
+            vec![Reply::stream(without_end(t)).cut_at(usize::MAX)]
+        }, ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "silence after the last event but before the end", replies: |t| {
+            vec![Reply::stream(without_end(t)).stall_at(usize::MAX)]
+        }, ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "the last events twice", replies: |t| vec![Reply::stream(with_end_twice(t))],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "an error behind the answer", replies: |t| {
+            vec![Reply::stream(format!("{}{}", without_end(t), error_event(t)))]
+        }, ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "rubbish behind the answer", replies: |t| vec![Reply::stream(format!("{}data: {{what\n\n", long(t)))],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "an event that is new", replies: |t| {
+            vec![Reply::stream(with_event(t, "event: novel\ndata: {\"type\":\"novel\",\"depth\":[1]}\n\n"))]
+        }, ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "nulls wherever there may be some", replies: |t| vec![Reply::stream(with_event(t, null_event(t)))],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "a line of two megabytes", replies: |t| {
+            vec![Reply::stream(with_event(t, &format!(": {}\n\n", "x".repeat(2 << 20))))]
+        }, ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "an answer of two megabytes", replies: |t| vec![Says::text("é".repeat(1 << 20)).whole(t)],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "an answer that drips", replies: |t| {
+            let events = Says::text("Slow, but steady.").events(t);
+            let piece = events.len() / 8;
+            vec![Reply::stream(events).in_pieces(piece).pausing(Duration::from_millis(250))]
+        }, ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "signs of life, and nothing else", replies: |_| {
+            let comments = Reply::stream(": keep-alive\n\n".repeat(60));
+            vec![comments.in_pieces(14).pausing(Duration::from_millis(100)); 3]
+        }, ends: Ends::Failing(is_timeout), kept: Kept::None, requests: 3 },
+    Case { name: "half of a character that nobody can read", replies: |t| vec![Reply::stream(with_event(t, half_a_character(t)))],
+        ends: Ends::Failing(is_malformed), kept: Kept::Incomplete, requests: 1 },
+    Case { name: "characters that do harm", replies: |t| vec![Says::text("a\0b\u{1b}[31m\u{202e}\u{feff}c").streamed(t)],
+        ends: DONE, kept: Kept::Whole, requests: 1 },
+    Case { name: "a refusal", replies: |t| vec![refusal(t)],
+        ends: Ends::With(Stop::Refused), kept: Kept::Whole, requests: 1 },
+    Case { name: "a call without an id", replies: |t| vec![Says::call("", "load", "{}").streamed(t), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "a call without a name", replies: |t| vec![Says::call("c1", "", "{}").streamed(t), ok(t)],
+        ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "one id for two calls, one after the other", replies: |t| {
+            let says = Says::call("c1", "load", "{}");
+            vec![says.streamed(t), says.streamed(t), ok(t)]
+        }, ends: DONE, kept: Kept::Whole, requests: 3 },
+    Case { name: "an id that no provider takes", replies: |t| {
+            vec![Says::call(&"é ".repeat(100), "load", "{}").streamed(t), ok(t)]
+        }, ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "a call whose input goes very deep", replies: |t| {
+            let deep = format!("{}{}", "{\"a\":".repeat(200), "1".to_owned() + &"}".repeat(200));
+            vec![Says::call("c1", "load", &deep).streamed(t), ok(t)]
+        }, ends: DONE, kept: Kept::Whole, requests: 2 },
+    Case { name: "numbers that cannot be, in the input of a call", replies: |t| {
+            vec![Says::call("c1", "load", r#"{"host":1e400,"n":123456789012345678901234567890,"n":-0}"#).streamed(t), ok(t)]
+        }, ends: DONE, kept: Kept::Whole, requests: 2 },
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -179,3 +179,79 @@ async fn a_few_reports_tell_what_a_models_tokens_are_worth() {
     let factor = other.calibration().await.unwrap().factor;
     assert!((factor - known.factor).abs() < 0.01, "{factor} {known:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn agents_that_race_number_their_calls_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("sqlite:{}", folder.path().join("talks.db").display());
+    let target = Target::OpenAiChat;
+    let mut turn = 0;
+    let server = ModelServer::answering(move |_| {
+        turn += 1;
+        match turn % 5 {
+            0 => Reply::json(400, "{}"),
+            1 => says("", 1, 1).streamed(target),
+            _ => says("ok", 1, 1).streamed(target),
+        }
+    });
+    Recto::open(&address).await.unwrap().create("talk", Settings::default()).await.unwrap();
+    let mut racing = Vec::new();
+    for agent in 0..4 {
+        // Each as a program of its own would.
+        let recto = Recto::open(&address).await.unwrap();
+        let talk = recto.conversation("talk").await.unwrap();
+        let agent = (agent, Agent::new(talk, model(target, &server)));
+        racing.push(tokio::spawn(async move {
+            for turn in 0..10 {
+                let question = format!("question {turn} of {}", agent.0);
+                let _ = agent.1.say(Message::user(&question)).await;
+            }
+        }));
+    }
+    for agent in racing {
+        agent.await.unwrap();
+    }
+    let recto = Recto::open(&address).await.unwrap();
+    let agent = Agent::new(recto.conversation("talk").await.unwrap(), model(target, &server));
+    let calls = agent.calls().await.unwrap();
+    let numbers: Vec<u64> = calls.iter().map(|call| call.number).collect();
+    assert_eq!(numbers, (1..=40).collect::<Vec<u64>>());
+    // The sums count every call once.
+    let last = calls.last().unwrap();
+    assert_eq!((last.lifetime.calls, last.lifetime.usage.input), (40, 32));
+    for call in &calls {
+        assert_eq!(call.lifetime.calls, call.number);
+        assert_eq!(call.cumulative.calls, call.number);
+        agent.sent(call.number).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_a_child_hands_back_is_no_call_of_its_parent() {
+    let target = Target::Anthropic;
+    let server = ModelServer::playing([
+        says("one", 10, 1).streamed(target),
+        Says { thinking: "Hm.", signature: "c2ln", ..says("two", 20, 2) }.streamed(target),
+        says("three", 40, 4).streamed(target),
+    ]);
+    let parent = agent(target, &server).await;
+    parent.say(Message::user("1")).await.unwrap();
+    let talk = parent.conversation();
+    let child = talk.fork("child", talk.version().await.unwrap()).await.unwrap();
+    let child = Agent::new(child, model(target, &server));
+    child.say(Message::user("2")).await.unwrap();
+    assert_eq!(child.call(2).await.unwrap().usage.unwrap().input, 20);
+    let newest = recto::Truncate { keep_last: Some(1), ..Default::default() };
+    recto_agent::hand_back(child.conversation(), newest, talk).await.unwrap();
+    assert_eq!(parent.calls().await.unwrap().len(), 1);
+    parent.say(Message::user("3")).await.unwrap();
+    let numbers: Vec<u64> = parent.calls().await.unwrap().iter().map(|call| call.number).collect();
+    assert_eq!(numbers, [1, 2]);
+    assert_eq!(parent.sent(2).await.unwrap().as_bytes(), server.received()[2].body);
+    assert_eq!(parent.cumulative().await.unwrap().usage.input, 50);
+    // All else of the message is as it was: the signature, and who made it.
+    let view = talk.messages().await.unwrap();
+    let json = view[2].message.json();
+    assert!(json.contains(r#""signature":"c2ln""#) && json.contains(r#""source":{"#), "{json}");
+    assert!(json.contains(r#""handedBack":{"#) && !json.contains("sha256"), "{json}");
+}

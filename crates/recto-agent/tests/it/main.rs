@@ -6,6 +6,7 @@ mod chaos;
 mod clients;
 mod faults;
 mod history;
+mod mcp;
 mod streams;
 mod tools;
 
@@ -43,6 +44,25 @@ async fn talk() -> StoredConversation {
 
 async fn agent(target: Target, server: &ModelServer) -> Agent {
     Agent::new(talk().await, model(target, server))
+}
+
+/// A program among the examples of this crate. Cargo builds them with the tests, but not if only some
+/// tests are asked for.
+fn example(name: &str) -> String {
+    static BUILT: std::sync::Once = std::sync::Once::new();
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(std::path::Path::parent).unwrap();
+    BUILT.call_once(|| {
+        let mut build = std::process::Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--offline", "-p", "recto-agent", "--examples"]);
+        build.arg("--target-dir").arg(folder.parent().unwrap());
+        if folder.ends_with("release") {
+            build.arg("--release");
+        }
+        assert!(build.status().unwrap().success(), "the examples do not compile");
+    });
+    let path = folder.join("examples").join(name);
+    path.with_extension(std::env::consts::EXE_EXTENSION).to_str().unwrap().to_owned()
 }
 
 /// What happened, in short words.

@@ -1,13 +1,17 @@
 //! `recto chat`: a model answers in a conversation.
 
 mod endpoint;
+mod mcp;
+mod pairs;
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use recto::Message;
-use recto_agent::{Agent, CancellationToken, Delta, Event, HttpModel, Run, Stop};
+use recto_agent::{
+    Agent, Budget, CancellationToken, Delta, Event, HttpModel, McpServer, McpTool, Run, Stop,
+};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
@@ -29,8 +33,14 @@ The configuration is a JSON file; everything in it may be missing:
   {\"provider\": \"anthropic\", \"model\": \"claude-sonnet-4-5\", \"baseUrl\": \"https://…/v1\",
    \"keyVariable\": \"ANTHROPIC_API_KEY\", \"fields\": {\"max_tokens\": 1024}, \"lookBack\": true,
    \"tools\": [{\"name\": \"lines\", \"description\": \"Counts lines.\", \"command\": [\"wc\", \"-l\"],
-              \"input_schema\": {\"type\": \"object\"}}]}
-A tool\'s command gets the input as JSON on standard input; what it prints is its answer.
+              \"input_schema\": {\"type\": \"object\"}}],
+   \"mcpServers\": {\"files\": {\"command\": \"mcp-server-filesystem\", \"args\": [\"/srv\"], \"env\": {}},
+                  \"wiki\": {\"url\": \"https://…/mcp\", \"keyVariable\": \"WIKI_KEY\", \"timeout\": 30}}}
+A tool\'s command gets the input as JSON on standard input; what it prints is its answer. MCP servers
+run as long as the chat; their tools are called files__read, wiki__search. A program sees HOME, PATH and
+the like of the environment, what env says, and the variables that are listed as \"variables\".
+\"horizon\": 10 lets a compression wait that would cost more (the provider\'s cache is lost with it)
+than it saves in ten turns.
 
 Examples:
   recto chat --for anthropic --model claude-sonnet-4-5
@@ -83,11 +93,13 @@ impl Chat {
         let named = session.conversation(&self.of.conversation)?;
         let model = HttpModel::new(configuration.target, configuration.endpoint)?;
         let policy = session.recto.wait(session.recto.inner().policy(&named.name))?;
+        let budget = Budget { horizon: configuration.horizon, ..Budget::of_policy(&policy)? };
         let mut agent = Agent::new(named.talk.inner().clone(), model)
             .most_turns(self.most_turns)
-            .policy(&policy)?;
-        for tool in configuration.tools {
-            agent = agent.tool(tool);
+            .budget(budget)
+            .tools(configuration.tools);
+        for tools in session.recto.wait(start(configuration.servers)) {
+            agent = agent.tools(tools?);
         }
         if configuration.look_back {
             agent = agent.look_back();
@@ -106,6 +118,16 @@ impl Chat {
         }
         finish(ended, &named, desk)
     }
+}
+
+/// Starts servers, all at the same time, and asks for their tools.
+async fn start(servers: Vec<McpServer>) -> Vec<Result<Vec<McpTool>, recto_agent::Error>> {
+    let starting: Vec<_> = servers.into_iter().map(|server| tokio::spawn(server.tools())).collect();
+    let mut started = Vec::new();
+    for server in starting {
+        started.push(server.await.expect("starting a server does not panic"));
+    }
+    started
 }
 
 /// Answers line after line.

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use testserver::{ModelServer, Reply};
 
 use crate::stage::Stage;
+#[cfg(unix)]
+use crate::terminal::Session;
 
 fn stream(chunks: &[Value]) -> Reply {
     let chunks: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
@@ -120,4 +122,188 @@ fn a_chat_that_fails_says_why_and_the_conversation_goes_on() {
         assert_eq!(ran.code, 2, "{ran:?}");
         assert!(ran.errors.contains(word), "{ran:?}");
     }
+}
+
+#[test]
+fn fields_go_into_the_request_as_they_are_written() {
+    let server = ModelServer::playing([says("Fine.")]);
+    let stage = Stage::new();
+    stage.plain(&["new", "talk"]);
+    let file = stage.file(
+        "agent.json",
+        &format!(
+            r#"{{"provider": "openai-chat", "model": "m", "baseUrl": "{}/v1",
+                "fields": {{"seed": 123456789012345678901234567890, "temperature": 1.50, "b": {{"z": 1E2, "a": -0}}}},
+                "tools": [{{"name": "t", "description": "d", "command": ["true"],
+                           "input_schema": {{"type": "object", "maximum": 0.10}}}}]}}"#,
+            server.url()
+        ),
+    );
+    stage.plain(&["chat", "--config", &file, "Hi"]);
+    let body = String::from_utf8(server.received()[0].body.clone()).unwrap();
+    assert!(
+        body.contains(
+            r#""seed":123456789012345678901234567890,"temperature":1.50,"b":{"z": 1E2, "a": -0}"#
+        ),
+        "{body}"
+    );
+    assert!(body.contains(r#""maximum":0.10"#), "{body}");
+    let twice = stage.file(
+        "twice.json",
+        r#"{"provider": "openai-chat", "model": "m", "fields": {"a": 1, "a": 2}}"#,
+    );
+    let refused = stage.run(&["chat", "--config", &twice, "Hi"]);
+    assert!(refused.code != 0 && refused.errors.contains("\"a\""), "{refused:?}");
+}
+
+/// A server of the Model Context Protocol as a script: it has one tool, which says who it greets.
+#[cfg(unix)]
+const GREETER: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\),.*/\1/p')
+  case "$line" in
+    *'"method":"initialize"'*) result='"result":{"protocolVersion":"2025-06-18","capabilities":{}}' ;;
+    *'"method":"tools/list"'*) result='"result":{"tools":[{"name":"greet","description":"Greets.","inputSchema":{"type":"object"}}]}' ;;
+    *'"method":"tools/call"'*'"name":"Anna"'*) result='"result":{"content":[{"type":"text","text":"Good day, Anna, says '"$WHO"'."}]}' ;;
+    *'"method":"tools/call"'*) exit 4 ;;
+    *) result='"error":{"code":-32601,"message":"what?"}' ;;
+  esac
+  if [ -n "$id" ]; then printf '%s\n' '{"jsonrpc":"2.0","id":'"$id,$result"'}'; fi
+done
+"#;
+
+#[cfg(unix)]
+fn with_greeter(stage: &Stage, server: &ModelServer) -> String {
+    let script = stage.file("greeter.sh", GREETER);
+    let greeter = json!({"command": "sh", "args": [script], "env": {"WHO": "the script"}});
+    let configuration = json!({"provider": "openai-chat", "model": "m",
+        "baseUrl": format!("{}/v1", server.url()),
+        "mcpServers": {"hall": greeter, "off": {"command": "no-such-program", "disabled": true}}});
+    stage.file("agent.json", &configuration.to_string())
+}
+
+#[cfg(unix)]
+#[test]
+fn mcp_servers_are_named_in_the_configuration() {
+    let server = ModelServer::playing([
+        calls("hall__greet", r#"{"name":"Anna"}"#),
+        says("Done."),
+        calls("hall__greet", r#"{"name":"Bob"}"#),
+        says("I see."),
+    ]);
+    let stage = Stage::new();
+    stage.plain(&["new", "talk"]);
+    let file = with_greeter(&stage, &server);
+    let ran = stage.run(&["chat", "--config", &file, "Greet Anna."]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Done.\n"), "{ran:?}");
+    // A server that dies is a result for the model.
+    let ran = stage.run(&["chat", "--config", &file, "Greet Bob."]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "I see.\n"), "{ran:?}");
+    let body = |at: usize| String::from_utf8(server.received()[at].body.clone()).unwrap();
+    assert!(body(0).contains(r#""name":"hall__greet","description":"Greets.""#), "{}", body(0));
+    assert!(body(1).contains("Good day, Anna, says the script."), "{}", body(1));
+    assert!(body(3).contains("exit status: 4"), "{}", body(3));
+
+    for (servers, word) in [
+        (json!({"x": {"command": "no-such-program"}}), "the MCP server \"x\" cannot be used"),
+        (json!({"x": {}}), "either a command or a url"),
+        (json!({"x": {"command": "sh", "variables": ["NOT_SET"]}}), "NOT_SET is not set"),
+        (json!({"x": {"command": "sh", "arguments": []}}), "unknown field `arguments`"),
+    ] {
+        let configuration = json!({"provider": "openai-chat", "model": "m", "mcpServers": servers});
+        let file = stage.file("wrong.json", &configuration.to_string());
+        let ran = stage.run(&["chat", "--config", &file, "Hi"]);
+        assert!(ran.code != 0 && ran.errors.contains(word), "{word}: {ran:?}");
+    }
+}
+
+/// An answer that takes long enough to be stopped.
+#[cfg(unix)]
+fn endless() -> Reply {
+    let chunks: String = (0..2_000)
+        .map(|number| {
+            format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"word{number} \"}}}}]}}\n\n")
+        })
+        .collect();
+    Reply::stream(chunks).in_pieces(60).pausing(std::time::Duration::from_millis(20))
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_stops_the_answer_and_the_chat_goes_on() {
+    let server = ModelServer::playing([
+        endless(),
+        calls("hall__greet", r#"{"name":"Anna"}"#),
+        says("Here I am."),
+        endless(),
+    ]);
+    let stage = Stage::new();
+    stage.plain(&["new", "talk"]);
+    let file = with_greeter(&stage, &server);
+    let mut session = Session::start(&stage, &["chat", "--config", &file], &[]);
+    session.wait_for("> ");
+    session.press("Tell me.\r");
+    session.wait_for("word3 ");
+    session.press("\u{3}");
+    session.wait_for("[cancelled]");
+    // The next prompt works, and so does the server of tools, which Ctrl-C is not for.
+    session.press("And now?\r");
+    session.wait_for("Here I am.");
+    assert!(!session.raw().contains("word1999"), "{}", session.raw());
+    let body = String::from_utf8(server.received()[2].body.clone()).unwrap();
+    assert!(body.contains("Good day, Anna") && body.contains("word3"), "{body}");
+    let listed = stage.plain(&["log", "--calls"]);
+    assert!(listed.contains("call 1 of v") && listed.contains("cancelled"), "{listed}");
+    // Twice: the first stops the answer, the second leaves.
+    session.press("Once more.\r");
+    session.wait_for("word5 ");
+    session.press("\u{3}");
+    let start = std::time::Instant::now();
+    while session.raw().matches("[cancelled]").count() < 2 {
+        assert!(start.elapsed().as_secs() < 60, "{}", session.raw());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    session.press("\u{3}");
+    assert_eq!(session.end(), 130, "{}", session.raw());
+    assert!(stage.plain(&["verify"]).starts_with("sound"));
+    let shown = stage.plain(&["show"]);
+    assert!(shown.contains("Tell me.") && shown.contains("Here I am."), "{shown}");
+    assert!(shown.contains("Once more.") && shown.contains("word5"), "{shown}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_end_of_the_input_leaves_the_chat() {
+    let server = ModelServer::playing([says("Bye.")]);
+    let stage = Stage::new();
+    stage.plain(&["new", "talk"]);
+    let url = format!("{}/v1", server.url());
+    let chat = ["chat", "--for", "openai-chat", "--base-url", &url, "--model", "m"];
+    let mut session = Session::start(&stage, &chat, &[]);
+    session.wait_for("> ");
+    session.press("Hi\r");
+    session.wait_for("Bye.");
+    session.press("\u{4}");
+    assert_eq!(session.end(), 0, "{}", session.raw());
+}
+
+#[test]
+fn calls_are_listed_with_costs_and_with_what_is_known_of_a_models_tokens() {
+    let server = ModelServer::playing([says("One."), says("Two.")]);
+    let stage = Stage::new();
+    stage.plain(&["new", "talk"]);
+    let url = format!("{}/v1", server.url());
+    let long = "word ".repeat(500);
+    for _ in 0..2 {
+        stage.run(&["chat", "--for", "openai-chat", "--base-url", &url, "--model", "gpt-5", &long]);
+    }
+    let listed = stage.plain(&["log", "--calls"]);
+    assert!(listed.contains("gpt-5: a token counted here is "), "{listed}");
+    assert!(listed.contains("(2 reports)") && listed.contains("14 written; $0.00"), "{listed}");
+    let listed = stage.json(&["log", "--calls"]);
+    assert_eq!(
+        (&listed["models"][0]["model"], &listed["models"][0]["reports"]),
+        (&json!("gpt-5"), &json!(2))
+    );
 }

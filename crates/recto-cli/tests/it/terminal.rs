@@ -12,7 +12,7 @@ use crate::emulator;
 use crate::stage::Stage;
 
 /// A `recto` that runs in a terminal of its own.
-struct Session {
+pub(crate) struct Session {
     child: Box<dyn Child + Send + Sync>,
     keyboard: Box<dyn Write + Send>,
     /// Everything that the terminal got.
@@ -23,7 +23,7 @@ struct Session {
 const ROWS: u16 = 24;
 
 impl Session {
-    fn start(stage: &Stage, arguments: &[&str], variables: &[(&str, &str)]) -> Session {
+    pub(crate) fn start(stage: &Stage, arguments: &[&str], variables: &[(&str, &str)]) -> Session {
         let size = PtySize { rows: ROWS, cols: 80, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a terminal can be opened");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_recto"));
@@ -54,7 +54,7 @@ impl Session {
         Session { child, keyboard, got, _master: pair.master }
     }
 
-    fn raw(&self) -> String {
+    pub(crate) fn raw(&self) -> String {
         String::from_utf8_lossy(&self.got.lock().unwrap()).into_owned()
     }
 
@@ -65,7 +65,7 @@ impl Session {
         terminal.screen().contents()
     }
 
-    fn wait_for(&self, text: &str) {
+    pub(crate) fn wait_for(&self, text: &str) {
         let start = Instant::now();
         while !self.raw().contains(text) {
             assert!(start.elapsed() < Duration::from_secs(60), "no {text:?} in {:?}", self.raw());
@@ -73,13 +73,13 @@ impl Session {
         }
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).expect("it is open");
         self.keyboard.flush().expect("it is open");
     }
 
     /// The exit code.
-    fn end(&mut self) -> u32 {
+    pub(crate) fn end(&mut self) -> u32 {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("it can be asked") {

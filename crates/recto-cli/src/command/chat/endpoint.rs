@@ -1,12 +1,13 @@
-//! Which model is asked: from options and a configuration file.
+//! Which model is asked, and with which tools: from options and a configuration file.
 
 use clap::Args;
 use recto::Tool;
-use recto_agent::{CommandTool, Endpoint, Target};
+use recto_agent::{CommandTool, Endpoint, McpServer, Target};
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::mcp;
+use super::pairs::Pairs;
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::provider::target_parser;
@@ -43,11 +44,13 @@ struct File {
     model: Option<String>,
     base_url: Option<String>,
     key_variable: Option<String>,
-    /// As a list of pairs would be: their order is the request's.
-    fields: serde_json::Map<String, Value>,
+    fields: Pairs<Box<RawValue>>,
     stream: Option<bool>,
     look_back: bool,
-    tools: Vec<Box<RawValue>>,
+    /// A compression waits that does not pay off within so many turns.
+    horizon: Option<u64>,
+    tools: Vec<Pairs<Box<RawValue>>>,
+    mcp_servers: Pairs<mcp::Described>,
 }
 
 /// Which model is asked, and with which tools.
@@ -55,7 +58,9 @@ pub(super) struct Configuration {
     pub(super) target: Target,
     pub(super) endpoint: Endpoint,
     pub(super) tools: Vec<CommandTool>,
+    pub(super) servers: Vec<McpServer>,
     pub(super) look_back: bool,
+    pub(super) horizon: Option<u64>,
 }
 
 impl Configuration {
@@ -87,15 +92,19 @@ impl Configuration {
             // A server of one's own may need none.
             (None, None) => {}
         }
-        for (name, value) in file.fields {
-            endpoint = endpoint.field(name, value.to_string());
+        for (name, value) in file.fields.0 {
+            endpoint = endpoint.field(name, value.get());
         }
         if file.stream == Some(false) {
             endpoint = endpoint.not_streaming();
         }
-        let tools = file.tools.iter().map(|tool| command_tool(tool.get()));
-        let tools = tools.collect::<Result<_, _>>()?;
-        Ok(Configuration { target, endpoint, tools, look_back: file.look_back })
+        let tools = file.tools.into_iter().map(command_tool).collect::<Result<_, _>>()?;
+        let servers = file.mcp_servers.0.into_iter();
+        let desk = &*desk;
+        let servers = servers.filter_map(|(name, it)| it.server(name, desk).transpose());
+        let servers = servers.collect::<Result<_, _>>()?;
+        let File { look_back, horizon, .. } = file;
+        Ok(Configuration { target, endpoint, tools, servers, look_back, horizon })
     }
 }
 
@@ -112,17 +121,20 @@ fn target(choices: &Choices, file: &File) -> Result<Target, Failure> {
 }
 
 /// A tool with its `command`, which the model is not told.
-fn command_tool(json: &str) -> Result<CommandTool, Failure> {
+fn command_tool(fields: Pairs<Box<RawValue>>) -> Result<CommandTool, Failure> {
     let wrong = |reason: &str| Failure::Usage(format!("a tool in the configuration: {reason}"));
-    let mut fields: serde_json::Map<String, Value> =
-        serde_json::from_str(json).map_err(|error| wrong(&error.to_string()))?;
-    let command = fields.remove("command").map(serde_json::from_value::<Vec<String>>);
-    let Some(Ok(command)) = command else {
+    let (command, fields): (Vec<_>, Vec<_>) =
+        fields.0.into_iter().partition(|(name, _)| name == "command");
+    let [(_, command)] = &command[..] else {
+        return Err(wrong("it needs one command, a list: the program, then its arguments"));
+    };
+    let Ok(command) = serde_json::from_str::<Vec<String>>(command.get()) else {
         return Err(wrong("command is a list: the program, then its arguments"));
     };
     let [program, arguments @ ..] = &command[..] else {
         return Err(wrong("command is empty; name the program"));
     };
-    let tool = Tool::from_json(&Value::Object(fields).to_string())?;
+    // What else is said of it goes to the model as it is written.
+    let tool = Tool::from_json(&Pairs(fields).to_json())?;
     Ok(CommandTool::new(tool, program).arguments(arguments))
 }

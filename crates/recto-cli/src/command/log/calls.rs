@@ -1,6 +1,8 @@
 //! `recto log --calls`: what models were sent.
 
-use recto_agent::Call;
+use std::collections::BTreeMap;
+
+use recto_agent::{Calibration, Call};
 use serde::Serialize;
 
 use crate::numbers::{counted, grouped};
@@ -15,15 +17,46 @@ pub(super) struct Calls {
     calls: Vec<Call>,
     /// So many are not listed.
     older: usize,
+    /// What is known of the tokens of each model that was asked.
+    models: Vec<Known>,
+}
+
+/// How a model's tokens compare with those that the conversation counts, as its reports tell.
+#[derive(Serialize)]
+struct Known {
+    model: String,
+    factor: f64,
+    error: Option<f64>,
+    reports: u64,
+}
+
+impl Known {
+    /// Of every model, by name.
+    fn of(calls: &[Call]) -> Vec<Known> {
+        let mut models: BTreeMap<&str, Calibration> = BTreeMap::new();
+        for call in calls.iter().filter(|call| call.about.is_none()) {
+            if let Some(usage) = call.usage {
+                models.entry(&call.model).or_default().learn(call.counted, usage.input);
+            }
+        }
+        let known = |(model, known): (&str, Calibration)| Known {
+            model: model.to_owned(),
+            factor: known.factor,
+            error: known.error,
+            reports: known.reports,
+        };
+        models.into_iter().map(known).filter(|known| known.reports > 0).collect()
+    }
 }
 
 impl Calls {
     /// The newest of these, which are in order.
     pub(super) fn newest(conversation: String, mut calls: Vec<Call>, most: usize) -> Calls {
+        let models = Known::of(&calls);
         let older = calls.len().saturating_sub(most);
         calls.drain(..older);
         calls.reverse();
-        Calls { conversation, calls, older }
+        Calls { conversation, calls, older, models }
     }
 }
 
@@ -46,18 +79,36 @@ impl Answer for Calls {
         if let Some(newest) = self.calls.first() {
             let (all, here) = (newest.lifetime, newest.cumulative);
             let sums = format!(
-                "{} in all, {} of them up to here: {} read, {} written",
+                "{} in all, {} of them up to here: {} read, {} written{}",
                 counted(all.calls, "call"),
                 here.calls,
                 counted(here.usage.input, "token"),
                 grouped(here.usage.output),
+                cost(here.cost, all.cost),
             );
             page.line(Line::new().styled(FAINT, sums));
+        }
+        for Known { model, factor, error, reports } in &self.models {
+            let error = error.map(|error| format!(", off by {:.0} % of late", error * 100.0));
+            let error = error.unwrap_or_default();
+            let reports = counted(*reports, "report");
+            let text = format!(
+                "{model}: a token counted here is {factor:.2} of its own{error} ({reports})"
+            );
+            page.line(Line::new().styled(FAINT, text));
         }
         if self.older > 0 {
             let older = format!("{} older calls; --all shows them", grouped(self.older as u64));
             page.line(Line::new().styled(FAINT, older));
         }
+    }
+}
+
+/// What it cost, as far as prices are known.
+fn cost(here: f64, all: f64) -> String {
+    match all > 0.0 {
+        true => format!("; ${here:.4}, in all ${all:.4}"),
+        false => String::new(),
     }
 }
 

@@ -1,0 +1,150 @@
+//! A server of the Model Context Protocol for the tests, written by hand: it can be good, and bad in
+//! many ways. The first argument says which.
+//!
+//! `good` has a handshake, lists its tools in two pages, and asks questions of its own before it
+//! answers.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a server speaks")]
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+fn main() {
+    let kind = std::env::args().nth(1).unwrap_or_else(|| "good".into());
+    if kind == "no start" {
+        eprintln!("there is no such database");
+        std::process::exit(3);
+    }
+    let mut has_shaken_hands = false;
+    while let Some(line) = hear() {
+        let message: Value = serde_json::from_str(&line).expect("a client sends JSON");
+        if kind == "deaf" {
+            continue;
+        }
+        if kind == "strict" && message["method"] != "initialize" && !has_shaken_hands {
+            eprintln!("a handshake was expected");
+            std::process::exit(1);
+        }
+        has_shaken_hands |= message["method"] == "initialize";
+        if kind == "noisy" {
+            say("Server starting up…");
+            say("{\"half\": ");
+            say("[1, 2, 3]");
+            say(json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}}));
+            say(json!({"jsonrpc": "2.0", "id": 4_000_000, "result": {}}));
+        }
+        if let Some(answer) = answer(&kind, &message, &line) {
+            say(&answer);
+        }
+    }
+}
+
+/// The next line.
+fn hear() -> Option<String> {
+    let mut line = String::new();
+    let len = std::io::stdin().read_line(&mut line).ok()?;
+    (len > 0).then(|| line.trim_end().to_owned())
+}
+
+fn say(what: impl std::fmt::Display) {
+    let mut out = std::io::stdout().lock();
+    // Whoever has started this may be gone.
+    let _ = writeln!(out, "{what}").and_then(|()| out.flush());
+}
+
+fn answer(kind: &str, message: &Value, line: &str) -> Option<Value> {
+    let id = message.get("id")?;
+    let result = |result: Value| Some(json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    let error = |code: i64, text: &str| {
+        Some(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}))
+    };
+    let echo = json!({"name": "echo", "description": "Says what it is given.", "inputSchema":
+        {"type": "object", "properties": {"limit": {"type": "number", "maximum": 1.5}}}});
+    match message["method"].as_str()? {
+        "initialize" => result(json!({"protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}}, "serverInfo": {"name": kind, "version": "1"}})),
+        "tools/list" => match kind {
+            "nothing" => result(json!({"tools": []})),
+            "no tools" => error(-32601, "Method not found"),
+            "odd list" => result(json!({"tools": "none"})),
+            "endless" => result(json!({"tools": [], "nextCursor": "again"})),
+            _ if message["params"]["cursor"] == "2" => result(json!({"tools": [
+                {"name": "variables", "inputSchema": {"type": "object"}}, {"name": 7}, echo]})),
+            _ => result(json!({"tools": [echo], "nextCursor": "2"})),
+        },
+        "tools/call" => {
+            let text = match message["params"]["name"].as_str() {
+                Some("variables") => {
+                    let mut names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
+                    names.sort();
+                    names.join(" ")
+                }
+                // As it came: what stands behind the name of the field, but for the brackets.
+                _ => {
+                    let at = line.find("\"arguments\":")? + "\"arguments\":".len();
+                    line[at..].trim_end_matches('}').to_owned() + "}"
+                }
+            };
+            call(kind, &text, &result, &error)
+        }
+        "ping" => result(json!({})),
+        _ => error(-32601, "Method not found"),
+    }
+}
+
+fn call(
+    kind: &str,
+    text: &str,
+    result: &dyn Fn(Value) -> Option<Value>,
+    error: &dyn Fn(i64, &str) -> Option<Value>,
+) -> Option<Value> {
+    let said = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+    match kind {
+        "dies" => {
+            eprintln!("segmentation fault, more or less");
+            std::process::exit(9);
+        }
+        // Only the first time that it runs: a file remembers.
+        "dies once" => {
+            let file = std::env::args().nth(2).expect("a file");
+            if !std::fs::exists(&file).unwrap_or(true) {
+                std::fs::write(&file, "").expect("it can be written");
+                std::process::exit(9);
+            }
+            result(said(text))
+        }
+        "late" => None,
+        "slow" => {
+            std::thread::sleep(Duration::from_millis(700));
+            result(said(text))
+        }
+        "rubbish" => {
+            say("Traceback (most recent call last):");
+            None
+        }
+        "long" => result(said(&"x".repeat(3 << 20))),
+        "large" => result(said(&"é".repeat(100_000))),
+        "refuses" => error(-32602, "no such host"),
+        "fails" => {
+            result(json!({"content": [{"type": "text", "text": "disk full"}], "isError": true}))
+        }
+        "odd result" => result(json!(7)),
+        "closes" => {
+            // What is left open for ever is of no use to anybody.
+            std::process::exit(0);
+        }
+        "good" => {
+            say(json!({"jsonrpc": "2.0", "id": "q1", "method": "ping"}));
+            say(
+                json!({"jsonrpc": "2.0", "id": "q2", "method": "sampling/createMessage", "params": {}}),
+            );
+            let (ping, sampling) = (hear()?, hear()?);
+            assert!(ping.contains(r#""id":"q1","result":{}"#), "{ping}");
+            assert!(sampling.contains(r#""id":"q2","error":{"code":-32601"#), "{sampling}");
+            result(said(text))
+        }
+        _ => result(said(text)),
+    }
+}
