@@ -1,7 +1,7 @@
 //! What the engine and the store refuse, in the words of the command line: their own advice names
 //! fields and operations, which nobody types here.
 
-use recto::{EngineError, Error, StoreError};
+use recto::{EngineError, Error, StoreError, WarningCode};
 
 /// What is said of an error to whoever typed a command.
 pub(crate) fn said(error: &Error) -> String {
@@ -9,6 +9,20 @@ pub(crate) fn said(error: &Error) -> String {
         Error::Engine(error) => of_engine(error),
         Error::Store(error) => of_store(error),
         error => error.to_string(),
+    }
+}
+
+/// What an edit tore apart, and what to do about it.
+pub(crate) fn of_warning(code: WarningCode) -> (&'static str, &'static str) {
+    match code {
+        WarningCode::TornCall => (
+            "these tool calls are visible without their results",
+            "`recto restore` brings the results back, `recto lint --fix` puts the view right",
+        ),
+        WarningCode::TornResult => (
+            "these tool results are visible without their calls",
+            "`recto restore` brings the calls back, `recto lint --fix` puts the view right",
+        ),
     }
 }
 

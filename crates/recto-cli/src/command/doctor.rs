@@ -3,6 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
+use crate::advice;
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::numbers::{bytes, counted, runs};
@@ -122,11 +123,8 @@ fn examine(session: &Session, desk: &Desk<'_>, findings: &mut Vec<Finding>) -> R
             )),
             Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| {
                 let indices = runs(warning.indices);
-                Finding::note(
-                    "conversation",
-                    format!("{}: {indices} {}", info.name, warning.message),
-                    "",
-                )
+                let (torn, advice) = advice::of_warning(warning.code);
+                Finding::note("conversation", format!("{}: {indices} {torn}", info.name), advice)
             })),
         }
     }

@@ -5,6 +5,7 @@ use recto::{Stats, Warning};
 use serde::Serialize;
 
 use super::list::Listed;
+use crate::advice;
 use crate::arguments::OfConversation;
 use crate::desk::Desk;
 use crate::failure::Failure;
@@ -113,6 +114,7 @@ pub(crate) fn show_warnings(warnings: &[Warning], page: &mut Page) {
     for warning in warnings {
         let line = Line::wrapping().styled(BAD, "warning  ");
         let line = line.styled(STRONG, runs(warning.indices.iter().copied()));
-        page.line(line.text(" ").text(&warning.message));
+        let (torn, advice) = advice::of_warning(warning.code);
+        page.line(line.text(format!(" {torn}; {advice}")));
     }
 }

@@ -241,6 +241,33 @@ fn a_failed_import_leaves_nothing_behind_and_says_so() {
 }
 
 #[test]
+fn a_stream_that_is_longer_than_what_is_kept_in_memory_is_imported_as_a_file_is() {
+    let stage = Stage::new();
+    let text = "word ".repeat(20_000);
+    let lines: Vec<String> = (0..60)
+        .map(|number| json!({ "role": "user", "content": format!("{number} {text}") }).to_string())
+        .collect();
+    let lines = lines.join("\n");
+    assert!(lines.len() > 5 << 20);
+    let file = stage.file("long.jsonl", &lines);
+    let arguments = ["--counter", "approx", "--format", "recto", "--json"];
+    let ran = stage.perform(
+        &[&["import", "-", "--name", "streamed"], &arguments[..]].concat(),
+        &lines,
+        Screen::default(),
+    );
+    assert_eq!((ran.code, &*ran.errors), (0, ""), "{}", ran.out);
+    stage.plain(&[&["import", &file, "--name", "read"], &arguments[..]].concat());
+    let shown = |name: &str| stage.json(&["show", "-c", name])["messages"].to_string();
+    let without_times = |text: String| -> Vec<Value> {
+        let mut messages: Vec<Value> = serde_json::from_str(&text).unwrap();
+        messages.iter_mut().for_each(|entry| entry["timestamp"] = Value::Null);
+        messages
+    };
+    assert_eq!(without_times(shown("streamed")), without_times(shown("read")));
+}
+
+#[test]
 fn every_provider_takes_what_is_rendered_with_the_tools_of_the_conversation() {
     let stage = imported();
     let tools = json!([{ "name": "Bash", "description": "runs a command",

@@ -43,6 +43,8 @@ on_every_store! {
     erasing_in_a_fork_erases_in_the_original
     a_preview_says_what_a_request_would_do_and_keeps_nothing
     an_entry_comes_with_its_tokens_and_its_time
+    labels_times_and_the_mark_map_are_those_of_a_version
+    a_conversation_is_removed_only_at_the_version_that_is_expected
     versions_say_which_of_them_opened_their_batch
     long_work_tells_how_far_it_has_come
     half_a_backup_is_not_left_behind
@@ -464,6 +466,46 @@ async fn a_fork_outlives_what_it_was_forked_from(place: Place) {
     recto.create("a", settings()).await.unwrap();
     recto.remove("b").await.unwrap();
     assert_eq!(recto.list(None, 10).await.unwrap().len(), 1);
+}
+
+async fn labels_times_and_the_mark_map_are_those_of_a_version(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    let mut maps = Vec::new();
+    for number in 0..100 {
+        let at = 1_000 + number as i64;
+        let message = format!(r#"{{"role":"user","content":"{number}","timestamp":{at}}}"#);
+        talk.append([Message::from_json(&message).unwrap()]).await.unwrap();
+        maps.push(talk.mark_map().await.unwrap());
+    }
+    let mark = "pinned".to_owned();
+    talk.apply(recto::Mark { indices: vec![LogIndex(7)], mark }).await.unwrap();
+    talk.apply(Truncate { keep_last: Some(3), ..Truncate::default() }).await.unwrap();
+    // Opened anew, nothing of the past is at hand.
+    let again = place.recto().conversation("a").await.unwrap();
+    for (version, map) in (1..).zip(&maps).step_by(9) {
+        assert_eq!(&again.mark_map_at(Version(version)).await.unwrap(), map, "{version}");
+    }
+    let newest = again.mark_map().await.unwrap();
+    assert_eq!(again.mark_map_at(Version(102)).await.unwrap(), newest);
+    assert!(again.marks_at(Version(100)).await.unwrap().is_empty());
+    let pinned = vec![("pinned".to_owned(), vec![LogIndex(7)])];
+    assert_eq!(again.marks_at(Version(101)).await.unwrap(), pinned);
+    assert!(again.marks_at(Version(103)).await.is_err());
+    let asked = [LogIndex(99), LogIndex(0), LogIndex(50)];
+    assert_eq!(again.times(&asked).await.unwrap(), [1_099, 1_000, 1_050]);
+    assert!(again.times(&[]).await.unwrap().is_empty());
+    assert_eq!(again.times(&[LogIndex(100)]).await.unwrap_err().code(), "index_out_of_range");
+}
+
+async fn a_conversation_is_removed_only_at_the_version_that_is_expected(place: Place) {
+    let recto = place.recto();
+    let talk = recto.create("a", settings()).await.unwrap();
+    talk.append([say(0)]).await.unwrap();
+    let refused = recto.remove_at("a", Some(Version(0))).await.unwrap_err();
+    assert_eq!(refused.code(), "version_conflict");
+    talk.append([say(1)]).await.unwrap();
+    recto.remove_at("a", Some(Version(2))).await.unwrap();
+    assert_eq!(recto.conversation("a").await.unwrap_err().code(), "conversation_not_found");
 }
 
 async fn an_erased_message_is_gone_everywhere_and_the_chain_holds(place: Place) {
