@@ -17,6 +17,9 @@ fn main() {
         eprintln!("there is no such database");
         std::process::exit(3);
     }
+    if kind == "slow modern" {
+        std::thread::sleep(Duration::from_millis(2_500));
+    }
     let mut has_shaken_hands = false;
     while let Some(line) = hear() {
         let message: Value = serde_json::from_str(&line).expect("a client sends JSON");
@@ -62,7 +65,13 @@ fn answer(kind: &str, message: &Value, line: &str) -> Option<Value> {
     };
     let echo = json!({"name": "echo", "description": "Says what it is given.", "inputSchema":
         {"type": "object", "properties": {"limit": {"type": "number", "maximum": 1.5}}}});
+    let is_modern = kind.ends_with("modern");
+    let version = &message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
     match message["method"].as_str()? {
+        "server/discover" if is_modern => {
+            result(json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}))
+        }
+        _ if is_modern && version != "2026-07-28" => error(-32602, "who asks?"),
         "initialize" => result(json!({"protocolVersion": "2025-06-18",
             "capabilities": {"tools": {}}, "serverInfo": {"name": kind, "version": "1"}})),
         "tools/list" => match kind {

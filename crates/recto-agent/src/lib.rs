@@ -61,7 +61,7 @@
 //! | what a model is; its answer | `model.rs`, `answer.rs` |
 //! | the three providers | `http.rs`, `decode/` (one file each), `refusal.rs`, `endpoint.rs` |
 //! | tools; programs and MCP servers as tools | `tool.rs`, `command_tool.rs`, `mcp/` |
-//! | what was sent | `call.rs`, `history.rs` |
+//! | what was sent | `call.rs`, `record.rs`, `history.rs` |
 //! | tokens: counted, reported, calibrated | `calibration.rs`, `totals.rs` |
 //! | budgets and strategies | `budget/` |
 //! | what is behind a summary | `summaries.rs`, `look_back.rs` (as tools) |
@@ -84,6 +84,7 @@ mod http;
 mod look_back;
 mod mcp;
 mod model;
+mod record;
 mod refusal;
 mod shorten;
 mod summaries;

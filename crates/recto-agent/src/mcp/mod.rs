@@ -238,21 +238,30 @@ impl Server {
     /// but answer it.
     async fn get_to_know(&self) -> Result<(Arc<Link>, Era), Fault> {
         let link = self.start()?;
-        link.agree(&Era::Modern);
         let probe = PROBE.min(self.about.start / 3);
-        let found = link.ask("server/discover", &wire::params(&Era::Modern, ""), probe).await;
-        let is_modern = match &found {
-            Ok(found) => wire::speaks_modern(found),
-            Err(Fault::Refused { data, .. }) => data.as_deref().is_some_and(wire::speaks_modern),
-            Err(_) => false,
-        };
-        if is_modern {
+        if self.is_modern(&link, probe).await {
             return Ok((link, Era::Modern));
         }
         // Some end at a question before the handshake.
         let link = if link.is_over() { self.start()? } else { link };
-        let spoken = self.shake_hands(&link).await?;
-        Ok((link, spoken))
+        match self.shake_hands(&link).await {
+            Ok(spoken) => Ok((link, spoken)),
+            // It may only have been slow to start.
+            Err(Fault::Refused { .. }) if self.is_modern(&link, self.about.start).await => {
+                Ok((link, Era::Modern))
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    async fn is_modern(&self, link: &Link, patience: Duration) -> bool {
+        link.agree(&Era::Modern);
+        let found = link.ask("server/discover", &wire::params(&Era::Modern, ""), patience).await;
+        match &found {
+            Ok(found) => wire::speaks_modern(found),
+            Err(Fault::Refused { data, .. }) => data.as_deref().is_some_and(wire::speaks_modern),
+            Err(_) => false,
+        }
     }
 
     async fn shake_hands(&self, link: &Link) -> Result<Era, Fault> {

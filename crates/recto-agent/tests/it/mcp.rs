@@ -56,6 +56,18 @@ async fn tools_of_a_server_are_listed_and_called_byte_by_byte() {
 }
 
 #[tokio::test]
+async fn a_server_without_a_handshake_may_be_slow_to_start() {
+    for kind in ["modern", "slow modern"] {
+        let mut server = server(kind);
+        // The first question is given up after a third of it.
+        server.start = Duration::from_secs(6);
+        let tools = server.tools().await.unwrap();
+        let output = call(&tools[1], "{}").await;
+        assert!(!output.is_error && output.text.contains("PATH"), "{kind}: {output:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_gets_only_the_variables_that_it_needs() {
     // Cargo sets some for every test.
     assert!(std::env::var("CARGO_MANIFEST_DIR").is_ok());
