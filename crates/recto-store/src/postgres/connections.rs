@@ -40,7 +40,10 @@ impl Connections {
         };
         // A server that does not know these settings does without.
         let prepare = Hook::async_fn(|client, _| {
-            Box::pin(async move { Ok(client.batch_execute(BY_KEY).await.unwrap_or_default()) })
+            Box::pin(async move {
+                let _ = client.batch_execute(BY_KEY).await;
+                Ok(())
+            })
         });
         let pool = Pool::builder(manager)
             .post_create(prepare)
