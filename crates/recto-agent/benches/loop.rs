@@ -63,8 +63,8 @@ const WHOLE: &str = r#"{"choices":[{"message":{"role":"assistant","content":"All
 
 /// The turns that are made. The first round opens things and does not count; of the others the quickest
 /// does, since others use the machine too.
-const TURNS: usize = 110;
-const ROUND: usize = 10;
+const TURNS: usize = 155;
+const ROUND: usize = 5;
 const VISIBLE: usize = 200;
 const MESSAGES: usize = 10_000;
 const LIMIT: Duration = Duration::from_millis(3);
