@@ -61,6 +61,11 @@ pub(crate) trait MessageForm: Sync {
         false
     }
 
+    /// The envelope that says whose messages it holds, for lists that would be taken for others.
+    fn marked(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Writes the system messages in front of all others as the value of that field.
     fn write_system(&self, _messages: &[MessageParts<'_>], _out: &mut String) {}
 
@@ -93,6 +98,11 @@ impl<F: MessageForm> Codec for F {
 
     fn is_message(&self, key: &str, value: &str) -> bool {
         matches!(self.read_envelope(key, value), Some(Ok(_)))
+    }
+
+    fn is_as_it_is(&self, message: &str) -> bool {
+        let read = self.read(message, &mut Memory::default());
+        matches!(read.as_deref(), Ok([Draft::AsItIs]))
     }
 
     fn export(
@@ -247,7 +257,9 @@ pub(crate) fn import(
         match byte {
             b'[' => {
                 (reader.is_list_open, reader.is_lines) = (false, false);
-                reader.list(&mut values, "", out)?;
+                if reader.list(&mut values, "", out)? == 0 && !has_read_some {
+                    reader.open(out)?; // a conversation in which nothing was said
+                }
                 reader.is_list_open = false;
             }
             _ => {
@@ -271,13 +283,13 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The items of a list: messages, or objects that hold a list each.
+    /// The items of a list: messages, or objects that hold a list each. Answers how many there are.
     fn list(
         &mut self,
         values: &mut Values<'_>,
         path: &str,
         out: &mut Out<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<usize, Error> {
         let mut number = 0;
         values.each_item(|values| {
             let place = format!("{path}[{number}]");
@@ -296,7 +308,8 @@ impl Reader<'_> {
             }
             out.progress(values.bytes_taken());
             Ok(())
-        })
+        })?;
+        Ok(number)
     }
 
     /// An object that is a message, or holds a list of messages. `is_line`: if it is broken, the next
@@ -354,7 +367,7 @@ impl Reader<'_> {
                 envelope.push_str("null");
                 self.open(out)?;
                 let place = join(path, key);
-                return self.list(values, &place, out);
+                return self.list(values, &place, out).map(drop);
             }
             let line = values.line();
             let value = values.value()?;
@@ -362,6 +375,7 @@ impl Reader<'_> {
             match form.read_envelope(key, value) {
                 None => {}
                 Some(Err(misfit)) => out.remark(line, &join(path, &misfit.field), misfit.reason),
+                Some(Ok(drafts)) if drafts.is_empty() => {}
                 Some(Ok(drafts)) => {
                     let messages = made_of_field(form, drafts)?;
                     if has_list {

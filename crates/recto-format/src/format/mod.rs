@@ -152,6 +152,11 @@ pub(crate) trait Codec: Sync {
         false
     }
 
+    /// Whether a foreign message is a Recto message with the same meaning.
+    fn is_as_it_is(&self, _message: &str) -> bool {
+        false
+    }
+
     /// Writes messages, and says what the format has no place for.
     fn export(
         &self,
