@@ -95,6 +95,7 @@ pub use lint::{fix, lint};
 pub use media::{Media, MediaBody, MediaKind};
 pub use parts::{MessageParts, Part};
 pub use render::{
-    Finding, NO_RESULT, RULES, RenamedTool, RenderOptions, Rendered, Rule, Severity, Target, render,
+    Finding, NO_MESSAGE, NO_RESULT, RULES, RenamedTool, RenderOptions, Rendered, Rule, Severity,
+    Target, ToolFinding, render,
 };
 pub use source::{Layout, Source};

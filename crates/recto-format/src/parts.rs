@@ -10,6 +10,7 @@
 //! |---|---|---|
 //! | `signature` | on `thinking`, `tool_use` and `text` | what the provider signed; it goes back to its maker only |
 //! | `kind: "custom"` | on `tool_use` | the input is free text, as in OpenAI's custom tools |
+//! | `item_id` | on `tool_use` | the id of the item at OpenAI's Responses, which goes back beside its reasoning |
 //! | `cache_control`, `citations` | on parts | kept for Anthropic |
 //! | `detail` | on `image` | kept for OpenAI |
 //! | `metadata.source` | on messages | where the message comes from: see [`Source`](crate::Source) |

@@ -3,7 +3,7 @@
 //! | foreign | here |
 //! |---|---|
 //! | `message` | a message; `developer` is `system` |
-//! | `function_call`, `custom_tool_call` | an assistant message with a `tool_use` part; its id is `call_id` |
+//! | `function_call`, `custom_tool_call` | an assistant message with a `tool_use` part; its id is `call_id`, and `id` its `item_id` |
 //! | their outputs | a tool message with one `tool_result` |
 //! | `reasoning` and every other item | a part with the item as it is, for OpenAI only |
 
@@ -169,13 +169,16 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
         },
         Some("function_call") => {
             let arguments = fields.get_str("arguments").unwrap_or(Str::plain("{}"));
-            parts.call(needed("call_id")?, needed("name")?, &input_of(arguments), "");
-            Ok(Draft::made(Role::Assistant, parts.finish()).into())
+            let extra = item_id(&fields);
+            parts.call(needed("call_id")?, needed("name")?, &input_of(arguments), &extra);
+            Ok(call_draft(parts, &extra))
         }
         Some("custom_tool_call") => {
             let input = fields.get("input").unwrap_or("\"\"");
-            parts.call(needed("call_id")?, needed("name")?, input, r#","kind":"custom""#);
-            Ok(Draft::made(Role::Assistant, parts.finish()).into())
+            let id = item_id(&fields);
+            let extra = format!(r#","kind":"custom"{id}"#);
+            parts.call(needed("call_id")?, needed("name")?, input, &extra);
+            Ok(call_draft(parts, &id))
         }
         Some(kind @ ("function_call_output" | "custom_tool_call_output")) => {
             let extra = if kind.starts_with("custom") { r#","kind":"custom""# } else { "" };
@@ -212,6 +215,25 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
             .into())
         }
     }
+}
+
+/// The id of an item as a field of the part that it becomes: the provider ties it to the reasoning
+/// before it.
+fn item_id(fields: &json::Object<'_>) -> String {
+    let id = fields.get_str("id").filter(|id| !id.is_empty());
+    id.map_or(String::new(), |id| format!(r#","item_id":"{}""#, id.escaped()))
+}
+
+/// A call. One that has the provider's id is the provider's.
+fn call_draft<'a>(parts: NewParts, item_id: &str) -> Item<'a> {
+    Draft::Made {
+        role: Role::Assistant,
+        content: parts.finish(),
+        fields: String::new(),
+        provider: (!item_id.is_empty()).then(|| "openai".to_owned()),
+        model: None,
+    }
+    .into()
 }
 
 fn read_message<'a>(fields: &json::Object<'a>) -> Result<Item<'a>, Misfit> {
@@ -351,13 +373,18 @@ impl Items<'_> {
 
     fn item(&mut self, message: &MessageParts<'_>, part: &Part<'_>) {
         match *part {
-            Part::ToolUse { id, name, input, .. } => {
+            Part::ToolUse { id, name, input, json, .. } => {
                 let (kind, field) = match part.is_custom_call() {
                     true => ("custom_tool_call", "input"),
                     false => ("function_call", "arguments"),
                 };
                 let out = self.add();
-                out.push_str(&format!(r#"{{"type":"{kind}","call_id":"#));
+                out.push_str(&format!(r#"{{"type":"{kind}""#));
+                if let Some(item_id) = json::get_str(json, "item_id").filter(|_| part.has_more()) {
+                    out.push_str(r#","id":"#);
+                    json::push_str(item_id, out);
+                }
+                out.push_str(r#","call_id":"#);
                 json::push_str(id, out);
                 out.push_str(r#","name":"#);
                 json::push_str(name, out);

@@ -20,15 +20,16 @@ const MADE_BY_THE_MODEL: &[&str] = &[
     "compaction",
 ];
 
+/// Whether the provider can have given out an id: what it is of stands in front.
+pub(super) fn is_item_id(id: Str<'_>, prefix: &str) -> bool {
+    let id = id.escaped();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    id.starts_with(prefix) && !id.is_empty() && id.len() <= 64 && id.chars().all(is_word)
+}
+
 pub(super) fn is_own_part(kind: &str, json: &str, is_assistant: bool) -> bool {
     let id = json::get_str(json, "id");
-    let is_id = |prefix: &str| {
-        id.is_none_or(|id| {
-            let id = id.escaped();
-            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-            id.starts_with(prefix) && !id.is_empty() && id.len() <= 64 && id.chars().all(is_word)
-        })
-    };
+    let is_id = |prefix: &str| id.is_none_or(|id| is_item_id(id, prefix));
     let fields = ["type", "id", "summary", "content", "encrypted_content", "status"];
     is_assistant
         && match kind {
@@ -165,10 +166,15 @@ fn media(media: &Media<'_>, body: &mut Body) {
 
 fn call(call: &Call<'_>, body: &mut Body) {
     let [start, input] = match call.is_custom {
-        true => ["{\"type\":\"custom_tool_call\",\"call_id\":", ",\"input\":\""],
-        false => ["{\"type\":\"function_call\",\"call_id\":", ",\"arguments\":\""],
+        true => ["{\"type\":\"custom_tool_call\"", ",\"input\":\""],
+        false => ["{\"type\":\"function_call\"", ",\"arguments\":\""],
     };
     body.push(start);
+    if let Some(id) = call.extra.item_id {
+        body.push(",\"id\":");
+        body.quoted(id.escaped());
+    }
+    body.push(",\"call_id\":");
     body.quoted(&call.id);
     body.push(",\"name\":");
     body.quoted(&call.name);

@@ -81,7 +81,7 @@ fn items_of_responses_become_messages_and_keep_what_only_openai_reads() {
     assert_eq!(read[2].1[0]["type"], "reasoning");
     assert_eq!(
         read[3].1[0],
-        json!({"type": "tool_use", "id": "call_A", "name": "read_logs", "input": {"n": 1}})
+        json!({"type": "tool_use", "id": "call_A", "name": "read_logs", "input": {"n": 1}, "item_id": "fc_1"})
     );
     assert_eq!(read[4].1[0]["input"], "{broken");
     assert_eq!(
