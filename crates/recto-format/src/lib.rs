@@ -44,7 +44,7 @@
 //!
 //! // Out again: each message with its bytes. Only the white space between them is not kept.
 //! let mut written = Vec::new();
-//! export(whole.messages(), format, &ExportOptions { container: talk.container() }, &mut written)?;
+//! export(whole.messages(), format, &ExportOptions { container: talk.container(), times: &[] }, &mut written)?;
 //! assert_eq!(String::from_utf8(written).unwrap(), file.replace('\n', "") + "\n");
 //! # Ok::<(), recto_format::Error>(())
 //! ```

@@ -190,7 +190,7 @@ impl Writer<'_> {
         if let Some(timestamp) = turn.from.first().and_then(|&at| self.messages[at].timestamp()) {
             out.push_str(&format!(",\"timestamp\":{timestamp}"));
         }
-        self.write_source(&turn.blocks, &turn.from, &mut out);
+        self.write_source(&turn.blocks, false, &turn.from, &mut out);
         out.push('}');
         let mut made = vec![message(&out)?];
         if turn.has_calls() {
@@ -202,7 +202,8 @@ impl Writer<'_> {
             out.push(']');
             let from: Vec<usize> = turn.calls().filter_map(|call| call.answer.from).collect();
             let blocks = turn.calls().flat_map(|call| call.answer.content.blocks());
-            self.write_source(blocks, &from, &mut out);
+            let has_items = turn.calls().any(|call| call.answer.item.is_some());
+            self.write_source(blocks, has_items, &from, &mut out);
             out.push('}');
             made.push(message(&out)?);
         }
@@ -213,6 +214,7 @@ impl Writer<'_> {
     fn write_source<'b, 'a: 'b>(
         &self,
         blocks: impl IntoIterator<Item = &'b Block<'a>>,
+        has_items: bool,
         from: &[usize],
         out: &mut String,
     ) {
@@ -222,7 +224,7 @@ impl Writer<'_> {
             Block::Call(call) => call.extra.is_makers(),
             Block::Refusal(_) => false,
         };
-        if !blocks.into_iter().any(is_makers) {
+        if !has_items && !blocks.into_iter().any(is_makers) {
             return;
         }
         let sources = from.iter().filter_map(|&at| self.parts[at].source);
@@ -295,7 +297,11 @@ fn extras(extra: &Extra<'_>, out: &mut String) {
             json::push_str(value, out);
         }
     }
-    for (key, value) in [("citations", extra.citations), ("cache_control", extra.cache_control)] {
+    for (key, value) in [
+        ("citations", extra.citations),
+        ("cache_control", extra.cache_control),
+        ("item", extra.item),
+    ] {
         if let Some(value) = value {
             out.push_str(&format!(",\"{key}\":{value}"));
         }
@@ -317,7 +323,7 @@ fn call(call: &Call<'_>, out: &mut String) {
 }
 
 fn result(call: &Call<'_>, out: &mut String) {
-    let Answer { content, is_error, cache_control, .. } = &call.answer;
+    let Answer { content, is_error, cache_control, item, .. } = &call.answer;
     out.push_str("{\"type\":\"tool_result\",\"tool_use_id\":");
     push_quoted(&call.id, out);
     out.push_str(",\"content\":");
@@ -328,6 +334,6 @@ fn result(call: &Call<'_>, out: &mut String) {
     if *is_error {
         out.push_str(",\"is_error\":true");
     }
-    extras(&Extra { cache_control: *cache_control, ..Extra::default() }, out);
+    extras(&Extra { cache_control: *cache_control, item: *item, ..Extra::default() }, out);
     out.push('}');
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use recto::{Entry, Pick, Query, Scope};
+use recto::{Entry, Pick, Query, Scope, Timestamp};
 use recto_format::{Container, ExportOptions, Format, Remark};
 use serde::Serialize;
 
@@ -68,7 +68,8 @@ impl Export {
         let format = self.format.unwrap_or_else(|| likely_format(messages()));
         let container = if self.lines { Container::Lines } else { Container::List };
         let mut written = Vec::new();
-        let options = ExportOptions { container };
+        let times: Vec<Timestamp> = entries.iter().map(|entry| entry.timestamp).collect();
+        let options = ExportOptions { container, times: &times };
         let remarks = match self.all {
             true => recto_format::export_log(messages(), format, &options, &mut written)?,
             false => recto_format::export(messages(), format, &options, &mut written)?,

@@ -477,3 +477,47 @@ fn all_commands_take_the_same_provider_unless_told() {
     assert_eq!(stage.json(&["cache-plan", "0", "1"])["for"], "openai-chat");
     assert_eq!(stage.json(&["clear", "--dry-run"])["cachePlan"]["for"], "openai-chat");
 }
+
+/// They are no text of a message, so nothing counts or finds them; who looks at the message sees them.
+#[test]
+fn thoughts_and_refusals_are_shown() {
+    let stage = Stage::new();
+    let file = stage.file(
+        "talk.json",
+        r#"[{"role":"user","content":"q"},
+{"role":"assistant","content":[{"type":"thinking","text":"Hm, a \u001b[31mriddle."}]},
+{"role":"assistant","content":[{"type":"thinking","text":"Easy."},{"type":"text","text":"Four."}]},
+{"role":"assistant","content":[{"type":"refusal","refusal":"I cannot."}]}]"#,
+    );
+    stage.plain(&["import", &file, "--format", "recto", "--name", "talk"]);
+    let shown = stage.plain(&["show"]);
+    assert!(shown.contains("[thought] Hm, a") && !shown.contains('\u{1b}'), "{shown}");
+    assert!(shown.contains("[refusal] I cannot.") && !shown.contains("Easy."), "{shown}");
+    assert!(stage.plain(&["show", "--full"]).contains("[thought] Easy."));
+    assert!(!stage.run(&["grep", "riddle"]).out.contains("riddle"));
+}
+
+#[test]
+fn an_export_says_when_messages_came() {
+    let stage = shop();
+    for format in ["claude-code", "codex"] {
+        let written = stage.plain(&["export", "--format", format]);
+        assert!(!written.contains("\"1970-"), "{written}");
+        assert!(written.lines().all(|line| line.contains("\"timestamp\":\"20")), "{written}");
+    }
+}
+
+#[test]
+fn one_value_of_a_file_may_be_as_large_as_is_said() {
+    let stage = Stage::new();
+    let text = "a".repeat(5_000);
+    let file = stage.file("talk.json", &format!(r#"[{{"role":"user","content":"{text}"}}]"#));
+    let refused = stage.run(&["import", &file, "--max-bytes", "4000"]);
+    assert_eq!(refused.code, 1, "{}", refused.errors);
+    assert!(
+        refused.errors.contains("4000") || refused.errors.contains("4,000"),
+        "{}",
+        refused.errors
+    );
+    stage.plain(&["import", &file, "--max-bytes", "6000"]);
+}

@@ -8,10 +8,11 @@
 mod write;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 
-use recto_core::{Insert, Limits, Message, Position, Role};
+use recto_core::{Insert, Limits, Message, Position, Role, Timestamp};
 
 use super::{Codec, Head, Likelihood};
 use crate::export::{ExportOptions, Extent};
@@ -124,6 +125,13 @@ pub(crate) fn holds_list(object: &str, key: &str) -> bool {
         && json::get(object, key).is_some_and(json::is_list)
 }
 
+/// What stands for a part that could not be read. The foreign message is kept whole, and no provider
+/// sees it.
+pub(crate) const UNREAD: &str = r#"{"type":"unread"}"#;
+
+/// How many parts of one message are reported one by one.
+const MOST_TOLD: usize = 8;
+
 /// What a format remembers from one message to the next, such as the ids it had to make up.
 #[derive(Default)]
 pub(crate) struct Memory {
@@ -133,12 +141,26 @@ pub(crate) struct Memory {
     calls: HashMap<String, VecDeque<String>>,
     /// What of the message that is being read is kept, but not said.
     remarks: Vec<Misfit>,
+    /// Whether a part of it could not be read.
+    is_unread: bool,
 }
 
 impl Memory {
     /// Something of the message that is being read is kept, but not said.
     pub(crate) fn remark(&mut self, field: impl Into<String>, reason: impl Into<String>) {
         self.remarks.push(Misfit::new(field, reason));
+    }
+
+    /// A part of the message that is being read cannot be read: [`UNREAD`] stands for it.
+    pub(crate) fn unread(&mut self, place: &str, misfit: Misfit) {
+        self.is_unread = true;
+        let field = join(place, &misfit.field);
+        let known = self.remarks.len();
+        match known.cmp(&MOST_TOLD) {
+            Ordering::Less => self.remark(field, misfit.reason),
+            Ordering::Equal => self.remark(field, "so are further parts of this message"),
+            Ordering::Greater => {}
+        }
     }
 
     /// A call waits for its result.
@@ -158,7 +180,8 @@ impl Memory {
 pub(crate) struct CallNames<'a>(HashMap<Cow<'a, str>, Str<'a>>);
 
 impl<'a> CallNames<'a> {
-    fn see(&mut self, message: &MessageParts<'a>) {
+    /// Notes the calls of a message.
+    pub(crate) fn see(&mut self, message: &MessageParts<'a>) {
         for part in &message.parts {
             if let Part::ToolUse { id, name, .. } = *part {
                 self.0.insert(id.text(), name);
@@ -204,6 +227,16 @@ impl Draft {
     }
 
     pub(crate) fn to_json(&self, foreign: &str, source: Source<'_>) -> String {
+        self.to_json_at(None, foreign, source)
+    }
+
+    /// With the time that it was written at, if it is made.
+    pub(crate) fn to_json_at(
+        &self,
+        time: Option<Timestamp>,
+        foreign: &str,
+        source: Source<'_>,
+    ) -> String {
         match self {
             Draft::AsItIs => foreign.to_owned(),
             Draft::Made { role, content, fields, provider, model } => {
@@ -219,6 +252,10 @@ impl Draft {
                 out.push_str("\",\"content\":");
                 out.push_str(content);
                 out.push_str(fields);
+                if let Some(time) = time {
+                    out.push_str(",\"timestamp\":");
+                    out.push_str(&time.to_string());
+                }
                 out.push_str(",\"metadata\":{\"source\":");
                 source.write(&mut out);
                 out.push_str("}}");
@@ -237,6 +274,11 @@ pub(crate) struct Misfit {
 }
 
 impl Misfit {
+    /// Why the engine refuses a message.
+    pub(crate) fn of(error: &recto_core::Error) -> Misfit {
+        Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
+    }
+
     pub(crate) fn new(field: impl Into<String>, reason: impl Into<String>) -> Misfit {
         Misfit { field: field.into(), reason: reason.into() }
     }
@@ -427,15 +469,28 @@ impl Reader<'_> {
         }
         let drafts = self.form.read(foreign, &mut self.memory);
         self.memory.count += 1;
+        let is_unread = std::mem::take(&mut self.memory.is_unread);
         for told in self.memory.remarks.drain(..) {
             out.remark(line, &join(path, &told.field), told.reason);
         }
         let misfit = match drafts {
-            Ok(drafts) => match finish(self.form, foreign, drafts) {
-                Ok(messages) => return Ok(messages),
-                Err(error) => {
-                    Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
+            Ok(drafts) => match finish(self.form, foreign, &drafts) {
+                Ok(messages) if !is_unread => return Ok(messages),
+                Ok(messages) => {
+                    if messages.iter().all(says_nothing_that_was_read) {
+                        out.count_unread();
+                    }
+                    return Ok(messages);
                 }
+                Err(error) => match readable(&drafts, foreign) {
+                    Some((drafts, misfits)) => {
+                        for Misfit { field, reason } in misfits {
+                            out.remark(line, &join(path, &field), reason);
+                        }
+                        return Ok(finish(self.form, foreign, &drafts)?);
+                    }
+                    None => Misfit::of(&error),
+                },
             },
             Err(misfit) => misfit,
         };
@@ -468,12 +523,12 @@ fn made(json: &str) -> Result<Message, recto_core::Error> {
 }
 
 /// Makes the messages, with the original bytes where writing them again would give others.
-pub(crate) fn finish(
+fn finish(
     form: &dyn MessageForm,
     foreign: &str,
-    drafts: Vec<Draft>,
+    drafts: &[Draft],
 ) -> Result<Vec<Message>, recto_core::Error> {
-    if let [Draft::AsItIs] = drafts[..] {
+    if let [Draft::AsItIs] = drafts {
         return Ok(vec![made(foreign)?]);
     }
     let pieces = drafts.len();
@@ -486,7 +541,7 @@ pub(crate) fn finish(
     };
     let roles: Vec<Role> = drafts.iter().map(Draft::role).collect();
     let mut jsons: Vec<String> = drafts
-        .into_iter()
+        .iter()
         .enumerate()
         .map(|(piece, draft)| draft.to_json(foreign, Source { piece, ..plain }))
         .collect();
@@ -507,6 +562,67 @@ pub(crate) fn finish(
         jsons[0] = first;
     }
     jsons.iter().map(|json| made(json)).collect()
+}
+
+/// The drafts with [`UNREAD`] in the place of every part that no message can have, and what is wrong
+/// with those; `None` if that does not help, or nothing is left.
+pub(crate) fn readable(drafts: &[Draft], foreign: &str) -> Option<(Vec<Draft>, Vec<Misfit>)> {
+    let mut memory = Memory::default();
+    let mut readable = Vec::with_capacity(drafts.len());
+    let (mut number, mut count) = (0, 0);
+    for draft in drafts {
+        let (role, content) = match draft {
+            Draft::AsItIs => {
+                let role = json::get_str(foreign, "role")?.text();
+                (Role::named(&role)?, json::get(foreign, "content")?)
+            }
+            Draft::Made { role, content, .. } => (*role, &**content),
+        };
+        if !json::is_list(content) {
+            readable.push(draft.clone());
+            continue;
+        }
+        let mut parts = Vec::new();
+        for part in json::items(content) {
+            let alone = format!(r#"{{"role":"{}","content":[{part}]}}"#, role.as_str());
+            match made(&alone) {
+                Ok(_) => {
+                    parts.push(part);
+                    count += 1;
+                }
+                Err(error) => {
+                    let Misfit { field, reason } = Misfit::of(&error);
+                    let field = field.trim_start_matches("content[0]").trim_start_matches('.');
+                    memory.unread(&format!("content[{number}]"), Misfit::new(field, reason));
+                    parts.push(UNREAD);
+                }
+            }
+            number += 1;
+        }
+        let content = format!("[{}]", parts.join(","));
+        readable.push(match draft {
+            Draft::AsItIs => {
+                let mut fields = String::new();
+                json::push_fields(foreign, &["name"], &mut fields);
+                Draft::Made { role, content, fields, provider: None, model: None }
+            }
+            Draft::Made { role, fields, provider, model, .. } => Draft::Made {
+                role: *role,
+                content,
+                fields: fields.clone(),
+                provider: provider.clone(),
+                model: model.clone(),
+            },
+        });
+    }
+    let is_made = |draft: &Draft| made(&draft.to_json(foreign, Source::default())).is_ok();
+    (count > 0 && readable.iter().all(is_made)).then_some((readable, memory.remarks))
+}
+
+/// Whether nothing of a message could be read.
+fn says_nothing_that_was_read(message: &Message) -> bool {
+    let is_unread = |part: &Part<'_>| matches!(part, Part::Other { kind, .. } if kind.is("unread"));
+    MessageParts::of(message).parts.iter().all(is_unread)
 }
 
 /// The JSON of a made message with another source: it is its last field.
@@ -539,6 +655,6 @@ fn unread(form: &dyn MessageForm, foreign: &str) -> Result<Message, recto_core::
         original: Some(foreign),
         ..Source::default()
     };
-    let content = r#"[{"type":"unread"}]"#.to_owned();
+    let content = format!("[{UNREAD}]");
     made(&Draft::made(Role::User, content).to_json(foreign, source))
 }

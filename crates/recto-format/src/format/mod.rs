@@ -33,6 +33,7 @@ use crate::import::{Input, Out, Remark};
 use crate::unpack;
 
 pub(crate) use head::{Head, Likelihood};
+pub(crate) use openai_responses::item_of;
 
 /// A format of transcripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

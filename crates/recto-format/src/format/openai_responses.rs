@@ -5,6 +5,7 @@
 //! | `message` | a message; `developer` is `system` |
 //! | `function_call`, `custom_tool_call` | an assistant message with a `tool_use` part; its id is `call_id`, and `id` its `item_id` |
 //! | their outputs | a tool message with one `tool_result` |
+//! | calls of OpenAI's own tools (`local_shell_call` and others), and their outputs | the same, with the item in `item` |
 //! | `reasoning` and every other item | a part with the item as it is, for OpenAI only |
 
 use std::borrow::Cow;
@@ -124,10 +125,28 @@ impl MessageForm for OpenAiResponses {
         out: &mut String,
         remarks: &mut Vec<String>,
     ) {
-        let mut items = Items { out, is_first: true, remarks };
-        for message in pieces {
-            items.message(message);
-        }
+        write_items(pieces, Bare::AsTheyAre, out, remarks);
+    }
+}
+
+/// How messages are written that are a role and a text: as the interface takes them too, or as items,
+/// whose content is a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bare {
+    AsTheyAre,
+    AsItems,
+}
+
+/// Writes messages as items, separated by commas.
+pub(crate) fn write_items(
+    pieces: &[MessageParts<'_>],
+    bare: Bare,
+    out: &mut String,
+    remarks: &mut Vec<String>,
+) {
+    let mut items = Items { out, is_first: true, bare, remarks };
+    for message in pieces {
+        items.message(message);
     }
 }
 
@@ -171,14 +190,36 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
             let arguments = fields.get_str("arguments").unwrap_or(Str::plain("{}"));
             let extra = item_id(&fields);
             parts.call(needed("call_id")?, needed("name")?, &input_of(arguments), &extra);
-            Ok(call_draft(parts, &extra))
+            Ok(own_draft(parts, &extra).into())
         }
         Some("custom_tool_call") => {
             let input = fields.get("input").unwrap_or("\"\"");
             let id = item_id(&fields);
             let extra = format!(r#","kind":"custom"{id}"#);
             parts.call(needed("call_id")?, needed("name")?, input, &extra);
-            Ok(call_draft(parts, &id))
+            Ok(own_draft(parts, &id).into())
+        }
+        Some(kind) if OwnTool::called_by(kind).is_some() => {
+            let Some(tool) = OwnTool::called_by(kind) else { return Err(no_item(kind)) };
+            let id = needed("call_id").or_else(|_| needed("id"))?;
+            let input = fields.get(tool.input).unwrap_or("{}");
+            let extra = format!(r#","kind":"{kind}","item":{item}"#);
+            parts.call(id, Str::plain(tool.name), input, &extra);
+            Ok(own_draft(parts, &extra).into())
+        }
+        Some(kind) if OwnTool::answered_by(kind).is_some() => {
+            let id = needed("call_id").or_else(|_| needed("id"))?;
+            let output = fields.get("output").map(own_output);
+            let extra = format!(r#","kind":"{kind}","item":{item}"#);
+            parts.result(id, output.as_deref(), false, &extra);
+            Ok(Draft::Made {
+                role: Role::Tool,
+                content: parts.finish(),
+                fields: String::new(),
+                provider: Some("openai".into()),
+                model: None,
+            }
+            .into())
         }
         Some(kind @ ("function_call_output" | "custom_tool_call_output")) => {
             let extra = if kind.starts_with("custom") { r#","kind":"custom""# } else { "" };
@@ -200,7 +241,7 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
                 || kind.contains('-')
                 || ["uuid", "leafUuid", "sessionId"].iter().any(|id| fields.get(id).is_some()) =>
         {
-            Err(Misfit::new("type", format!("no item of type {kind:?} is known")))
+            Err(no_item(kind))
         }
         Some(kind) => {
             let is_answer = kind.ends_with("_output") || kind.ends_with("_response");
@@ -217,6 +258,65 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
     }
 }
 
+fn no_item(kind: &str) -> Misfit {
+    Misfit::new("type", format!("no item of type {kind:?} is known"))
+}
+
+/// A tool of OpenAI's own that runs at the user's. Its calls and answers are items of their own types;
+/// here they are calls and results as all others, with the item beside them for OpenAI.
+struct OwnTool {
+    call: &'static str,
+    output: &'static str,
+    name: &'static str,
+    /// The field that says what is to be done.
+    input: &'static str,
+}
+
+const OWN_TOOLS: [OwnTool; 4] = [
+    OwnTool {
+        call: "local_shell_call",
+        output: "local_shell_call_output",
+        name: "local_shell",
+        input: "action",
+    },
+    OwnTool { call: "shell_call", output: "shell_call_output", name: "shell", input: "action" },
+    OwnTool {
+        call: "apply_patch_call",
+        output: "apply_patch_call_output",
+        name: "apply_patch",
+        input: "operation",
+    },
+    OwnTool {
+        call: "computer_call",
+        output: "computer_call_output",
+        name: "computer",
+        input: "action",
+    },
+];
+
+impl OwnTool {
+    fn called_by(kind: &str) -> Option<&'static OwnTool> {
+        OWN_TOOLS.iter().find(|tool| tool.call == kind)
+    }
+
+    fn answered_by(kind: &str) -> Option<&'static OwnTool> {
+        OWN_TOOLS.iter().find(|tool| tool.output == kind)
+    }
+}
+
+/// What such a tool answered: its text, a picture of the screen, or the JSON as text.
+fn own_output(output: &str) -> Cow<'_, str> {
+    if Str::of(output).is_some() {
+        return Cow::Borrowed(output);
+    }
+    let Some(url) = json::get_str(output, "image_url") else {
+        return Cow::Owned(json::string(output));
+    };
+    let mut parts = NewParts::default();
+    parts.media(MediaKind::Image, MediaBody::of_url(url), None, "");
+    Cow::Owned(parts.finish_list())
+}
+
 /// The id of an item as a field of the part that it becomes: the provider ties it to the reasoning
 /// before it.
 fn item_id(fields: &json::Object<'_>) -> String {
@@ -224,8 +324,8 @@ fn item_id(fields: &json::Object<'_>) -> String {
     id.map_or(String::new(), |id| format!(r#","item_id":"{}""#, id.escaped()))
 }
 
-/// A call. One that has the provider's id is the provider's.
-fn call_draft<'a>(parts: NewParts, item_id: &str) -> Item<'a> {
+/// What the model said or called. What has the provider's id is the provider's.
+fn own_draft(parts: NewParts, item_id: &str) -> Draft {
     Draft::Made {
         role: Role::Assistant,
         content: parts.finish(),
@@ -233,7 +333,6 @@ fn call_draft<'a>(parts: NewParts, item_id: &str) -> Item<'a> {
         provider: (!item_id.is_empty()).then(|| "openai".to_owned()),
         model: None,
     }
-    .into()
 }
 
 fn read_message<'a>(fields: &json::Object<'a>) -> Result<Item<'a>, Misfit> {
@@ -261,7 +360,20 @@ fn read_message<'a>(fields: &json::Object<'a>) -> Result<Item<'a>, Misfit> {
                 Draft::made(own_role, content)
             }
         }
-        None if json::is_list(content) => Draft::made(own_role, read_parts(content).finish()),
+        None if json::is_list(content) => {
+            let id = if own_role == Role::Assistant { item_id(fields) } else { String::new() };
+            let mut parts = NewParts::sized(content.len());
+            read_parts_into(content, &id, &mut parts);
+            match own_role {
+                Role::Assistant => {
+                    return Ok(Item {
+                        draft: own_draft(parts, &id),
+                        said: Some((own_role, content)),
+                    });
+                }
+                _ => Draft::made(own_role, parts.finish()),
+            }
+        }
         None => return Err(Misfit::new("content", "content is a string or a list of parts")),
     };
     Ok(Item { draft, said: Some((own_role, content)) })
@@ -269,23 +381,31 @@ fn read_message<'a>(fields: &json::Object<'a>) -> Result<Item<'a>, Misfit> {
 
 fn read_parts(list: &str) -> NewParts {
     let mut parts = NewParts::sized(list.len());
-    for (part, fields) in json::objects(list) {
-        if read_part(&fields, &mut parts).is_none() {
-            parts.raw(part);
-        }
-    }
+    read_parts_into(list, "", &mut parts);
     parts
 }
 
+/// Adds the parts of a message; the first of its texts has the id of its item.
+fn read_parts_into(list: &str, item_id: &str, parts: &mut NewParts) {
+    let mut item_id = item_id;
+    for (part, fields) in json::objects(list) {
+        let is_text = fields.get_str("type").is_some_and(|kind| kind.is("output_text"));
+        let id = if is_text { std::mem::take(&mut item_id) } else { "" };
+        if read_part(&fields, id, parts).is_none() {
+            parts.raw(part);
+        }
+    }
+}
+
 /// Adds a part in Recto's form; `None` if that has no words for it.
-fn read_part(fields: &json::Object<'_>, parts: &mut NewParts) -> Option<()> {
+fn read_part(fields: &json::Object<'_>, item_id: &str, parts: &mut NewParts) -> Option<()> {
     let file_id = || {
         let provider = Some(Str::plain("openai"));
         fields.get_str("file_id").map(|id| MediaBody::FileId { id, provider })
     };
     match &*fields.get_str("type")?.text() {
         "input_text" | "output_text" => {
-            let mut extra = String::new();
+            let mut extra = item_id.to_owned();
             fields.push_others(&["type", "text"], &mut extra);
             parts.text(fields.get_str("text")?, &extra);
         }
@@ -310,6 +430,7 @@ fn read_part(fields: &json::Object<'_>, parts: &mut NewParts) -> Option<()> {
 struct Items<'a> {
     out: &'a mut String,
     is_first: bool,
+    bare: Bare,
     remarks: &'a mut Vec<String>,
 }
 
@@ -322,7 +443,8 @@ impl Items<'_> {
     }
 
     fn message(&mut self, message: &MessageParts<'_>) {
-        let is_bare = message.is_string
+        let is_bare = self.bare == Bare::AsTheyAre
+            && message.is_string
             && message.source.is_none()
             && message.role != Role::Tool
             && json::fields(message.json)
@@ -353,6 +475,10 @@ impl Items<'_> {
         }
         let role = if role == Role::Tool { Role::User } else { role };
         let mut content = String::new();
+        let id = said.iter().find_map(|part| match part {
+            Part::Text { json, has_more: true, .. } => json::get_str(json, "item_id"),
+            _ => None,
+        });
         for part in said.drain(..) {
             let before = content.len();
             if before > 0 {
@@ -364,7 +490,13 @@ impl Items<'_> {
             }
         }
         let out = self.add();
-        out.push_str(r#"{"type":"message","role":""#);
+        out.push_str(r#"{"type":"message","#);
+        if let Some(id) = id.filter(|_| role == Role::Assistant) {
+            out.push_str(r#""id":"#);
+            json::push_str(id, out);
+            out.push(',');
+        }
+        out.push_str(r#""role":""#);
         out.push_str(role.as_str());
         out.push_str(r#"","content":["#);
         out.push_str(&content);
@@ -372,6 +504,10 @@ impl Items<'_> {
     }
 
     fn item(&mut self, message: &MessageParts<'_>, part: &Part<'_>) {
+        if let Some(item) = item_of(part) {
+            self.add().push_str(item);
+            return;
+        }
         match *part {
             Part::ToolUse { id, name, input, json, .. } => {
                 let (kind, field) = match part.is_custom_call() {
@@ -440,6 +576,15 @@ impl Items<'_> {
             Part::Text { .. } | Part::Thinking { .. } | Part::Media(_) => {}
         }
     }
+}
+
+/// The item that a call or a result was, where it is one of OpenAI's own tools.
+pub(crate) fn item_of<'a>(part: &Part<'a>) -> Option<&'a str> {
+    let is_exchange = matches!(part, Part::ToolUse { .. } | Part::ToolResult { .. });
+    let item = json::get(part.json(), "item").filter(|_| is_exchange && part.has_more())?;
+    let kind = json::get_str(item, "type")?.text();
+    let is_own = OwnTool::called_by(&kind).is_some() || OwnTool::answered_by(&kind).is_some();
+    is_own.then_some(item)
 }
 
 /// Writes a part of a message or of a result; nothing if there is no form for it.

@@ -47,6 +47,7 @@ impl<'a> Planner<'a, '_> {
                     content: AnswerContent::String(Cow::Borrowed(NO_RESULT)),
                     is_error: false,
                     cache_control: None,
+                    item: None,
                     from: None,
                 }
             }
@@ -137,6 +138,7 @@ impl<'a> Planner<'a, '_> {
         Answer {
             content,
             is_error: is_error && self.dialect.marks_errors,
+            item: self.own_item(at, &self.messages[at].parts[number]),
             cache_control: may_be_marked.then(|| json::get(json, "cache_control")).flatten(),
             from: Some(at),
         }

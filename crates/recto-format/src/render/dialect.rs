@@ -94,7 +94,7 @@ static OPENAI_CHAT: Dialect = Dialect {
         MediaKind::File => is_inline(media.body) || is_file_of(media.body, "openai"),
     },
     media_in_results: |_| false,
-    own_parts: |_, _, _| false,
+    own_parts: super::openai_chat::is_own_part,
     own_in_results: |_| false,
 };
 

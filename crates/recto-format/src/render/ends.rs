@@ -176,24 +176,51 @@ impl<'a> Planner<'a, '_> {
         }
         self.turns.retain(|turn| !turn.blocks.is_empty());
         self.keep_item_ids();
+        self.keep_own_items();
     }
 
-    /// The provider knows which reasoning an item came of, and refuses the one without the other. So a
-    /// call has its item's id only behind reasoning, and each id once.
+    /// Items of OpenAI's own tools go back as they are, a call with its answer; without the other, each
+    /// is said as an ordinary call or result.
+    fn keep_own_items(&mut self) {
+        for block in self.turns.iter_mut().flat_map(|turn| &mut turn.blocks) {
+            let Block::Call(call) = block else { continue };
+            let is_pair = |(asked, answered): (&str, &str)| {
+                let names = |item: &str, key: &str| {
+                    json::get_str(item, key).is_some_and(|id| id.escaped() == call.id)
+                };
+                let [call, output] = [asked, answered].map(|item| json::get_str(item, "type"));
+                let is_its = |(call, output): (Str<'_>, Str<'_>)| {
+                    output.escaped().strip_suffix("_output") == Some(call.escaped())
+                };
+                call.zip(output).is_some_and(is_its)
+                    && names(asked, "call_id")
+                    && (names(answered, "call_id") || names(answered, "id"))
+            };
+            if !call.extra.item.zip(call.answer.item).is_some_and(is_pair) {
+                (call.extra.item, call.answer.item) = (None, None);
+            }
+        }
+    }
+
+    /// The provider knows which reasoning an item came of, and refuses the one without the other. So
+    /// what the model said or called has its item's id only behind reasoning, and each id once.
     fn keep_item_ids(&mut self) {
         let mut given = HashSet::new();
         let mut is_behind = false;
         for turn in &mut self.turns {
             is_behind &= turn.side == Side::Assistant;
             for block in &mut turn.blocks {
-                match block {
-                    Block::Own { kind, .. } => is_behind |= kind.escaped() == "reasoning",
-                    Block::Call(call) => {
-                        let id = call.extra.item_id.filter(|_| is_behind);
-                        call.extra.item_id = id.filter(|id| given.insert(id.escaped()));
+                let extra = match block {
+                    Block::Own { kind, .. } => {
+                        is_behind |= kind.escaped() == "reasoning";
+                        continue;
                     }
-                    _ => {}
-                }
+                    Block::Call(call) => &mut call.extra,
+                    Block::Text { extra, .. } => extra,
+                    _ => continue,
+                };
+                let id = extra.item_id.filter(|_| is_behind);
+                extra.item_id = id.filter(|id| given.insert(id.escaped()));
             }
             is_behind &= !turn.has_calls(); // their results stand behind them
         }

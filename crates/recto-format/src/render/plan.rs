@@ -18,6 +18,7 @@ use super::ids::Ids;
 use super::rule::{self, Finding, Rule};
 use super::turn::{Block, Call, Extra, Side, Turn};
 use super::{RenderOptions, Target, openai_responses};
+use crate::format::item_of;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
@@ -96,6 +97,14 @@ pub(super) struct Said<'a> {
     pub(super) aside: Vec<Block<'a>>,
 }
 
+impl Said<'_> {
+    /// Whether it has a part of this type that only one provider understands.
+    fn has_own(&self, wanted: Str<'_>) -> bool {
+        let is_it = |block: &Block<'_>| matches!(block, Block::Own { kind, .. } if kind.text() == wanted.text());
+        self.blocks.iter().any(is_it)
+    }
+}
+
 impl<'a> Planner<'a, '_> {
     pub(super) fn find(&mut self, rule: &'static Rule, at: usize, message: impl Into<String>) {
         self.find_with(rule, at, None, message);
@@ -149,6 +158,7 @@ impl<'a> Planner<'a, '_> {
             Part::Thinking { .. } => false,
             Part::Other { kind, json } => match refusal(part) {
                 Some(text) => self.has_text(text),
+                None if transcript(part).is_some_and(|text| self.has_text(text)) => true,
                 None => {
                     matches!(self.messages[at].role, Role::User | Role::Tool)
                         && self.is_maker(at)
@@ -165,7 +175,7 @@ impl<'a> Planner<'a, '_> {
             Part::Media(media) => {
                 matches!(media.body, MediaBody::Text(_)) && !(self.dialect.media_from_user)(media)
             }
-            part => refusal(part).is_some(),
+            part => refusal(part).or(transcript(part)).is_some(),
         }
     }
 
@@ -371,8 +381,12 @@ impl<'a> Planner<'a, '_> {
             && self.is_maker(at)
             && (self.dialect.own_parts)(&kind.text(), json, is_assistant)
             && self.may_refer(&kind.text(), json);
+        // A chat message has room for one.
+        let is_own = is_own && (!kind.is("openai_audio") || !said.has_own(kind));
         if is_own {
             said.blocks.push(Block::Own { kind, json: Cow::Borrowed(json) });
+        } else if let Some(text) = transcript(part).filter(|text| self.has_text(*text)) {
+            said.blocks.push(Block::text(text.escaped()));
         } else {
             let why = format!("a part of type {:?} that is not this provider's", kind.text());
             self.find(&rule::PARTS_FOR_THEIR_MAKER, at, why);
@@ -402,6 +416,12 @@ impl<'a> Planner<'a, '_> {
             }
     }
 
+    /// The item that a part was, where it goes back as it is.
+    pub(super) fn own_item(&self, at: usize, part: &Part<'a>) -> Option<&'a str> {
+        let is_there = self.dialect.target == Target::OpenAiResponses && self.is_maker(at);
+        is_there.then(|| item_of(part)).flatten()
+    }
+
     /// What stands beside a part.
     pub(super) fn extra(&mut self, side: Side, at: usize, part: &Part<'a>) -> Extra<'a> {
         let mut extra = Extra::default();
@@ -409,6 +429,8 @@ impl<'a> Planner<'a, '_> {
             return extra;
         }
         let signature = part.signature();
+        extra.item = self.own_item(at, part);
+        let is_text = matches!(part, Part::Text { .. });
         let is_document = matches!(part, Part::Media(media) if media.kind == MediaKind::File);
         let part = part.json();
         if let Some(signature) = signature {
@@ -425,7 +447,11 @@ impl<'a> Planner<'a, '_> {
         }
         if self.dialect.target == Target::OpenAiResponses && self.is_maker(at) {
             let is_custom = json::get_str(part, "kind").is_some_and(|kind| kind.is("custom"));
-            let prefix = if is_custom { "ctc" } else { "fc" };
+            let prefix = match (is_text, is_custom) {
+                (true, _) => "msg",
+                (false, true) => "ctc",
+                (false, false) => "fc",
+            };
             let id = json::get_str(part, "item_id");
             extra.item_id = id.filter(|id| openai_responses::is_item_id(*id, prefix));
         }
@@ -508,6 +534,16 @@ fn is_setting(citations: &str) -> bool {
     let is_known =
         |(key, value): (Str<'_>, &str)| key.is("enabled") && matches!(value, "true" | "false");
     json::is_object(citations) && json::fields(citations).all(is_known)
+}
+
+/// What the model said aloud, in writing.
+fn transcript<'a>(part: &Part<'a>) -> Option<Str<'a>> {
+    match part {
+        Part::Other { kind, json } if kind.is("openai_audio") => {
+            json::get_str(json::get(json, "audio")?, "transcript")
+        }
+        _ => None,
+    }
 }
 
 pub(super) fn refusal<'a>(part: &Part<'a>) -> Option<Str<'a>> {

@@ -86,6 +86,8 @@ pub(crate) struct Extra<'a> {
     pub(crate) citations: Option<&'a str>,
     /// The id of the item at OpenAI's Responses.
     pub(crate) item_id: Option<Str<'a>>,
+    /// The whole item there, if it is of a tool of OpenAI's own.
+    pub(crate) item: Option<&'a str>,
 }
 
 impl Extra<'_> {
@@ -95,7 +97,10 @@ impl Extra<'_> {
 
     /// Whether something in it goes to its maker only.
     pub(crate) fn is_makers(&self) -> bool {
-        self.citations.is_some() || self.signature.is_some() || self.item_id.is_some()
+        self.citations.is_some()
+            || self.signature.is_some()
+            || self.item_id.is_some()
+            || self.item.is_some()
     }
 }
 
@@ -118,6 +123,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) content: AnswerContent<'a>,
     pub(crate) is_error: bool,
     pub(crate) cache_control: Option<&'a str>,
+    /// The whole item at OpenAI's Responses, if it is of a tool of OpenAI's own.
+    pub(crate) item: Option<&'a str>,
     /// The position of its message; `None` if nothing answered.
     pub(crate) from: Option<usize>,
 }

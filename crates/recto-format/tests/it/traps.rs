@@ -2,7 +2,8 @@
 
 use recto_core::Message;
 use recto_format::{
-    ExportOptions, Format, ImportOptions, RenderOptions, Replay, Target, export, import, render,
+    Container, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Target, export, import,
+    render,
 };
 use serde_json::{Value, json};
 
@@ -210,7 +211,7 @@ fn images_in_a_gemini_response_are_seen_and_come_back() {
         let said = body(&view, target).to_string();
         assert!(said.contains("AAAA"), "{target}: {said}");
     }
-    let written = crate::files::exported(&view, Format::Gemini, recto_format::Container::List);
+    let written = crate::files::exported(&view, Format::Gemini, Container::List);
     assert_eq!(written, file);
 }
 
@@ -255,13 +256,11 @@ fn a_call_keeps_the_id_of_its_item_beside_its_reasoning_only() {
         view.iter().filter(|message| !message.json().contains("rs_1")).cloned().collect();
     assert_eq!(ids(&without), [json!(null), json!(null)]);
     // What was made here, from the same parts, is written with them too.
-    let written =
-        crate::files::exported(&view, Format::OpenAiResponses, recto_format::Container::List);
+    let written = crate::files::exported(&view, Format::OpenAiResponses, Container::List);
     assert_eq!(written, file);
     let made = message(json!({"role": "assistant", "content":
         [{"type": "tool_use", "id": "c1", "name": "f", "input": {}, "item_id": "fc_1"}]}));
-    let written =
-        crate::files::exported(&[made], Format::OpenAiResponses, recto_format::Container::List);
+    let written = crate::files::exported(&[made], Format::OpenAiResponses, Container::List);
     assert_eq!(written, format!("[{call}]\n"));
     // Elsewhere nobody knows it.
     assert!(!body(&view, Target::OpenAiChat).to_string().contains("fc_1"));
@@ -402,4 +401,71 @@ fn the_reason_of_a_fix_is_said_once() {
     let (fixed, _) = talk.apply(request, 2).unwrap();
     let told = fixed.versions().last().unwrap().description;
     assert_eq!(told, "fixed for anthropic");
+}
+
+/// Tools of OpenAI's own are tools: everybody reads their calls, and OpenAI gets its items back.
+#[test]
+fn calls_of_openais_own_tools_are_calls() {
+    let call = r#"{"type":"local_shell_call","id":"lsh_1","call_id":"c1","status":"completed","action":{"type":"exec","command":["ls"]}}"#;
+    let output =
+        r#"{"type":"local_shell_call_output","id":"lsho_1","call_id":"c1","output":"a.txt"}"#;
+    let answer = r#"{"type":"function_call_output","call_id":"c1","output":"a.txt"}"#;
+    let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+    let user = r#"{"role":"user","content":"q"}"#;
+    let file = format!("[{user},\n{reasoning},\n{call},\n{output}]\n");
+    let (view, remarks) = crate::files::messages(&file, Format::OpenAiResponses);
+    assert_eq!(remarks, []);
+    let rendered = check(&view, Target::OpenAiResponses, None).unwrap();
+    assert_eq!(rendered.findings, []);
+    for item in [call, output, reasoning] {
+        assert!(rendered.body.contains(item), "{}", rendered.body);
+    }
+    for target in [Target::OpenAiChat, Target::Anthropic, Target::Gemini] {
+        let said = body(&view, target).to_string();
+        assert!(said.contains("local_shell") && said.contains("a.txt"), "{target}: {said}");
+    }
+    let written = crate::files::exported(&view, Format::OpenAiResponses, Container::List);
+    assert_eq!(written, file);
+    // codex answers them as it answers functions; an edit may take the answer away.
+    for file in [format!("[{user},{call},{answer}]"), format!("[{user},{call}]")] {
+        let (view, _) = crate::files::messages(&file, Format::OpenAiResponses);
+        let said = body(&view, Target::OpenAiResponses);
+        assert_eq!(said["input"][1]["type"], "function_call", "{said}");
+        assert_eq!(said["input"][2]["type"], "function_call_output", "{said}");
+    }
+}
+
+#[test]
+fn what_was_said_aloud_goes_back_by_its_id_and_to_others_in_writing() {
+    let file = r#"[{"role":"user","content":"q"},{"role":"assistant","content":null,"audio":{"id":"audio_1","expires_at":9,"data":"AAAA","transcript":"Hello there"}},{"role":"user","content":"more"}]"#;
+    let (view, remarks) = crate::files::messages(file, Format::OpenAiChat);
+    assert_eq!(remarks, []);
+    let said = body(&view, Target::OpenAiChat);
+    assert_eq!(
+        said["messages"][1],
+        json!({"role": "assistant", "content": null, "audio": {"id": "audio_1"}})
+    );
+    assert_eq!(check(&view, Target::OpenAiChat, None).unwrap().findings, []);
+    for target in [Target::OpenAiResponses, Target::Anthropic, Target::Gemini] {
+        let said = body(&view, target).to_string();
+        assert!(said.contains("Hello there"), "{target}: {said}");
+    }
+}
+
+#[test]
+fn what_the_model_said_keeps_the_id_of_its_item_beside_its_reasoning_only() {
+    let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+    let answer = r#"{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"4","annotations":[]}]}"#;
+    let user = r#"{"role":"user","content":"q"}"#;
+    let file = format!("[{user},\n{reasoning},\n{answer}]\n");
+    let (view, remarks) = crate::files::messages(&file, Format::OpenAiResponses);
+    assert_eq!(remarks, []);
+    let rendered = check(&view, Target::OpenAiResponses, None).unwrap();
+    assert!(rendered.body.contains(answer), "{}", rendered.body);
+    let without = [view[0].clone(), view[2].clone()];
+    let rendered = check(&without, Target::OpenAiResponses, None).unwrap();
+    assert!(!rendered.body.contains("msg_1"), "{}", rendered.body);
+    check_fix(&view, Target::OpenAiResponses, None);
+    let written = crate::files::exported(&view, Format::OpenAiResponses, Container::List);
+    assert_eq!(written, file);
 }

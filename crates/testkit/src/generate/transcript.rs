@@ -113,6 +113,9 @@ fn part(choices: &mut Choices) -> Value {
             if choices.chance(2) {
                 part["signature"] = json!(*choices.pick(&["c2ln", "not base64!", ""]));
             }
+            if choices.chance(2) {
+                part["item_id"] = json!(*choices.pick(&["msg_1", "msg_2", "fc_1", ""]));
+            }
             part
         }
         4 | 5 => media(choices),

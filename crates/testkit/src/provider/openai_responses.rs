@@ -217,8 +217,9 @@ fn check_linked<'a>(
     ids: &mut HashSet<&'a str>,
     at: &str,
 ) -> Check {
-    let is_call = ["function_call", "custom_tool_call"].contains(&kind);
-    let Some(id) = item.get("id").and_then(Value::as_str).filter(|_| is_call) else {
+    let is_linked = ["function_call", "custom_tool_call"].contains(&kind)
+        || (kind == "message" && is_the_models(item, kind));
+    let Some(id) = item.get("id").and_then(Value::as_str).filter(|_| is_linked) else {
         return Ok(());
     };
     if !reasoned {

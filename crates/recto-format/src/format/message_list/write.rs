@@ -254,8 +254,8 @@ fn write_group(
     }
 }
 
-/// Whether a message stands for one that could not be read. Of Recto's own messages only these have
-/// an original: all others are what they say.
+/// Whether something of a message could not be read. Of Recto's own messages only these have an
+/// original: all others are what they say.
 fn is_unread(message: &MessageParts<'_>) -> bool {
-    matches!(message.parts[..], [Part::Other { kind, .. }] if kind.escaped() == "unread")
+    message.parts.iter().any(|part| matches!(part, Part::Other { kind, .. } if kind.is("unread")))
 }
