@@ -99,9 +99,7 @@ const TYPES: &[(&str, &[&str])] = &[
 fn proper_type(written: &str) -> Option<&'static str> {
     let name = written.split(';').next()?.trim();
     let is_it = |known: &&str| known.eq_ignore_ascii_case(name);
-    let found = TYPES
-        .iter()
-        .find(|(proper, others)| is_it(proper) || others.iter().any(|other| is_it(other)));
+    let found = TYPES.iter().find(|(proper, others)| is_it(proper) || others.iter().any(&is_it));
     found.map(|(proper, _)| *proper)
 }
 

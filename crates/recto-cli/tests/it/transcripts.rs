@@ -196,7 +196,7 @@ fn a_failed_import_leaves_nothing_behind_and_says_so() {
         serde_json::from_str(&stage.run(&["import", &broken, "--json"]).out).unwrap();
     assert_eq!(document["error"]["code"], "invalid_json");
     assert_eq!(document["error"]["details"], json!({ "line": 601, "left": [] }));
-    for (text, code) in [("[]", 2), ("", 2), ("no json", 2), ("{\"messages\": []}", 2)] {
+    for (text, code) in [("[]", 1), ("", 2), ("no json", 2), ("{\"messages\": []}", 1)] {
         let ran = stage.perform(&["import", "-"], text, Screen::default());
         assert_eq!(ran.code, code, "{text:?}: {}", ran.errors);
     }
@@ -282,9 +282,10 @@ fn a_fix_is_one_request_that_can_be_taken_back() {
     let fixed = stage.json(&["lint", "--for", "anthropic", "--fix", "--expect-version", "12"]);
     assert_eq!((&fixed["version"], &fixed["dryRun"]), (&json!(13), &json!(false)));
     let lint = stage.json(&["lint", "--for", "anthropic"]);
-    assert_eq!(lint["findings"], json!([]));
+    let left = lint["findings"].as_array().unwrap();
+    assert!(left.iter().all(|finding| finding["severity"] == "note"), "{left:?}");
     let again = stage.plain(&["lint", "--for", "anthropic", "--fix"]);
-    assert!(again.starts_with("0 errors"), "{again}");
+    assert!(again.contains("0 errors, 0 warnings, 1 note"), "{again}");
     assert_eq!(stage.json(&["info"])["version"], 13, "nothing was left to fix");
     stage.plain(&["undo"]);
     assert_eq!(stage.plain(&["show"]).replace("v14", "v12"), before);
@@ -499,11 +500,13 @@ fn thoughts_and_refusals_are_shown() {
 
 #[test]
 fn an_export_says_when_messages_came() {
-    let stage = shop();
+    let stage = Stage::new();
+    stage.plain(&["new", "talk"]);
+    stage.plain(&["append", "--text", "Well?"]);
     for format in ["claude-code", "codex"] {
         let written = stage.plain(&["export", "--format", format]);
         assert!(!written.contains("\"1970-"), "{written}");
-        assert!(written.lines().all(|line| line.contains("\"timestamp\":\"20")), "{written}");
+        assert!(written.contains("\"timestamp\":\"20"), "{written}");
     }
 }
 
