@@ -51,7 +51,7 @@ fuzz_target!(|data: &[u8]| {
 fn write_and_read(messages: &[Message], format: Format, envelope: Option<&str>) {
     let container = envelope.map_or(Container::Lines, Container::Envelope);
     let mut file = Vec::new();
-    let options = ExportOptions { container };
+    let options = ExportOptions { container, ..Default::default() };
     if export(messages, format, &options, &mut file).is_err() {
         return; // an envelope of another format
     }

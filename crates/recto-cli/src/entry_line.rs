@@ -2,6 +2,7 @@
 
 use anstyle::Style;
 use recto::{LogIndex, Message, Position};
+use recto_format::{MessageParts, Part};
 use serde::Serialize;
 
 use crate::numbers::grouped;
@@ -68,6 +69,14 @@ impl ShownEntry {
         for text in text_of(&self.message).lines() {
             page.line(Line::wrapping().text("  ").highlighted(text, words));
         }
+        if self.message.text().is_empty() {
+            return; // it is shown already
+        }
+        for aside in asides_of(&self.message) {
+            for text in aside.lines() {
+                page.line(Line::wrapping().text("  ").styled(FAINT, text));
+            }
+        }
     }
 }
 
@@ -84,7 +93,27 @@ pub(crate) fn text_of(message: &Message) -> String {
     match (text.is_empty(), media) {
         (false, 0) => text.into_owned(),
         (false, _) => format!("{text} [{}]", crate::numbers::counted(media as u64, "attachment")),
-        (true, 0) => "[no text]".to_owned(),
+        (true, 0) => match asides_of(message) {
+            asides if asides.is_empty() => "[no text]".to_owned(),
+            asides => asides.join("\n"),
+        },
         (true, _) => format!("[{}]", crate::numbers::counted(media as u64, "attachment")),
     }
+}
+
+/// What a message says that is no text of it: thoughts and refusals. They are neither counted nor looked
+/// through, but who looks at a message sees them.
+fn asides_of(message: &Message) -> Vec<String> {
+    let parts = MessageParts::of(message).parts;
+    let told = parts.iter().filter_map(|part| match part {
+        Part::Thinking { text, .. } if !text.is_empty() => {
+            Some(format!("[thought] {}", text.text()))
+        }
+        Part::Other { kind, json } if kind.is("refusal") => {
+            let part: serde_json::Value = serde_json::from_str(json).ok()?;
+            Some(format!("[refusal] {}", part["refusal"].as_str()?))
+        }
+        _ => None,
+    });
+    told.collect()
 }

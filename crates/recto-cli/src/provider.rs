@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use recto::{Entry, Message, Tool, Version, Warning};
-use recto_format::{Finding, Format, MessageParts, RenderOptions, Rendered, Target};
+use recto_format::{Finding, Format, MessageParts, RenderOptions, Rendered, Target, ToolFinding};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -148,7 +148,7 @@ fn target_of(message: &Message) -> Option<Target> {
 }
 
 /// What is to be known of a request beside its repairs: torn tool exchanges, and tools that it calls
-/// otherwise.
+/// or describes otherwise.
 pub(crate) fn warnings(torn: &[Warning], rendered: &Rendered) -> Vec<Value> {
     let torn = torn.iter().map(|warning| json!(warning));
     let renamed = rendered.renamed_tools.iter().map(|tool| {
@@ -156,5 +156,10 @@ pub(crate) fn warnings(torn: &[Warning], rendered: &Rendered) -> Vec<Value> {
         let message = format!("the tool {name:?} is called {written:?} in the request");
         json!({ "code": "renamed_tool", "indices": [], "message": message })
     });
-    torn.chain(renamed).collect()
+    let changed = rendered.tool_findings.iter().map(|finding| {
+        let ToolFinding { rule, tool, message } = finding;
+        let message = format!("the tool {tool:?}: {message}; {}: {}", rule.name, rule.repair);
+        json!({ "code": "changed_tool", "indices": [], "message": message })
+    });
+    torn.chain(renamed).chain(changed).collect()
 }

@@ -67,6 +67,7 @@ pub(crate) fn remark_json(remark: &Remark) -> Value {
 pub(crate) struct Importing<'a> {
     pub(crate) recto: &'a Recto,
     pub(crate) format: Option<Format>,
+    pub(crate) options: ImportOptions,
     pub(crate) naming: Naming,
     pub(crate) settings: Settings,
 }
@@ -79,10 +80,9 @@ impl Importing<'_> {
         stop: &AtomicBool,
         watch: &mut dyn FnMut(u64),
     ) -> Result<Transcript, Failure> {
-        let Importing { recto, format, naming, settings } = self;
+        let Importing { recto, format, options, naming, settings } = self;
         let into = Import::new(recto.inner(), naming, settings);
         let mut sink = IntoStore { recto, into, remarks: Vec::new(), refused: None, stop, watch };
-        let options = ImportOptions::default();
         let read = recto_format::import(&Watched { input, stop }, format, &options, &mut sink);
         let IntoStore { mut into, remarks, refused, .. } = sink;
         let finished = match (refused, read) {

@@ -114,9 +114,10 @@ impl Story {
         }
     }
 
-    /// What several operations in one request were for.
+    /// What several operations in one request were for. What neighbours share is said once.
     pub(crate) fn of_list(steps: Vec<StepRecord>) -> Story {
-        let all: Vec<&str> = steps.iter().map(|step| &*step.description).collect();
+        let mut all: Vec<&str> = steps.iter().map(|step| &*step.description).collect();
+        all.dedup();
         Story::Told(Arc::new(Told { description: all.join("; ").into(), steps: Some(steps) }))
     }
 }

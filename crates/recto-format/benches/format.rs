@@ -108,7 +108,7 @@ fn measure_export(file: &str, time: Duration, rows: &mut Vec<Row>) {
     let imported = imported(file);
     let took = fastest(time, || {
         let mut out = Vec::with_capacity(file.len());
-        let options = ExportOptions { container: Container::Lines };
+        let options = ExportOptions { container: Container::Lines, ..Default::default() };
         export(&imported, Format::OpenAiChat, &options, &mut out).expect("it is written");
         out.len()
     });
@@ -137,7 +137,7 @@ fn measure_render(messages: &[Message], time: Duration, rows: &mut Vec<Row>) {
 /// The run as chat completions, `times` over.
 fn chat_lines(messages: &[Message], times: usize) -> String {
     let mut file = Vec::new();
-    let options = ExportOptions { container: Container::Lines };
+    let options = ExportOptions { container: Container::Lines, ..Default::default() };
     for _ in 0..times {
         export(messages, Format::OpenAiChat, &options, &mut file).expect("it is written");
     }

@@ -120,7 +120,7 @@ fn main() {
 /// The fastest of some runs.
 fn measured(run: &[Message], format: Format, runs: usize) -> Row {
     let mut file = Vec::new();
-    let options = ExportOptions { container: Container::Lines };
+    let options = ExportOptions { container: Container::Lines, ..Default::default() };
     export(run, format, &options, &mut file).expect("it can be written");
     let mut row = Row { format, bytes: file.len(), messages: 0, seconds: f64::INFINITY };
     for _ in 0..runs {

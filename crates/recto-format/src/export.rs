@@ -13,9 +13,11 @@
 
 use std::io::Write;
 
-use recto_core::Message;
+use recto_core::{Message, Timestamp};
 
 use crate::import::Remark;
+use crate::json;
+use crate::parts::MessageParts;
 use crate::{Error, Format};
 
 /// What stands around the messages.
@@ -38,6 +40,17 @@ pub enum Container<'a> {
 pub struct ExportOptions<'a> {
     /// What stands around the messages. Sessions are always lines.
     pub container: Container<'a>,
+    /// When each message came, in their order, as far as it is known: what formats with times say of a
+    /// message that has none of its own. A time that nobody knows is left out.
+    pub times: &'a [Timestamp],
+}
+
+impl ExportOptions<'_> {
+    /// When a message was written; `number` is its place among those that are exported.
+    pub(crate) fn time_of(&self, message: &MessageParts<'_>, number: usize) -> Option<Timestamp> {
+        let own = json::get(message.json, "timestamp").and_then(|time| time.parse().ok());
+        own.or_else(|| self.times.get(number).copied())
+    }
 }
 
 /// Which messages of a conversation are written.

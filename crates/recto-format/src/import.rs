@@ -138,16 +138,25 @@ impl Sink for Collected {
 /// How to import.
 #[derive(Clone, Copy, Debug)]
 pub struct ImportOptions {
-    /// How large and deep one foreign message may be.
+    /// How large and deep one value of a file may be: a message of a list, a line of a session, a node of
+    /// a graph. `message_bytes` is the one limit for all of them; a whole conversation that has to be
+    /// held at once, as a graph has, may be [`WHOLE_FACTOR`](Self::WHOLE_FACTOR) times as large.
     pub limits: Limits,
     /// How many messages one [`Step::Append`] may have where the file has no turns of its own.
     pub messages_a_step: usize,
 }
 
+impl ImportOptions {
+    /// How many times as large as one value a conversation may be that has to be held whole.
+    pub const WHOLE_FACTOR: usize = 8;
+}
+
 impl Default for ImportOptions {
-    /// The usual limits of messages; 256 messages a step.
+    /// 32 MiB and 64 levels a value: lines of sessions hold what a tool gave twice, and compactions hold
+    /// many messages. 256 messages a step.
     fn default() -> Self {
-        ImportOptions { limits: Limits::default(), messages_a_step: 256 }
+        let limits = Limits { message_bytes: 32 << 20, ..Limits::default() };
+        ImportOptions { limits, messages_a_step: 256 }
     }
 }
 

@@ -44,7 +44,7 @@
 //!
 //! // Out again: each message with its bytes. Only the white space between them is not kept.
 //! let mut written = Vec::new();
-//! export(whole.messages(), format, &ExportOptions { container: talk.container() }, &mut written)?;
+//! export(whole.messages(), format, &ExportOptions { container: talk.container(), times: &[] }, &mut written)?;
 //! assert_eq!(String::from_utf8(written).unwrap(), file.replace('\n', "") + "\n");
 //! # Ok::<(), recto_format::Error>(())
 //! ```
@@ -95,6 +95,7 @@ pub use lint::{fix, lint};
 pub use media::{Media, MediaBody, MediaKind};
 pub use parts::{MessageParts, Part};
 pub use render::{
-    Finding, NO_RESULT, RULES, RenamedTool, RenderOptions, Rendered, Rule, Severity, Target, render,
+    Finding, NO_MESSAGE, NO_RESULT, RULES, RenamedTool, RenderOptions, Rendered, Rule, Severity,
+    Target, ToolFinding, render,
 };
 pub use source::{Layout, Source};

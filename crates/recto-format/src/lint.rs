@@ -1,7 +1,7 @@
 //! What a provider would refuse in a view, and the operations that put it right.
 //!
 //! [`lint`] is what rendering would repair, without rendering. [`fix`] turns those repairs into ordinary
-//! operations: the view then says by itself what would be rendered of it, and lint is silent. Nothing
+//! operations: the view then says by itself what would be rendered of it, and lint has only notes. Nothing
 //! is lost, since originals stay in the log, and an UNDO brings the view back.
 
 use std::collections::HashSet;
@@ -11,8 +11,8 @@ use recto_core::{Delete, Insert, Limits, LogIndex, Message, Position, Request, S
 use crate::json::{self, Str};
 use crate::media;
 use crate::render::{
-    Answer, AnswerContent, Block, Call, Extra, Finding, Plan, Reading, RenderOptions, Side, Target,
-    Turn, WrittenTools, detail,
+    Answer, AnswerContent, Block, Call, Extra, Finding, LAST_FROM_THE_USER, Plan, Reading,
+    RenderOptions, Severity, Side, Target, Turn, WrittenTools, context, detail,
 };
 use crate::source::Source;
 use crate::{Error, MessageParts};
@@ -44,7 +44,8 @@ pub fn lint<'m>(
     Plan::of(&parts, target.dialect(), options, reading.findings()).findings
 }
 
-/// The operations that make [`lint`] silent for a target; `None` if it is silent already.
+/// The operations that make [`lint`] silent for a target, but for notes; `None` if it is so already.
+/// Where there are only notes, the provider gets everything that the view says.
 ///
 /// The entries are those of a view, in order. It is one request: one version, one UNDO. An entry that
 /// is pinned and must change is refused by the engine, as every such change is.
@@ -77,7 +78,7 @@ pub fn fix<'m>(
     let tools = WrittenTools::of(options.tools, target.dialect())?;
     let options = &RenderOptions { fields: &tools.fields(options), ..*options };
     let plan = Plan::of(&parts, target.dialect(), options, reading.findings());
-    if plan.findings.is_empty() {
+    if !plan.findings.iter().any(must_change) {
         return Ok(None);
     }
     let changed = changed(&plan);
@@ -91,7 +92,7 @@ pub fn fix<'m>(
     let mut inserts: Vec<Insert> = Vec::new();
     let mut len = 0;
     for turn in &plan.turns {
-        if !from(turn).any(|at| changed.contains(&at)) {
+        if !turn.from.is_empty() && !from(turn).any(|at| changed.contains(&at)) {
             for at in from(turn) {
                 len += usize::from(!std::mem::replace(&mut kept[at], true));
             }
@@ -123,6 +124,12 @@ pub fn fix<'m>(
     Ok(Some(Request { steps }))
 }
 
+/// Whether the view has to say it otherwise. What is only noted loses nothing on its way to the
+/// provider.
+fn must_change(finding: &Finding) -> bool {
+    finding.rule.severity > Severity::Note
+}
+
 /// The positions of the messages that are in a turn, those of its results included.
 fn from(turn: &Turn<'_>) -> impl Iterator<Item = usize> {
     let mut from: Vec<usize> = turn.from.clone();
@@ -134,7 +141,10 @@ fn from(turn: &Turn<'_>) -> impl Iterator<Item = usize> {
 /// The positions whose messages cannot stay as they are: those of findings, and all that are in a
 /// turn with one of them.
 fn changed(plan: &Plan<'_>) -> HashSet<usize> {
-    let named = plan.findings.iter().flat_map(|finding| [Some(finding.index), finding.with]);
+    // A placeholder at the end changes no message.
+    let change = |finding: &&Finding| must_change(finding) && *finding.rule != LAST_FROM_THE_USER;
+    let findings = plan.findings.iter().filter(change);
+    let named = findings.flat_map(|finding| [Some(finding.index), finding.with]);
     let mut changed: HashSet<usize> = named.flatten().collect();
     loop {
         let before = changed.len();
@@ -180,7 +190,7 @@ impl Writer<'_> {
         if let Some(timestamp) = turn.from.first().and_then(|&at| self.messages[at].timestamp()) {
             out.push_str(&format!(",\"timestamp\":{timestamp}"));
         }
-        self.write_source(&turn.blocks, &turn.from, &mut out);
+        self.write_source(&turn.blocks, false, &turn.from, &mut out);
         out.push('}');
         let mut made = vec![message(&out)?];
         if turn.has_calls() {
@@ -192,7 +202,8 @@ impl Writer<'_> {
             out.push(']');
             let from: Vec<usize> = turn.calls().filter_map(|call| call.answer.from).collect();
             let blocks = turn.calls().flat_map(|call| call.answer.content.blocks());
-            self.write_source(blocks, &from, &mut out);
+            let has_items = turn.calls().any(|call| call.answer.item.is_some());
+            self.write_source(blocks, has_items, &from, &mut out);
             out.push('}');
             made.push(message(&out)?);
         }
@@ -203,6 +214,7 @@ impl Writer<'_> {
     fn write_source<'b, 'a: 'b>(
         &self,
         blocks: impl IntoIterator<Item = &'b Block<'a>>,
+        has_items: bool,
         from: &[usize],
         out: &mut String,
     ) {
@@ -212,7 +224,7 @@ impl Writer<'_> {
             Block::Call(call) => call.extra.is_makers(),
             Block::Refusal(_) => false,
         };
-        if !blocks.into_iter().any(is_makers) {
+        if !has_items && !blocks.into_iter().any(is_makers) {
             return;
         }
         let sources = from.iter().filter_map(|&at| self.parts[at].source);
@@ -260,6 +272,10 @@ fn part(block: &Block<'_>, out: &mut String) {
                 beside.push_str(",\"detail\":");
                 push_quoted(detail, &mut beside);
             }
+            if let Some(context) = context(it) {
+                beside.push_str(",\"context\":");
+                json::push_str(context, &mut beside);
+            }
             extras(extra, &mut beside);
             media::write(it.kind, it.body, it.name, &beside, out);
         }
@@ -275,11 +291,17 @@ fn part(block: &Block<'_>, out: &mut String) {
 }
 
 fn extras(extra: &Extra<'_>, out: &mut String) {
-    if let Some(signature) = extra.signature {
-        out.push_str(",\"signature\":");
-        json::push_str(signature, out);
+    for (key, value) in [("signature", extra.signature), ("item_id", extra.item_id)] {
+        if let Some(value) = value {
+            out.push_str(&format!(",\"{key}\":"));
+            json::push_str(value, out);
+        }
     }
-    for (key, value) in [("citations", extra.citations), ("cache_control", extra.cache_control)] {
+    for (key, value) in [
+        ("citations", extra.citations),
+        ("cache_control", extra.cache_control),
+        ("item", extra.item),
+    ] {
         if let Some(value) = value {
             out.push_str(&format!(",\"{key}\":{value}"));
         }
@@ -301,7 +323,7 @@ fn call(call: &Call<'_>, out: &mut String) {
 }
 
 fn result(call: &Call<'_>, out: &mut String) {
-    let Answer { content, is_error, cache_control, .. } = &call.answer;
+    let Answer { content, is_error, cache_control, item, .. } = &call.answer;
     out.push_str("{\"type\":\"tool_result\",\"tool_use_id\":");
     push_quoted(&call.id, out);
     out.push_str(",\"content\":");
@@ -312,6 +334,6 @@ fn result(call: &Call<'_>, out: &mut String) {
     if *is_error {
         out.push_str(",\"is_error\":true");
     }
-    extras(&Extra { cache_control: *cache_control, ..Extra::default() }, out);
+    extras(&Extra { cache_control: *cache_control, item: *item, ..Extra::default() }, out);
     out.push('}');
 }

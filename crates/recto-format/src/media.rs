@@ -76,6 +76,46 @@ impl<'a> Media<'a> {
     }
 }
 
+/// The media types that providers know, and what many programs write for them. Case and what stands
+/// behind a semicolon do not count.
+const TYPES: &[(&str, &[&str])] = &[
+    ("image/jpeg", &["image/jpg", "image/pjpeg", "image/x-jpeg"]),
+    ("image/png", &["image/x-png"]),
+    ("image/gif", &[]),
+    ("image/webp", &[]),
+    ("image/heic", &[]),
+    ("image/heif", &[]),
+    ("application/pdf", &["application/x-pdf"]),
+    ("audio/wav", &["audio/x-wav", "audio/wave", "audio/vnd.wave"]),
+    ("audio/mpeg", &["audio/mp3", "audio/x-mp3"]),
+    ("audio/aiff", &["audio/x-aiff"]),
+    ("audio/aac", &[]),
+    ("audio/ogg", &[]),
+    ("audio/flac", &["audio/x-flac"]),
+    ("text/plain", &[]),
+];
+
+/// A media type as it is registered, if it is one that providers know.
+fn proper_type(written: &str) -> Option<&'static str> {
+    let name = written.split(';').next()?.trim();
+    let is_it = |known: &&str| known.eq_ignore_ascii_case(name);
+    let found = TYPES.iter().find(|(proper, others)| is_it(proper) || others.iter().any(&is_it));
+    found.map(|(proper, _)| *proper)
+}
+
+impl<'a> Media<'a> {
+    /// With its type as it is registered, which is what providers compare with.
+    pub(crate) fn with_proper_type(&self) -> Media<'a> {
+        let mut media = *self;
+        if let MediaBody::Base64 { media_type, data } = self.body
+            && let Some(proper) = proper_type(&media_type.text())
+        {
+            media.body = MediaBody::Base64 { media_type: Str::plain(proper), data };
+        }
+        media
+    }
+}
+
 impl<'a> MediaBody<'a> {
     fn of(part: &'a str) -> MediaBody<'a> {
         if let Some(source) = json::get(part, "source") {

@@ -10,6 +10,8 @@
 //! |---|---|---|
 //! | `signature` | on `thinking`, `tool_use` and `text` | what the provider signed; it goes back to its maker only |
 //! | `kind: "custom"` | on `tool_use` | the input is free text, as in OpenAI's custom tools |
+//! | `item_id` | on `tool_use` and `text` | the id of the item at OpenAI's Responses, which goes back beside its reasoning |
+//! | `item` | on `tool_use`, `tool_result` | the item, if it is of a tool of OpenAI's own |
 //! | `cache_control`, `citations` | on parts | kept for Anthropic |
 //! | `detail` | on `image` | kept for OpenAI |
 //! | `metadata.source` | on messages | where the message comes from: see [`Source`](crate::Source) |
@@ -19,7 +21,7 @@
 use recto_core::{Message, Role};
 
 use crate::json::{self, Cursor, Str};
-use crate::{Media, Source};
+use crate::{Format, Media, Source};
 
 /// What a message consists of.
 #[derive(Clone, Debug)]
@@ -137,6 +139,13 @@ impl<'a> MessageParts<'a> {
             }
         }
         read
+    }
+}
+
+impl MessageParts<'_> {
+    /// Whether what it holds was said in this format, or here.
+    pub(crate) fn is_of(&self, format: Format) -> bool {
+        self.source.is_none_or(|source| source.is_from(format.name()))
     }
 }
 

@@ -152,6 +152,22 @@ pub(crate) fn hash(text: &str) -> String {
     format!("{hash:016x}")
 }
 
+/// A hash that is quick over long texts, for telling them apart in memory.
+pub(crate) fn quick_hash(bytes: &[u8]) -> u64 {
+    let mut hash = bytes.len() as u64;
+    let mut mix = |word: u64| {
+        hash = (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    };
+    let mut words = bytes.chunks_exact(8);
+    for word in &mut words {
+        mix(u64::from_le_bytes(word.try_into().unwrap_or_default()));
+    }
+    let mut last = [0; 8];
+    last[..words.remainder().len()].copy_from_slice(words.remainder());
+    mix(u64::from_le_bytes(last));
+    hash ^ (hash >> 32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use recto::{Entry, Message, Pick, Query, Scope};
-use recto_format::{Container, ExportOptions, Format, MessageParts, Remark};
+use recto::{Entry, Pick, Query, Scope, Timestamp};
+use recto_format::{Container, ExportOptions, Format, Remark};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -65,10 +65,8 @@ impl Export {
             }
             (None, false) => named.talk.messages()?,
         };
-        let said = entries.iter().map(|entry| &entry.message);
-        let format = self.format.unwrap_or_else(|| likely_format(said));
-        let messages: Vec<Message> = entries.iter().map(|entry| timed(entry, format)).collect();
-        let messages = || messages.iter();
+        let messages = || entries.iter().map(|entry| &entry.message);
+        let format = self.format.unwrap_or_else(|| likely_format(messages()));
         let around = around(&named.name, format);
         let container = match (self.lines, &around) {
             (true, _) => Container::Lines,
@@ -76,7 +74,8 @@ impl Export {
             (false, None) => Container::List,
         };
         let mut written = Vec::new();
-        let options = ExportOptions { container };
+        let times: Vec<Timestamp> = entries.iter().map(|entry| entry.timestamp).collect();
+        let options = ExportOptions { container, times: &times };
         let remarks = match self.all {
             true => recto_format::export_log(messages(), format, &options, &mut written)?,
             false => recto_format::export(messages(), format, &options, &mut written)?,
@@ -105,23 +104,6 @@ impl Export {
             data: is_shown.then_some(text),
         })
     }
-}
-
-/// A message as it is written. Where the format has a place for times and the message says none, it is
-/// the time of its arrival; what came from that format is written as it came.
-fn timed(entry: &Entry, format: Format) -> Message {
-    let Entry { message, timestamp, .. } = entry;
-    let has_times = matches!(format, Format::ClaudeCode | Format::Codex | Format::ChatGpt);
-    let is_from_there =
-        || MessageParts::of(message).source.is_some_and(|source| source.is_from(format.name()));
-    if !has_times || message.timestamp().is_some() || is_from_there() {
-        return message.clone();
-    }
-    let with_time = || {
-        let fields = message.json().trim_end().strip_suffix('}')?;
-        Message::from_json(&format!("{fields},\"timestamp\":{timestamp}}}")).ok()
-    };
-    with_time().unwrap_or_else(|| message.clone())
 }
 
 /// What stands around the messages, where that says what the conversation is called.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anstyle::Style;
 use clap::Args;
 use recto::{Naming, Progress, Settings};
-use recto_format::{Format, Remark};
+use recto_format::{Format, ImportOptions, Remark};
 use serde::{Serialize, Serializer};
 
 use super::exec::counter_named;
@@ -54,6 +54,10 @@ pub(crate) struct Import {
     #[arg(long, value_name = "COUNTER")]
     counter: Option<String>,
 
+    /// How large one value of the file may be: a message, or a line of a session; 32 MiB unless told
+    #[arg(long, value_name = "BYTES")]
+    max_bytes: Option<usize>,
+
     /// Read everything and say what would be imported, and keep nothing
     #[arg(long)]
     dry_run: bool,
@@ -88,7 +92,9 @@ impl Import {
         let mut bar = desk.bar(format!("importing {}", self.file));
         let all = source.len();
         let mut watch = |done: u64| bar.tell(Progress { done, all });
-        let importing = Importing { recto, format: self.format, naming, settings };
+        let mut options = ImportOptions::default();
+        options.limits.message_bytes = self.max_bytes.unwrap_or(options.limits.message_bytes);
+        let importing = Importing { recto, format: self.format, options, naming, settings };
         let transcript = importing
             .run(&source, &stop, &mut watch)
             .map_err(|failure| self.about_reading(failure))?;

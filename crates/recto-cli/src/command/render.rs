@@ -93,7 +93,10 @@ impl Render {
                 .text(finding.rule.repair);
             desk.output.aside(&line, desk.surroundings)?;
         }
-        for warning in warnings.iter().filter(|warning| warning["code"] == "renamed_tool") {
+        let is_about_tools = |warning: &&Value| {
+            warning["code"] == "renamed_tool" || warning["code"] == "changed_tool"
+        };
+        for warning in warnings.iter().filter(is_about_tools) {
             let message = warning["message"].as_str().unwrap_or_default();
             let line = Line::wrapping().styled(BAD, "warning").text(": ").text(message);
             desk.output.aside(&line, desk.surroundings)?;

@@ -46,12 +46,18 @@ fn likelihood(message: &str) -> Likelihood {
 impl MessageForm for Anthropic {
     fn recognise(&self, head: &Head) -> Likelihood {
         let mut most = Likelihood::No;
+        // Here a tool speaks in messages from the user.
+        let is_tools =
+            |message: &str| json::get_str(message, "role").is_some_and(|role| role.is("tool"));
         for object in head.objects() {
             if json::get(object, "system").is_some() && json::get(object, "messages").is_some() {
                 most = most.max(Likelihood::Likely);
             }
             let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
             for message in std::iter::once(object).chain(listed) {
+                if is_tools(message) {
+                    return Likelihood::No;
+                }
                 most = most.max(likelihood(message));
             }
         }

@@ -26,16 +26,11 @@ use super::message_list::Misfit;
 use super::session_line::{Asides, SessionLine};
 use super::{Codec, Head, Likelihood};
 use crate::export::{ExportOptions, Extent};
-use crate::import::{Input, Out, Remark, Start};
+use crate::import::{ImportOptions, Input, Out, Remark, Start};
 use crate::json::{self, Str};
 use crate::values::Values;
 use crate::zip::{self, Zip};
 use crate::{Error, Format};
-
-/// A conversation is held whole: it is a graph. It may have this many bytes.
-const LARGEST: usize = 256 << 20;
-/// How many times the size of a message a node may have.
-const NODE_FACTOR: usize = 8;
 
 pub(crate) struct ChatGpt;
 
@@ -94,7 +89,7 @@ fn is_conversations(name: &str) -> bool {
 
 /// A list of conversations, or one.
 fn read_file<'r>(file: impl Read + 'r, out: &mut Out<'_>) -> Result<(), Error> {
-    let limit = out.options.limits.message_bytes.saturating_mul(NODE_FACTOR);
+    let limit = out.options.limits.message_bytes;
     let mut values = Values::new(file, limit);
     while let Some(byte) = values.peek_byte()? {
         match byte {
@@ -119,6 +114,8 @@ fn read_conversation(values: &mut Values<'_>, out: &mut Out<'_>) -> Result<(), E
     let mut graph = Graph::default();
     let mut start = Start::default();
     let mut envelope = String::from("{");
+    // It is held whole, since it is a graph.
+    let largest = out.options.limits.message_bytes.saturating_mul(ImportOptions::WHOLE_FACTOR);
     let mut size = 0;
     values.each_field(|values, key| {
         if envelope.len() > 1 {
@@ -132,12 +129,12 @@ fn read_conversation(values: &mut Values<'_>, out: &mut Out<'_>) -> Result<(), E
                 let line = values.line();
                 let json = values.value()?.to_owned();
                 size += json.len();
-                if size > LARGEST {
+                if size > largest {
                     return Err(Error::TooLarge {
                         line,
                         what: "a conversation's size in bytes",
                         size: size as u64,
-                        limit: LARGEST as u64,
+                        limit: largest as u64,
                     });
                 }
                 graph.add(id, json, line);
@@ -251,8 +248,14 @@ impl Graph {
         children.iter_mut().for_each(|list| list.sort_by_key(is_off));
         let current = self.current.as_ref().and_then(|id| self.places.get(id)).copied();
 
-        let mut teller =
-            Teller { graph: self, out, before: Asides::within(usize::MAX), calls: HashMap::new() };
+        let mut teller = Teller {
+            graph: self,
+            out,
+            before: Asides::within(usize::MAX),
+            calls: HashMap::new(),
+            answered: HashSet::new(),
+            answers: HashSet::new(),
+        };
         let mut told = HashSet::new();
         let mut stop = None;
         let mut tasks = Vec::new();
@@ -310,6 +313,9 @@ struct Teller<'g, 'o, 'a> {
     before: Asides,
     /// The calls so far: by node, who was called.
     calls: HashMap<usize, String>,
+    /// The calls that have an answer, and the nodes that are answers.
+    answered: HashSet<usize>,
+    answers: HashSet<usize>,
 }
 
 impl Teller<'_, '_, '_> {
@@ -336,6 +342,7 @@ impl Teller<'_, '_, '_> {
             false => content::read(message, &node.id, call.as_deref()),
         };
         let before = self.before.take(0);
+        let mut told = Vec::new();
         let made = read.and_then(|read| {
             if let Some(called) = read.calls {
                 self.calls.insert(place, called);
@@ -350,8 +357,12 @@ impl Teller<'_, '_, '_> {
                 before: before.as_deref(),
                 timestamp: time,
             };
-            line.messages(drafts)
+            line.messages(&drafts, &mut told)
         });
+        for Misfit { field, reason } in told {
+            let field = format!("mapping.{}.message.{field}", node.id);
+            self.out.remark(node.line, &field, reason);
+        }
         let messages = match made {
             Ok(messages) => messages,
             Err(misfit) => {
@@ -377,29 +388,36 @@ impl Teller<'_, '_, '_> {
         self.out.apply(steps.into_iter().collect::<Request>(), count)
     }
 
-    /// The call that a tool's message answers: the nearest one before it to that tool, else the
-    /// nearest.
-    fn call_for(&self, place: usize, message: &str) -> Option<String> {
+    /// The call that a tool's message answers: of the nearest ones before it to that tool, the first that
+    /// has no answer; else the nearest.
+    fn call_for(&mut self, place: usize, message: &str) -> Option<String> {
         let author = json::get(message, "author")?;
         if json::get_str(author, "role")?.escaped() != "tool" {
             return None;
         }
         let name = json::get_str(author, "name").map(|name| name.text()).unwrap_or_default();
-        let mut nearest = None;
+        let is_called = |called: &str| {
+            name.is_empty() || name.starts_with(called) || called.starts_with(&*name)
+        };
+        let (mut nearest, mut found) = (None, Vec::new());
         let mut here = place;
         for _ in 0..64 {
-            here = self.graph.parent_of(here)?;
-            if let Some(called) = self.calls.get(&here) {
-                let id = &self.graph.nodes[here].id;
-                if name.is_empty() || name.starts_with(&**called) || called.starts_with(&*name) {
-                    return Some(id.clone());
+            let Some(parent) = self.graph.parent_of(here) else { break };
+            here = parent;
+            match self.calls.get(&here) {
+                Some(called) => {
+                    nearest = nearest.or(Some(here));
+                    found.extend(is_called(called).then_some(here));
                 }
-                nearest = nearest.or_else(|| Some(id.clone()));
-            }
-            if self.graph.parent_of(here).is_none() {
-                break;
+                // Calls that were made at once stand one behind the other, and so do their answers.
+                None if !found.is_empty() && !self.answers.contains(&here) => break,
+                None => {}
             }
         }
-        nearest
+        let is_open = |call: &&usize| !self.answered.contains(call);
+        let call = found.iter().rev().find(is_open).or(found.first()).copied().or(nearest)?;
+        self.answers.insert(place);
+        self.answered.insert(call);
+        Some(self.graph.nodes[call].id.clone())
     }
 }

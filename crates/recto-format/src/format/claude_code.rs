@@ -10,26 +10,28 @@
 //! | `compact_boundary` and the summary behind it | COMPRESS; what the boundary preserves, listed or from one line to another, stays |
 //! | `content-replacement` | REPLACE of the result |
 //! | a sidechain | a fork that starts empty |
+//! | a line that stands in front of its parent | waits for it |
+//! | a uuid that comes again with another message | a branch of its own, and the one that others hang on |
 //! | titles, snapshots, progress and all that is no message | kept with the next message, for export |
 //!
 //! `logicalParentUuid` is not followed: it points to what the summary stands for.
 
 mod chain;
+mod compaction;
 mod export;
+mod late;
+mod line;
 mod title;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
-use recto_core::{
-    Append, Compress, Insert, Message, Position, Replace, Request, Role, Rollback, Timestamp,
-    Version,
-};
+use recto_core::{Insert, Message, Position, Replace, Role, Rollback, Version};
 
 use super::message_list::{Draft, Misfit};
 use super::new_parts::NewParts;
-use super::session_line::{self, Asides, SessionLine};
+use super::session_line::{Asides, SessionLine};
 use super::{Codec, Head, Likelihood, anthropic};
 use crate::export::{ExportOptions, Extent};
 use crate::import::{Input, Out, Remark, Start};
@@ -38,9 +40,9 @@ use crate::values::{Peeked, Values};
 use crate::{Error, Format};
 
 use chain::{Chain, Node};
-
-/// How many times the size of a message a line may have: it holds what a tool gave twice.
-const LINE_FACTOR: usize = 8;
+use compaction::{Boundary, is_boundary};
+use late::{Late, LateParents};
+use line::Line;
 
 /// Behind how many results a further piece of their answer is put in front of them. Models make a few
 /// calls at once; a file that says otherwise shall not cost the square of its length.
@@ -67,8 +69,9 @@ impl Codec for ClaudeCode {
     }
 
     fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
-        let name = title::find(input)?;
-        let limit = out.options.limits.message_bytes.saturating_mul(LINE_FACTOR);
+        let mut parents = LateParents::default();
+        let name = title::find(input, &mut parents)?;
+        let limit = out.options.limits.message_bytes;
         let mut values = Values::new(input.open()?, limit);
         let mut session = Session {
             out,
@@ -78,6 +81,7 @@ impl Codec for ClaudeCode {
             chains: Vec::new(),
             agents: HashMap::new(),
             results: HashMap::new(),
+            late: Late::new(parents.found(), limit),
             waiting: Some(Start { name, is_lines: true, ..Start::default() }),
         };
         while values.peek_byte()?.is_some() {
@@ -111,6 +115,8 @@ struct Session<'o, 'a> {
     agents: HashMap<String, usize>,
     /// The results by their calls.
     results: HashMap<String, ResultPlace>,
+    /// Lines that stand in front of their parents.
+    late: Late,
     /// What is known of the conversation, until it starts: titles and snapshots, which often come
     /// first, do not say when it was.
     waiting: Option<Start>,
@@ -123,43 +129,6 @@ struct ResultPlace {
     log: u32,
     /// Whether it is alone in its message.
     is_only: bool,
-}
-
-/// A line of the file.
-struct Line<'a> {
-    json: &'a str,
-    number: u64,
-    fields: json::Object<'a>,
-    kind: Str<'a>,
-    uuid: Option<Str<'a>>,
-    /// The uuid of its parent.
-    parent: Option<Str<'a>>,
-    /// Whether it says that it has no parent.
-    is_root: bool,
-}
-
-impl<'a> Line<'a> {
-    fn read(json: &'a str, number: u64) -> Line<'a> {
-        let fields = json::Object::of(json);
-        Line {
-            json,
-            number,
-            kind: fields.get_str("type").unwrap_or(Str::plain("")),
-            uuid: fields.get_str("uuid"),
-            parent: fields.get_str("parentUuid"),
-            is_root: fields.get_or_null("parentUuid") == Some("null"),
-            fields,
-        }
-    }
-
-    fn is(&self, flag: &str) -> bool {
-        self.fields.is(flag)
-    }
-
-    fn time(&self) -> Option<Timestamp> {
-        let time = self.fields.get_str("timestamp")?;
-        session_line::timestamp(&time.text())
-    }
 }
 
 impl Session<'_, '_> {
@@ -177,7 +146,7 @@ impl Session<'_, '_> {
                     };
                     self.out.remark(number, "", reason);
                 } else {
-                    self.line(&Line::read(text, number))?;
+                    self.tree_line(&Line::read(text, number))?;
                 }
                 values.take(len);
             }
@@ -194,15 +163,35 @@ impl Session<'_, '_> {
         Ok(())
     }
 
+    /// A line, and those that waited for it.
+    fn tree_line(&mut self, line: &Line<'_>) -> Result<(), Error> {
+        let is_there = |uuid: &str| self.nodes.contains_key(uuid);
+        if self.late.holds_back(line, is_there) {
+            return Ok(());
+        }
+        self.line(line)?;
+        let mut next = line.uuid.map_or_else(Vec::new, |uuid| self.late.release(&uuid.text()));
+        while let Some((json, number)) = next.pop() {
+            let line = Line::read(&json, number);
+            self.line(&line)?;
+            next.extend(line.uuid.map_or_else(Vec::new, |uuid| self.late.release(&uuid.text())));
+        }
+        Ok(())
+    }
+
     fn line(&mut self, line: &Line<'_>) -> Result<(), Error> {
         self.start(line)?;
         let kind = line.kind.text();
         let is_message = matches!(&*kind, "user" | "assistant") && !line.is("isApiErrorMessage");
-        let is_known = line.uuid.is_some_and(|uuid| self.nodes.contains_key(&*uuid.text()));
-        if is_known {
-            self.out.remark(line.number, "uuid", "left out: this line was there already");
-            self.keep(line);
-            return Ok(());
+        let known = line.uuid.and_then(|uuid| self.nodes.get(&*uuid.text()));
+        if let Some(known) = known {
+            if known.said == line.said() {
+                self.out.remark(line.number, "uuid", "left out: this line was there already");
+                self.keep(line);
+                return Ok(());
+            }
+            let reason = "it was there already, with another message: both are kept";
+            self.out.remark(line.number, "uuid", reason);
         }
         if is_message && line.fields.get("message").is_some() {
             return self.message(line);
@@ -262,7 +251,7 @@ impl Session<'_, '_> {
             && !self.nodes.contains_key(&*uuid.text())
         {
             let node = parent.unwrap_or_else(|| self.chains[0].node(0, false, 0..0)).aside();
-            self.nodes.insert(uuid.text().into(), node);
+            self.nodes.insert(uuid.text().into(), node.saying(line.said()));
             if is_boundary(line.json) {
                 let boundary = Boundary::read(uuid, line.json, &self.nodes);
                 self.chains[chain].boundary = Some(boundary);
@@ -298,6 +287,7 @@ impl Session<'_, '_> {
         let message = line.fields.get("message").unwrap_or_default();
         self.asides.report(self.out);
         let before = self.asides.take(number);
+        let mut told = Vec::new();
         let made = anthropic::read(message).and_then(|read| {
             let line = SessionLine {
                 format: Format::ClaudeCode,
@@ -307,8 +297,11 @@ impl Session<'_, '_> {
                 before: before.as_deref(),
                 timestamp: line.time(),
             };
-            Ok((line.messages(read.drafts)?, read.id))
+            Ok((line.messages(&read.drafts, &mut told)?, read.id))
         });
+        for Misfit { field, reason } in told {
+            self.out.remark(line.number, &format!("message.{field}"), reason);
+        }
         let (messages, id) = match made {
             Ok(made) => made,
             Err(Misfit { field, reason }) => {
@@ -334,7 +327,7 @@ impl Session<'_, '_> {
         }
         if let Some(uuid) = line.uuid {
             let logs = first as u32..self.out.log_len() as u32;
-            let node = chain.node(number, is_result, logs);
+            let node = chain.node(number, is_result, logs).saying(line.said());
             let uuid: Arc<str> = uuid.text().into();
             self.uuids.insert((number, first as u32), Arc::clone(&uuid));
             self.nodes.insert(uuid, node);
@@ -428,70 +421,6 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// All that is visible gives way to a summary, but for what the boundary preserves.
-    fn compaction(
-        &mut self,
-        number: usize,
-        messages: Vec<Message>,
-        boundary: Option<Boundary>,
-        is_summary: bool,
-    ) -> Result<(), Error> {
-        let (kept_uuids, segment) =
-            boundary.map_or_else(Default::default, |boundary| (boundary.kept, boundary.segment));
-        let mut kept: HashSet<u32> = kept_uuids
-            .iter()
-            .filter_map(|uuid| self.nodes.get(uuid))
-            .filter(|node| node.chain == number)
-            .flat_map(|node| node.logs())
-            .collect();
-        let ends = segment
-            .and_then(|(head, tail)| Some((self.nodes.get(&*head)?, self.nodes.get(&*tail)?)));
-        if let Some((head, tail)) =
-            ends.filter(|(head, tail)| (head.chain, tail.chain) == (number, number))
-        {
-            kept.extend(self.chains[number].between(head, tail).into_iter().flatten());
-        }
-        let chain = &mut self.chains[number];
-        let (kept, indices) = chain.split(&kept);
-        let first = self.out.log_len();
-        let count = messages.len();
-        let mut messages = messages;
-        let mut steps: Vec<recto_core::Step> = Vec::new();
-        let has_place = !indices.is_empty();
-        if has_place {
-            let summary = is_summary.then(|| messages.remove(0));
-            let reason = "the session was compacted";
-            steps.push(Compress { indices, summary }.because(reason));
-        }
-        // The summary stands in front of what is kept, the rest behind it.
-        let in_front = usize::from(has_place && is_summary);
-        if !messages.is_empty() {
-            steps.push(Append { messages }.into());
-        }
-        if steps.is_empty() {
-            return Ok(());
-        }
-        self.out.apply(steps.into_iter().collect::<Request>(), count)?;
-        let chain = &mut self.chains[number];
-        chain.start_turn(None);
-        chain.clear();
-        let added: Vec<u32> = (first..first + count).map(|log| log as u32).collect();
-        added[..in_front]
-            .iter()
-            .chain(&kept)
-            .chain(&added[in_front..])
-            .for_each(|log| chain.push(*log));
-        chain.version = self.out.version().0;
-        // Who hangs on a line that stayed hangs on what is visible now.
-        let stayed = kept.iter().filter_map(|log| self.uuids.get(&(number, *log)));
-        for uuid in kept_uuids.iter().chain(stayed) {
-            if let Some(node) = self.nodes.get_mut(uuid) {
-                *node = chain.node(number, node.is_result, node.logs());
-            }
-        }
-        Ok(())
-    }
-
     /// The program put a shorter text in the place of a tool's result.
     fn replacement(&mut self, line: &Line<'_>) -> Result<(), Error> {
         let listed = line.fields.get("replacements").map(json::items).into_iter().flatten();
@@ -532,7 +461,7 @@ impl Session<'_, '_> {
             before: before.as_deref(),
             timestamp: None,
         };
-        let made = session_line.messages(drafts);
+        let made = session_line.messages(&drafts, &mut Vec::new());
         let Ok(messages) = made else {
             self.asides.put_back(number, before);
             self.keep(line);
@@ -554,6 +483,10 @@ impl Session<'_, '_> {
 
     /// What stands behind the last message goes into the envelope.
     fn end(mut self) -> Result<(), Error> {
+        // Lines that wait for each other: nothing stands before them.
+        for (json, number) in self.late.rest() {
+            self.line(&Line::read(&json, number))?;
+        }
         // Nothing but titles and snapshots.
         if let Some(start) = self.waiting.take().filter(|_| !self.chains.is_empty()) {
             self.out.start(start)?;
@@ -566,40 +499,8 @@ impl Session<'_, '_> {
     }
 }
 
-/// Whether a line says that what stands before it gave way to a summary.
-fn is_boundary(line: &str) -> bool {
-    json::get_str(line, "subtype").is_some_and(|kind| kind.escaped() == "compact_boundary")
-}
-
 /// The ids of the results in each message.
 fn results_of(messages: &[Message]) -> Vec<Vec<String>> {
     let ids = |message: &Message| message.tool_results().map(|id| id.into_owned()).collect();
     messages.iter().map(ids).collect()
-}
-
-/// Where a session was compacted, and what is to stay.
-struct Boundary {
-    uuid: Box<str>,
-    /// The lines that stay, one by one.
-    kept: Vec<Arc<str>>,
-    /// The first and the last of the lines that stay.
-    segment: Option<(Box<str>, Box<str>)>,
-}
-
-impl Boundary {
-    fn read(uuid: Str<'_>, line: &str, nodes: &HashMap<Arc<str>, Node>) -> Boundary {
-        let metadata = json::get(line, "compactMetadata").unwrap_or("{}");
-        let listed = json::get(metadata, "preservedMessages")
-            .and_then(|preserved| json::get(preserved, "uuids"))
-            .map(json::items)
-            .into_iter()
-            .flatten()
-            .filter_map(Str::of)
-            .filter_map(|uuid| nodes.get_key_value(&*uuid.text()));
-        let kept = listed.map(|(uuid, _)| Arc::clone(uuid)).collect();
-        let segment = json::get(metadata, "preservedSegment");
-        let end = |name: &str| Some(Box::from(json::get_str(segment?, name)?.text()));
-        let segment = end("headUuid").zip(end("tailUuid"));
-        Boundary { uuid: uuid.text().into(), kept, segment }
-    }
 }

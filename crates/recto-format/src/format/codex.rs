@@ -31,9 +31,6 @@ use crate::json::{self, Str};
 use crate::values::{Peeked, Values};
 use crate::{Error, Format};
 
-/// How many times the size of a message a line may have: a compaction holds many.
-const LINE_FACTOR: usize = 8;
-
 /// What the program says in the user's name: such messages start no turn.
 const NOT_FROM_THE_USER: &[&str] = &[
     "<environment_context>",
@@ -67,7 +64,7 @@ impl FormatCodec for Codex {
     }
 
     fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
-        let limit = out.options.limits.message_bytes.saturating_mul(LINE_FACTOR);
+        let limit = out.options.limits.message_bytes;
         let mut values = Values::new(input.open()?, limit);
         let mut rollout = Rollout {
             out,
@@ -232,6 +229,7 @@ impl Rollout<'_, '_> {
     fn item(&mut self, line: &str, item: &str, field: &str, number: u64) -> Result<(), Error> {
         self.before.report(self.out);
         let before = self.before.take(0);
+        let mut told = Vec::new();
         let made = openai_responses::read(item).and_then(|read| {
             let line = SessionLine {
                 format: Format::Codex,
@@ -241,8 +239,11 @@ impl Rollout<'_, '_> {
                 before: before.as_deref(),
                 timestamp: self.time,
             };
-            line.messages(vec![self.signed(read)])
+            line.messages(&[self.signed(read)], &mut told)
         });
+        for misfit in told {
+            self.misfit(misfit, field, number);
+        }
         let messages = match made {
             Ok(messages) => messages,
             Err(misfit) => {
@@ -336,7 +337,11 @@ impl Rollout<'_, '_> {
             before: before.as_deref(),
             timestamp: self.time,
         };
-        let made = session_line.messages(drafts);
+        let mut told = Vec::new();
+        let made = session_line.messages(&drafts, &mut told);
+        for misfit in told {
+            self.out.remark(number, "payload", misfit.reason);
+        }
         let messages = match made {
             Ok(messages) => messages,
             Err(misfit) => {

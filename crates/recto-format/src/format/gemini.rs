@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
+use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit, UNREAD};
 use super::new_parts::{NewParts, kind_of};
 use super::{Head, Likelihood};
 use crate::json::{self, Str};
@@ -83,8 +83,13 @@ impl MessageForm for Gemini {
                 drafts.push((role, NewParts::sized(part.len())));
             }
             let Some((_, draft)) = drafts.last_mut() else { continue };
-            is_own |= read_part(part, &fields, number, memory, draft)
-                .map_err(|at| Misfit::new(format!("parts[{number}].{}", at.field), at.reason))?;
+            match read_part(part, &fields, number, memory, draft) {
+                Ok(is_signed) => is_own |= is_signed,
+                Err(misfit) => {
+                    memory.unread(&format!("parts[{number}]"), misfit);
+                    draft.raw(UNREAD);
+                }
+            }
         }
         if drafts.is_empty() {
             return Err(Misfit::new("parts", "the list of parts is empty"));

@@ -14,8 +14,10 @@ pub(crate) enum Likelihood {
     Maybe,
     /// It has something that is rare elsewhere.
     Likely,
-    /// It says so, or has what no other format has.
+    /// It has what no other format has.
     Surely,
+    /// It says so, or has what another format that is sure of it may not have.
+    Told,
 }
 
 /// The first 256 KiB of a file.
@@ -24,7 +26,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    const MOST: u64 = 256 << 10;
+    pub(crate) const MOST: u64 = 256 << 10;
 
     pub(crate) fn read(file: &mut dyn Read) -> Result<Self, Error> {
         let mut bytes = Vec::new();

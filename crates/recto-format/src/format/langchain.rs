@@ -133,7 +133,7 @@ impl MessageForm for LangChain {
             for part in &message.parts {
                 if let Part::ToolResult { .. } = part {
                     comma(&mut is_first, out);
-                    write_result(part, out);
+                    write_result(message, part, out, remarks);
                 }
             }
             let is_result = |part: &Part<'_>| matches!(part, Part::ToolResult { .. });
@@ -280,6 +280,7 @@ fn write_message(message: &MessageParts<'_>, out: &mut String, remarks: &mut Vec
     let mut broken = String::new();
     let mut blocks: Vec<String> = Vec::new();
     let mut only_text = None;
+    let is_from_here = message.is_of(Format::LangChain);
     for part in &message.parts {
         match *part {
             Part::Text { text, .. } => {
@@ -314,7 +315,8 @@ fn write_message(message: &MessageParts<'_>, out: &mut String, remarks: &mut Vec
                     false => ",\"type\":\"tool_call\"}",
                 });
             }
-            Part::Other { json, .. } => blocks.push(json.to_owned()),
+            Part::Other { json, .. } if is_from_here => blocks.push(json.to_owned()),
+            Part::Other { kind, .. } => remarks.push(no_place(kind)),
             Part::ToolResult { .. } => {}
         }
     }
@@ -356,10 +358,39 @@ fn write_media(media: crate::Media<'_>) -> Option<String> {
     })
 }
 
-fn write_result(part: &Part<'_>, out: &mut String) {
+fn no_place(kind: Str<'_>) -> String {
+    format!("a part of type {} has no place", kind.text())
+}
+
+fn write_result(
+    message: &MessageParts<'_>,
+    part: &Part<'_>,
+    out: &mut String,
+    remarks: &mut Vec<String>,
+) {
     let Part::ToolResult { id, content, is_error, json, .. } = *part else { return };
     out.push_str(r#"{"type":"tool","data":{"content":"#);
-    out.push_str(content.unwrap_or("\"\""));
+    match content.filter(|content| json::is_list(content)) {
+        None => out.push_str(content.unwrap_or("\"\"")),
+        Some(list) => {
+            let mut blocks = Vec::new();
+            for part in Part::list(list) {
+                match part {
+                    Part::Text { json, .. } => blocks.push(json.to_owned()),
+                    Part::Media(media) => match write_media(media) {
+                        Some(block) => blocks.push(block),
+                        None => remarks.push(no_place(Str::plain("media"))),
+                    },
+                    other if message.is_of(Format::LangChain) => {
+                        blocks.push(other.json().to_owned());
+                    }
+                    Part::Other { kind, .. } => remarks.push(no_place(kind)),
+                    _ => remarks.push("a result holds texts and media only".into()),
+                }
+            }
+            out.push_str(&format!("[{}]", blocks.join(",")));
+        }
+    }
     out.push_str(r#","additional_kwargs":{},"response_metadata":{},"type":"tool","name":"#);
     out.push_str(json::get(json, "name").unwrap_or("null"));
     out.push_str(r#","id":null,"tool_call_id":"#);

@@ -5,13 +5,15 @@
 //! messages. Whether its original bytes have to be kept is found out by writing the made messages
 //! again and comparing: only where they differ, `metadata.source.original` holds them.
 
+mod unread;
 mod write;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 
-use recto_core::{Insert, Limits, Message, Position, Role};
+use recto_core::{Insert, Limits, Message, Position, Role, Timestamp};
 
 use super::{Codec, Head, Likelihood};
 use crate::export::{ExportOptions, Extent};
@@ -21,6 +23,9 @@ use crate::parts::{MessageParts, Part};
 use crate::source::{self, Layout, Source};
 use crate::values::{Peeked, Values};
 use crate::{Error, Format};
+
+use unread::{MOST_TOLD, says_nothing_that_was_read, unread};
+pub(crate) use unread::{UNREAD, readable};
 
 /// How one message of a format is read and written.
 pub(crate) trait MessageForm: Sync {
@@ -61,6 +66,11 @@ pub(crate) trait MessageForm: Sync {
         false
     }
 
+    /// The envelope that says whose messages it holds, for lists that would be taken for others.
+    fn marked(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Writes the system messages in front of all others as the value of that field.
     fn write_system(&self, _messages: &[MessageParts<'_>], _out: &mut String) {}
 
@@ -95,6 +105,11 @@ impl<F: MessageForm> Codec for F {
         matches!(self.read_envelope(key, value), Some(Ok(_)))
     }
 
+    fn is_as_it_is(&self, message: &str) -> bool {
+        let read = self.read(message, &mut Memory::default());
+        matches!(read.as_deref(), Ok([Draft::AsItIs]))
+    }
+
     fn export(
         &self,
         messages: &mut dyn Iterator<Item = &Message>,
@@ -123,12 +138,26 @@ pub(crate) struct Memory {
     calls: HashMap<String, VecDeque<String>>,
     /// What of the message that is being read is kept, but not said.
     remarks: Vec<Misfit>,
+    /// Whether a part of it could not be read.
+    is_unread: bool,
 }
 
 impl Memory {
     /// Something of the message that is being read is kept, but not said.
     pub(crate) fn remark(&mut self, field: impl Into<String>, reason: impl Into<String>) {
         self.remarks.push(Misfit::new(field, reason));
+    }
+
+    /// A part of the message that is being read cannot be read: [`UNREAD`] stands for it.
+    pub(crate) fn unread(&mut self, place: &str, misfit: Misfit) {
+        self.is_unread = true;
+        let field = join(place, &misfit.field);
+        let known = self.remarks.len();
+        match known.cmp(&MOST_TOLD) {
+            Ordering::Less => self.remark(field, misfit.reason),
+            Ordering::Equal => self.remark(field, "so are further parts of this message"),
+            Ordering::Greater => {}
+        }
     }
 
     /// A call waits for its result.
@@ -148,7 +177,8 @@ impl Memory {
 pub(crate) struct CallNames<'a>(HashMap<Cow<'a, str>, Str<'a>>);
 
 impl<'a> CallNames<'a> {
-    fn see(&mut self, message: &MessageParts<'a>) {
+    /// Notes the calls of a message.
+    pub(crate) fn see(&mut self, message: &MessageParts<'a>) {
         for part in &message.parts {
             if let Part::ToolUse { id, name, .. } = *part {
                 self.0.insert(id.text(), name);
@@ -194,6 +224,16 @@ impl Draft {
     }
 
     pub(crate) fn to_json(&self, foreign: &str, source: Source<'_>) -> String {
+        self.to_json_at(None, foreign, source)
+    }
+
+    /// With the time that it was written at, if it is made.
+    pub(crate) fn to_json_at(
+        &self,
+        time: Option<Timestamp>,
+        foreign: &str,
+        source: Source<'_>,
+    ) -> String {
         match self {
             Draft::AsItIs => foreign.to_owned(),
             Draft::Made { role, content, fields, provider, model } => {
@@ -209,6 +249,10 @@ impl Draft {
                 out.push_str("\",\"content\":");
                 out.push_str(content);
                 out.push_str(fields);
+                if let Some(time) = time {
+                    out.push_str(",\"timestamp\":");
+                    out.push_str(&time.to_string());
+                }
                 out.push_str(",\"metadata\":{\"source\":");
                 source.write(&mut out);
                 out.push_str("}}");
@@ -227,6 +271,11 @@ pub(crate) struct Misfit {
 }
 
 impl Misfit {
+    /// Why the engine refuses a message.
+    pub(crate) fn of(error: &recto_core::Error) -> Misfit {
+        Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
+    }
+
     pub(crate) fn new(field: impl Into<String>, reason: impl Into<String>) -> Misfit {
         Misfit { field: field.into(), reason: reason.into() }
     }
@@ -247,7 +296,9 @@ pub(crate) fn import(
         match byte {
             b'[' => {
                 (reader.is_list_open, reader.is_lines) = (false, false);
-                reader.list(&mut values, "", out)?;
+                if reader.list(&mut values, "", out)? == 0 && !has_read_some {
+                    reader.open(out)?; // a conversation in which nothing was said
+                }
                 reader.is_list_open = false;
             }
             _ => {
@@ -271,13 +322,13 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The items of a list: messages, or objects that hold a list each.
+    /// The items of a list: messages, or objects that hold a list each. Answers how many there are.
     fn list(
         &mut self,
         values: &mut Values<'_>,
         path: &str,
         out: &mut Out<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<usize, Error> {
         let mut number = 0;
         values.each_item(|values| {
             let place = format!("{path}[{number}]");
@@ -296,7 +347,8 @@ impl Reader<'_> {
             }
             out.progress(values.bytes_taken());
             Ok(())
-        })
+        })?;
+        Ok(number)
     }
 
     /// An object that is a message, or holds a list of messages. `is_line`: if it is broken, the next
@@ -354,7 +406,7 @@ impl Reader<'_> {
                 envelope.push_str("null");
                 self.open(out)?;
                 let place = join(path, key);
-                return self.list(values, &place, out);
+                return self.list(values, &place, out).map(drop);
             }
             let line = values.line();
             let value = values.value()?;
@@ -362,6 +414,7 @@ impl Reader<'_> {
             match form.read_envelope(key, value) {
                 None => {}
                 Some(Err(misfit)) => out.remark(line, &join(path, &misfit.field), misfit.reason),
+                Some(Ok(drafts)) if drafts.is_empty() => {}
                 Some(Ok(drafts)) => {
                     let messages = made_of_field(form, drafts)?;
                     if has_list {
@@ -413,15 +466,28 @@ impl Reader<'_> {
         }
         let drafts = self.form.read(foreign, &mut self.memory);
         self.memory.count += 1;
+        let is_unread = std::mem::take(&mut self.memory.is_unread);
         for told in self.memory.remarks.drain(..) {
             out.remark(line, &join(path, &told.field), told.reason);
         }
         let misfit = match drafts {
-            Ok(drafts) => match finish(self.form, foreign, drafts) {
-                Ok(messages) => return Ok(messages),
-                Err(error) => {
-                    Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
+            Ok(drafts) => match finish(self.form, foreign, &drafts) {
+                Ok(messages) if !is_unread => return Ok(messages),
+                Ok(messages) => {
+                    if messages.iter().all(says_nothing_that_was_read) {
+                        out.count_unread();
+                    }
+                    return Ok(messages);
                 }
+                Err(error) => match readable(&drafts, foreign) {
+                    Some((drafts, misfits)) => {
+                        for Misfit { field, reason } in misfits {
+                            out.remark(line, &join(path, &field), reason);
+                        }
+                        return Ok(finish(self.form, foreign, &drafts)?);
+                    }
+                    None => Misfit::of(&error),
+                },
             },
             Err(misfit) => misfit,
         };
@@ -454,12 +520,12 @@ fn made(json: &str) -> Result<Message, recto_core::Error> {
 }
 
 /// Makes the messages, with the original bytes where writing them again would give others.
-pub(crate) fn finish(
+fn finish(
     form: &dyn MessageForm,
     foreign: &str,
-    drafts: Vec<Draft>,
+    drafts: &[Draft],
 ) -> Result<Vec<Message>, recto_core::Error> {
-    if let [Draft::AsItIs] = drafts[..] {
+    if let [Draft::AsItIs] = drafts {
         return Ok(vec![made(foreign)?]);
     }
     let pieces = drafts.len();
@@ -472,7 +538,7 @@ pub(crate) fn finish(
     };
     let roles: Vec<Role> = drafts.iter().map(Draft::role).collect();
     let mut jsons: Vec<String> = drafts
-        .into_iter()
+        .iter()
         .enumerate()
         .map(|(piece, draft)| draft.to_json(foreign, Source { piece, ..plain }))
         .collect();
@@ -514,17 +580,4 @@ fn made_of_field(
     let format = Some(Str::plain(form.format().name()));
     let source = Source { format, pieces: 1, ..Source::default() };
     drafts.into_iter().map(|draft| made(&draft.to_json("", source))).collect()
-}
-
-/// A foreign message that could not be read, kept whole: it comes back on export, and no provider
-/// sees it.
-fn unread(form: &dyn MessageForm, foreign: &str) -> Result<Message, recto_core::Error> {
-    let source = Source {
-        format: Some(Str::plain(form.format().name())),
-        pieces: 1,
-        original: Some(foreign),
-        ..Source::default()
-    };
-    let content = r#"[{"type":"unread"}]"#.to_owned();
-    made(&Draft::made(Role::User, content).to_json(foreign, source))
 }

@@ -33,6 +33,7 @@ use crate::import::{Input, Out, Remark};
 use crate::unpack;
 
 pub(crate) use head::{Head, Likelihood};
+pub(crate) use openai_responses::item_of;
 
 /// A format of transcripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -149,6 +150,11 @@ pub(crate) trait Codec: Sync {
 
     /// Whether a field of an envelope became a message.
     fn is_message(&self, _key: &str, _value: &str) -> bool {
+        false
+    }
+
+    /// Whether a foreign message is a Recto message with the same meaning.
+    fn is_as_it_is(&self, _message: &str) -> bool {
         false
     }
 

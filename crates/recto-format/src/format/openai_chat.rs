@@ -18,7 +18,7 @@ use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
+use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit, UNREAD};
 use super::{Format, Head, Likelihood};
 use crate::json::{self, Str};
 use crate::media::{self, MediaBody, MediaKind};
@@ -170,7 +170,7 @@ fn read_message(foreign: &str, read: &Foreign<'_>, memory: &mut Memory) -> Resul
         json::push_str(reasoning, part);
         part.push('}');
     }
-    read_content(read.content, &mut parts)?;
+    read_content(read.content, &mut parts, memory)?;
     if let Some(refusal) = read.refusal {
         write_refusal(refusal, parts.add());
     }
@@ -189,8 +189,10 @@ fn read_message(foreign: &str, read: &Foreign<'_>, memory: &mut Memory) -> Resul
         write_call(Str::plain(&id), name, &input_of(arguments), "", parts.add());
     }
     for (number, call) in json::items(read.tool_calls.unwrap_or("[]")).enumerate() {
-        read_call(call, &mut parts)
-            .map_err(|at| Misfit::new(format!("tool_calls[{number}].{}", at.field), at.reason))?;
+        if let Err(misfit) = read_call(call, &mut parts) {
+            memory.unread(&format!("tool_calls[{number}]"), misfit);
+            parts.add().push_str(UNREAD);
+        }
     }
     let content = match (parts.is_empty(), own_role) {
         // Said nothing and called nothing: kept, since a file may hold it.
@@ -263,7 +265,11 @@ impl List {
     }
 }
 
-fn read_content(content: Option<&str>, parts: &mut List) -> Result<(), Misfit> {
+fn read_content(
+    content: Option<&str>,
+    parts: &mut List,
+    memory: &mut Memory,
+) -> Result<(), Misfit> {
     let Some(content) = content else { return Ok(()) };
     if let Some(text) = Str::of(content) {
         if !text.is_empty() {
@@ -275,8 +281,10 @@ fn read_content(content: Option<&str>, parts: &mut List) -> Result<(), Misfit> {
         return Err(Misfit::new("content", "content is a string, a list of parts or null"));
     }
     for (number, part) in json::items(content).enumerate() {
-        read_part(part, parts)
-            .map_err(|at| Misfit::new(format!("content[{number}].{}", at.field), at.reason))?;
+        if let Err(misfit) = read_part(part, parts) {
+            memory.unread(&format!("content[{number}]"), misfit);
+            parts.add().push_str(UNREAD);
+        }
     }
     Ok(())
 }
@@ -399,7 +407,7 @@ fn read_result(read: &Foreign<'_>, memory: &mut Memory) -> Result<Draft, Misfit>
         Some(content) if Str::of(content).is_some() => Some(Cow::Borrowed(content)),
         Some(content) => {
             let mut parts = List::default();
-            read_content(Some(content), &mut parts)?;
+            read_content(Some(content), &mut parts, memory)?;
             Some(if parts.is_empty() { "[]".into() } else { parts.finish().into() })
         }
     };

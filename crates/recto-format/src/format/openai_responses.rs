@@ -3,9 +3,13 @@
 //! | foreign | here |
 //! |---|---|
 //! | `message` | a message; `developer` is `system` |
-//! | `function_call`, `custom_tool_call` | an assistant message with a `tool_use` part; its id is `call_id` |
+//! | `function_call`, `custom_tool_call` | an assistant message with a `tool_use` part; its id is `call_id`, and `id` its `item_id` |
 //! | their outputs | a tool message with one `tool_result` |
+//! | calls of OpenAI's own tools (`local_shell_call` and others), and their outputs | the same, with the item in `item` |
 //! | `reasoning` and every other item | a part with the item as it is, for OpenAI only |
+
+mod own_tool;
+mod write;
 
 use std::borrow::Cow;
 
@@ -13,12 +17,16 @@ use recto_core::Role;
 
 use super::message_list::{self, CallNames, Draft, Memory, MessageForm, Misfit};
 use super::new_parts::NewParts;
-use super::openai_chat::{arguments_of, input_of, write_url};
+use super::openai_chat::input_of;
 use super::{Head, Likelihood};
+use crate::Format;
 use crate::json::{self, Str};
 use crate::media::{MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
-use crate::{Format, Media};
+
+pub(crate) use own_tool::item_of;
+use own_tool::{OwnTool, own_output};
+pub(crate) use write::{Bare, write_items};
 
 pub(crate) struct OpenAiResponses;
 
@@ -124,10 +132,7 @@ impl MessageForm for OpenAiResponses {
         out: &mut String,
         remarks: &mut Vec<String>,
     ) {
-        let mut items = Items { out, is_first: true, remarks };
-        for message in pieces {
-            items.message(message);
-        }
+        write_items(pieces, Bare::AsTheyAre, out, remarks);
     }
 }
 
@@ -169,13 +174,38 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
         },
         Some("function_call") => {
             let arguments = fields.get_str("arguments").unwrap_or(Str::plain("{}"));
-            parts.call(needed("call_id")?, needed("name")?, &input_of(arguments), "");
-            Ok(Draft::made(Role::Assistant, parts.finish()).into())
+            let extra = item_id(&fields);
+            parts.call(needed("call_id")?, needed("name")?, &input_of(arguments), &extra);
+            Ok(own_draft(parts, &extra).into())
         }
         Some("custom_tool_call") => {
             let input = fields.get("input").unwrap_or("\"\"");
-            parts.call(needed("call_id")?, needed("name")?, input, r#","kind":"custom""#);
-            Ok(Draft::made(Role::Assistant, parts.finish()).into())
+            let id = item_id(&fields);
+            let extra = format!(r#","kind":"custom"{id}"#);
+            parts.call(needed("call_id")?, needed("name")?, input, &extra);
+            Ok(own_draft(parts, &id).into())
+        }
+        Some(kind) if OwnTool::called_by(kind).is_some() => {
+            let Some(tool) = OwnTool::called_by(kind) else { return Err(no_item(kind)) };
+            let id = needed("call_id").or_else(|_| needed("id"))?;
+            let input = fields.get(tool.input).unwrap_or("{}");
+            let extra = format!(r#","kind":"{kind}","item":{item}"#);
+            parts.call(id, Str::plain(tool.name), input, &extra);
+            Ok(own_draft(parts, &extra).into())
+        }
+        Some(kind) if OwnTool::answered_by(kind).is_some() => {
+            let id = needed("call_id").or_else(|_| needed("id"))?;
+            let output = fields.get("output").map(own_output);
+            let extra = format!(r#","kind":"{kind}","item":{item}"#);
+            parts.result(id, output.as_deref(), false, &extra);
+            Ok(Draft::Made {
+                role: Role::Tool,
+                content: parts.finish(),
+                fields: String::new(),
+                provider: Some("openai".into()),
+                model: None,
+            }
+            .into())
         }
         Some(kind @ ("function_call_output" | "custom_tool_call_output")) => {
             let extra = if kind.starts_with("custom") { r#","kind":"custom""# } else { "" };
@@ -197,7 +227,7 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
                 || kind.contains('-')
                 || ["uuid", "leafUuid", "sessionId"].iter().any(|id| fields.get(id).is_some()) =>
         {
-            Err(Misfit::new("type", format!("no item of type {kind:?} is known")))
+            Err(no_item(kind))
         }
         Some(kind) => {
             let is_answer = kind.ends_with("_output") || kind.ends_with("_response");
@@ -211,6 +241,28 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
             }
             .into())
         }
+    }
+}
+
+fn no_item(kind: &str) -> Misfit {
+    Misfit::new("type", format!("no item of type {kind:?} is known"))
+}
+
+/// The id of an item as a field of the part that it becomes: the provider ties it to the reasoning
+/// before it.
+fn item_id(fields: &json::Object<'_>) -> String {
+    let id = fields.get_str("id").filter(|id| !id.is_empty());
+    id.map_or(String::new(), |id| format!(r#","item_id":"{}""#, id.escaped()))
+}
+
+/// What the model said or called. What has the provider's id is the provider's.
+fn own_draft(parts: NewParts, item_id: &str) -> Draft {
+    Draft::Made {
+        role: Role::Assistant,
+        content: parts.finish(),
+        fields: String::new(),
+        provider: (!item_id.is_empty()).then(|| "openai".to_owned()),
+        model: None,
     }
 }
 
@@ -239,7 +291,20 @@ fn read_message<'a>(fields: &json::Object<'a>) -> Result<Item<'a>, Misfit> {
                 Draft::made(own_role, content)
             }
         }
-        None if json::is_list(content) => Draft::made(own_role, read_parts(content).finish()),
+        None if json::is_list(content) => {
+            let id = if own_role == Role::Assistant { item_id(fields) } else { String::new() };
+            let mut parts = NewParts::sized(content.len());
+            read_parts_into(content, &id, &mut parts);
+            match own_role {
+                Role::Assistant => {
+                    return Ok(Item {
+                        draft: own_draft(parts, &id),
+                        said: Some((own_role, content)),
+                    });
+                }
+                _ => Draft::made(own_role, parts.finish()),
+            }
+        }
         None => return Err(Misfit::new("content", "content is a string or a list of parts")),
     };
     Ok(Item { draft, said: Some((own_role, content)) })
@@ -247,23 +312,31 @@ fn read_message<'a>(fields: &json::Object<'a>) -> Result<Item<'a>, Misfit> {
 
 fn read_parts(list: &str) -> NewParts {
     let mut parts = NewParts::sized(list.len());
-    for (part, fields) in json::objects(list) {
-        if read_part(&fields, &mut parts).is_none() {
-            parts.raw(part);
-        }
-    }
+    read_parts_into(list, "", &mut parts);
     parts
 }
 
+/// Adds the parts of a message; the first of its texts has the id of its item.
+fn read_parts_into(list: &str, item_id: &str, parts: &mut NewParts) {
+    let mut item_id = item_id;
+    for (part, fields) in json::objects(list) {
+        let is_text = fields.get_str("type").is_some_and(|kind| kind.is("output_text"));
+        let id = if is_text { std::mem::take(&mut item_id) } else { "" };
+        if read_part(&fields, id, parts).is_none() {
+            parts.raw(part);
+        }
+    }
+}
+
 /// Adds a part in Recto's form; `None` if that has no words for it.
-fn read_part(fields: &json::Object<'_>, parts: &mut NewParts) -> Option<()> {
+fn read_part(fields: &json::Object<'_>, item_id: &str, parts: &mut NewParts) -> Option<()> {
     let file_id = || {
         let provider = Some(Str::plain("openai"));
         fields.get_str("file_id").map(|id| MediaBody::FileId { id, provider })
     };
     match &*fields.get_str("type")?.text() {
         "input_text" | "output_text" => {
-            let mut extra = String::new();
+            let mut extra = item_id.to_owned();
             fields.push_others(&["type", "text"], &mut extra);
             parts.text(fields.get_str("text")?, &extra);
         }
@@ -282,200 +355,4 @@ fn read_part(fields: &json::Object<'_>, parts: &mut NewParts) -> Option<()> {
         _ => return None,
     }
     Some(())
-}
-
-/// Items in the making.
-struct Items<'a> {
-    out: &'a mut String,
-    is_first: bool,
-    remarks: &'a mut Vec<String>,
-}
-
-impl Items<'_> {
-    fn add(&mut self) -> &mut String {
-        if !std::mem::replace(&mut self.is_first, false) {
-            self.out.push(',');
-        }
-        self.out
-    }
-
-    fn message(&mut self, message: &MessageParts<'_>) {
-        let is_bare = message.is_string
-            && message.source.is_none()
-            && message.role != Role::Tool
-            && json::fields(message.json)
-                .all(|(key, _)| matches!(&*key.text(), "role" | "content"));
-        if is_bare {
-            let json = message.json;
-            self.add().push_str(json);
-            return;
-        }
-        let mut said: Vec<&Part<'_>> = Vec::new();
-        for part in &message.parts {
-            match *part {
-                Part::Text { .. } | Part::Media(_) => said.push(part),
-                Part::Other { kind, .. } if kind.text() == "refusal" => said.push(part),
-                Part::Thinking { .. } => self.remarks.push("a thought has no place".into()),
-                _ => {
-                    self.said(message.role, &mut said);
-                    self.item(message, part);
-                }
-            }
-        }
-        self.said(message.role, &mut said);
-    }
-
-    fn said(&mut self, role: Role, said: &mut Vec<&Part<'_>>) {
-        if said.is_empty() {
-            return;
-        }
-        let role = if role == Role::Tool { Role::User } else { role };
-        let mut content = String::new();
-        for part in said.drain(..) {
-            let before = content.len();
-            if before > 0 {
-                content.push(',');
-            }
-            if !write_part(part, role, &mut content) {
-                content.truncate(before);
-                self.remarks.push("an image, audio or file has no place".into());
-            }
-        }
-        let out = self.add();
-        out.push_str(r#"{"type":"message","role":""#);
-        out.push_str(role.as_str());
-        out.push_str(r#"","content":["#);
-        out.push_str(&content);
-        out.push_str("]}");
-    }
-
-    fn item(&mut self, message: &MessageParts<'_>, part: &Part<'_>) {
-        match *part {
-            Part::ToolUse { id, name, input, .. } => {
-                let (kind, field) = match part.is_custom_call() {
-                    true => ("custom_tool_call", "input"),
-                    false => ("function_call", "arguments"),
-                };
-                let out = self.add();
-                out.push_str(&format!(r#"{{"type":"{kind}","call_id":"#));
-                json::push_str(id, out);
-                out.push_str(r#","name":"#);
-                json::push_str(name, out);
-                out.push_str(&format!(r#","{field}":""#));
-                arguments_of(input, out);
-                out.push_str("\"}");
-            }
-            Part::ToolResult { id, content, is_error, json, .. } => {
-                if is_error {
-                    self.remarks.push("a tool result has no is_error here".into());
-                }
-                let is_custom =
-                    json::get_str(json, "kind").is_some_and(|kind| kind.escaped() == "custom");
-                let kind =
-                    if is_custom { "custom_tool_call_output" } else { "function_call_output" };
-                let mut output = String::new();
-                match content {
-                    None => output.push_str("\"\""),
-                    Some(content) if Str::of(content).is_some() => output.push_str(content),
-                    Some(content) => {
-                        for part in &Part::list(content) {
-                            let before = output.len();
-                            output.push(if before == 0 { '[' } else { ',' });
-                            if !write_part(part, Role::User, &mut output) {
-                                output.truncate(before);
-                                self.remarks.push("a part of a result has no place".into());
-                            }
-                        }
-                        output.push_str(if output.is_empty() { "[]" } else { "]" });
-                    }
-                }
-                let out = self.add();
-                out.push_str(&format!(r#"{{"type":"{kind}","call_id":"#));
-                json::push_str(id, out);
-                out.push_str(r#","output":"#);
-                out.push_str(&output);
-                out.push('}');
-            }
-            Part::Other { kind, json } => {
-                let is_ours = message.source.is_none_or(|source| {
-                    let provider = source.provider.map(Str::text);
-                    provider.as_deref() == Some("openai")
-                        || source.is_from(Format::OpenAiResponses.name())
-                        || source.is_from(Format::Codex.name())
-                });
-                match is_ours {
-                    true => self.add().push_str(json),
-                    false => {
-                        self.remarks.push(format!("a part of type {} has no place", kind.text()))
-                    }
-                }
-            }
-            Part::Text { .. } | Part::Thinking { .. } | Part::Media(_) => {}
-        }
-    }
-}
-
-/// Writes a part of a message or of a result; nothing if there is no form for it.
-fn write_part(part: &Part<'_>, role: Role, out: &mut String) -> bool {
-    match *part {
-        Part::Text { text, json, .. } => {
-            out.push_str(match role {
-                Role::Assistant => r#"{"type":"output_text","text":"#,
-                _ => r#"{"type":"input_text","text":"#,
-            });
-            json::push_str(text, out);
-            if role == Role::Assistant {
-                json::push_fields(json, &["annotations", "logprobs"], out);
-            }
-            out.push('}');
-            true
-        }
-        Part::Media(media) => write_media(media, out),
-        Part::Other { json, .. } => {
-            out.push_str(json);
-            true
-        }
-        _ => false,
-    }
-}
-
-fn write_media(media: Media<'_>, out: &mut String) -> bool {
-    match (media.kind, media.body) {
-        (MediaKind::Image, MediaBody::Url(_) | MediaBody::Base64 { .. }) => {
-            out.push_str(r#"{"type":"input_image","image_url":"#);
-            write_url(media.body, out);
-            json::push_fields(media.json, &["detail"], out);
-        }
-        (MediaKind::Image, MediaBody::FileId { id, .. }) => {
-            out.push_str(r#"{"type":"input_image","file_id":"#);
-            json::push_str(id, out);
-            json::push_fields(media.json, &["detail"], out);
-        }
-        (MediaKind::File, body) => {
-            out.push_str(r#"{"type":"input_file","#);
-            if let Some(name) = media.name {
-                out.push_str("\"filename\":");
-                json::push_str(name, out);
-                out.push(',');
-            }
-            match body {
-                MediaBody::Base64 { .. } => {
-                    out.push_str("\"file_data\":");
-                    write_url(body, out);
-                }
-                MediaBody::Url(_) => {
-                    out.push_str("\"file_url\":");
-                    write_url(body, out);
-                }
-                MediaBody::FileId { id, .. } => {
-                    out.push_str("\"file_id\":");
-                    json::push_str(id, out);
-                }
-                MediaBody::Text(_) | MediaBody::Unknown => return false,
-            }
-        }
-        _ => return false,
-    }
-    out.push('}');
-    true
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use recto_core::{Limits, Message, Role, Timestamp};
 
-use super::message_list::{Draft, Misfit};
+use super::message_list::{Draft, Misfit, readable};
 use crate::import::Out;
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
@@ -206,14 +206,29 @@ pub(crate) struct SessionLine<'a> {
 }
 
 impl SessionLine<'_> {
-    /// The messages that it becomes.
-    pub(crate) fn messages(&self, drafts: Vec<Draft>) -> Result<Vec<Message>, Misfit> {
+    /// The messages that it becomes. Parts that cannot be read are told.
+    pub(crate) fn messages(
+        &self,
+        drafts: &[Draft],
+        told: &mut Vec<Misfit>,
+    ) -> Result<Vec<Message>, Misfit> {
+        match self.try_messages(drafts) {
+            Ok(messages) => Ok(messages),
+            Err(misfit) => {
+                let (drafts, misfits) = readable(drafts, self.foreign).ok_or(misfit)?;
+                told.extend(misfits);
+                self.try_messages(&drafts)
+            }
+        }
+    }
+
+    fn try_messages(&self, drafts: &[Draft]) -> Result<Vec<Message>, Misfit> {
         let pieces = drafts.len();
         let of = if pieces > 1 { source::hash(self.json) } else { String::new() };
         let mut messages = Vec::with_capacity(pieces);
-        for (piece, draft) in drafts.into_iter().enumerate() {
+        for (piece, draft) in drafts.iter().enumerate() {
             let is_first = piece == 0;
-            let hole = if pieces == 1 { self.hole(&draft) } else { None };
+            let hole = if pieces == 1 { self.hole(draft) } else { None };
             let frame = hole.as_ref().and_then(|hole| self.frame(hole));
             let hole = hole.filter(|_| frame.is_some());
             let original = frame.as_deref().unwrap_or(self.json);
@@ -228,33 +243,26 @@ impl SessionLine<'_> {
                 before: self.before.filter(|_| is_first),
                 ..Source::default()
             };
-            let draft = self.with_time(draft);
             // Much may wait, and one line after the other be no message: it is not written for those.
             if source.before.is_some_and(|before| before.len() > MUCH) {
-                self.message(&draft, Source { before: None, ..source })?;
+                self.message(draft, Source { before: None, ..source })?;
             }
-            messages.push(self.message(&draft, source)?);
+            messages.push(self.message(draft, source)?);
         }
         Ok(messages)
     }
 
-    fn with_time(&self, draft: Draft) -> Draft {
-        let mut draft = match (draft, self.said) {
-            (Draft::AsItIs, Some((role, content))) => Draft::made(role, content.to_owned()),
+    fn message(&self, draft: &Draft, source: Source<'_>) -> Result<Message, Misfit> {
+        let said;
+        let draft = match (draft, self.said) {
+            (Draft::AsItIs, Some((role, content))) => {
+                said = Draft::made(role, content.to_owned());
+                &said
+            }
             (draft, _) => draft,
         };
-        if let (Draft::Made { fields, .. }, Some(timestamp)) = (&mut draft, self.timestamp) {
-            fields.push_str(",\"timestamp\":");
-            fields.push_str(&timestamp.to_string());
-        }
-        draft
-    }
-
-    fn message(&self, draft: &Draft, source: Source<'_>) -> Result<Message, Misfit> {
-        let json = draft.to_json(self.foreign, source);
-        Message::from_checked_json(&json, &Limits::NONE).map_err(|error| {
-            Misfit::new(error.field().unwrap_or_default(), error.root().to_string())
-        })
+        let json = draft.to_json_at(self.timestamp, self.foreign, source);
+        Message::from_checked_json(&json, &Limits::NONE).map_err(|error| Misfit::of(&error))
     }
 }
 

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
+use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit, UNREAD};
 use super::new_parts::{NewParts, kind_of};
 use super::{Head, Likelihood};
 use crate::Format;
@@ -45,7 +45,7 @@ impl MessageForm for Vercel {
         &["messages"]
     }
 
-    fn read(&self, foreign: &str, _memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
+    fn read(&self, foreign: &str, memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
         let role = match json::get_str(foreign, "role").map(Str::escaped) {
             Some("system") => Role::System,
             Some("user") => Role::User,
@@ -57,10 +57,14 @@ impl MessageForm for Vercel {
         };
         let mut steps = Steps { role, ..Steps::default() };
         for (number, part) in json::items(parts).enumerate() {
-            let kind = json::get_str(part, "type");
-            let field = || format!("parts[{number}].type");
-            let kind = kind.ok_or_else(|| Misfit::new(field(), "a part has a type"))?;
-            steps.part(&kind.text(), part);
+            match json::get_str(part, "type") {
+                Some(kind) => steps.part(&kind.text(), part),
+                None => {
+                    let misfit = Misfit::new("type", "a part has a type");
+                    memory.unread(&format!("parts[{number}]"), misfit);
+                    steps.said.raw(UNREAD);
+                }
+            }
         }
         steps.end();
         match steps.drafts.is_empty() {
@@ -100,6 +104,12 @@ impl MessageForm for Vercel {
                 out.push_str(r#"{"type":"step-start"}"#);
             }
             for part in &piece.parts {
+                if let Part::Other { kind, .. } = part
+                    && !piece.is_of(Format::Vercel)
+                {
+                    remarks.push(format!("a part of type {} has no place", kind.text()));
+                    continue;
+                }
                 write_part(part, pieces, start, out, remarks);
             }
         }

@@ -64,8 +64,13 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
     body.push(if is_first { "\"messages\":[" } else { "],\"messages\":[" });
     let mut sides =
         Sides::new("{\"role\":\"user\",\"content\":[", "{\"role\":\"assistant\",\"content\":[");
-    let last = turns.len().saturating_sub(1);
+    // The last turn that is somebody's: a placeholder gives way to what is appended.
+    let is_placeholder = turns.last().is_some_and(|turn| turn.from.is_empty());
+    let last = turns.len().saturating_sub(1 + usize::from(is_placeholder));
     for (number, turn) in turns.into_iter().enumerate() {
+        if number > last {
+            body.may_change();
+        }
         sides.go_on(turn.side, body);
         for (at, block) in turn.blocks.iter().enumerate() {
             if number == last && plan.open.is_some_and(|from| at >= from) {
@@ -78,6 +83,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
             let is_last = number == last && at + 1 == turn.blocks.len();
             if let Block::Text { text, .. } = block
                 && is_last
+                && !is_placeholder
                 && turn.side == Side::Assistant
             {
                 // White space at its end was left out, and comes back once it is not the last.
@@ -112,6 +118,10 @@ fn write_block(block: &Block<'_>, body: &mut Body) {
         }
         Block::Media { media: it, extra } => {
             media(it, body);
+            if let Some(citations) = extra.citations {
+                body.push(",\"citations\":");
+                body.push(citations);
+            }
             cache(extra.cache_control, body);
         }
         Block::Thinking { text, signature } => {
@@ -175,6 +185,16 @@ fn media(media: &Media<'_>, body: &mut Body) {
         body.push(",\"title\":");
         body.quoted(name.escaped());
     }
+    if let Some(context) = context(media) {
+        body.push(",\"context\":");
+        body.quoted(context.escaped());
+    }
+}
+
+/// What the model is told of a document and does not cite.
+pub(crate) fn context<'a>(media: &Media<'a>) -> Option<Str<'a>> {
+    let context = json::get_str(media.json, "context").filter(|_| media.kind == MediaKind::File);
+    context.filter(|context| !context.is_blank())
 }
 
 fn result(call: &Call<'_>, body: &mut Body) {

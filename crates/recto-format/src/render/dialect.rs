@@ -21,6 +21,8 @@ pub(crate) struct Dialect {
     pub(crate) has_custom_calls: bool,
     pub(crate) has_speakers: bool,
     pub(crate) marks_errors: bool,
+    /// What the schema of a tool's input must not have at its top.
+    pub(crate) refused_in_schemas: &'static [&'static str],
     /// Whether there is a place for thinking: with a signature only, or any.
     pub(crate) thinking: Thinking,
     pub(crate) media_from_user: fn(&Media<'_>) -> bool,
@@ -84,6 +86,7 @@ static OPENAI_CHAT: Dialect = Dialect {
     has_custom_calls: true,
     has_speakers: true,
     marks_errors: false,
+    refused_in_schemas: &["anyOf", "oneOf", "allOf", "enum", "not"],
     thinking: Thinking::Nowhere,
     media_from_user: |media| match media.kind {
         MediaKind::Image => is_image(media.body),
@@ -91,7 +94,7 @@ static OPENAI_CHAT: Dialect = Dialect {
         MediaKind::File => is_inline(media.body) || is_file_of(media.body, "openai"),
     },
     media_in_results: |_| false,
-    own_parts: |_, _, _| false,
+    own_parts: super::openai_chat::is_own_part,
     own_in_results: |_| false,
 };
 
@@ -107,6 +110,7 @@ static OPENAI_RESPONSES: Dialect = Dialect {
     has_custom_calls: true,
     has_speakers: false,
     marks_errors: false,
+    refused_in_schemas: &["anyOf", "oneOf", "allOf", "enum", "not"],
     thinking: Thinking::Nowhere,
     media_from_user: |media| match media.kind {
         MediaKind::Image => is_image(media.body) || is_file_of(media.body, "openai"),
@@ -138,6 +142,7 @@ static ANTHROPIC: Dialect = Dialect {
     has_custom_calls: false,
     has_speakers: false,
     marks_errors: true,
+    refused_in_schemas: &["anyOf", "oneOf", "allOf"],
     thinking: Thinking::Signed,
     media_from_user: super::anthropic::takes_media,
     media_in_results: super::anthropic::takes_media,
@@ -157,6 +162,7 @@ static GEMINI: Dialect = Dialect {
     has_custom_calls: false,
     has_speakers: false,
     marks_errors: true,
+    refused_in_schemas: &[],
     thinking: Thinking::Any,
     media_from_user: |media| match media.body {
         MediaBody::Base64 { media_type, data } => {

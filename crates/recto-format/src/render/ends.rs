@@ -1,12 +1,12 @@
 //! How turns end and follow each other: alternation, and what each provider wants of a turn's end.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::Target;
 use super::plan::Planner;
 use super::rule;
 use super::turn::{Block, Side, Turn};
+use super::{NO_MESSAGE, Target, models};
 use crate::json::{self, Str};
 
 /// What Google documents for calls that were made elsewhere.
@@ -111,7 +111,18 @@ impl<'a> Planner<'a, '_> {
     }
 
     pub(super) fn finish_anthropic(&mut self) {
+        self.agree_on_citations();
         self.mark_for_cache();
+        let is_assistants = |turn: &&Turn<'a>| turn.side == Side::Assistant && !turn.has_calls();
+        if let Some(turn) = self.turns.last().filter(is_assistants)
+            && self.wants_user_last()
+        {
+            let at = turn.from.last().copied().unwrap_or(0);
+            self.find(&rule::LAST_FROM_THE_USER, at, "the assistant speaks last");
+            let blocks = vec![Block::text(NO_MESSAGE)];
+            self.turns.push(Turn { side: Side::User, blocks, name: None, from: Vec::new() });
+            return;
+        }
         let Some(turn) = self.turns.last_mut().filter(|turn| turn.side == Side::Assistant) else {
             return;
         };
@@ -126,6 +137,18 @@ impl<'a> Planner<'a, '_> {
                 self.find(&rule::NO_TRAILING_SPACE, at, "the last message ends with white space");
             }
         }
+    }
+
+    /// Whether the model refuses to go on from words of its own.
+    fn wants_user_last(&self) -> bool {
+        let field = |key: &str| {
+            let given = self.options.fields.iter().find(|(name, _)| *name == key);
+            given.map(|(_, value)| *value)
+        };
+        let named = field("model").and_then(Str::of).map(Str::text);
+        let model = self.options.model.or(named.as_deref());
+        let thinks = field("thinking").and_then(|thinking| json::get_str(thinking, "type"));
+        model.is_some_and(models::ends_with_user) || thinks.is_some_and(|it| !it.is("disabled"))
     }
 
     /// For Responses, reasoning is followed by what the model made of it.
@@ -152,15 +175,60 @@ impl<'a> Planner<'a, '_> {
             }
         }
         self.turns.retain(|turn| !turn.blocks.is_empty());
+        self.keep_item_ids();
+        self.keep_own_items();
+    }
+
+    /// Items of OpenAI's own tools go back as they are, a call with its answer; without the other, each
+    /// is said as an ordinary call or result.
+    fn keep_own_items(&mut self) {
+        for block in self.turns.iter_mut().flat_map(|turn| &mut turn.blocks) {
+            let Block::Call(call) = block else { continue };
+            let is_pair = |(asked, answered): (&str, &str)| {
+                let names = |item: &str, key: &str| {
+                    json::get_str(item, key).is_some_and(|id| id.escaped() == call.id)
+                };
+                let [call, output] = [asked, answered].map(|item| json::get_str(item, "type"));
+                let is_its = |(call, output): (Str<'_>, Str<'_>)| {
+                    output.escaped().strip_suffix("_output") == Some(call.escaped())
+                };
+                call.zip(output).is_some_and(is_its)
+                    && names(asked, "call_id")
+                    && (names(answered, "call_id") || names(answered, "id"))
+            };
+            if !call.extra.item.zip(call.answer.item).is_some_and(is_pair) {
+                (call.extra.item, call.answer.item) = (None, None);
+            }
+        }
+    }
+
+    /// The provider knows which reasoning an item came of, and refuses the one without the other. So
+    /// what the model said or called has its item's id only behind reasoning, and each id once.
+    fn keep_item_ids(&mut self) {
+        let mut given = HashSet::new();
+        let mut is_behind = false;
+        for turn in &mut self.turns {
+            is_behind &= turn.side == Side::Assistant;
+            for block in &mut turn.blocks {
+                let extra = match block {
+                    Block::Own { kind, .. } => {
+                        is_behind |= kind.escaped() == "reasoning";
+                        continue;
+                    }
+                    Block::Call(call) => &mut call.extra,
+                    Block::Text { extra, .. } => extra,
+                    _ => continue,
+                };
+                let id = extra.item_id.filter(|_| is_behind);
+                extra.item_id = id.filter(|id| given.insert(id.escaped()));
+            }
+            is_behind &= !turn.has_calls(); // their results stand behind them
+        }
     }
 
     /// Gemini 3 wants a signature on the first call of a turn.
     pub(super) fn sign_calls(&mut self) {
-        let is_strict = self.options.model.is_some_and(|model| {
-            let number = model.rsplit('/').next().and_then(|name| name.strip_prefix("gemini-"));
-            let major = number.and_then(|rest| rest.split(['.', '-']).next()?.parse::<u32>().ok());
-            major.is_some_and(|major| major >= 3)
-        });
+        let is_strict = self.options.model.is_some_and(models::signs_calls);
         if !is_strict {
             return;
         }

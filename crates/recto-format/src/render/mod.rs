@@ -9,24 +9,28 @@
 //! - The same view gives the same bytes, and appending only appends: [`Rendered::stable`] bytes stay as
 //!   they are, whatever is appended. That is everything up to the first call that still has no result,
 //!   or to the end of the last message.
-//! - Nothing is left out that the provider would take, and nothing is made up but a marked placeholder
-//!   ([`NO_RESULT`]) for a result that is missing.
+//! - Nothing is left out that the provider would take, and nothing is made up but marked placeholders:
+//!   for a result that is missing ([`NO_RESULT`]), and for the last word of the user ([`NO_MESSAGE`]).
 //! - Every repair is a [`Finding`] that names its [`Rule`].
 //!
-//! `rule.rs` lists the rules, `dialect.rs` what each provider takes, `plan.rs`, `ends.rs` and `cache_marks.rs`
-//! apply them, and each provider has a file that writes its requests.
+//! `rule.rs` lists the rules, `dialect.rs` what each provider takes and `models.rs` what single models do;
+//! `plan.rs`, `answer.rs`, `ends.rs`, `citations.rs` and `cache_marks.rs` apply them, and each provider has a file that writes its requests.
 
+mod answer;
 mod anthropic;
 mod cache_marks;
+mod citations;
 mod dialect;
 mod ends;
 mod exchange;
 mod gemini;
 mod ids;
+mod models;
 mod openai_chat;
 mod openai_responses;
 mod plan;
 mod rule;
+mod schema;
 mod sides;
 mod tools;
 mod turn;
@@ -40,9 +44,11 @@ use crate::Error;
 use crate::json;
 use crate::parts::MessageParts;
 
+pub(crate) use rule::LAST_FROM_THE_USER;
 pub use rule::{Finding, RULES, Rule, Severity};
-pub use tools::RenamedTool;
+pub use tools::{RenamedTool, ToolFinding};
 
+pub(crate) use anthropic::context;
 pub(crate) use openai_chat::detail;
 pub(crate) use plan::Plan;
 pub(crate) use tools::WrittenTools;
@@ -50,6 +56,8 @@ pub(crate) use turn::{Answer, AnswerContent, Block, Call, Extra, Side, Turn};
 
 /// What stands for a result that is missing.
 pub const NO_RESULT: &str = "[no result]";
+/// What stands for a message of the user, where a model wants the user to speak last.
+pub const NO_MESSAGE: &str = "[no message]";
 
 /// Whom to render for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,8 +102,8 @@ impl fmt::Display for Target {
 /// How to render.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RenderOptions<'a> {
-    /// The model that will read it: thinking of other models is left out. Without it, the maker's
-    /// provider decides. It is not written into the request; that is for [`fields`](Self::fields).
+    /// The model that will read it: thinking of other models is left out, and what this one demands
+    /// is heeded. Without it, the maker's provider decides. It is not written into the request; that is for [`fields`](Self::fields).
     pub model: Option<&'a str>,
     /// More fields of the request, with their JSON: `("max_tokens", "1024")`, and a string in quotes:
     /// `("model", "\"claude-sonnet-4-5\"")`. They come first, so that the messages stand at the end.
@@ -123,6 +131,8 @@ pub struct Rendered {
     pub stable: usize,
     /// The tools that are called otherwise in the request: the model will call them so.
     pub renamed_tools: Vec<RenamedTool>,
+    /// What had to be repaired in the descriptions of tools.
+    pub tool_findings: Vec<ToolFinding>,
 }
 
 /// Renders messages, such as those of a view, for a provider.
@@ -169,8 +179,8 @@ pub fn render<'m>(
         return Err(Error::NothingToSend { target: target.name() });
     }
     let stable = body.stable.unwrap_or(body.out.len());
-    let renamed_tools = tools.renamed;
-    Ok(Rendered { body: body.out, findings: plan.findings, stable, renamed_tools })
+    let (renamed_tools, tool_findings) = (tools.renamed, tools.findings);
+    Ok(Rendered { body: body.out, findings: plan.findings, stable, renamed_tools, tool_findings })
 }
 
 /// Fields that would make the request invalid are refused.

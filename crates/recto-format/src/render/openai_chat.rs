@@ -8,6 +8,15 @@ use crate::format::openai_chat::arguments_of;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
+/// What the model said aloud is known to OpenAI by an id.
+pub(super) fn is_own_part(kind: &str, json: &str, is_assistant: bool) -> bool {
+    is_assistant && kind == "openai_audio" && audio_id(json).is_some()
+}
+
+fn audio_id(part: &str) -> Option<Str<'_>> {
+    json::get_str(json::get(part, "audio")?, "id").filter(|id| !id.is_empty())
+}
+
 pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
     body.push("\"messages\":[");
     for turn in &plan.turns {
@@ -55,6 +64,15 @@ fn message(turn: &Turn<'_>, body: &mut Body) {
     if !refusals.is_empty() {
         body.push(",\"refusal\":");
         body.quoted(&refusals.join("\\n"));
+    }
+    let aloud = turn.blocks.iter().find_map(|block| match block {
+        Block::Own { json, .. } => audio_id(json),
+        _ => None,
+    });
+    if let Some(id) = aloud {
+        body.push(",\"audio\":{\"id\":");
+        body.quoted(id.escaped());
+        body.push("}");
     }
     if let Some(name) = turn.name {
         body.push(",\"name\":");

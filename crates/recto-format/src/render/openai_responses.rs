@@ -20,15 +20,16 @@ const MADE_BY_THE_MODEL: &[&str] = &[
     "compaction",
 ];
 
+/// Whether the provider can have given out an id: what it is of stands in front.
+pub(super) fn is_item_id(id: Str<'_>, prefix: &str) -> bool {
+    let id = id.escaped();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    id.starts_with(prefix) && !id.is_empty() && id.len() <= 64 && id.chars().all(is_word)
+}
+
 pub(super) fn is_own_part(kind: &str, json: &str, is_assistant: bool) -> bool {
     let id = json::get_str(json, "id");
-    let is_id = |prefix: &str| {
-        id.is_none_or(|id| {
-            let id = id.escaped();
-            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-            id.starts_with(prefix) && !id.is_empty() && id.len() <= 64 && id.chars().all(is_word)
-        })
-    };
+    let is_id = |prefix: &str| id.is_none_or(|id| is_item_id(id, prefix));
     let fields = ["type", "id", "summary", "content", "encrypted_content", "status"];
     is_assistant
         && match kind {
@@ -67,14 +68,29 @@ fn items(turn: &Turn<'_>, body: &mut Body) {
     let mut is_open = false;
     for block in &turn.blocks {
         let is_said = matches!(block, Block::Text { .. } | Block::Refusal(_) | Block::Media { .. });
+        let id = match block {
+            Block::Text { extra, .. } => extra.item_id.filter(|_| turn.side == Side::Assistant),
+            _ => None,
+        };
+        // What has an id is an item of its own.
+        if is_open && id.is_some() {
+            body.push("]}");
+            is_open = false;
+        }
         match (is_said, is_open) {
             (true, true) => body.push(","),
             (true, false) => {
                 next_item(body);
+                body.push("{\"type\":\"message\",");
+                if let Some(id) = id {
+                    body.push("\"id\":");
+                    body.quoted(id.escaped());
+                    body.push(",\"status\":\"completed\",");
+                }
                 body.push(match turn.side {
-                    Side::System => "{\"type\":\"message\",\"role\":\"system\",\"content\":[",
-                    Side::User => "{\"type\":\"message\",\"role\":\"user\",\"content\":[",
-                    Side::Assistant => "{\"type\":\"message\",\"role\":\"assistant\",\"content\":[",
+                    Side::System => "\"role\":\"system\",\"content\":[",
+                    Side::User => "\"role\":\"user\",\"content\":[",
+                    Side::Assistant => "\"role\":\"assistant\",\"content\":[",
                 });
             }
             (false, true) => body.push("]}"),
@@ -101,13 +117,15 @@ fn items(turn: &Turn<'_>, body: &mut Body) {
 
 fn part(block: &Block<'_>, is_assistant: bool, body: &mut Body) {
     match block {
-        Block::Text { text, .. } => {
+        Block::Text { text, extra } => {
             body.push(match is_assistant {
                 true => "{\"type\":\"output_text\",\"text\":",
                 false => "{\"type\":\"input_text\",\"text\":",
             });
             body.quoted(text);
-            body.push("}");
+            // An item that the model made has them, be it none.
+            let is_item = is_assistant && extra.item_id.is_some();
+            body.push(if is_item { ",\"annotations\":[]}" } else { "}" });
         }
         Block::Refusal(text) => {
             body.push("{\"type\":\"refusal\",\"refusal\":");
@@ -164,11 +182,19 @@ fn media(media: &Media<'_>, body: &mut Body) {
 }
 
 fn call(call: &Call<'_>, body: &mut Body) {
+    if let Some(item) = call.extra.item {
+        return body.push(item);
+    }
     let [start, input] = match call.is_custom {
-        true => ["{\"type\":\"custom_tool_call\",\"call_id\":", ",\"input\":\""],
-        false => ["{\"type\":\"function_call\",\"call_id\":", ",\"arguments\":\""],
+        true => ["{\"type\":\"custom_tool_call\"", ",\"input\":\""],
+        false => ["{\"type\":\"function_call\"", ",\"arguments\":\""],
     };
     body.push(start);
+    if let Some(id) = call.extra.item_id {
+        body.push(",\"id\":");
+        body.quoted(id.escaped());
+    }
+    body.push(",\"call_id\":");
     body.quoted(&call.id);
     body.push(",\"name\":");
     body.quoted(&call.name);
@@ -178,6 +204,9 @@ fn call(call: &Call<'_>, body: &mut Body) {
 }
 
 fn output(call: &Call<'_>, body: &mut Body) {
+    if let Some(item) = call.answer.item {
+        return body.push(item);
+    }
     body.push(match call.is_custom {
         true => "{\"type\":\"custom_tool_call_output\",\"call_id\":",
         false => "{\"type\":\"function_call_output\",\"call_id\":",

@@ -10,15 +10,17 @@ use std::collections::HashMap;
 
 use recto_core::Role;
 
+use super::answer::flat;
 use super::dialect::{Dialect, Thinking, is_base64};
 use super::ends::SKIP_SIGNATURE;
 use super::exchange::{Exchanges, Place};
-use super::ids::{self, Ids};
+use super::ids::Ids;
 use super::rule::{self, Finding, Rule};
-use super::turn::{Answer, AnswerContent, Block, Call, Extra, Side, Turn};
-use super::{NO_RESULT, RenderOptions, Target};
+use super::turn::{Block, Call, Extra, Side, Turn};
+use super::{RenderOptions, Target, openai_responses};
+use crate::format::item_of;
 use crate::json::{self, Str};
-use crate::media::{Media, MediaBody};
+use crate::media::{Media, MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
 
 /// What is to be written, and what was repaired on the way.
@@ -88,11 +90,19 @@ pub(super) struct Planner<'a, 'o> {
 
 /// What became of the parts of a message, apart from texts of system messages.
 #[derive(Default)]
-struct Said<'a> {
+pub(super) struct Said<'a> {
     /// What its own side says.
-    blocks: Vec<Block<'a>>,
+    pub(super) blocks: Vec<Block<'a>>,
     /// What only the user may say: it comes behind.
-    aside: Vec<Block<'a>>,
+    pub(super) aside: Vec<Block<'a>>,
+}
+
+impl Said<'_> {
+    /// Whether it has a part of this type that only one provider understands.
+    fn has_own(&self, wanted: Str<'_>) -> bool {
+        let is_it = |block: &Block<'_>| matches!(block, Block::Own { kind, .. } if kind.text() == wanted.text());
+        self.blocks.iter().any(is_it)
+    }
 }
 
 impl<'a> Planner<'a, '_> {
@@ -137,7 +147,7 @@ impl<'a> Planner<'a, '_> {
         match part {
             Part::Text { text, .. } => self.has_text(*text),
             Part::Media(media) => {
-                (self.dialect.media_from_user)(media)
+                (self.dialect.media_from_user)(&media.with_proper_type())
                     || matches!(media.body, MediaBody::Text(text) if self.has_text(text))
             }
             Part::ToolUse { .. } => true,
@@ -148,6 +158,7 @@ impl<'a> Planner<'a, '_> {
             Part::Thinking { .. } => false,
             Part::Other { kind, json } => match refusal(part) {
                 Some(text) => self.has_text(text),
+                None if transcript(part).is_some_and(|text| self.has_text(text)) => true,
                 None => {
                     matches!(self.messages[at].role, Role::User | Role::Tool)
                         && self.is_maker(at)
@@ -164,11 +175,11 @@ impl<'a> Planner<'a, '_> {
             Part::Media(media) => {
                 matches!(media.body, MediaBody::Text(_)) && !(self.dialect.media_from_user)(media)
             }
-            part => refusal(part).is_some(),
+            part => refusal(part).or(transcript(part)).is_some(),
         }
     }
 
-    fn has_text(&self, text: Str<'_>) -> bool {
+    pub(super) fn has_text(&self, text: Str<'_>) -> bool {
         if self.dialect.takes_blank_text { !text.is_empty() } else { !text.is_blank() }
     }
 
@@ -313,7 +324,7 @@ impl<'a> Planner<'a, '_> {
         if side == Side::User { &mut said.blocks } else { &mut said.aside }
     }
 
-    fn say_text(
+    pub(super) fn say_text(
         &mut self,
         side: Side,
         at: usize,
@@ -330,12 +341,11 @@ impl<'a> Planner<'a, '_> {
 
     /// Media as this provider takes it; a file that is text becomes one where there is no other
     /// form.
-    fn say_media(&mut self, at: usize, media: &Media<'a>) -> Option<Block<'a>> {
-        if (self.dialect.media_from_user)(media) {
-            return Some(Block::Media {
-                media: *media,
-                extra: self.extra(Side::User, at, &Part::Media(*media)),
-            });
+    pub(super) fn say_media(&mut self, at: usize, media: &Media<'a>) -> Option<Block<'a>> {
+        let media = media.with_proper_type();
+        if (self.dialect.media_from_user)(&media) {
+            let extra = self.extra(Side::User, at, &Part::Media(media));
+            return Some(Block::Media { media, extra });
         }
         if let MediaBody::Text(text) = media.body
             && self.has_text(text)
@@ -371,8 +381,12 @@ impl<'a> Planner<'a, '_> {
             && self.is_maker(at)
             && (self.dialect.own_parts)(&kind.text(), json, is_assistant)
             && self.may_refer(&kind.text(), json);
+        // A chat message has room for one.
+        let is_own = is_own && (!kind.is("openai_audio") || !said.has_own(kind));
         if is_own {
             said.blocks.push(Block::Own { kind, json: Cow::Borrowed(json) });
+        } else if let Some(text) = transcript(part).filter(|text| self.has_text(*text)) {
+            said.blocks.push(Block::text(text.escaped()));
         } else {
             let why = format!("a part of type {:?} that is not this provider's", kind.text());
             self.find(&rule::PARTS_FOR_THEIR_MAKER, at, why);
@@ -386,7 +400,7 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// Whether the message was made by the provider, and the model as far as they are known.
-    fn is_maker(&self, at: usize) -> bool {
+    pub(super) fn is_maker(&self, at: usize) -> bool {
         let source = &self.messages[at].source;
         let (provider, model) = (self.dialect.provider, self.options.model);
         source.as_ref().is_some_and(|source| source.is_made_by(provider, model))
@@ -402,13 +416,22 @@ impl<'a> Planner<'a, '_> {
             }
     }
 
+    /// The item that a part was, where it goes back as it is.
+    pub(super) fn own_item(&self, at: usize, part: &Part<'a>) -> Option<&'a str> {
+        let is_there = self.dialect.target == Target::OpenAiResponses && self.is_maker(at);
+        is_there.then(|| item_of(part)).flatten()
+    }
+
     /// What stands beside a part.
-    fn extra(&mut self, side: Side, at: usize, part: &Part<'a>) -> Extra<'a> {
+    pub(super) fn extra(&mut self, side: Side, at: usize, part: &Part<'a>) -> Extra<'a> {
         let mut extra = Extra::default();
         if !part.has_more() {
             return extra;
         }
         let signature = part.signature();
+        extra.item = self.own_item(at, part);
+        let is_text = matches!(part, Part::Text { .. });
+        let is_document = matches!(part, Part::Media(media) if media.kind == MediaKind::File);
         let part = part.json();
         if let Some(signature) = signature {
             let is_kept = self.dialect.target == Target::Gemini
@@ -422,186 +445,25 @@ impl<'a> Planner<'a, '_> {
                 self.find(&rule::THINKING_FOR_ITS_MAKER, at, why);
             }
         }
+        if self.dialect.target == Target::OpenAiResponses && self.is_maker(at) {
+            let is_custom = json::get_str(part, "kind").is_some_and(|kind| kind.is("custom"));
+            let prefix = match (is_text, is_custom) {
+                (true, _) => "msg",
+                (false, true) => "ctc",
+                (false, false) => "fc",
+            };
+            let id = json::get_str(part, "item_id");
+            extra.item_id = id.filter(|id| openai_responses::is_item_id(*id, prefix));
+        }
         if self.dialect.target == Target::Anthropic {
             extra.cache_control = json::get(part, "cache_control");
-            if self.is_maker(at) {
-                extra.citations = json::get(part, "citations").filter(|list| json::is_list(list));
-            }
+            let citations = json::get(part, "citations");
+            extra.citations = match is_document {
+                true => citations.filter(|setting| is_setting(setting)),
+                false => citations.filter(|list| json::is_list(list) && self.is_maker(at)),
+            };
         }
         extra
-    }
-
-    fn say_call(&mut self, place: Place, part: &'a Part<'a>, said: &mut Said<'a>) -> Block<'a> {
-        let at = place.0;
-        let Part::ToolUse { id, name, input, .. } = *part else {
-            return Block::text(""); // only calls come here
-        };
-        let result = self.exchanges.result_of(place);
-        let with = result.map(|(result, _)| result);
-        let fitted_id = ids::fit(id, &self.dialect.ids);
-        if fitted_id.is_some() {
-            self.find_with(
-                &rule::IDS_FIT,
-                at,
-                with,
-                format!("the id {:?} does not fit", id.text()),
-            );
-        }
-        let fitted_name = ids::fit(name, &self.dialect.names);
-        if fitted_name.is_some() {
-            self.find(&rule::NAMES_FIT, at, format!("the name {:?} does not fit", name.text()));
-        }
-        let is_custom = self.dialect.has_custom_calls && part.is_custom_call();
-        let input = self.say_input(at, input);
-        let extra = self.extra(Side::Assistant, at, part);
-        let answer = match result {
-            Some(result) => self.say_answer(at, result, said),
-            None => {
-                let why = format!("the call {:?} has no result", id.text());
-                self.find(&rule::ANSWERED_CALLS, at, why);
-                Answer {
-                    content: AnswerContent::String(Cow::Borrowed(NO_RESULT)),
-                    is_error: false,
-                    cache_control: None,
-                    from: None,
-                }
-            }
-        };
-        Block::Call(Box::new(Call {
-            id: fitted_id.map_or(Cow::Borrowed(id.escaped()), Cow::Owned),
-            name: fitted_name.map_or(Cow::Borrowed(name.escaped()), Cow::Owned),
-            input,
-            is_custom,
-            extra,
-            answer,
-            at,
-        }))
-    }
-
-    /// The input of a call, as this provider reads it.
-    fn say_input(&mut self, at: usize, input: &'a str) -> Cow<'a, str> {
-        if !self.dialect.input_is_object {
-            return Cow::Borrowed(input);
-        }
-        let is_huge = json::has_huge_number(input);
-        let why = match (is_huge, json::is_object(input)) {
-            (false, true) => return Cow::Borrowed(input),
-            (true, _) => "the input of a call has a number that no provider reads",
-            (false, false) => "the input of a call is no object",
-        };
-        self.find(&rule::INPUT_IS_AN_OBJECT, at, why);
-        match input {
-            "null" => Cow::Borrowed("{}"),
-            _ if is_huge => Cow::Owned(format!("{{\"input\":{}}}", json::string(input))),
-            _ => Cow::Owned(format!("{{\"input\":{input}}}")),
-        }
-    }
-
-    /// The result of a call. What results cannot hold comes behind all of them.
-    fn say_answer(&mut self, call: usize, result: Place, said: &mut Said<'a>) -> Answer<'a> {
-        let (at, number) = result;
-        let Part::ToolResult { content, is_error, json, has_more, .. } =
-            self.messages[at].parts[number]
-        else {
-            unreachable!("exchanges pair calls with results")
-        };
-        let content = match content.map(Str::of) {
-            None => AnswerContent::String(Cow::Borrowed("")),
-            Some(Some(text)) => AnswerContent::String(Cow::Borrowed(text.escaped())),
-            Some(None) => {
-                let (mut kept, mut moved) = (Vec::new(), false);
-                let errors_are_text = is_error && self.dialect.target == Target::Anthropic;
-                for block in self.say_content(at, content, !is_error) {
-                    match &block {
-                        Block::Own { .. } if errors_are_text => {
-                            let why = "an error has only text, and no other part";
-                            self.find(&rule::PARTS_FOR_THEIR_MAKER, at, why);
-                        }
-                        Block::Media { media, .. } => {
-                            if (self.dialect.media_in_results)(media) && !errors_are_text {
-                                kept.push(block);
-                            } else {
-                                moved = true;
-                                said.aside.push(block);
-                            }
-                        }
-                        _ => kept.push(block),
-                    }
-                }
-                if moved {
-                    let why = "a result cannot hold this image, audio or file";
-                    self.find_with(&rule::MEDIA_WHERE_IT_MAY_STAND, at, Some(call), why);
-                }
-                match kept.is_empty() {
-                    true => AnswerContent::String(Cow::Borrowed("")),
-                    false => AnswerContent::Blocks(kept),
-                }
-            }
-        };
-        let is_empty = matches!(&content, AnswerContent::String(text) if text.is_empty());
-        let content = match is_error && is_empty && self.dialect.target == Target::Anthropic {
-            true => {
-                self.find(&rule::ERRORS_SAY_SOMETHING, at, "an error without a text");
-                AnswerContent::String(Cow::Borrowed(NO_RESULT))
-            }
-            false => content,
-        };
-        if is_error && !self.dialect.marks_errors {
-            self.find(&rule::ERRORS_ARE_MARKED, at, "the result is marked as an error");
-        }
-        let may_be_marked = self.dialect.target == Target::Anthropic && has_more;
-        Answer {
-            content,
-            is_error: is_error && self.dialect.marks_errors,
-            cache_control: may_be_marked.then(|| json::get(json, "cache_control")).flatten(),
-            from: Some(at),
-        }
-    }
-
-    /// The content of a result: its texts and media.
-    fn say_content(
-        &mut self,
-        at: usize,
-        content: Option<&'a str>,
-        is_result: bool,
-    ) -> Vec<Block<'a>> {
-        let mut blocks = Vec::new();
-        for part in flat(content) {
-            match &part {
-                Part::Text { text, .. } => {
-                    blocks.extend(self.say_text(Side::User, at, *text, &part))
-                }
-                Part::Media(media) => blocks.extend(self.say_media(at, media)),
-                Part::ToolUse { name, input, .. } => {
-                    blocks.push(Block::text(told_call(*name, input)));
-                }
-                Part::ToolResult { .. } => {} // what is in it comes behind it
-                Part::Thinking { .. } => {
-                    self.find(&rule::THINKING_FOR_ITS_MAKER, at, "thinking inside a result");
-                }
-                Part::Other { kind, json } => match refusal(&part) {
-                    Some(text) if self.has_text(text) => blocks.push(Block::text(text.escaped())),
-                    None if self.takes_own(at, &kind.text(), json, is_result) => {
-                        blocks.push(Block::Own { kind: *kind, json: Cow::Borrowed(json) });
-                    }
-                    _ => {
-                        let why = format!("a part of type {:?} inside a result", kind.text());
-                        self.find(&rule::PARTS_FOR_THEIR_MAKER, at, why);
-                    }
-                },
-            }
-        }
-        blocks
-    }
-
-    /// Whether a part that only this provider understands may stand in a result, or where the content
-    /// of one is kept as the user's.
-    fn takes_own(&self, at: usize, kind: &str, json: &str, is_result: bool) -> bool {
-        self.is_maker(at)
-            && match is_result {
-                true => (self.dialect.own_in_results)(kind),
-                false => (self.dialect.own_parts)(kind, json, false),
-            }
     }
 
     /// Finds results that do not stand right behind their call.
@@ -667,25 +529,24 @@ impl<'a> Planner<'a, '_> {
     }
 }
 
-/// The parts of a result, those of results inside it behind them.
-fn flat(content: Option<&str>) -> Vec<Part<'_>> {
-    let mut flat = Vec::new();
-    let mut open = vec![Part::of_result(content).into_iter()];
-    while let Some(level) = open.last_mut() {
-        match level.next() {
-            None => drop(open.pop()),
-            Some(part) => {
-                if let Part::ToolResult { content, .. } = part {
-                    open.push(Part::of_result(content).into_iter());
-                }
-                flat.push(part);
-            }
-        }
-    }
-    flat
+/// Whether it says if a document may be cited.
+fn is_setting(citations: &str) -> bool {
+    let is_known =
+        |(key, value): (Str<'_>, &str)| key.is("enabled") && matches!(value, "true" | "false");
+    json::is_object(citations) && json::fields(citations).all(is_known)
 }
 
-fn refusal<'a>(part: &Part<'a>) -> Option<Str<'a>> {
+/// What the model said aloud, in writing.
+fn transcript<'a>(part: &Part<'a>) -> Option<Str<'a>> {
+    match part {
+        Part::Other { kind, json } if kind.is("openai_audio") => {
+            json::get_str(json::get(json, "audio")?, "transcript")
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn refusal<'a>(part: &Part<'a>) -> Option<Str<'a>> {
     match part {
         Part::Other { kind, json } if kind.text() == "refusal" => json::get_str(json, "refusal"),
         _ => None,
@@ -693,7 +554,7 @@ fn refusal<'a>(part: &Part<'a>) -> Option<Str<'a>> {
 }
 
 /// A call as text: its name and input, as the contract has it.
-fn told_call(name: Str<'_>, input: &str) -> String {
+pub(super) fn told_call(name: Str<'_>, input: &str) -> String {
     let mut text = name.text().into_owned();
     text.push(' ');
     recto_core::json::compact_into(input, &mut text);

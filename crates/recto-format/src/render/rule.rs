@@ -52,6 +52,7 @@ const ANTHROPIC: &[Target] = &[Target::Anthropic];
 const GEMINI: &[Target] = &[Target::Gemini];
 const OPENAI: &[Target] = &[Target::OpenAiChat, Target::OpenAiResponses];
 const RESPONSES: &[Target] = &[Target::OpenAiResponses];
+const REFUSE_CHOICES: &[Target] = &[Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic];
 const TURNS: &[Target] = &[Target::Anthropic, Target::Gemini];
 
 /// Declares the rules once: the constants and the list of all.
@@ -110,6 +111,9 @@ rules! {
     FIRST_FROM_THE_USER "first_from_the_user" TURNS Error
         "the first message is from the user"
         "what the assistant said first is kept as text from the user"
+    LAST_FROM_THE_USER "last_from_the_user" ANTHROPIC Error
+        "the user speaks last, for models that do not go on from words of their own (Claude 4.6 and later), and where thinking is switched on"
+        "a marked placeholder stands for what the user says"
     ALTERNATION "alternation" TURNS Note
         "user and assistant take turns"
         "neighbouring messages of one side become one"
@@ -143,6 +147,12 @@ rules! {
     MEDIA_WHERE_IT_MAY_STAND "media_where_it_may_stand" ALL Warning
         "images, audio and files stand in messages from the user, or in results that can hold them"
         "elsewhere they are moved into a message from the user right behind"
+    SCHEMAS_WITHOUT_CHOICE "schemas_without_choice" REFUSE_CHOICES Error
+        "the schema of a tool's input has no anyOf, oneOf or allOf at its top, for OpenAI no enum or not either"
+        "one object has the properties of all ways, and demands what all of them demand"
+    CITATIONS_AGREE "citations_agree" ANTHROPIC Error
+        "either all documents have citations switched on, or none"
+        "all do as the first one"
     CACHE_MARKS "cache_marks" ANTHROPIC Warning
         "at most four blocks have a cache_control, those of an hour in front of those of five minutes"
         "the first keep it"

@@ -10,8 +10,9 @@ use recto_core::Tool;
 
 use super::cache_marks::Marks;
 use super::dialect::Dialect;
-use super::ids;
-use super::{RenderOptions, Target};
+use super::rule::{self, Rule};
+use super::schema::{self, Change};
+use super::{RenderOptions, Target, ids};
 use crate::Error;
 use crate::json::{self, Str};
 
@@ -29,11 +30,23 @@ pub struct RenamedTool {
     pub written: String,
 }
 
+/// A rule that a tool breaks for a target, and what was done about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolFinding {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// The name of the tool.
+    pub tool: String,
+    /// What is wrong with it, and whether something is lost.
+    pub message: String,
+}
+
 /// The tools in a request: the value of its field `tools`.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenTools {
     json: Option<String>,
     pub(crate) renamed: Vec<RenamedTool>,
+    pub(crate) findings: Vec<ToolFinding>,
 }
 
 impl WrittenTools {
@@ -47,7 +60,7 @@ impl WrittenTools {
             reason,
         };
         let (mut renamed, mut names, mut marks) = (Vec::new(), HashSet::new(), Marks::default());
-        let mut list = String::new();
+        let (mut list, mut findings) = (String::new(), Vec::new());
         for tool in tools {
             let described = Described::of(tool, dialect).map_err(refused)?;
             if described.name != tool.name() {
@@ -57,6 +70,20 @@ impl WrittenTools {
             if !names.insert(described.name.clone()) {
                 return Err(refused(format!("two tools are called {:?}", tool.name())));
             }
+            let message = match described.change {
+                Change::None => None,
+                Change::Rewritten => {
+                    Some("its schema has a choice at its top, and says the same without")
+                }
+                Change::Looser => {
+                    Some("its schema has a choice at its top, and takes more without")
+                }
+            };
+            findings.extend(message.map(|message| ToolFinding {
+                rule: &rule::SCHEMAS_WITHOUT_CHOICE,
+                tool: tool.name().to_owned(),
+                message: message.to_owned(),
+            }));
             list.push_str(if list.is_empty() { "" } else { "," });
             described.write(dialect.target, &mut marks, &mut list);
         }
@@ -64,7 +91,7 @@ impl WrittenTools {
             Target::Gemini => format!(r#"[{{"functionDeclarations":[{list}]}}]"#),
             _ => format!("[{list}]"),
         };
-        Ok(WrittenTools { json: Some(json), renamed })
+        Ok(WrittenTools { json: Some(json), renamed, findings })
     }
 
     /// The request's fields, with the tools among them.
@@ -79,6 +106,7 @@ struct Described<'a> {
     name: Cow<'a, str>,
     description: &'a str,
     schema: Cow<'a, str>,
+    change: Change,
     is_strict: bool,
     cache_control: Option<&'a str>,
 }
@@ -92,9 +120,10 @@ impl<'a> Described<'a> {
             None => Cow::Borrowed(tool.name()),
         };
         let given = |key: &&str| json::get(tool.json(), key).filter(|value| *value != "null");
-        let schema = match SCHEMAS.iter().find_map(given) {
-            None => Cow::Borrowed(ANY_OBJECT),
-            Some(schema) => object_schema(schema).ok_or_else(|| {
+        let refused = dialect.refused_in_schemas;
+        let (schema, change) = match SCHEMAS.iter().find_map(given) {
+            None => (Cow::Borrowed(ANY_OBJECT), Change::None),
+            Some(schema) => schema::of_object(schema, refused).ok_or_else(|| {
                 let name = tool.name();
                 format!("the schema of {name:?} must be one of an object: {ANY_OBJECT}")
             })?,
@@ -103,6 +132,7 @@ impl<'a> Described<'a> {
             name,
             description: tool.description(),
             schema,
+            change,
             is_strict: json::get(tool.json(), "strict") == Some("true"),
             cache_control: json::get(tool.json(), "cache_control"),
         })
@@ -140,26 +170,4 @@ impl<'a> Described<'a> {
         }
         out.push_str(end);
     }
-}
-
-/// A schema that says that it is one of an object, and which properties that has, as providers demand.
-fn object_schema(schema: &str) -> Option<Cow<'_, str>> {
-    if !json::is_object(schema) || !json::lone_surrogates(schema).is_empty() {
-        return None;
-    }
-    let kind = json::get(schema, "type");
-    if kind.is_some_and(|kind| kind != "\"object\"") {
-        return None;
-    }
-    let has_properties = json::get(schema, "properties").is_some();
-    if kind.is_some() && has_properties {
-        return Some(Cow::Borrowed(schema));
-    }
-    let mut whole = String::from(r#"{"type":"object""#);
-    if !has_properties {
-        whole.push_str(r#","properties":{}"#);
-    }
-    json::push_other_fields(schema, &["type"], &mut whole);
-    whole.push('}');
-    Some(Cow::Owned(whole))
 }

@@ -23,7 +23,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) blocks: Vec<Block<'a>>,
     /// Who speaks, where the provider has a place for it.
     pub(crate) name: Option<Str<'a>>,
-    /// The positions of the messages that are in it.
+    /// The positions of the messages that are in it; none for a placeholder.
     pub(crate) from: Vec<usize>,
 }
 
@@ -84,16 +84,23 @@ pub(crate) struct Extra<'a> {
     pub(crate) signature: Option<Str<'a>>,
     pub(crate) cache_control: Option<&'a str>,
     pub(crate) citations: Option<&'a str>,
+    /// The id of the item at OpenAI's Responses.
+    pub(crate) item_id: Option<Str<'a>>,
+    /// The whole item there, if it is of a tool of OpenAI's own.
+    pub(crate) item: Option<&'a str>,
 }
 
 impl Extra<'_> {
     pub(crate) fn is_empty(&self) -> bool {
-        self.signature.is_none() && self.cache_control.is_none() && self.citations.is_none()
+        self.cache_control.is_none() && !self.is_makers()
     }
 
     /// Whether something in it goes to its maker only.
     pub(crate) fn is_makers(&self) -> bool {
-        self.citations.is_some() || self.signature.is_some()
+        self.citations.is_some()
+            || self.signature.is_some()
+            || self.item_id.is_some()
+            || self.item.is_some()
     }
 }
 
@@ -116,6 +123,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) content: AnswerContent<'a>,
     pub(crate) is_error: bool,
     pub(crate) cache_control: Option<&'a str>,
+    /// The whole item at OpenAI's Responses, if it is of a tool of OpenAI's own.
+    pub(crate) item: Option<&'a str>,
     /// The position of its message; `None` if nothing answered.
     pub(crate) from: Option<usize>,
 }

@@ -4,9 +4,9 @@ use std::io::Write as _;
 
 use recto_core::{Conversation, Message, Version};
 use recto_format::{Collected, Container, Error, Format, ImportOptions, Replay, import};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::files::{exported, imported};
+use crate::files::{exported, imported, messages};
 
 const CHATGPT: Format = Format::ChatGpt;
 
@@ -328,4 +328,37 @@ fn what_cannot_be_read_is_reported_with_its_node() {
     let fields: Vec<&str> = replay.remarks.iter().map(|remark| &*remark.field).collect();
     assert_eq!(fields, ["mapping.b.message.author.role"]);
     assert_eq!(told(first(&replay)), ["user: a"]);
+}
+
+/// One node calls one tool: calls that were made at once are several.
+#[test]
+fn calls_that_were_made_at_once_are_exported_one_by_one() {
+    let call = |id: &str, name: &str, n: u8| json!({"type": "tool_use", "id": id, "name": name, "input": {"n": n}});
+    let result =
+        |id: &str, text: &str| json!({"type": "tool_result", "tool_use_id": id, "content": text});
+    let message = |value: Value| Message::from_json(&value.to_string()).unwrap();
+    let view = [
+        Message::user("Compare."),
+        message(json!({"role": "assistant", "content": [
+            {"type": "text", "text": "I look."},
+            call("a", "load", 1), call("b", "load", 2), call("c", "count", 3),
+        ]})),
+        message(json!({"role": "tool", "content": [result("a", "one"), result("b", "two")]})),
+        message(json!({"role": "tool", "content": [result("c", "three")]})),
+        Message::assistant("Done."),
+    ];
+    let file = exported(&view, Format::ChatGpt, Container::List);
+    let (again, remarks) = messages(&file, Format::ChatGpt);
+    assert_eq!(remarks, []);
+    let texts: Vec<String> = again.iter().map(|message| message.text().into_owned()).collect();
+    let said = ["Compare.", "I look.", "load {\"n\":1}", "load {\"n\":2}", "count {\"n\":3}"];
+    assert_eq!(texts, [&said[..], &["one", "two", "three", "Done."]].concat());
+    let ids = |which: &[Message], uses: bool| -> Vec<String> {
+        let ids = which.iter().flat_map(|message| match uses {
+            true => message.tool_calls().map(|call| call.id.into_owned()).collect::<Vec<_>>(),
+            false => message.tool_results().map(|id| id.into_owned()).collect(),
+        });
+        ids.collect()
+    };
+    assert_eq!(ids(&again, true), ids(&again, false), "each result answers its call");
 }

@@ -1,7 +1,8 @@
 //! Sessions of Claude Code: the history that a file tells can be walked.
 
 use recto_core::{Conversation, Message, Role, Version};
-use recto_format::{Container, Format};
+use recto_format::{Container, ExportOptions, Format, export};
+use serde_json::{Value, json};
 
 use crate::files::{exported, exported_log, imported};
 
@@ -398,4 +399,86 @@ fn a_long_content_is_not_kept_twice() {
     assert_eq!(sizes, [true, true, true, true, false]);
     let written = exported(&messages, CODE, Container::Lines);
     assert_eq!(written.lines().collect::<Vec<_>>(), lines);
+}
+
+#[test]
+fn what_never_was_a_line_has_the_time_it_came_or_none() {
+    let view = [
+        Message::user("One"),
+        Message::from_json(r#"{"role":"assistant","content":"Two","timestamp":1777629600250}"#)
+            .unwrap(),
+        Message::user("Three"),
+    ];
+    let times = |given: &[i64]| -> Vec<Value> {
+        let mut file = Vec::new();
+        let options = ExportOptions { times: given, ..ExportOptions::default() };
+        export(&view, Format::ClaudeCode, &options, &mut file).unwrap();
+        let file = String::from_utf8(file).unwrap();
+        file.lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["timestamp"].clone())
+            .collect()
+    };
+    let own = json!("2026-05-01T10:00:00.250Z");
+    assert_eq!(times(&[]), [Value::Null, own.clone(), Value::Null]);
+    let one = json!("2026-05-01T09:59:59.000Z");
+    assert_eq!(times(&[1_777_629_599_000, 5]), [one, own, Value::Null]);
+}
+
+/// A block that cannot be read costs the block, not the line.
+#[test]
+fn what_can_be_read_of_a_line_is_read() {
+    let line = r#"{"parentUuid":null,"isSidechain":false,"sessionId":"s","type":"assistant","uuid":"a","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","name":"f","input":{}}]}}"#;
+    let replay = imported(line, Format::ClaudeCode);
+    let (_, talk) = &replay.conversations[0].lines[0];
+    assert_eq!(talk.messages().map(|it| it.text().into_owned()).collect::<Vec<_>>(), ["I look."]);
+    let [remark] = &replay.remarks[..] else { panic!("{:?}", replay.remarks) };
+    assert_eq!((remark.line, &*remark.field), (1, "message.content[1].id"));
+    let messages: Vec<Message> = talk.messages().cloned().collect();
+    assert_eq!(exported_log(&messages, Format::ClaudeCode, Container::List), format!("{line}\n"));
+}
+
+#[test]
+fn a_line_in_front_of_its_parent_waits_for_it() {
+    let file = [
+        says("a", "", "One"),
+        says("c", "b", "Three"),
+        says("d", "c", "Four"),
+        says("b", "a", "Two"),
+        says("e", "d", "Five"),
+    ];
+    let replay = imported(&file.join("\n"), CODE);
+    assert_eq!(replay.remarks, []);
+    let (_, talk) = &replay.conversations[0].lines[0];
+    let texts: Vec<String> = talk.messages().map(|it| it.text().into_owned()).collect();
+    assert_eq!(texts, ["One", "Two", "Three", "Four", "Five"]);
+    // Two that wait for each other are read all the same.
+    let ring = [says("a", "b", "One"), says("b", "a", "Two")];
+    let replay = imported(&ring.join("\n"), CODE);
+    let (_, talk) = &replay.conversations[0].lines[0];
+    assert_eq!(talk.log().len(), 2);
+}
+
+#[test]
+fn a_uuid_that_comes_again_with_another_message_is_another_branch() {
+    let file = [
+        says("a", "", "One"),
+        says("b", "a", "Two"),
+        says("b", "a", "Two"),
+        says("b", "a", "Two, better"),
+        says("c", "b", "Three"),
+    ];
+    let replay = imported(&file.join("\n"), CODE);
+    let told: Vec<(u64, &str)> =
+        replay.remarks.iter().map(|it| (it.line, it.message.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            (3, "left out: this line was there already"),
+            (4, "it was there already, with another message: both are kept"),
+        ]
+    );
+    let (_, talk) = &replay.conversations[0].lines[0];
+    let texts: Vec<String> = talk.messages().map(|it| it.text().into_owned()).collect();
+    assert_eq!(texts, ["One", "Two, better", "Three"]);
+    assert_eq!(talk.log().len(), 4, "the first is in the log");
 }

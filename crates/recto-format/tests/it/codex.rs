@@ -2,7 +2,7 @@
 
 use recto_core::{Conversation, Message, Version};
 use recto_format::{
-    Collected, Container, Error, Format, ImportOptions, Replay, Step, export, import,
+    Collected, Container, Error, ExportOptions, Format, ImportOptions, Replay, Step, export, import,
 };
 
 use crate::files::{exported_log, imported};
@@ -283,4 +283,23 @@ fn lines_of_another_format_are_reported_and_come_back() {
     assert_eq!(places, [(1, "type"), (3, "type")]);
     let container = Container::Envelope(replay.conversations[0].envelope.as_deref().unwrap());
     assert_eq!(exported_log(&log(&replay), Format::Codex, container).trim_end(), file);
+}
+
+/// codex reads only lists, and demands a time that is one.
+#[test]
+fn what_never_was_a_line_is_written_with_a_list_and_the_time_it_came() {
+    let view = [Message::user("One"), Message::assistant("Two")];
+    let written = |times: &[i64]| {
+        let mut file = Vec::new();
+        let options = ExportOptions { times, ..ExportOptions::default() };
+        export(&view, Format::Codex, &options, &mut file).unwrap();
+        String::from_utf8(file).unwrap()
+    };
+    assert_eq!(
+        written(&[1_777_629_600_250, 1_777_629_601_000]),
+        r#"{"timestamp":"2026-05-01T10:00:00.250Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"One"}]}}
+{"timestamp":"2026-05-01T10:00:01.000Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Two"}]}}
+"#
+    );
+    assert!(!written(&[]).contains("timestamp"), "nobody knows the time");
 }

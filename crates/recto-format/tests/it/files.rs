@@ -26,14 +26,15 @@ pub(crate) fn visible(replayed: &Replayed) -> Vec<Message> {
 
 pub(crate) fn exported(messages: &[Message], format: Format, container: Container<'_>) -> String {
     let mut file = Vec::new();
-    export(messages, format, &ExportOptions { container }, &mut file).unwrap();
+    export(messages, format, &ExportOptions { container, ..Default::default() }, &mut file)
+        .unwrap();
     String::from_utf8(file).unwrap()
 }
 
 /// A whole log, with its rewinds and compactions.
 pub(crate) fn exported_log(log: &[Message], format: Format, container: Container<'_>) -> String {
     let mut file = Vec::new();
-    export_log(log, format, &ExportOptions { container }, &mut file).unwrap();
+    export_log(log, format, &ExportOptions { container, ..Default::default() }, &mut file).unwrap();
     String::from_utf8(file).unwrap()
 }
 

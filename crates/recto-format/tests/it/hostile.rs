@@ -290,7 +290,7 @@ fn sources_that_lie_are_written_as_json_all_the_same() {
             let message = Message::from_json(&json).unwrap();
             for other in Format::ALL.iter().copied() {
                 let mut file = Vec::new();
-                let options = ExportOptions { container: Container::Lines };
+                let options = ExportOptions { container: Container::Lines, ..Default::default() };
                 export([&message, &message], other, &options, &mut file).unwrap();
                 let values = serde_json::Deserializer::from_slice(&file);
                 for value in values.into_iter::<serde_json::Value>() {
@@ -335,7 +335,13 @@ fn what_goes_out_in_one_format_comes_in_as_that_format() {
                     _ => Container::List,
                 };
                 let mut written = Vec::new();
-                export(&messages, other, &ExportOptions { container }, &mut written).unwrap();
+                export(
+                    &messages,
+                    other,
+                    &ExportOptions { container, ..Default::default() },
+                    &mut written,
+                )
+                .unwrap();
                 read(&written, other);
             }
         }
@@ -421,7 +427,7 @@ fn lines_that_wait_have_only_so_much_room() {
     let event = format!(r#"{{"type":"event_msg","payload":{{"type":"x","data":"{filler}"}}}}"#);
     let item =
         r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"a"}}"#;
-    let limits = Limits { message_bytes: 10_000, ..Limits::default() };
+    let limits = Limits { message_bytes: 80_000, ..Limits::default() };
     let options = ImportOptions { limits, ..ImportOptions::default() };
     for (format, line, message) in
         [(Format::ClaudeCode, &aside, says), (Format::Codex, &event, item)]
@@ -484,4 +490,44 @@ fn branches_of_a_session_cost_nothing_to_change() {
         shortest[1] < shortest[0] * 4
     });
     assert!(is_in_proportion, "{:?} instead of {:?}", shortest[1], shortest[0]);
+}
+
+/// One limit for a message of a list, a line of a session and a node of a graph.
+#[test]
+fn one_limit_holds_for_every_format() {
+    let text = "a".repeat(9_000);
+    for (format, file) in [
+        (Format::OpenAiChat, format!(r#"[{{"role":"user","content":"{text}"}}]"#)),
+        (Format::Gemini, format!(r#"[{{"role":"user","parts":[{{"text":"{text}"}}]}}]"#)),
+        (
+            Format::ClaudeCode,
+            format!(
+                r#"{{"type":"user","uuid":"1","parentUuid":null,"message":{{"role":"user","content":"{text}"}}}}"#
+            ),
+        ),
+        (
+            Format::Codex,
+            format!(
+                r#"{{"type":"response_item","payload":{{"type":"message","role":"user","content":"{text}"}}}}"#
+            ),
+        ),
+        (
+            Format::ChatGpt,
+            format!(
+                r#"[{{"mapping":{{"a":{{"id":"a","message":{{"author":{{"role":"user"}},"content":{{"content_type":"text","parts":["{text}"]}}}},"parent":null,"children":[]}}}}}}]"#
+            ),
+        ),
+    ] {
+        let read = |message_bytes: usize| {
+            let limits = Limits { message_bytes, ..Limits::default() };
+            let options = ImportOptions { limits, ..ImportOptions::default() };
+            let mut replay = Replay::new(Settings::counting_with(Approx), 0);
+            let imported = import(&*file, Some(format), &options, &mut replay);
+            let talks = replay.conversations.iter();
+            let count: usize = talks.map(|talk| talk.lines[0].1.log().len()).sum();
+            (imported.is_ok() && replay.remarks.is_empty(), count)
+        };
+        assert_eq!(read(9_500), (true, 1), "{format}");
+        assert_eq!(read(8_500), (false, 0), "{format}");
+    }
 }

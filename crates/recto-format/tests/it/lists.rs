@@ -81,7 +81,7 @@ fn items_of_responses_become_messages_and_keep_what_only_openai_reads() {
     assert_eq!(read[2].1[0]["type"], "reasoning");
     assert_eq!(
         read[3].1[0],
-        json!({"type": "tool_use", "id": "call_A", "name": "read_logs", "input": {"n": 1}})
+        json!({"type": "tool_use", "id": "call_A", "name": "read_logs", "input": {"n": 1}, "item_id": "fc_1"})
     );
     assert_eq!(read[4].1[0]["input"], "{broken");
     assert_eq!(
@@ -324,7 +324,7 @@ fn results_from_elsewhere_name_their_function_for_gemini() {
 {"role":"tool","tool_call_id":"c1","content":"08:02 timeout"},{"role":"tool","tool_call_id":"c2","content":"?"}]"#;
     let (messages, _) = messages(file, Format::OpenAiChat);
     let mut written = Vec::new();
-    let options = recto_format::ExportOptions { container: Container::List };
+    let options = recto_format::ExportOptions { container: Container::List, ..Default::default() };
     let remarks = recto_format::export(&messages, Format::Gemini, &options, &mut written).unwrap();
     let written: Value = serde_json::from_slice(&written).unwrap();
     let name = |part: usize| written[1]["parts"][part]["functionResponse"]["name"].clone();
@@ -349,4 +349,87 @@ fn langchain_models_and_states_of_langgraph_are_read() {
         let same: Value = serde_json::from_str(&written).unwrap();
         assert_eq!(same, serde_json::from_str::<Value>(models).unwrap());
     }
+}
+
+/// A part that no message can have costs that part, not the message.
+#[test]
+fn what_can_be_read_of_a_message_is_read() {
+    let readable = "I look.";
+    for (format, foreign, field) in [
+        (
+            Format::OpenAiChat,
+            r#"{"role":"user","content":[{"type":"text","text":"I look."},{"type":"image_url"}]}"#,
+            "[0].content[1].image_url",
+        ),
+        (
+            Format::OpenAiChat,
+            r#"{"role":"assistant","content":"I look.","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]}"#,
+            "[0].tool_calls[0].id",
+        ),
+        (
+            Format::Anthropic,
+            r#"{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","name":"f","input":{}}]}"#,
+            "[0].content[1].id",
+        ),
+        (
+            Format::Anthropic,
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"x"},{"type":"text","text":7},{"type":"text","text":"I look."}]}"#,
+            "[0].content[1].text",
+        ),
+        (
+            Format::Gemini,
+            r#"{"role":"model","parts":[{"text":"I look."},{"functionCall":{"args":{}}}]}"#,
+            "[0].parts[1].functionCall.name",
+        ),
+        (
+            Format::Vercel,
+            r#"{"id":"m","role":"assistant","parts":[{"type":"text","text":"I look."},{"text":"?"}]}"#,
+            "[0].parts[1].type",
+        ),
+        (
+            Format::Recto,
+            r#"{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use"}]}"#,
+            "[0].content[1].id",
+        ),
+    ] {
+        let (messages, remarks) = messages(&format!("[{foreign}]"), format);
+        let text: Vec<String> = messages.iter().map(|it| it.text().into_owned()).collect();
+        assert!(text.join("\n").contains(readable), "{format}: {text:?}");
+        let [remark] = &remarks[..] else { panic!("{format}: {remarks:?}") };
+        assert_eq!((remark.line, &*remark.field), (1, field), "{format}: {remark:?}");
+        let again = exported(&messages, format, Container::List);
+        assert_eq!(again, format!("[{foreign}]\n"), "{format}");
+    }
+}
+
+#[test]
+fn of_many_broken_parts_only_the_first_are_told() {
+    let broken = vec![r#"{"type":"text"}"#; 20_000].join(",");
+    let file = format!(
+        r#"[{{"role":"assistant","content":[{{"type":"text","text":"a"}},{broken}],"model":"m"}}]"#
+    );
+    let (messages, remarks) = messages(&file, Format::Anthropic);
+    assert_eq!(messages[0].text(), "a");
+    assert_eq!(remarks.len(), 9, "{remarks:?}");
+}
+
+/// What only another provider understands is left out, and said.
+#[test]
+fn parts_of_others_have_no_place_in_langchain_and_vercel() {
+    let own = r#"{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"server_tool_use","id":"s","name":"web_search","input":{}}]}"#;
+    let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"search_result","title":"t"},{"type":"text","text":"b"}]}]}"#;
+    let (view, _) = messages(&format!("[{own},{result}]"), Format::Anthropic);
+    for format in [Format::LangChain, Format::Vercel] {
+        let mut written = Vec::new();
+        let options = ExportOptions::default();
+        let remarks = export(&view, format, &options, &mut written).unwrap();
+        let written = String::from_utf8(written).unwrap();
+        assert!(!written.contains("server_tool_use"), "{written}");
+        assert!(!written.contains("search_result"), "{written}");
+        assert!(remarks.iter().any(|it| it.message.contains("server_tool_use")), "{remarks:?}");
+    }
+    // What came from there goes back.
+    let foreign = r#"{"type":"ai","data":{"content":[{"type":"text","text":"a"},{"type":"server_tool_use","id":"s"}],"type":"ai"}}"#;
+    let (view, _) = messages(&format!("[{foreign}]"), Format::LangChain);
+    assert!(exported(&view, Format::LangChain, Container::List).contains("server_tool_use"));
 }

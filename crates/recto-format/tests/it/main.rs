@@ -9,6 +9,7 @@ mod hostile;
 mod lists;
 mod openai_chat;
 mod operations;
+mod recognise;
 mod render;
 mod tools;
 mod traps;

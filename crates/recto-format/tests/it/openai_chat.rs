@@ -185,7 +185,7 @@ fn errors_name_the_line() {
         format!("[\n{{\"role\":\"user\",\"content\":{}1{}}}]", "[".repeat(99), "]".repeat(99));
     let error = read(&deep);
     assert!(matches!(error, Error::TooLarge { line: 2, .. }), "{error}");
-    let large = format!("[{{\"role\":\"user\",\"content\":\"{}\"}}]", "a".repeat(5 << 20));
+    let large = format!("[{{\"role\":\"user\",\"content\":\"{}\"}}]", "a".repeat(33 << 20));
     let error = read(&large);
     assert!(matches!(error, Error::TooLarge { line: 1, .. }), "{error}");
 }

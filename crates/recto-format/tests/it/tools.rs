@@ -236,3 +236,38 @@ fn tools_of_a_request_are_read_as_those_of_a_conversation() {
     let rest = Around::of(r#"[{"type":"summary"},{"type":"progress"}]"#, Format::ClaudeCode);
     assert_eq!(rest, Around { lines: 2, ..Around::default() });
 }
+
+#[test]
+fn a_choice_at_the_top_of_a_schema_is_gathered_where_it_is_refused() {
+    let one = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
+    let two = json!({"type": "object", "properties": {"b": {"type": "number"}}, "required": ["b"]});
+    for (word, required, change) in [
+        ("allOf", json!(["a", "b"]), "says the same"),
+        ("anyOf", Value::Null, "takes more"),
+        ("oneOf", Value::Null, "takes more"),
+    ] {
+        let schema = json!({word: [one, two]});
+        let tools = [tool(json!({"name": "find", "description": "d", "parameters": schema}))];
+        for target in Target::ALL {
+            let rendered = rendered(&tools, target).unwrap();
+            let body: Value = serde_json::from_str(&rendered.body).unwrap();
+            judge(&body, target);
+            if target == Target::Gemini {
+                assert_eq!(rendered.tool_findings, []);
+                assert!(rendered.body.contains(word), "{}", rendered.body);
+                continue;
+            }
+            let [finding] = &rendered.tool_findings[..] else { panic!("{:?}", rendered) };
+            assert_eq!((finding.rule.name, &*finding.tool), ("schemas_without_choice", "find"));
+            assert!(finding.message.contains(change), "{word}: {}", finding.message);
+            let written = body["tools"][0].clone();
+            let written = match target {
+                Target::OpenAiChat => &written["function"]["parameters"],
+                Target::OpenAiResponses => &written["parameters"],
+                _ => &written["input_schema"],
+            };
+            let both = json!({"a": {"type": "string"}, "b": {"type": "number"}});
+            assert_eq!((&written["properties"], &written["required"]), (&both, &required));
+        }
+    }
+}

@@ -2,7 +2,8 @@
 
 use recto_core::Message;
 use recto_format::{
-    ExportOptions, Format, ImportOptions, RenderOptions, Replay, Target, export, import, render,
+    Container, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Target, export, import,
+    render,
 };
 use serde_json::{Value, json};
 
@@ -210,7 +211,7 @@ fn images_in_a_gemini_response_are_seen_and_come_back() {
         let said = body(&view, target).to_string();
         assert!(said.contains("AAAA"), "{target}: {said}");
     }
-    let written = crate::files::exported(&view, Format::Gemini, recto_format::Container::List);
+    let written = crate::files::exported(&view, Format::Gemini, Container::List);
     assert_eq!(written, file);
 }
 
@@ -229,4 +230,242 @@ fn gemini_gets_only_data_of_types_that_it_takes() {
         assert_eq!(rendered.body.contains("inlineData"), is_taken, "{media_type}");
         assert_eq!(rendered.findings.is_empty(), is_taken, "{media_type}");
     }
+}
+
+/// OpenAI refuses reasoning without the item that came of it, and that item without its reasoning.
+#[test]
+fn a_call_keeps_the_id_of_its_item_beside_its_reasoning_only() {
+    let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+    let call = r#"{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}"}"#;
+    let custom =
+        r#"{"type":"custom_tool_call","id":"ctc_1","call_id":"c2","name":"g","input":"x"}"#;
+    let outputs = r#"{"type":"function_call_output","call_id":"c1","output":"1"},
+{"type":"custom_tool_call_output","call_id":"c2","output":"2"}"#;
+    let user = r#"{"role":"user","content":"q"}"#;
+    let file = format!("[{user},\n{reasoning},\n{call},\n{custom},\n{outputs}]\n");
+    let (view, remarks) = crate::files::messages(&file, Format::OpenAiResponses);
+    assert_eq!(remarks, []);
+    let ids = |view: &[Message]| {
+        let said = body(view, Target::OpenAiResponses);
+        let items = said["input"].as_array().unwrap().clone();
+        let calls = items.into_iter().filter(|item| item["name"].is_string());
+        calls.map(|call| call["id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&view), [json!("fc_1"), json!("ctc_1")]);
+    let without: Vec<Message> =
+        view.iter().filter(|message| !message.json().contains("rs_1")).cloned().collect();
+    assert_eq!(ids(&without), [json!(null), json!(null)]);
+    // What was made here, from the same parts, is written with them too.
+    let written = crate::files::exported(&view, Format::OpenAiResponses, Container::List);
+    assert_eq!(written, file);
+    let made = message(json!({"role": "assistant", "content":
+        [{"type": "tool_use", "id": "c1", "name": "f", "input": {}, "item_id": "fc_1"}]}));
+    let written = crate::files::exported(&[made], Format::OpenAiResponses, Container::List);
+    assert_eq!(written, format!("[{call}]\n"));
+    // Elsewhere nobody knows it.
+    assert!(!body(&view, Target::OpenAiChat).to_string().contains("fc_1"));
+}
+
+/// Newer models of Anthropic do not go on from their own words.
+#[test]
+fn the_user_speaks_last_where_a_model_wants_it() {
+    let view = [Message::user("q"), Message::assistant("The answer is ")];
+    let rendered = |model: Option<&str>, fields: &[(&str, &str)]| {
+        let options = RenderOptions { model, fields, ..RenderOptions::default() };
+        render(&view, Target::Anthropic, &options).unwrap()
+    };
+    for (model, fields) in [
+        (Some("claude-sonnet-4-6"), &[][..]),
+        (None, &[("model", r#""claude-opus-4-6-20260205""#)]),
+        (Some("claude-sonnet-4-5"), &[("thinking", r#"{"type":"enabled","budget_tokens":1024}"#)]),
+    ] {
+        let rendered = rendered(model, fields);
+        let end = r#"{"type":"text","text":"The answer is "}]},{"role":"user","content":[{"type":"text","text":"[no message]"}]}]}"#;
+        assert!(rendered.body.ends_with(end), "{}", rendered.body);
+        let names: Vec<&str> = rendered.findings.iter().map(|it| it.rule.name).collect();
+        assert_eq!(names, ["last_from_the_user"]);
+        // The placeholder gives way to whatever comes.
+        assert!(rendered.body[..rendered.stable].ends_with(r#"The answer is "}"#));
+    }
+    for (model, fields) in [
+        (Some("claude-sonnet-4-5"), &[][..]),
+        (Some("claude-haiku-4-5"), &[("thinking", r#"{"type":"disabled"}"#)]),
+        (None, &[]),
+    ] {
+        let rendered = rendered(model, fields);
+        assert!(rendered.body.ends_with(r#"{"type":"text","text":"The answer is"}]}]}"#));
+    }
+    check_fix(&view, Target::Anthropic, Some("claude-opus-4-7"));
+    // Fixing adds a message and leaves the others as they are.
+    let start =
+        recto_core::Conversation::new(recto_core::Settings::counting_with(recto_core::Approx), 0);
+    let (talk, _) = start.unwrap().append(view.to_vec(), 1).unwrap();
+    let entries = talk.entries().map(|entry| (entry.index, entry.message));
+    let options = RenderOptions { model: Some("claude-opus-4-7"), ..RenderOptions::default() };
+    let request = recto_format::fix(entries, Target::Anthropic, &options).unwrap().unwrap();
+    let (fixed, outcome) = talk.apply(request, 2).unwrap();
+    assert_eq!((fixed.view().len(), outcome.hidden().len()), (3, 0));
+}
+
+#[test]
+fn documents_keep_their_title_context_and_citations_at_anthropic() {
+    let document = r#"{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"},"title":"T","context":"C","citations":{"enabled":true}}"#;
+    let file = format!(r#"[{{"role":"user","content":[{document}]}}]"#);
+    let (view, remarks) = crate::files::messages(&file, Format::Anthropic);
+    assert_eq!(remarks, []);
+    let rendered = check(&view, Target::Anthropic, None).unwrap();
+    assert!(rendered.body.contains(document), "{}", rendered.body);
+    assert_eq!(rendered.findings, []);
+    // Inside a result too.
+    let result = format!(
+        r#"[{{"role":"user","content":"q"}},{{"role":"assistant","content":[{{"type":"tool_use","id":"c","name":"f","input":{{}}}}]}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c","content":[{document}]}}]}}]"#
+    );
+    let (view, _) = crate::files::messages(&result, Format::Anthropic);
+    let rendered = check(&view, Target::Anthropic, None).unwrap();
+    assert!(rendered.body.contains(document), "{}", rendered.body);
+}
+
+#[test]
+fn all_documents_do_with_citations_as_the_first_one() {
+    let document = |data: &str, on: Option<bool>| {
+        let mut part = json!({"type": "file",
+            "source": {"type": "base64", "media_type": "application/pdf", "data": data}});
+        if let Some(on) = on {
+            part["citations"] = json!({ "enabled": on });
+        }
+        message(json!({"role": "user", "content": [part]}))
+    };
+    for (first, second) in [(Some(true), None), (None, Some(true)), (Some(false), Some(true))] {
+        let view = [document("AAAA", first), document("BBBB", second)];
+        let said = body(&view, Target::Anthropic);
+        let settings: Vec<bool> = said["messages"][0]["content"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|block| block["citations"]["enabled"] == true)
+            .collect();
+        assert_eq!(settings, [first == Some(true); 2]);
+        let findings = check(&view, Target::Anthropic, None).unwrap().findings;
+        let names: Vec<&str> = findings.iter().map(|finding| finding.rule.name).collect();
+        assert!(names.contains(&"citations_agree"), "{names:?}");
+    }
+}
+
+#[test]
+fn media_types_are_sent_as_they_are_registered() {
+    for (written, sent) in [
+        ("image/jpg", "image/jpeg"),
+        ("IMAGE/PNG", "image/png"),
+        ("image/png; charset=binary", "image/png"),
+        ("image/x-png", "image/png"),
+    ] {
+        let view = [image(written, "AAAA")];
+        for target in Target::ALL {
+            let rendered = check(&view, target, None).unwrap();
+            assert!(rendered.body.contains(sent), "{target}: {}", rendered.body);
+            assert_eq!(rendered.findings, [], "{target} {written}");
+        }
+    }
+}
+
+/// A note says that nothing is lost: there is nothing to fix.
+#[test]
+fn what_is_only_noted_is_not_fixed() {
+    let view = [Message::user("One."), Message::user("Two.")];
+    let options = RenderOptions::default();
+    let findings = recto_format::lint(&view, Target::Anthropic, &options);
+    assert_eq!(findings[0].rule.name, "alternation");
+    let entries = view.iter().enumerate();
+    let entries = entries.map(|(at, message)| (recto_core::LogIndex(at as u32), message));
+    assert_eq!(recto_format::fix(entries, Target::Anthropic, &options).unwrap(), None);
+}
+
+/// However many operations a fix has, they have one reason.
+#[test]
+fn the_reason_of_a_fix_is_said_once() {
+    let mut view = Vec::new();
+    for number in 0..3 {
+        let call = format!("c{number}");
+        view.push(Message::user("q"));
+        view.push(Message::tool_call(&call, "f", &json!({})));
+        view.push(Message::user("never mind"));
+        view.push(Message::assistant("As you like."));
+    }
+    let settings = recto_core::Settings::counting_with(recto_core::Approx);
+    let start = recto_core::Conversation::new(settings, 0).unwrap();
+    let (talk, _) = start.append(view, 1).unwrap();
+    let entries = talk.entries().map(|entry| (entry.index, entry.message));
+    let request = recto_format::fix(entries, Target::Anthropic, &RenderOptions::default());
+    let request = request.unwrap().unwrap();
+    assert!(request.steps.len() > 3, "{request:?}");
+    let (fixed, _) = talk.apply(request, 2).unwrap();
+    let told = fixed.versions().last().unwrap().description;
+    assert_eq!(told, "fixed for anthropic");
+}
+
+/// Tools of OpenAI's own are tools: everybody reads their calls, and OpenAI gets its items back.
+#[test]
+fn calls_of_openais_own_tools_are_calls() {
+    let call = r#"{"type":"local_shell_call","id":"lsh_1","call_id":"c1","status":"completed","action":{"type":"exec","command":["ls"]}}"#;
+    let output =
+        r#"{"type":"local_shell_call_output","id":"lsho_1","call_id":"c1","output":"a.txt"}"#;
+    let answer = r#"{"type":"function_call_output","call_id":"c1","output":"a.txt"}"#;
+    let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+    let user = r#"{"role":"user","content":"q"}"#;
+    let file = format!("[{user},\n{reasoning},\n{call},\n{output}]\n");
+    let (view, remarks) = crate::files::messages(&file, Format::OpenAiResponses);
+    assert_eq!(remarks, []);
+    let rendered = check(&view, Target::OpenAiResponses, None).unwrap();
+    assert_eq!(rendered.findings, []);
+    for item in [call, output, reasoning] {
+        assert!(rendered.body.contains(item), "{}", rendered.body);
+    }
+    for target in [Target::OpenAiChat, Target::Anthropic, Target::Gemini] {
+        let said = body(&view, target).to_string();
+        assert!(said.contains("local_shell") && said.contains("a.txt"), "{target}: {said}");
+    }
+    let written = crate::files::exported(&view, Format::OpenAiResponses, Container::List);
+    assert_eq!(written, file);
+    // codex answers them as it answers functions; an edit may take the answer away.
+    for file in [format!("[{user},{call},{answer}]"), format!("[{user},{call}]")] {
+        let (view, _) = crate::files::messages(&file, Format::OpenAiResponses);
+        let said = body(&view, Target::OpenAiResponses);
+        assert_eq!(said["input"][1]["type"], "function_call", "{said}");
+        assert_eq!(said["input"][2]["type"], "function_call_output", "{said}");
+    }
+}
+
+#[test]
+fn what_was_said_aloud_goes_back_by_its_id_and_to_others_in_writing() {
+    let file = r#"[{"role":"user","content":"q"},{"role":"assistant","content":null,"audio":{"id":"audio_1","expires_at":9,"data":"AAAA","transcript":"Hello there"}},{"role":"user","content":"more"}]"#;
+    let (view, remarks) = crate::files::messages(file, Format::OpenAiChat);
+    assert_eq!(remarks, []);
+    let said = body(&view, Target::OpenAiChat);
+    assert_eq!(
+        said["messages"][1],
+        json!({"role": "assistant", "content": null, "audio": {"id": "audio_1"}})
+    );
+    assert_eq!(check(&view, Target::OpenAiChat, None).unwrap().findings, []);
+    for target in [Target::OpenAiResponses, Target::Anthropic, Target::Gemini] {
+        let said = body(&view, target).to_string();
+        assert!(said.contains("Hello there"), "{target}: {said}");
+    }
+}
+
+#[test]
+fn what_the_model_said_keeps_the_id_of_its_item_beside_its_reasoning_only() {
+    let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+    let answer = r#"{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"4","annotations":[]}]}"#;
+    let user = r#"{"role":"user","content":"q"}"#;
+    let file = format!("[{user},\n{reasoning},\n{answer}]\n");
+    let (view, remarks) = crate::files::messages(&file, Format::OpenAiResponses);
+    assert_eq!(remarks, []);
+    let rendered = check(&view, Target::OpenAiResponses, None).unwrap();
+    assert!(rendered.body.contains(answer), "{}", rendered.body);
+    let without = [view[0].clone(), view[2].clone()];
+    let rendered = check(&without, Target::OpenAiResponses, None).unwrap();
+    assert!(!rendered.body.contains("msg_1"), "{}", rendered.body);
+    check_fix(&view, Target::OpenAiResponses, None);
+    let written = crate::files::exported(&view, Format::OpenAiResponses, Container::List);
+    assert_eq!(written, file);
 }

@@ -113,6 +113,9 @@ fn part(choices: &mut Choices) -> Value {
             if choices.chance(2) {
                 part["signature"] = json!(*choices.pick(&["c2ln", "not base64!", ""]));
             }
+            if choices.chance(2) {
+                part["item_id"] = json!(*choices.pick(&["msg_1", "msg_2", "fc_1", ""]));
+            }
             part
         }
         4 | 5 => media(choices),
@@ -155,8 +158,16 @@ fn own_part(choices: &mut Choices) -> Value {
 
 fn media(choices: &mut Choices) -> Value {
     let kind = *choices.pick(&["image", "file", "audio"]);
-    let types =
-        ["image/png", "application/pdf", "audio/wav", "image/tiff", "audio/mpeg", "odd", ""];
+    let types = [
+        "image/png",
+        "application/pdf",
+        "audio/wav",
+        "image/tiff",
+        "audio/mpeg",
+        "odd",
+        "",
+        "IMAGE/JPG",
+    ];
     let source = match choices.below(10) {
         0..=2 => {
             let data = *choices.pick(&["AA==", "", "not base64!", "AAAA", "A-_A", "AA"]);
@@ -175,6 +186,12 @@ fn media(choices: &mut Choices) -> Value {
     let mut part = json!({"type": kind, "source": source});
     if choices.chance(3) {
         part["name"] = json!("a.pdf");
+    }
+    if choices.chance(2) {
+        part["citations"] = json!({"enabled": choices.chance(8)});
+    }
+    if choices.chance(1) {
+        part["context"] = json!(text(choices));
     }
     if choices.chance(3) {
         part["detail"] = json!(*choices.pick(&["low", "odd"]));
@@ -205,6 +222,9 @@ fn call(choices: &mut Choices, with: Option<&str>) -> Value {
         json!({"type": "tool_use", "id": id, "name": name, "input": choices.pick(&inputs)});
     if choices.chance(2) {
         part["kind"] = json!("custom");
+    }
+    if choices.chance(3) {
+        part["item_id"] = json!(*choices.pick(&["fc_1", "fc_2", "ctc_1", "call_1", "fc 3", ""]));
     }
     if choices.chance(2) {
         part["signature"] = json!(*choices.pick(&["c2ln", "no!"]));
@@ -248,6 +268,9 @@ fn exchange(choices: &mut Choices, messages: &mut Vec<Value>) {
     let mut calling = Vec::new();
     if choices.chance(6) {
         calling.push(thinking(choices));
+    }
+    if choices.chance(3) {
+        calling.push(json!({"type": "reasoning", "id": "rs_3", "summary": []}));
     }
     if choices.chance(6) {
         calling.push(json!({"type": "text", "text": text(choices)}));

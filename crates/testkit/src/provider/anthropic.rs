@@ -40,6 +40,7 @@ pub const RULES: &[&str] = &[
     "cache_control",
     "server_result",
     "thinking_first",
+    "citations",
 ];
 
 /// Names of tools in messages may have this many characters.
@@ -99,6 +100,7 @@ pub fn check(request: &Value) -> Check {
     }
     check_last(messages, &last)?;
     check_cache_marks(request)?;
+    check_citations(messages)?;
     check_thinking_first(request, messages)
 }
 
@@ -367,6 +369,22 @@ fn check_cache_marks(request: &Map<String, Value>) -> Check {
         true => refuse("cache_control", "request", format!("{marks} blocks have it; 4 may")),
         false => Ok(()),
     }
+}
+
+/// Either all documents are to be cited, or none.
+fn check_citations(messages: &[Value]) -> Check {
+    let mut first = None;
+    let mut waiting: Vec<&Value> = messages.iter().rev().collect();
+    while let Some(value) = waiting.pop() {
+        if value["type"] == "document" {
+            let cited = value["citations"]["enabled"] == true;
+            if *first.get_or_insert(cited) != cited {
+                return refuse("citations", "messages", "some documents have them, others not");
+            }
+        }
+        waiting.extend(value["content"].as_array().into_iter().flatten().rev());
+    }
+    Ok(())
 }
 
 /// With thinking switched on, the turn that uses tools starts with a thought.

@@ -4,7 +4,7 @@
 //! `call_id`; what the server has kept of earlier responses is unknown here, so
 //! a request is judged by what stands in it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -34,6 +34,8 @@ pub const RULES: &[&str] = &[
     "reasoning",
     "reasoning_alone",
     "not_stored",
+    "call_without_reasoning",
+    "duplicate_item",
     "instructions",
 ];
 
@@ -90,11 +92,15 @@ pub fn check(request: &Value) -> Check {
     let stored = request.get("store") != Some(&Value::Bool(false));
     let continues = request.get("previous_response_id").is_some_and(Value::is_string);
     let mut calls = Calls::default();
+    let mut ids = HashSet::new();
+    let mut reasoned = false;
     for (index, item) in items.iter().enumerate() {
         let at = format!("input[{index}]");
         let item = object(item, "item", &at)?;
         let kind = kind_of(item, &at)?;
         check_id(item, kind, &at)?;
+        reasoned = kind == "reasoning" || (reasoned && is_the_models(item, kind));
+        check_linked(item, kind, reasoned, &mut ids, &at)?;
         match kind {
             "message" => {
                 check_message(item, &at)?;
@@ -193,6 +199,35 @@ fn check_id(item: &Map<String, Value>, kind: &str, at: &str) -> Check {
             format!("{at}.id"),
             format!("{id} does not start with {prefix:?} or is longer than {LONGEST_ID}"),
         ),
+    }
+}
+
+/// Whether the model made the item.
+fn is_the_models(item: &Map<String, Value>, kind: &str) -> bool {
+    let said = kind == "message" && item.get("role").and_then(Value::as_str) == Some("assistant");
+    said || CALLS.iter().any(|(call, _)| *call == kind) || MADE_BY_THE_MODEL.contains(&kind)
+}
+
+/// A call that is known by its item's id stands behind the reasoning that led to it, and an id of a
+/// call stands once.
+fn check_linked<'a>(
+    item: &'a Map<String, Value>,
+    kind: &str,
+    reasoned: bool,
+    ids: &mut HashSet<&'a str>,
+    at: &str,
+) -> Check {
+    let is_linked = ["function_call", "custom_tool_call"].contains(&kind)
+        || (kind == "message" && is_the_models(item, kind));
+    let Some(id) = item.get("id").and_then(Value::as_str).filter(|_| is_linked) else {
+        return Ok(());
+    };
+    if !reasoned {
+        return refuse("call_without_reasoning", at, format!("{id} without its reasoning"));
+    }
+    match ids.insert(id) {
+        true => Ok(()),
+        false => refuse("duplicate_item", at, format!("{id} stands there twice")),
     }
 }
 

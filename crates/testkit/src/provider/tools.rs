@@ -72,9 +72,21 @@ fn check_one<'a>(provider: Provider, tool: &'a Map<String, Value>, at: &str) -> 
     if tool.contains_key("description") {
         filled_string(tool, "description", "tools", at)?;
     }
-    match tool.get(schema) {
-        Some(Value::Object(schema)) if schema.get("type") == Some(&"object".into()) => Ok(name),
-        _ => refuse("tools", format!("{at}.{schema}"), "it is the schema of an object"),
+    let at = format!("{at}.{schema}");
+    let schema = match tool.get(schema) {
+        Some(Value::Object(schema)) if schema.get("type") == Some(&"object".into()) => schema,
+        _ => return refuse("tools", at, "it is the schema of an object"),
+    };
+    let refused: &[&str] = match provider {
+        Provider::OpenAiChat | Provider::OpenAiResponses => {
+            &["anyOf", "oneOf", "allOf", "enum", "not"]
+        }
+        Provider::Anthropic => &["anyOf", "oneOf", "allOf"],
+        Provider::Gemini => &[],
+    };
+    match refused.iter().find(|key| schema.contains_key(**key)) {
+        Some(key) => refuse("tools", at, format!("{key} at its top")),
+        None => Ok(name),
     }
 }
 

@@ -63,7 +63,8 @@ impl<'a> Service<'a> {
     fn import(&mut self, imports: Imports) -> Result<String, Failure> {
         let Imports { name, format, data, settings, policy } = imports;
         let recto = &self.session.recto;
-        let importing = Importing { recto, format, naming: Naming::Exactly(name), settings };
+        let (options, naming) = (recto_format::ImportOptions::default(), Naming::Exactly(name));
+        let importing = Importing { recto, format, options, naming, settings };
         let transcript = importing.run(&*data, &AtomicBool::new(false), &mut |_| ())?;
         let conversations = transcript.told();
         if policy != Policy::default() {

@@ -9,6 +9,7 @@ use std::io::Write;
 use recto_core::{Message, Role};
 
 use crate::export::{Container, ExportOptions};
+use crate::format::message_list::CallNames;
 use crate::import::Remark;
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
@@ -27,9 +28,13 @@ pub(super) fn export(
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
 ) -> Result<Vec<Remark>, Error> {
-    let mut remarks = Vec::new();
+    let messages: Vec<MessageParts<'_>> = messages.map(MessageParts::of).collect();
     let mut nodes: Vec<Node> = Vec::new();
-    for (number, message) in messages.map(MessageParts::of).enumerate() {
+    let mut names = CallNames::default();
+    messages.iter().for_each(|message| names.see(message));
+    let making = Making { messages: &messages, options, names };
+    let mut remarks = Vec::new();
+    for (number, message) in messages.iter().enumerate() {
         let source = message.source.filter(|source| source.is_from(Format::ChatGpt.name()));
         let before = source.and_then(|source| source.before).map(json::items).into_iter().flatten();
         nodes.extend(before.map(|node| Node::of(node, false)));
@@ -37,9 +42,8 @@ pub(super) fn export(
             Some(original) => nodes.push(Node::of(original, true)),
             None => {
                 let mut told = Vec::new();
-                nodes.push(made(&message, number, &mut told));
-                let line = number as u64 + 1;
-                let field = String::new();
+                making.message(number, &mut nodes, &mut told);
+                let (line, field) = (number as u64 + 1, String::new());
                 remarks.extend(told.into_iter().map(|message| Remark {
                     line,
                     field: field.clone(),
@@ -119,48 +123,90 @@ fn link(nodes: &mut Vec<Node>) {
     }
 }
 
-/// A node for a message that never was one. It is linked later.
-fn made(message: &MessageParts<'_>, number: usize, remarks: &mut Vec<String>) -> Node {
-    let id = source::hash(&format!("{number} {}", message.json));
+/// Makes nodes of messages that never were any. They are linked later.
+///
+/// A node says something, calls one tool, or is what one tool answered: calls that were made at once are
+/// nodes one behind the other, and so are their answers.
+struct Making<'a> {
+    messages: &'a [MessageParts<'a>],
+    options: &'a ExportOptions<'a>,
+    names: CallNames<'a>,
+}
+
+impl<'a> Making<'a> {
+    fn message(&self, number: usize, nodes: &mut Vec<Node>, remarks: &mut Vec<String>) {
+        let message = &self.messages[number];
+        let is_said =
+            |part: &Part<'_>| !matches!(part, Part::ToolUse { .. } | Part::ToolResult { .. });
+        if message.parts.iter().any(is_said) || message.parts.is_empty() {
+            let texts = texts_of(message.parts.iter().filter(|part| is_said(part)), remarks);
+            nodes.push(self.node(number, nodes.len(), "null", "\"all\"", &texts));
+        }
+        for (place, part) in message.parts.iter().enumerate() {
+            match *part {
+                Part::ToolUse { name, input, .. } => {
+                    let recipient = format!("\"{}\"", name.escaped());
+                    let input = json::string(input);
+                    nodes.push(self.node(number, nodes.len(), "null", &recipient, &input));
+                }
+                Part::ToolResult { .. } => self.result((number, place), nodes, remarks),
+                _ => {}
+            }
+        }
+    }
+
+    fn result(&self, at: (usize, usize), nodes: &mut Vec<Node>, remarks: &mut Vec<String>) {
+        let (number, place) = at;
+        let Part::ToolResult { id, content, json, .. } = self.messages[number].parts[place] else {
+            return;
+        };
+        let name = match (json::get(json, "name"), self.names.of(id)) {
+            (Some(name), _) => name.to_owned(),
+            (None, Some(name)) => format!("\"{}\"", name.escaped()),
+            (None, None) => "null".to_owned(),
+        };
+        let inside = Part::of_result(content);
+        if inside.iter().any(|part| !matches!(part, Part::Text { .. })) {
+            remarks.push("only the texts of a result have a place".into());
+        }
+        let texts = inside.iter().filter(|part| matches!(part, Part::Text { .. }));
+        let texts = texts_of(texts, remarks);
+        nodes.push(self.node(number, nodes.len(), &name, "\"all\"", &texts));
+    }
+
+    fn node(&self, number: usize, place: usize, name: &str, recipient: &str, texts: &str) -> Node {
+        let message = &self.messages[number];
+        let id = source::hash(&format!("{place} {}", message.json));
+        let role = match message.role {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+        };
+        let time = self.options.time_of(message, number);
+        let time = time.map_or("null".to_owned(), |time| {
+            format!("{}.{:03}", time / 1_000, (time % 1_000).abs())
+        });
+        let json = format!(
+            r#"{{"id":"{id}","message":{{"id":"{id}","author":{{"role":"{role}","name":{name},"metadata":{{}}}},"create_time":{time},"content":{{"content_type":"text","parts":[{texts}]}},"weight":1.0,"metadata":{{}},"recipient":{recipient}}}}}"#
+        );
+        Node { id, json, is_message: true }
+    }
+}
+
+/// What parts say, as a list of strings without its brackets.
+fn texts_of<'p>(parts: impl Iterator<Item = &'p Part<'p>>, remarks: &mut Vec<String>) -> String {
     let mut texts = Vec::new();
-    let (mut recipient, mut name) = ("\"all\"".to_owned(), "null".to_owned());
-    for part in &message.parts {
+    for part in parts {
         match *part {
             Part::Text { text, .. } => texts.push(format!("\"{}\"", text.escaped())),
-            Part::ToolUse { name, input, .. } => {
-                recipient = format!("\"{}\"", name.escaped());
-                texts.push(json::string(input));
-            }
-            Part::ToolResult { content, json, .. } => {
-                if let Some(tool) = json::get(json, "name") {
-                    name = tool.to_owned();
-                }
-                for part in Part::of_result(content) {
-                    match part {
-                        Part::Text { text, .. } => texts.push(format!("\"{}\"", text.escaped())),
-                        _ => remarks.push("only the texts of a result have a place".into()),
-                    }
-                }
-            }
             Part::Thinking { .. } => remarks.push("a thought has no place".into()),
             Part::Media(_) => remarks.push("an image, audio or file has no place".into()),
             Part::Other { kind, .. } => {
                 remarks.push(format!("a part of type {} has no place", kind.text()));
             }
+            Part::ToolUse { .. } | Part::ToolResult { .. } => {}
         }
     }
-    let role = match message.role {
-        Role::System => "system",
-        Role::User => "user",
-        Role::Assistant => "assistant",
-        Role::Tool => "tool",
-    };
-    let time = json::get(message.json, "timestamp").and_then(|time| time.parse::<i64>().ok());
-    let time = time
-        .map_or("null".to_owned(), |time| format!("{}.{:03}", time / 1_000, (time % 1_000).abs()));
-    let texts = texts.join(",");
-    let json = format!(
-        r#"{{"id":"{id}","message":{{"id":"{id}","author":{{"role":"{role}","name":{name},"metadata":{{}}}},"create_time":{time},"content":{{"content_type":"text","parts":[{texts}]}},"weight":1.0,"metadata":{{}},"recipient":{recipient}}}}}"#
-    );
-    Node { id, json, is_message: true }
+    texts.join(",")
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use recto_core::LogIndex;
 
-use super::Boundary;
+use super::compaction::Boundary;
 
 /// No entry.
 const NONE: u32 = u32::MAX;
@@ -24,11 +24,18 @@ pub(super) struct Node {
     logs: (u32, u32),
     /// The last visible entry right after it.
     entry: u32,
+    /// What it says, as a hash.
+    pub(super) said: u64,
 }
 
 impl Node {
     pub(super) fn logs(&self) -> Range<u32> {
         self.logs.0..self.logs.1
+    }
+
+    /// With what it says, as a hash.
+    pub(super) fn saying(self, said: u64) -> Node {
+        Node { said, ..self }
     }
 
     /// A line without messages that hangs on this one.
@@ -80,6 +87,7 @@ impl Chain {
             is_result,
             logs: (logs.start, logs.end),
             entry: self.tip(),
+            said: 0,
         }
     }
 

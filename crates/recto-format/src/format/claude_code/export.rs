@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use recto_core::Message;
+use recto_core::{Message, Timestamp};
 
 use super::super::anthropic::{self, Anthropic};
 use super::super::message_list::{CallNames, MessageForm as _};
@@ -30,6 +30,7 @@ pub(super) fn export(
     let mut lines = Lines {
         file,
         extent,
+        options,
         written: HashMap::new(),
         last: None,
         now: Place::default(),
@@ -59,6 +60,7 @@ struct Place {
 struct Lines<'f> {
     file: &'f mut dyn Write,
     extent: Extent,
+    options: &'f ExportOptions<'f>,
     /// The lines that are written, by their uuids.
     written: HashMap<String, Place>,
     last: Option<String>,
@@ -98,14 +100,15 @@ impl Lines<'_> {
             message,
         }));
         for message in json::items(&format!("[{made}]")) {
-            let line = self.made(message, &group[0]);
+            let time = self.options.time_of(&group[0], number as usize - 1);
+            let line = self.made(message, time);
             self.message(&line)?;
         }
         Ok(())
     }
 
     /// A line of the file, made from a message that never was one.
-    fn made(&self, message: &str, of: &MessageParts<'_>) -> String {
+    fn made(&self, message: &str, time: Option<Timestamp>) -> String {
         let kind = json::get_str(message, "role").map_or("user", Str::escaped);
         let place = format!("{}{message}", self.written.len());
         let hash = format!("{}{}", source::hash(&place), source::hash(message));
@@ -115,11 +118,11 @@ impl Lines<'_> {
             .session
             .clone()
             .unwrap_or_else(|| [&hash[..8], "0000", "4000", "8000", &hash[20..]].join("-"));
-        let time = json::get(of.json, "timestamp").and_then(|time| time.parse().ok()).unwrap_or(0);
-        let time = session_line::time_of(time);
+        let time = time.map(session_line::time_of);
+        let time = time.map(|time| format!(r#","timestamp":"{time}""#)).unwrap_or_default();
         let session = json::string(&session);
         format!(
-            r#"{{"parentUuid":{parent},"isSidechain":false,"userType":"external","sessionId":{session},"type":"{kind}","message":{message},"uuid":"{uuid}","timestamp":"{time}"}}"#
+            r#"{{"parentUuid":{parent},"isSidechain":false,"userType":"external","sessionId":{session},"type":"{kind}","message":{message},"uuid":"{uuid}"{time}}}"#
         )
     }
 

@@ -4,6 +4,7 @@ use std::io::Read;
 
 use memchr::{memchr, memmem, memrchr};
 
+use super::late::LateParents;
 use crate::Error;
 use crate::import::Input;
 use crate::json;
@@ -18,7 +19,8 @@ const CHUNK: usize = 256 << 10;
 const MARKS: [&str; 2] = ["-title\"", "\"summary\""];
 
 /// The title that the user gave, else the one that the model gave, else the last summary.
-pub(super) fn find(input: &dyn Input) -> Result<Option<String>, Error> {
+/// `parents` sees all bytes on the way.
+pub(super) fn find(input: &dyn Input, parents: &mut LateParents) -> Result<Option<String>, Error> {
     let mut file = input.open()?;
     let mut titles = Titles { finders: MARKS.map(memmem::Finder::new), found: Default::default() };
     let mut buffer = vec![0; LONGEST + CHUNK];
@@ -30,6 +32,7 @@ pub(super) fn find(input: &dyn Input) -> Result<Option<String>, Error> {
             other => other?,
         };
         let end = kept + count;
+        parents.see(&buffer[kept..end]);
         // Only the last line of a file may have no end.
         let lines = match memrchr(b'\n', &buffer[kept..end]) {
             _ if count == 0 => end,
@@ -104,7 +107,7 @@ mod tests {
     use super::*;
 
     fn title(file: &str) -> Option<String> {
-        find(&file.as_bytes().to_vec()).unwrap()
+        find(&file.as_bytes().to_vec(), &mut LateParents::default()).unwrap()
     }
 
     #[test]

@@ -7,8 +7,7 @@ use std::io::Write;
 
 use recto_core::{Message, Role};
 
-use super::super::message_list::{CallNames, MessageForm as _};
-use super::super::openai_responses::OpenAiResponses;
+use super::super::openai_responses::{self, Bare};
 use super::super::session_line;
 use super::{history_of, is};
 use crate::export::{Container, ExportOptions, Extent};
@@ -23,7 +22,8 @@ pub(super) fn export(
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
 ) -> Result<Vec<Remark>, Error> {
-    let mut lines = Lines { file, extent, number: 0, has_only_users: true, remarks: Vec::new() };
+    let remarks = Vec::new();
+    let mut lines = Lines { file, extent, options, number: 0, has_only_users: true, remarks };
     session_line::by_line(messages, |group| lines.group(group))?;
     if let Container::Envelope(list) = options.container {
         lines.asides(list)?;
@@ -34,6 +34,7 @@ pub(super) fn export(
 struct Lines<'f> {
     file: &'f mut dyn Write,
     extent: Extent,
+    options: &'f ExportOptions<'f>,
     /// How many messages are written.
     number: u64,
     /// Whether all of them are what users and the system said.
@@ -85,19 +86,15 @@ impl Lines<'_> {
     fn made(&mut self, group: &[MessageParts<'_>]) -> Result<(), Error> {
         let mut items = String::new();
         let mut told = Vec::new();
-        OpenAiResponses.write(group, &CallNames::default(), &mut items, &mut told);
+        openai_responses::write_items(group, Bare::AsItems, &mut items, &mut told);
         let number = self.number + 1;
         let at = |message| Remark { line: number, field: String::new(), message };
         self.remarks.extend(told.into_iter().map(at));
-        let time = json::get(group[0].json, "timestamp").and_then(|time| time.parse().ok());
-        let time = session_line::time_of(time.unwrap_or(0));
+        let time = self.options.time_of(&group[0], self.number as usize);
+        let time = time.map(session_line::time_of);
+        let time = time.map(|time| format!(r#""timestamp":"{time}","#)).unwrap_or_default();
         for item in json::items(&format!("[{items}]")) {
-            let kind = if json::get(item, "type").is_some() { "" } else { "\"type\":\"message\"," };
-            let item = &item[1..];
-            writeln!(
-                self.file,
-                r#"{{"timestamp":"{time}","type":"response_item","payload":{{{kind}{item}}}"#
-            )?;
+            writeln!(self.file, r#"{{{time}"type":"response_item","payload":{item}}}"#)?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use recto_core::{Message, Role};
 
 use super::{CallNames, Draft, MessageForm};
 use crate::export::{Container, ExportOptions};
+use crate::format::Head;
 use crate::import::Remark;
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
@@ -20,7 +21,13 @@ pub(super) fn export(
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
 ) -> Result<Vec<Remark>, Error> {
-    let mut messages = messages.map(MessageParts::of).peekable();
+    let marked = form.marked().filter(|_| options.container == Container::List);
+    let mut all = Vec::new();
+    if marked.is_some() {
+        all.extend(&mut *messages);
+    }
+    let marked = marked.filter(|_| !is_known_again(form, &all));
+    let mut messages = all.into_iter().chain(messages).map(MessageParts::of).peekable();
     let mut systems = Vec::new();
     if options.container != Container::Lines && form.system_field().is_some() {
         while let Some(system) = messages.next_if(|message| stands_beside(form, message)) {
@@ -33,7 +40,7 @@ pub(super) fn export(
     let (envelope, between) = match options.container {
         Container::Envelope(envelope) => (Some(envelope), ","),
         Container::List if !systems.is_empty() => (Some(&*request), ",\n"),
-        Container::List => (None, ",\n"),
+        Container::List => (marked, ",\n"),
         Container::Lines => (None, "\n"),
     };
     let (before, after) = match envelope {
@@ -68,6 +75,24 @@ pub(super) fn export(
     }
     file.write_all(after.as_bytes())?;
     Ok(remarks)
+}
+
+/// Whether a list of messages is read as it is when nobody says whose it is.
+fn is_known_again(form: &dyn MessageForm, messages: &[&Message]) -> bool {
+    let mut head = String::from("[");
+    for message in messages {
+        head.push_str(if head.len() > 1 { "," } else { "" });
+        head.push_str(message.json());
+        if head.len() as u64 > Head::MOST {
+            break;
+        }
+    }
+    head.push(']');
+    match Format::recognise(head.as_bytes()) {
+        Ok(format) if format == form.format() => true,
+        Ok(format) => messages.iter().all(|message| format.codec().is_as_it_is(message.json())),
+        Err(_) => messages.is_empty(),
+    }
 }
 
 /// Whether a message belongs into the field for what the system says: it came from there, or the list
@@ -229,8 +254,8 @@ fn write_group(
     }
 }
 
-/// Whether a message stands for one that could not be read. Of Recto's own messages only these have
-/// an original: all others are what they say.
+/// Whether something of a message could not be read. Of Recto's own messages only these have an
+/// original: all others are what they say.
 fn is_unread(message: &MessageParts<'_>) -> bool {
-    matches!(message.parts[..], [Part::Other { kind, .. }] if kind.escaped() == "unread")
+    message.parts.iter().any(|part| matches!(part, Part::Other { kind, .. } if kind.is("unread")))
 }

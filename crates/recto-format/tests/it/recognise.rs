@@ -1,0 +1,108 @@
+//! Whose file it is, when nobody says so.
+
+use proptest::prelude::*;
+use recto_core::{Approx, Message, Settings};
+use recto_format::{Container, Format, ImportOptions, Replay, import};
+
+use crate::files::{exported, visible};
+use crate::render::{shown, view};
+
+fn read(file: &str) -> (Format, Replay) {
+    let mut replay = Replay::new(Settings::counting_with(Approx), 0);
+    let format = import(file, None, &ImportOptions::default(), &mut replay).unwrap();
+    (format, replay)
+}
+
+/// What is exported as Recto's own is read as it is, though nobody says whose it is.
+fn check(messages: &[Message]) {
+    let file = exported(messages, Format::Recto, Container::List);
+    let (_, replay) = read(&file);
+    let [talk] = &replay.conversations[..] else { panic!("one conversation in {file}") };
+    let found = visible(talk);
+    assert_eq!(shown(&found), shown(messages), "{file}");
+    let again = exported(&found, Format::Recto, talk.container());
+    assert_eq!(again.replace(",\n{", ",{"), file.replace(",\n{", ",{"));
+}
+
+#[test]
+fn what_recto_wrote_is_not_taken_for_another_format() {
+    let call =
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]}"#;
+    let redacted = r#"{"role":"assistant","content":[{"type":"redacted_thinking","data":"b3A="}]}"#;
+    let made = r#"{"role":"assistant","content":[{"type":"redacted_thinking","data":"b3A="}],"metadata":{"source":{"format":"anthropic","provider":"anthropic"}}}"#;
+    let result =
+        r#"{"role":"tool","content":[{"type":"tool_result","tool_use_id":"c","content":"x"}]}"#;
+    let from_user =
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"x"}]}"#;
+    let file = r#"{"role":"user","content":[{"type":"file","source":{"type":"text","text":"a"}}]}"#;
+    let timed = r#"{"role":"user","content":"a","timestamp":1719000000000,"id":"7"}"#;
+    let empty_result = r#"{"role":"tool","content":"done"}"#;
+    for messages in [
+        &[call, result][..],
+        &[call, empty_result],
+        &[redacted, result],
+        &[redacted],
+        &[made],
+        &[call, made, result],
+        &[call, from_user],
+        &[file],
+        &[timed],
+        &[call],
+        &[],
+    ] {
+        let messages: Vec<Message> =
+            messages.iter().map(|json| Message::from_json(json).unwrap()).collect();
+        check(&messages);
+    }
+}
+
+#[test]
+fn a_file_in_which_a_tool_speaks_is_not_anthropics() {
+    let file = r#"[{"role":"user","content":"q"},
+{"role":"assistant","content":[{"type":"redacted_thinking","data":"b3A="},{"type":"tool_use","id":"c","name":"f","input":{}}]},
+{"role":"tool","content":[{"type":"tool_result","tool_use_id":"c","content":"x"}]}]"#;
+    assert_eq!(read(file).0, Format::Recto);
+    // Where no tool speaks, it is.
+    let file = file.replace("\"tool\"", "\"user\"");
+    assert_eq!(read(&file).0, Format::Anthropic);
+}
+
+/// The first bytes do not say it, and the list is long.
+#[test]
+fn what_tells_recto_from_others_may_stand_far_behind() {
+    let mut messages: Vec<Message> =
+        (0..400).map(|number| Message::user(&format!("{number} {}", "x".repeat(1_000)))).collect();
+    messages.push(Message::tool_call("c", "f", &serde_json::json!({})));
+    messages.push(Message::tool_result("c", "x"));
+    check(&messages);
+}
+
+#[test]
+fn what_is_the_same_elsewhere_stays_a_list() {
+    let messages = [Message::user("2 + 2?"), Message::assistant("4")];
+    assert!(exported(&messages, Format::Recto, Container::List).starts_with("[{"));
+    let torn = [Message::user("q"), Message::tool_result("c", "x")];
+    assert!(exported(&torn, Format::Recto, Container::List).starts_with("[{"));
+}
+
+#[test]
+fn an_empty_list_is_a_conversation_in_which_nothing_was_said() {
+    for file in ["[]", " [ ]\n", r#"{"messages":[]}"#, r#"{"model":"m","messages":[]}"#] {
+        let (format, replay) = read(file);
+        assert_eq!(format, Format::Recto, "{file}");
+        let [talk] = &replay.conversations[..] else { panic!("one conversation in {file}") };
+        assert!(talk.lines[0].1.log().is_empty(), "{file}");
+        assert_eq!(replay.remarks, [], "{file}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_exported_as_rectos_own_is_read_as_it_is(
+        numbers in prop::collection::vec(any::<u16>(), 0..200),
+    ) {
+        check(&view(&numbers, 6));
+    }
+}
