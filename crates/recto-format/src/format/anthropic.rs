@@ -181,6 +181,9 @@ pub(crate) fn read(foreign: &str) -> Result<ReadMessage<'_>, Misfit> {
     }
     let blocks: Vec<Block<'_>> =
         json::objects(content).map(|(block, fields)| Block::read(block, &fields)).collect();
+    if blocks.is_empty() {
+        return Err(Misfit::new("content", "the list of blocks is empty"));
+    }
     let is_own = blocks.iter().any(|block| block.is_own);
     let is_same = blocks.iter().all(|block| matches!(block.json, Cow::Borrowed(_)));
     let has_results = blocks.iter().any(|block| block.is_result);
@@ -195,9 +198,6 @@ pub(crate) fn read(foreign: &str) -> Result<ReadMessage<'_>, Misfit> {
         let role = if first.is_result { Role::Tool } else { role };
         drafts.push(draft(role, format!("[{}]", list.join(",")), is_own, model.clone()));
         rest = &rest[len..];
-    }
-    if drafts.is_empty() {
-        return Err(Misfit::new("content", "the list of blocks is empty"));
     }
     Ok(message(drafts))
 }

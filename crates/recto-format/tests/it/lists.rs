@@ -433,3 +433,17 @@ fn parts_of_others_have_no_place_in_langchain_and_vercel() {
     let (view, _) = messages(&format!("[{foreign}]"), Format::LangChain);
     assert!(exported(&view, Format::LangChain, Container::List).contains("server_tool_use"));
 }
+
+/// A message of which nothing has a place is left out: an empty one is none, and nobody could read it.
+#[test]
+fn what_says_nothing_elsewhere_is_left_out_there() {
+    let (view, _) = messages("0\n{\"role\":\"user\",\"content\":\"a\"}", Format::Recto);
+    for format in [Format::Anthropic, Format::Gemini, Format::Vercel] {
+        let mut written = Vec::new();
+        let remarks = export(&view, format, &ExportOptions::default(), &mut written).unwrap();
+        let written = String::from_utf8(written).unwrap();
+        let (again, told) = messages(&written, format);
+        assert_eq!((again.len(), told), (1, Vec::new()), "{format}: {written}");
+        assert!(remarks[0].message.contains("unread"), "{format}: {remarks:?}");
+    }
+}

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use recto_core::{Message, Role};
 
-use super::{CallNames, Draft, MessageForm};
+use super::{CallNames, Draft, Memory, MessageForm};
 use crate::export::{Container, ExportOptions};
 use crate::format::Head;
 use crate::import::Remark;
@@ -211,6 +211,7 @@ impl ListWriter<'_> {
         let line = self.number + 1;
         self.number += group.len() as u64;
         let field = String::new();
+        let has_lost = !told.is_empty();
         remarks.extend(told.into_iter().map(|message| Remark {
             line,
             field: field.clone(),
@@ -218,6 +219,10 @@ impl ListWriter<'_> {
         }));
         // One Recto message may be several foreign ones: each is an item.
         for item in json::items(&format!("[{text}]")) {
+            // What lost all that it said is no message there.
+            if has_lost && self.form.read(item, &mut Memory::default()).is_err() {
+                continue;
+            }
             if !std::mem::replace(&mut self.is_first, false) {
                 file.write_all(self.between.as_bytes())?;
             }
