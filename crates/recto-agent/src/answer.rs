@@ -42,6 +42,8 @@ pub enum AnswerPart {
         text: String,
         /// Where it is from: JSON values of the provider's own.
         citations: Vec<String>,
+        /// The id of its item at OpenAI's Responses, which goes back beside its reasoning.
+        item_id: Option<String>,
     },
     /// Something thought.
     Thinking {
@@ -62,6 +64,8 @@ pub enum AnswerPart {
         input: String,
         /// Whether the input is free text, as in OpenAI's custom tools.
         is_custom: bool,
+        /// The id of its item at OpenAI's Responses, which goes back beside its reasoning.
+        item_id: Option<String>,
     },
     /// A part that only the provider understands, as JSON.
     Own(String),
@@ -119,7 +123,7 @@ impl Answer {
             return Ok(None);
         }
         let content = match &self.parts[..] {
-            [AnswerPart::Text { text, citations }] if citations.is_empty() => quoted(text),
+            [AnswerPart::Text { text, citations, .. }] if citations.is_empty() => quoted(text),
             _ => format!("[{}]", parts.join(",")),
         };
         let json = format!(r#"{{"role":"assistant","content":{content},"metadata":{metadata}}}"#);
@@ -135,19 +139,20 @@ impl Answer {
 impl AnswerPart {
     /// Something said.
     pub fn text(text: impl Into<String>) -> AnswerPart {
-        AnswerPart::Text { text: text.into(), citations: Vec::new() }
+        AnswerPart::Text { text: text.into(), citations: Vec::new(), item_id: None }
     }
 
     /// The part as the contract writes it; `None` if it says nothing.
     fn to_json(&self) -> Option<String> {
         Some(match self {
             AnswerPart::Text { text, .. } if text.is_empty() => return None,
-            AnswerPart::Text { text, citations } => {
+            AnswerPart::Text { text, citations, item_id } => {
                 let citations = match citations.is_empty() {
                     true => String::new(),
                     false => format!(r#","citations":[{}]"#, citations.join(",")),
                 };
-                format!(r#"{{"type":"text","text":{}{citations}}}"#, quoted(text))
+                let item = item_json(item_id.as_deref());
+                format!(r#"{{"type":"text","text":{}{citations}{item}}}"#, quoted(text))
             }
             AnswerPart::Thinking { text, signature: None } if text.is_empty() => return None,
             AnswerPart::Thinking { text, signature } => {
@@ -161,18 +166,23 @@ impl AnswerPart {
             AnswerPart::Refusal(text) => {
                 format!(r#"{{"type":"refusal","refusal":{}}}"#, quoted(text))
             }
-            AnswerPart::Call { id, name, input, is_custom } => {
+            AnswerPart::Call { id, name, input, is_custom, item_id } => {
                 let input = match is_custom {
                     true => quoted(input),
                     false => input_json(input),
                 };
                 let kind = if *is_custom { r#","kind":"custom""# } else { "" };
-                let (id, name) = (quoted(id), quoted(name));
-                format!(r#"{{"type":"tool_use","id":{id},"name":{name},"input":{input}{kind}}}"#)
+                let (id, name, item) = (quoted(id), quoted(name), item_json(item_id.as_deref()));
+                let call = format!(r#""id":{id},"name":{name},"input":{input}{kind}{item}"#);
+                format!(r#"{{"type":"tool_use",{call}}}"#)
             }
             AnswerPart::Own(json) => json.clone(),
         })
     }
+}
+
+fn item_json(id: Option<&str>) -> String {
+    id.map_or(String::new(), |id| format!(r#","item_id":{}"#, quoted(id)))
 }
 
 /// The input of a call: JSON as the model wrote it. What is no JSON becomes a string, so that it is
@@ -213,7 +223,7 @@ mod tests {
 
     fn call(input: &str) -> AnswerPart {
         let (id, name, input) = ("c1".into(), "f".into(), input.into());
-        AnswerPart::Call { id, name, input, is_custom: false }
+        AnswerPart::Call { id, name, input, is_custom: false, item_id: None }
     }
 
     #[test]

@@ -188,7 +188,7 @@ impl Decoder for Messages {
         for (nth, Block { is_whole, kind, .. }) in self.blocks.into_iter().enumerate() {
             match kind {
                 Kind::Text { text, citations } => {
-                    answer.parts.push(AnswerPart::Text { text, citations });
+                    answer.parts.push(AnswerPart::Text { text, citations, item_id: None });
                 }
                 Kind::Thinking { text, signature } => {
                     let signature = Some(signature).filter(|signature| !signature.is_empty());

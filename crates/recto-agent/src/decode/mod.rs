@@ -102,7 +102,7 @@ impl OpenCall {
             // Some servers give no ids. The number makes them differ inside the answer.
             id = format!("call_{nth}");
         }
-        AnswerPart::Call { id, name, input, is_custom: false }
+        AnswerPart::Call { id, name, input, is_custom: false, item_id: None }
     }
 
     /// For the remark on a call that was cut off.

@@ -81,6 +81,7 @@ struct Typed {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Output {
+    id: Option<String>,
     call_id: Option<String>,
     name: Option<String>,
     arguments: Option<String>,
@@ -255,9 +256,15 @@ impl Item {
         };
         match kind.as_str() {
             "message" => {
+                // The first text stands for the item.
+                let mut item_id = output.id;
                 for content in output.content.into_iter().flatten() {
                     match (content.text, content.refusal) {
-                        (Some(text), _) => answer.parts.push(AnswerPart::text(text)),
+                        (Some(text), _) => answer.parts.push(AnswerPart::Text {
+                            text,
+                            citations: Vec::new(),
+                            item_id: item_id.take(),
+                        }),
                         (None, Some(refusal)) => {
                             answer.parts.push(AnswerPart::Refusal(refusal));
                         }
@@ -271,12 +278,19 @@ impl Item {
                     Some("incomplete") if !call.is_whole() => {
                         answer.unfinished_calls.push(call.told());
                     }
-                    _ => answer.parts.push(call.part(nth)),
+                    _ => {
+                        let mut part = call.part(nth);
+                        if let AnswerPart::Call { item_id, .. } = &mut part {
+                            *item_id = output.id;
+                        }
+                        answer.parts.push(part);
+                    }
                 }
             }
             _ => {
                 let OpenCall { id, name, input } = call(output.input.clone());
-                answer.parts.push(AnswerPart::Call { id, name, input, is_custom: true });
+                let item_id = output.id;
+                answer.parts.push(AnswerPart::Call { id, name, input, is_custom: true, item_id });
             }
         }
     }

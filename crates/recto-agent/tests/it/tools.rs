@@ -146,3 +146,21 @@ async fn a_model_that_calls_for_ever_is_stopped() {
     assert_eq!(server.received().len(), 7);
     let _: &Agent = &agent;
 }
+
+#[tokio::test]
+async fn what_was_said_and_called_after_reasoning_goes_back_as_the_items_it_was() {
+    let target = Target::OpenAiResponses;
+    let thought = Says { thinking: "Hm.", signature: "c2ln", ..Says::text("I look.") };
+    let server = ModelServer::playing([
+        thought.and_call("c1", "load", r#"{"host":"web-1"}"#).streamed(target),
+        Says::text("Idle.").streamed(target),
+    ]);
+    let agent = agent(target, &server).await.tool(Load);
+    agent.say(Message::user("How busy is web-1?")).await.unwrap();
+    let received = server.received();
+    let request: serde_json::Value = serde_json::from_slice(&received[1].body).unwrap();
+    let items = request["input"].as_array().unwrap();
+    let ids: Vec<_> = items.iter().filter_map(|item| item["id"].as_str()).collect();
+    assert_eq!(ids, ["rs_1", "msg_1", "fc_c1"]);
+    check(target, &received[1].body);
+}
