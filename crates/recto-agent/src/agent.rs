@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
-use recto::{Counter, LogIndex, Message, Policy, StoredConversation, Tool, Version, Write};
+use recto::{LogIndex, Message, Policy, StoredConversation, Tool, Version, Write};
 use recto_format::{PriceTable, RenamedTool, RenderOptions, Rendered, render};
 use tokio::sync::Mutex;
 
-use crate::budget::Seen;
+use crate::budget::{BackOff, Seen};
 use crate::call::{About, Compressed, sha256};
 use crate::history::Known;
 use crate::record::Recorded;
@@ -30,6 +30,7 @@ pub struct Agent {
     pub(crate) budget: Budget,
     pub(crate) prices: Arc<PriceTable>,
     pub(crate) known: Arc<Mutex<Known>>,
+    pub(crate) back_off: Arc<BackOff>,
     tools: Toolbox,
     most_turns: usize,
     listeners: Vec<Listener>,
@@ -101,6 +102,7 @@ impl Agent {
             budget: Budget::default(),
             prices: Arc::default(),
             known: Arc::default(),
+            back_off: Arc::default(),
             tools: Toolbox::default(),
             most_turns: 50,
             listeners: Vec::new(),
@@ -204,12 +206,16 @@ impl Agent {
 
     async fn turn(&self, cancel: &CancellationToken) -> Result<Turn, Error> {
         let (seen, compressed) = self.make_room(cancel).await?;
+        if cancel.is_cancelled() {
+            return Ok(Turn::Ended(Stop::Cancelled, None));
+        }
         let error = match self.ask(seen, compressed, cancel).await {
             Err(Error::Call(error)) if matches!(error.failure, Failure::TooLong { .. }) => error,
             asked => return asked,
         };
         // The provider knows best how much it can read. It is asked once more, with less.
         match self.make_more_room(cancel).await? {
+            _ if cancel.is_cancelled() => Ok(Turn::Ended(Stop::Cancelled, None)),
             Some((seen, compressed)) => self.ask(seen, compressed, cancel).await,
             None => Err(Error::Call(error)),
         }
@@ -383,13 +389,7 @@ impl Agent {
         {
             return Ok(*tokens);
         }
-        let settings = self.talk.settings().await?;
-        // A counter of the user's own is not at hand here.
-        let counter = <dyn Counter>::named(&settings.counter);
-        let tokens = match counter {
-            Some(counter) => counter.count(&text),
-            None => recto::Approx.count(&text),
-        };
+        let tokens = self.counter().await?.count(&text);
         known.tools = Some((text, tokens));
         Ok(tokens)
     }
