@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 use crate::budget::{BackOff, Seen};
 use crate::call::{About, Compressed, sha256};
 use crate::history::Known;
+use crate::look_back::Room;
 use crate::record::Recorded;
 use crate::tool::{ToolCall, Toolbox};
 use crate::{
@@ -31,6 +32,8 @@ pub struct Agent {
     pub(crate) prices: Arc<PriceTable>,
     pub(crate) known: Arc<Mutex<Known>>,
     pub(crate) back_off: Arc<BackOff>,
+    /// What one look back may show.
+    room: Room,
     tools: Toolbox,
     most_turns: usize,
     listeners: Vec<Listener>,
@@ -103,6 +106,7 @@ impl Agent {
             prices: Arc::default(),
             known: Arc::default(),
             back_off: Arc::default(),
+            room: Room::default(),
             tools: Toolbox::default(),
             most_turns: 50,
             listeners: Vec::new(),
@@ -120,10 +124,12 @@ impl Agent {
         tools.into_iter().fold(self, Agent::tool)
     }
 
-    /// With tools that let the model look behind summaries: `recto_expand` and `recto_search`.
+    /// With tools that let the model look behind summaries: `recto_expand` and `recto_search`. They
+    /// show as much as the budget has room for.
     pub fn look_back(self) -> Agent {
-        let talk = self.talk.clone();
-        self.tool(crate::ExpandTool(talk.clone())).tool(crate::SearchTool(talk))
+        let (talk, room) = (self.talk.clone(), self.room.clone());
+        let expand = crate::ExpandTool::within(talk.clone(), room.clone());
+        self.tool(expand).tool(crate::SearchTool::within(talk, room))
     }
 
     /// With a budget.
@@ -294,6 +300,9 @@ impl Agent {
     async fn run_tools(&self, calls: &[ToolCall], cancel: &CancellationToken) -> Result<(), Error> {
         for ToolCall { id, name, input } in calls {
             self.tell(&Event::ToolStarted { id, name, input });
+        }
+        if let Some(room) = self.room_for_results().await? {
+            self.room.set(room / calls.len().max(1) as u64);
         }
         let outputs = self.tools.run(calls, cancel).await;
         let results = calls.iter().zip(&outputs).map(|(call, output)| {

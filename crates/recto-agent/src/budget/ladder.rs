@@ -197,6 +197,18 @@ impl Agent {
         }
     }
 
+    /// How many tokens the results of tools may have, so that the next request is well under the limit;
+    /// `None` if there is no limit.
+    pub(crate) async fn room_for_results(&self) -> Result<Option<u64>, Error> {
+        let Some(limit) = self.budget.limit else { return Ok(None) };
+        let seen = self.look_closely().await?;
+        // What a strategy is sure to hide need not be counted.
+        let is_sure = self.budget.threshold.is_some()
+            && self.budget.strategies.iter().any(|strategy| strategy.is_sure());
+        let stays = if is_sure { seen.floor_tokens() } else { seen.counted() };
+        Ok(Some(self.calibration().await?.fitting(limit).saturating_sub(stays) / 2))
+    }
+
     /// Makes the view shorter after the provider has said that it is too long, whatever the budget says.
     /// `None` if there is nothing that could be left out.
     pub(crate) async fn make_more_room(

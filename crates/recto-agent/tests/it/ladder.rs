@@ -290,3 +290,50 @@ async fn the_request_for_a_summary_is_under_the_limit_too() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_look_back_shows_as_much_as_the_budget_has_room_for() {
+    const LIMIT: u64 = 1_500;
+    let everything = r#"{"from":0,"to":4294967295}"#;
+    let huge = "entry by entry, word by word ".repeat(2_000);
+    for (ladder, first) in [
+        (&[Strategy::SlidingWindow][..], "short"),
+        (&[Strategy::SlidingWindow], &huge),
+        (&[Strategy::Summarise], "short"),
+        (&[], "short"),
+    ] {
+        let asked = AtomicUsize::new(0);
+        let server = ModelServer::answering(move |received: &Received| {
+            if is_summary(received) {
+                return plain("They talked.").streamed(TARGET);
+            }
+            let call = |id| Says { usage: None, ..Says::call(id, "recto_expand", everything) };
+            let says = match asked.fetch_add(1, Ordering::SeqCst) {
+                0 => call("c1"),
+                1 => call("c2").and_call("c3", "recto_expand", everything),
+                2 => call("c4").and_call("c5", "recto_search", r#"{"text":"why"}"#),
+                _ => plain("Fine."),
+            };
+            says.streamed(TARGET)
+        });
+        let agent = agent(TARGET, &server).await.look_back();
+        let talk = agent.conversation();
+        talk.append([Message::user(first)]).await.unwrap();
+        fill(&agent, 30).await;
+        talk.apply(recto::Truncate { keep_last: Some(6), ..Default::default() }).await.unwrap();
+        let agent = agent.budget(match ladder.is_empty() {
+            true => Budget { limit: Some(LIMIT), ..Budget::default() },
+            false => budget(LIMIT, 1_200, 800, ladder),
+        });
+        let run = agent.say(Message::user("What was it about?")).await.unwrap();
+        assert_eq!((run.stop, run.turns), (Stop::Done, 4), "{ladder:?}");
+        let received = server.received();
+        for received in &received {
+            assert!(tokens(&received.body) <= LIMIT, "{ladder:?}: {}", tokens(&received.body));
+        }
+        let body = String::from_utf8_lossy(&received[1].body);
+        assert!(body.contains("[entry 0, user]"), "{ladder:?}: {body}");
+        assert!(body.contains("go on from entry"), "{ladder:?}: {body}");
+        assert!(body.contains("the budget has room for"), "{ladder:?}: {body}");
+    }
+}
