@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use crate::budget::{BackOff, Seen};
 use crate::call::{About, Compressed, sha256};
 use crate::history::Known;
-use crate::look_back::Room;
+use crate::look_back::{self, Room};
 use crate::record::Recorded;
 use crate::tool::{ToolCall, Toolbox};
 use crate::{
@@ -301,7 +301,8 @@ impl Agent {
         for ToolCall { id, name, input } in calls {
             self.tell(&Event::ToolStarted { id, name, input });
         }
-        if let Some(room) = self.room_for_results().await? {
+        let looks_back = calls.iter().any(|call| look_back::NAMES.contains(&call.name.as_str()));
+        if looks_back && let Some(room) = self.room_for_results().await? {
             self.room.set(room / calls.len().max(1) as u64);
         }
         let outputs = self.tools.run(calls, cancel).await;

@@ -8,6 +8,8 @@ use serde::Deserialize;
 
 use crate::{BoxFuture, RunTool, ToolInput, ToolOutput};
 
+/// What the tools are called.
+pub(crate) const NAMES: [&str; 2] = ["recto_expand", "recto_search"];
 /// The most bytes that one look shows.
 const LONGEST: usize = 16 << 10;
 /// The most entries that a search names.
