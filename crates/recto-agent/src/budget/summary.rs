@@ -190,12 +190,21 @@ fn oldest<'a>(seen: &'a Seen, goal: u64, room: u64, counter: &dyn Counter) -> Ve
     };
     let tokens = |entries: &[&Entry]| entries.iter().map(|entry| entry.tokens).sum::<u64>();
     let (before, behind) = (between(0..seen.question.start), between(seen.question.end..seen.tail));
-    let candidates = match tokens(&before) {
-        // Too little to be worth a summary, while there is more behind the question.
-        little if little < EXPECTED_TOKENS && little < tokens(&behind) => behind,
-        _ => before,
-    };
+    // What is before the question, unless that is too little, and there is more behind it.
+    let is_little = tokens(&before) < (2 * EXPECTED_TOKENS).min(tokens(&behind));
+    let order = if is_little { [behind, before] } else { [before, behind] };
     let needed = seen.tokens.saturating_sub(goal).saturating_add(EXPECTED_TOKENS);
+    let fronts = order.iter().map(|candidates| front(candidates, needed, room, counter));
+    fronts.into_iter().find(|old| old.len() > 1).unwrap_or_default()
+}
+
+/// As many of the first candidates as are needed and can be read, in whole exchanges.
+fn front<'a>(
+    candidates: &[&'a Entry],
+    needed: u64,
+    room: u64,
+    counter: &dyn Counter,
+) -> Vec<&'a Entry> {
     let mut read = 0_u64;
     let (mut sum, mut whole, mut enough) = (0_u64, 0, None);
     let mut open: Vec<String> = Vec::new();

@@ -85,6 +85,33 @@ async fn a_long_tool_loop_keeps_its_question_and_its_newest_exchange() {
 }
 
 #[tokio::test]
+async fn work_is_summarised_though_what_is_before_its_question_cannot_be() {
+    let long = "They talked about hosts. ".repeat(300);
+    let summary =
+        serde_json::json!({"role": "user", "content": long, "metadata": {"summary": {"of": [0]}}});
+    let summary = Message::from_json(&summary.to_string()).unwrap();
+    let server = ModelServer::answering(|received: &Received| {
+        plain(if is_summary(received) { "All is well." } else { "Fine." }).streamed(TARGET)
+    });
+    let agent = agent(TARGET, &server).await;
+    let agent = agent.budget(budget(4_000, 3_000, 2_500, &[Strategy::Summarise]));
+    let talk = agent.conversation();
+    talk.append([summary, Message::user(QUESTION)]).await.unwrap();
+    for host in 0..10 {
+        let (id, input) = (format!("c{host}"), serde_json::json!({"host": host}));
+        let result = format!("host {host}: {}", "load is low, disk is fine ".repeat(30));
+        let call = Message::tool_call(&id, "load", &input);
+        talk.append([call, Message::tool_result(&id, &result)]).await.unwrap();
+    }
+    let run = agent.run(&CancellationToken::new()).await.unwrap();
+    assert_eq!(run.said, "Fine.");
+    let view = talk.messages().await.unwrap();
+    let texts: Vec<String> = view.iter().map(|entry| entry.message.text().into_owned()).collect();
+    assert_eq!((texts[0].as_str(), texts[1].as_str()), (long.as_str(), QUESTION));
+    assert!(texts[2].ends_with("All is well."), "{texts:?}");
+}
+
+#[tokio::test]
 async fn a_window_that_fits_starts_at_a_turn() {
     let server = ModelServer::playing([plain("Fine.").streamed(TARGET)]);
     let agent = agent(TARGET, &server).await;
