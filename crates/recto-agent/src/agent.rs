@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
-use recto::{Counter, LogIndex, Message, Policy, StoredConversation, Tool, Version, Write};
+use recto::{LogIndex, Message, Policy, StoredConversation, Tool, Version, Write};
 use recto_format::{PriceTable, RenamedTool, RenderOptions, Rendered, render};
 use tokio::sync::Mutex;
 
-use crate::budget::Seen;
+use crate::budget::{BackOff, Seen};
 use crate::call::{About, Compressed, sha256};
 use crate::history::Known;
+use crate::look_back::{self, Room};
 use crate::record::Recorded;
 use crate::tool::{ToolCall, Toolbox};
 use crate::{
@@ -30,6 +31,9 @@ pub struct Agent {
     pub(crate) budget: Budget,
     pub(crate) prices: Arc<PriceTable>,
     pub(crate) known: Arc<Mutex<Known>>,
+    pub(crate) back_off: Arc<BackOff>,
+    /// What one look back may show.
+    room: Room,
     tools: Toolbox,
     most_turns: usize,
     listeners: Vec<Listener>,
@@ -101,6 +105,8 @@ impl Agent {
             budget: Budget::default(),
             prices: Arc::default(),
             known: Arc::default(),
+            back_off: Arc::default(),
+            room: Room::default(),
             tools: Toolbox::default(),
             most_turns: 50,
             listeners: Vec::new(),
@@ -118,10 +124,12 @@ impl Agent {
         tools.into_iter().fold(self, Agent::tool)
     }
 
-    /// With tools that let the model look behind summaries: `recto_expand` and `recto_search`.
+    /// With tools that let the model look behind summaries: `recto_expand` and `recto_search`. They
+    /// show as much as the budget has room for.
     pub fn look_back(self) -> Agent {
-        let talk = self.talk.clone();
-        self.tool(crate::ExpandTool(talk.clone())).tool(crate::SearchTool(talk))
+        let (talk, room) = (self.talk.clone(), self.room.clone());
+        let expand = crate::ExpandTool::within(talk.clone(), room.clone());
+        self.tool(expand).tool(crate::SearchTool::within(talk, room))
     }
 
     /// With a budget.
@@ -204,12 +212,16 @@ impl Agent {
 
     async fn turn(&self, cancel: &CancellationToken) -> Result<Turn, Error> {
         let (seen, compressed) = self.make_room(cancel).await?;
+        if cancel.is_cancelled() {
+            return Ok(Turn::Ended(Stop::Cancelled, None));
+        }
         let error = match self.ask(seen, compressed, cancel).await {
             Err(Error::Call(error)) if matches!(error.failure, Failure::TooLong { .. }) => error,
             asked => return asked,
         };
         // The provider knows best how much it can read. It is asked once more, with less.
         match self.make_more_room(cancel).await? {
+            _ if cancel.is_cancelled() => Ok(Turn::Ended(Stop::Cancelled, None)),
             Some((seen, compressed)) => self.ask(seen, compressed, cancel).await,
             None => Err(Error::Call(error)),
         }
@@ -288,6 +300,10 @@ impl Agent {
     async fn run_tools(&self, calls: &[ToolCall], cancel: &CancellationToken) -> Result<(), Error> {
         for ToolCall { id, name, input } in calls {
             self.tell(&Event::ToolStarted { id, name, input });
+        }
+        let looks_back = calls.iter().any(|call| look_back::NAMES.contains(&call.name.as_str()));
+        if looks_back && let Some(room) = self.room_for_results().await? {
+            self.room.set(room / calls.len().max(1) as u64);
         }
         let outputs = self.tools.run(calls, cancel).await;
         let results = calls.iter().zip(&outputs).map(|(call, output)| {
@@ -383,13 +399,7 @@ impl Agent {
         {
             return Ok(*tokens);
         }
-        let settings = self.talk.settings().await?;
-        // A counter of the user's own is not at hand here.
-        let counter = <dyn Counter>::named(&settings.counter);
-        let tokens = match counter {
-            Some(counter) => counter.count(&text),
-            None => recto::Approx.count(&text),
-        };
+        let tokens = self.counter().await?.count(&text);
         known.tools = Some((text, tokens));
         Ok(tokens)
     }

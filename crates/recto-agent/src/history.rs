@@ -157,11 +157,6 @@ impl Agent {
         Ok(known.calibrations.get(model).copied().unwrap_or_default())
     }
 
-    /// How many counted tokens fit into so many of the model's.
-    pub(crate) async fn fitting(&self, tokens: u64) -> Result<u64, Error> {
-        Ok(self.calibration().await?.fitting(tokens))
-    }
-
     /// What the calls so far come to.
     pub(crate) async fn before_a_call(&self) -> Result<Before, Error> {
         self.catch_up().await?;

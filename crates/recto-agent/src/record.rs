@@ -94,14 +94,15 @@ impl Agent {
         let reason = call.failure.clone().unwrap_or("it was empty, or of no use".into());
         loop {
             let version = self.enter(call).await?;
-            let text = format!("[no answer to call {}: {reason}]", call.number);
+            let what = if call.about.is_some() { "summary from" } else { "answer to" };
+            let text = format!("[no {what} call {}: {reason}]", call.number);
             let note = json!({
                 "role": "assistant", "content": text, "metadata": { "call": to_value(call) }
             });
             let note = Message::from_json(&note.to_string())?;
             let append = Operation::from(Append { messages: vec![note] });
             let back = Operation::from(Rollback::ToVersion(version));
-            let why = format!("call {} brought no answer", call.number);
+            let why = format!("no {what} call {}", call.number);
             let request: Request = [append.because(&why), back.because(&why)].into_iter().collect();
             if self.write(request, version).await?.is_some() {
                 return Ok(());

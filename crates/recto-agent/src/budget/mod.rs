@@ -6,14 +6,16 @@
 //!            │                │           │            └ never sent: an error, or made shorter
 //!            │                │           └ over this, strategies run
 //!            │                └ down to this
-//!            └ system messages, tools, pins, the newest exchange: they stay
+//!            └ system messages, tools, pins, the newest question and exchange: they stay
 //! ```
 //!
 //! The floor is looked at first: what is over the limit by itself cannot be helped, and the error says
 //! which part is how large. Then strategies are tried in order. Each must make the view shorter, or the
-//! next is tried; each is tried a few times at most, so it always ends. `ladder.rs` does that,
-//! `strategy.rs` says what each hides, `summary.rs` asks a model.
+//! next is tried; each is tried a few times at most, so it always ends. What failed rests until the view
+//! has changed notably, unless the limit is reached. `ladder.rs` does that, `back_off.rs` knows what
+//! rests, `strategy.rs` says what each hides, `summary.rs` asks a model.
 
+mod back_off;
 mod ladder;
 mod strategy;
 mod summary;
@@ -24,6 +26,7 @@ use recto::Policy;
 
 use crate::Error;
 
+pub(crate) use back_off::BackOff;
 pub(crate) use ladder::Seen;
 pub use strategy::Strategy;
 pub(crate) use summary::question;

@@ -1,9 +1,10 @@
 //! What each strategy hides. All of them are ordinary operations: one RESTORE or ROLLBACK brings
 //! everything back.
 
+use std::collections::HashMap;
 use std::fmt;
 
-use recto::{Fit, Message, Replace, Request, Role};
+use recto::{Delete, Message, Replace, Request, Role};
 use serde_json::json;
 
 use super::Seen;
@@ -71,19 +72,83 @@ impl Strategy {
     /// The operations that bring a view down to `target` tokens, for all but
     /// [`Summarise`](Self::Summarise), which asks a model. An error says why there are none.
     pub(super) fn plan(self, seen: &Seen, target: u64, why: &str) -> Result<Request, String> {
-        let fit = |fit: Fit| Ok(fit.because(why).into());
         match self {
             Strategy::ClearToolResults => clear_results(seen, target, why),
-            Strategy::KeepRecent => {
-                fit(Fit { max_tokens: target, keep_system: false, start_on: None })
-            }
-            Strategy::KeepSystemAndRecent => fit(Fit::into_tokens(target)),
-            Strategy::SlidingWindow => {
-                fit(Fit { start_on: Some(Role::User), ..Fit::into_tokens(target) })
+            Strategy::KeepRecent | Strategy::KeepSystemAndRecent | Strategy::SlidingWindow => {
+                self.keep_newest(seen, target, why)
             }
             Strategy::Summarise => Err("a model has to be asked".into()),
         }
     }
+
+    /// Whether it always comes down to what has to stay.
+    pub(super) fn is_sure(self) -> bool {
+        !matches!(self, Strategy::ClearToolResults | Strategy::Summarise)
+    }
+
+    /// Whether it never hides the entry at a place.
+    pub(super) fn keeps(self, seen: &Seen, at: usize) -> bool {
+        let entry = &seen.entries[at];
+        let is_old_system =
+            entry.message.role() == Role::System && at < seen.tail && !seen.is_pinned(entry.index);
+        seen.stays(at) && !(self == Strategy::KeepRecent && is_old_system)
+    }
+
+    /// Hides all but what stays, and the longest run of the newest others that fits. The run never
+    /// starts inside a tool exchange. A window starts at a message of the user; if not even the
+    /// newest turn fits, it is the newest part of that turn, behind its question.
+    fn keep_newest(self, seen: &Seen, target: u64, why: &str) -> Result<Request, String> {
+        let keeps = |at: usize| self.keeps(seen, at);
+        let tokens = |at: usize| seen.entries[at].tokens;
+        let mut kept: u64 = (0..seen.entries.len()).filter(|&at| keeps(at)).map(tokens).sum();
+        if kept > target {
+            return Err(format!("{kept} tokens have to stay, and {target} are wanted"));
+        }
+        let inside = inside_exchanges(seen, keeps);
+        let (mut start, mut turn) = (seen.tail, None);
+        for at in (0..=seen.tail.min(seen.entries.len().saturating_sub(1))).rev() {
+            if !keeps(at) {
+                kept += tokens(at);
+            }
+            if kept > target {
+                break;
+            }
+            if !inside[at] {
+                start = at;
+                if seen.entries[at].message.role() == Role::User {
+                    turn = Some(at);
+                }
+            }
+        }
+        if self == Strategy::SlidingWindow {
+            start = turn.unwrap_or(start);
+        }
+        let hidden = (0..start).filter(|&at| !keeps(at));
+        let indices: Vec<_> = hidden.map(|at| seen.entries[at].index).collect();
+        match indices.is_empty() {
+            true => Err("there is nothing that could be left out".into()),
+            false => Ok(Delete { indices }.because(why).into()),
+        }
+    }
+}
+
+/// For each place, whether a run that starts there would tear a tool exchange apart. What stays anyway
+/// is no obstacle.
+fn inside_exchanges(seen: &Seen, keeps: impl Fn(usize) -> bool) -> Vec<bool> {
+    let mut inside = vec![false; seen.entries.len()];
+    let mut open: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, entry) in seen.entries.iter().enumerate() {
+        for call in entry.message.tool_calls() {
+            open.entry(call.id.into_owned()).or_default().push(at);
+        }
+        for id in entry.message.tool_results() {
+            let Some(from) = open.get_mut(&*id).and_then(Vec::pop) else { continue };
+            if !keeps(from) && !keeps(at) {
+                inside[from + 1..=at].fill(true);
+            }
+        }
+    }
+    inside
 }
 
 impl fmt::Display for Strategy {

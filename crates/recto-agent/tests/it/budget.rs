@@ -9,16 +9,16 @@ use crate::tools::Load;
 use crate::{Heard, TARGETS, agent, check};
 
 /// A model that reports what `o200k_base` counts, so that its tokens are those of the conversation.
-fn plain(text: &str) -> Says {
+pub(crate) fn plain(text: &str) -> Says {
     Says { usage: None, ..Says::text(text) }
 }
 
-fn budget(limit: u64, threshold: u64, target: u64, strategies: &[Strategy]) -> Budget {
+pub(crate) fn budget(limit: u64, threshold: u64, target: u64, strategies: &[Strategy]) -> Budget {
     let strategies = strategies.to_vec();
     Budget { limit: Some(limit), threshold: Some(threshold), target, strategies, horizon: None }
 }
 
-async fn fill(agent: &Agent, turns: usize) {
+pub(crate) async fn fill(agent: &Agent, turns: usize) {
     for turn in 0..turns {
         let question = Message::user(&format!("question {turn}: {}", "why is that so ".repeat(10)));
         let answer = Message::assistant(&format!("answer {turn}: {}", "because it is ".repeat(10)));
@@ -198,7 +198,7 @@ async fn a_compression_that_does_not_pay_off_waits_unless_it_must_be() {
 }
 
 /// The tokens of a request, as the provider counts: texts, calls, and 3 a message.
-fn tokens(body: &[u8]) -> u64 {
+pub(crate) fn tokens(body: &[u8]) -> u64 {
     use recto::Counter as _;
     let request: serde_json::Value = serde_json::from_slice(body).unwrap();
     let count = |text: &str| recto::Bpe::O200kBase.count(text);
@@ -217,11 +217,11 @@ async fn a_thousand_turns_under_a_small_limit() {
     const LIMIT: u64 = 1_200;
     let answer = |received: &Received| {
         let body = String::from_utf8_lossy(&received.body);
+        let tokens = tokens(&received.body);
+        assert!(tokens <= LIMIT, "{tokens}");
         if body.contains("The older part of the conversation") {
             return plain("They count, and all went well so far.").streamed(Target::OpenAiChat);
         }
-        let tokens = tokens(&received.body);
-        assert!(tokens <= LIMIT, "{tokens}");
         assert!(body.contains("You count.") && body.contains("The secret word is marmalade."));
         let number = received.body.len() % 97;
         let (usage, id) = (Some((tokens, 0, 10)), format!("c{}", received.body.len()));

@@ -6,6 +6,7 @@ mod chaos;
 mod clients;
 mod faults;
 mod history;
+mod ladder;
 mod mcp;
 mod streams;
 mod tools;
