@@ -7,7 +7,9 @@ mod clients;
 mod faults;
 mod history;
 mod mcp;
+mod secrets;
 mod streams;
+mod taken_back;
 mod tools;
 
 use std::sync::{Arc, Mutex};
