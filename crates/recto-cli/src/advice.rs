@@ -18,8 +18,8 @@ pub(crate) fn of_agent(error: &recto_agent::Error) -> String {
     match error {
         AgentError::Recto(error) => said(error),
         AgentError::Call(_) => format!(
-            "{error}. What was said is kept: `recto chat --again` asks again, `recto undo` takes it \
-             back"
+            "{error}. What was said is kept: `recto chat --again` asks again, `recto truncate \
+             --remove-last 1` takes it back"
         ),
         AgentError::OverLimit { limit, tokens, tried } if tried.is_empty() => format!(
             "the request has about {tokens} tokens, and the limit is {limit}; no compression is set: \

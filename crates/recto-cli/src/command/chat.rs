@@ -118,7 +118,7 @@ impl Chat {
         let talk = Talk { agent, session: &session, signals };
         let talked = match (message, self.again) {
             (Some(message), _) => talk.say(Some(message), &mut ended, desk),
-            (None, true) => talk.again(&mut ended, desk),
+            (None, true) => talk.check_waits().and_then(|()| talk.say(None, &mut ended, desk)),
             (None, false) => {
                 // Whoever types is done with the lines that were read; nothing else reads on.
                 let mut input =
@@ -188,7 +188,8 @@ impl Talk<'_> {
             // Who types can do something about it.
             match said {
                 Err(Failure::Agent(error)) if is_typed && error.code() != "storage" => {
-                    waits = matches!(error, recto_agent::Error::Call(_));
+                    waits =
+                        matches!(error, recto_agent::Error::Call(_)) && self.check_waits().is_ok();
                     desk.output.failure(&Failure::Agent(error), desk.surroundings)?;
                     if waits {
                         let line = Line::new().styled(FAINT, "an empty line asks again");
@@ -203,8 +204,8 @@ impl Talk<'_> {
         }
     }
 
-    /// Asks again for an answer to what was said last.
-    fn again(&self, ended: &mut Ended, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    /// Whether what was said last waits for an answer; if not, what to do.
+    fn check_waits(&self) -> Result<(), Failure> {
         let entries = self.session.recto.wait(self.agent.conversation().messages())?;
         let last = entries.iter().rev().find(|entry| entry.message.role() != Role::System);
         match last.map(|last| &last.message) {
@@ -212,11 +213,11 @@ impl Talk<'_> {
             Some(last) if last.role() == Role::Assistant && last.tool_calls().next().is_none() => {
                 Err(Failure::Usage(
                     "the model has answered already; say something, or take its answer back first: \
-                     `recto undo`"
+                     `recto truncate --remove-last 1`"
                         .into(),
                 ))
             }
-            Some(_) => self.say(None, ended, desk),
+            Some(_) => Ok(()),
         }
     }
 

@@ -36,6 +36,7 @@ fn with_tools(stage: &Stage, server: &ModelServer, tools: &Value) -> String {
 fn real(stage: &Stage, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_recto"));
     command.args(arguments).env("RECTO_STORE", &stage.store).env("HOME", stage.folder.path());
+    command.env("XDG_DATA_HOME", stage.folder.path());
     command.stdin(Stdio::null());
     command
 }
@@ -84,7 +85,10 @@ fn a_tool_that_is_described_wrongly_is_named() {
         json!([tool])
     };
     for (tools, words) in [
-        (with("environment", json!({})), "tool \"t\" in the configuration: unknown field `environment`"),
+        (
+            with("environment", json!({})),
+            "tool \"t\" in the configuration: unknown field `environment`",
+        ),
         (with("variables", json!(["NOT_SET"])), "NOT_SET is not set"),
         (with("timeout", json!(-1)), "timeout"),
         (with("command", json!([])), "command is empty"),
@@ -102,6 +106,7 @@ fn a_tool_that_is_described_wrongly_is_named() {
     let ran = stage.run(&["chat", "--config", &file, "Hi"]);
     assert!(ran.code != 0 && ran.errors.contains("\"t\""), "{ran:?}");
     assert!(stage.plain(&["show"]).starts_with("0 messages"));
+    stage.plain(&["append", "--text", "Hi"]);
     stage.plain(&["render"]);
 }
 
@@ -144,7 +149,7 @@ fn what_came_is_kept_when_nobody_reads_on_or_the_program_is_ended() {
         let status = child.wait().unwrap();
         assert_eq!(status.code(), Some(signal.map_or(0, |(_, code)| code)), "{signal:?}");
         let shown = stage.plain(&["show", "--full"]);
-        assert!(shown.contains("word3 ") && !shown.contains("word1999"), "{signal:?}: {shown}");
+        assert!(shown.contains("word3") && !shown.contains("word1999"), "{signal:?}: {shown}");
         let listed = stage.json(&["log", "--calls"]);
         assert_eq!(listed["calls"][0]["failure"], "the call was cancelled", "{signal:?}");
         assert!(stage.plain(&["verify"]).starts_with("sound"));
@@ -192,7 +197,7 @@ fn answers_before_an_error_are_told() {
     assert_eq!((again.code, again.out.as_str()), (0, "Three.\n"), "{again:?}");
     assert!(stage.plain(&["show"]).contains("4 messages"));
     let answered = stage.run(&chat(&url, &["--again"]));
-    assert!(answered.code == 2 && answered.errors.contains("recto undo"), "{answered:?}");
+    assert!(answered.code == 2 && answered.errors.contains("--remove-last 1"), "{answered:?}");
 }
 
 #[test]
@@ -201,8 +206,8 @@ fn a_message_that_was_not_answered_can_be_taken_back() {
     let stage = staged();
     let url = url(&server);
     let ran = stage.run(&chat(&url, &["Hi!"]));
-    assert!(ran.code == 1 && ran.errors.contains("recto undo"), "{ran:?}");
-    stage.plain(&["undo"]);
+    assert!(ran.code == 1 && ran.errors.contains("recto truncate --remove-last 1"), "{ran:?}");
+    stage.plain(&["truncate", "--remove-last", "1"]);
     assert!(stage.plain(&["show"]).starts_with("0 messages"), "{}", stage.plain(&["show"]));
 }
 
@@ -245,8 +250,15 @@ fn waiting_a_refusal_and_a_compression_that_failed_are_told() {
     let ran = stage.run(&chat(&url, &["Do it."]));
     assert_eq!((ran.code, ran.out.as_str()), (0, "I will not do that.\n"), "{ran:?}");
     assert!(ran.errors.contains("waiting 1.") && ran.errors.contains("slow down"), "{ran:?}");
-    stage.plain(&["settings", "--compress-over", "10", "--compress-to", "5", "--compress-with",
-        "clear-tool-results"]);
+    stage.plain(&[
+        "settings",
+        "--compress-over",
+        "10",
+        "--compress-to",
+        "5",
+        "--compress-with",
+        "clear-tool-results",
+    ]);
     let ran = stage.run(&chat(&url, &["Then something else, which is longer than ten tokens."]));
     assert_eq!((ran.code, ran.out.as_str()), (0, "Fine.\n"), "{ran:?}");
     assert!(ran.errors.contains("clear-tool-results did not make it shorter"), "{ran:?}");
@@ -264,8 +276,9 @@ fn a_call_is_shown_byte_by_byte_where_no_terminal_is() {
 fn a_server_of_tools_that_does_not_end_is_killed_when_the_chat_is_left() {
     let server = ModelServer::playing([]);
     let stage = staged();
-    let script = crate::chat::GREETER.replacen("while", "echo $$ > \"$FILE\"\ntrap '' TERM\nwhile", 1)
-        + "\nsleep 300 & wait; while true; do sleep 1; done\n";
+    let script =
+        crate::chat::GREETER.replacen("while", "echo $$ > \"$FILE\"\ntrap '' TERM\nwhile", 1)
+            + "\nsleep 300 & wait; while true; do sleep 1; done\n";
     let (script, file) = (stage.file("stubborn.sh", &script), stage.file("id", ""));
     let greeter = json!({"command": "sh", "args": [script], "env": {"FILE": file, "WHO": "me"}});
     let configuration = json!({"provider": "openai-chat", "model": "m", "baseUrl": url(&server),
