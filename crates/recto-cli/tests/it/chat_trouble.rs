@@ -284,11 +284,13 @@ fn a_server_of_tools_that_does_not_end_is_killed_when_the_chat_is_left() {
     let configuration = json!({"provider": "openai-chat", "model": "m", "baseUrl": url(&server),
         "mcpServers": {"hall": greeter}});
     let configuration = stage.file("agent.json", &configuration.to_string());
-    let mut session = Session::start(&stage, &["chat", "--config", &configuration], &[]);
-    session.wait_for("> ");
-    let id = std::fs::read_to_string(&file).unwrap().trim().to_owned();
-    assert!(runs(&id), "{id}");
-    session.press("\u{3}");
-    assert_eq!(session.end(), 130, "{}", session.raw());
-    wait_until("it still runs", || !runs(&id));
+    for (key, code) in [("\u{3}", 130), ("\u{4}", 0)] {
+        let mut session = Session::start(&stage, &["chat", "--config", &configuration], &[]);
+        session.wait_for("> ");
+        let id = std::fs::read_to_string(&file).unwrap().trim().to_owned();
+        assert!(runs(&id), "{id}");
+        session.press(key);
+        assert_eq!(session.end(), code, "{}", session.raw());
+        wait_until("it still runs", || !runs(&id));
+    }
 }
