@@ -78,6 +78,8 @@ fn answer(kind: &str, message: &Value, line: &str) -> Option<Value> {
             "nothing" => result(json!({"tools": []})),
             "no tools" => error(-32601, "Method not found"),
             "odd list" => result(json!({"tools": "none"})),
+            "odd schema" => result(json!({"tools": [
+                {"name": "list", "inputSchema": {"type": "array"}}, echo]})),
             "endless" => result(json!({"tools": [], "nextCursor": "again"})),
             _ if message["params"]["cursor"] == "2" => result(json!({"tools": [
                 {"name": "variables", "inputSchema": {"type": "object"}}, {"name": 7}, echo]})),

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
-use recto::{LogIndex, Message, Policy, StoredConversation, Tool, Version, Write};
+use recto::{
+    Delete, LogIndex, Message, Operation, Outcome, Policy, Rollback, StoredConversation, Tool,
+    Version, Write,
+};
 use recto_format::{PriceTable, RenamedTool, RenderOptions, Rendered, render};
 use tokio::sync::Mutex;
 
@@ -48,8 +51,18 @@ pub struct Run {
     pub turns: usize,
     /// What the model said last.
     pub said: String,
+    /// Why the model will not answer, in its own words, if it says so apart from what it said.
+    pub refusal: String,
     /// The last answer, if one was recorded.
     pub answer: Option<LogIndex>,
+}
+
+impl Default for Run {
+    /// A run that has not begun.
+    fn default() -> Self {
+        let (said, refusal) = (String::new(), String::new());
+        Run { stop: Stop::TurnLimit, turns: 0, said, refusal, answer: None }
+    }
 }
 
 /// Why a run ended.
@@ -113,7 +126,8 @@ impl Agent {
         }
     }
 
-    /// With a tool. The conversation's tools are set to those of the agent when it runs.
+    /// With a tool. The conversation's tools are set to those of the agent when it runs; an agent
+    /// without any takes away those that were there.
     pub fn tool(mut self, tool: impl RunTool + 'static) -> Agent {
         self.tools.add(Arc::new(tool));
         self
@@ -168,10 +182,30 @@ impl Agent {
         &self.talk
     }
 
-    /// Appends a message, and [runs](Self::run).
+    /// Appends a message, and [runs](Self::run). A message that cannot be sent, since the request
+    /// would be over the limit whatever is done, is taken back: it would be in the way of every other.
     pub async fn say(&self, message: Message) -> Result<Run, Error> {
-        self.talk.append([message]).await?;
-        self.run(&CancellationToken::new()).await
+        self.say_until(message, &CancellationToken::new()).await
+    }
+
+    /// [Says](Self::say) something. Once it is cancelled it ends soon, and the conversation can go on.
+    pub async fn say_until(
+        &self,
+        message: Message,
+        cancel: &CancellationToken,
+    ) -> Result<Run, Error> {
+        crate::end_expired(&self.talk).await?;
+        // What describes the tools stands before the question.
+        self.offer_tools().await?;
+        let appended = self.talk.append([message]).await?;
+        let mut run = Run::default();
+        let ended = self.take_turns(&mut run, cancel).await;
+        if let Err(Error::FloorTooHigh { .. } | Error::OverLimit { .. } | Error::Format(_)) = &ended
+            && run.turns <= 1
+        {
+            self.take_back(&appended).await?;
+        }
+        ended.map(|()| run)
     }
 
     /// Calls the model until it asks for no tool any more. Once it is cancelled it ends soon, and the
@@ -179,7 +213,12 @@ impl Agent {
     pub async fn run(&self, cancel: &CancellationToken) -> Result<Run, Error> {
         crate::end_expired(&self.talk).await?;
         self.offer_tools().await?;
-        let mut run = Run { stop: Stop::TurnLimit, turns: 0, said: String::new(), answer: None };
+        let mut run = Run::default();
+        self.take_turns(&mut run, cancel).await?;
+        Ok(run)
+    }
+
+    async fn take_turns(&self, run: &mut Run, cancel: &CancellationToken) -> Result<(), Error> {
         while run.turns < self.most_turns {
             if cancel.is_cancelled() {
                 run.stop = Stop::Cancelled;
@@ -190,21 +229,38 @@ impl Agent {
                 Turn::GoesOn(recorded) => (None, Some(recorded)),
                 Turn::Ended(stop, recorded) => (Some(stop), recorded),
             };
-            if let Some(Recorded { index, said, .. }) = recorded {
-                (run.answer, run.said) = (Some(index), said);
+            if let Some(Recorded { index, said, refusal, .. }) = recorded {
+                (run.answer, run.said, run.refusal) = (Some(index), said, refusal);
             }
             if let Some(stop) = stop {
                 run.stop = stop;
                 break;
             }
         }
-        Ok(run)
+        Ok(())
+    }
+
+    /// Takes back a message that was not sent: the view is as it was before it.
+    async fn take_back(&self, appended: &Outcome) -> Result<(), Error> {
+        let why = "it could not be sent";
+        if let Some(before) = appended.version.0.checked_sub(1).map(Version) {
+            let back = Operation::from(Rollback::ToVersion(before)).because(why);
+            if self.write(back, appended.version).await?.is_some() {
+                return Ok(());
+            }
+        }
+        // Something was done behind it, by a strategy or by others, and stays.
+        let delete = Operation::from(Delete { indices: appended.added().to_vec() });
+        self.talk.apply(delete.because(why)).await?;
+        Ok(())
     }
 
     /// Tools belong to the conversation, so that every version knows which ones the model was offered.
     async fn offer_tools(&self) -> Result<(), Error> {
         let tools = self.tools.described();
-        if !self.tools.is_empty() && self.talk.tools().await? != tools {
+        if self.talk.tools().await? != tools {
+            // Tools that the provider would not take must not get into the conversation.
+            self.render([&Message::user("Hello.")], &tools)?;
             self.talk.set_tools(tools, Write::default()).await?;
         }
         Ok(())

@@ -105,6 +105,15 @@ impl Answer {
         texts.collect::<Vec<_>>().join("")
     }
 
+    /// Why the model will not answer, in its own words, where the provider sets them apart.
+    pub fn refusal(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            AnswerPart::Refusal(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("")
+    }
+
     /// Whether the model will not answer: the provider says so, or the model does.
     pub fn is_refusal(&self) -> bool {
         let refuses = |part: &AnswerPart| matches!(part, AnswerPart::Refusal(_));

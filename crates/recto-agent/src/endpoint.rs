@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::secrets::shown;
+
 /// Where a model is and how it is asked.
 ///
 /// ```
@@ -13,7 +15,7 @@ use std::time::Duration;
 ///     .field("temperature", "0.2");
 /// assert!(!format!("{endpoint:?}").contains("sk-secret"));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Endpoint {
     /// What stands before `/chat/completions`, `/responses` or `/messages`; usually it ends in `/v1`.
     pub base_url: String,
@@ -33,6 +35,18 @@ pub struct Endpoint {
     pub retry: Retry,
     /// The most bytes that an answer may have.
     pub longest_answer: usize,
+}
+
+impl fmt::Debug for Endpoint {
+    /// Without anything secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("base_url", &shown(&self.base_url))
+            .field("model", &self.model)
+            .field("headers", &self.headers)
+            .field("fields", &self.fields)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Endpoint {

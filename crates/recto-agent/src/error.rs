@@ -1,7 +1,8 @@
 //! What can go wrong, and what to do about it.
 //!
 //! [`CallError`] is a call of a model that failed: [`Failure`] says why, and what was said until then
-//! comes along. [`Error`] is everything that ends a run. No error holds a key: headers never get here.
+//! comes along. [`Error`] is everything that ends a run. No error holds a key: what others say is told
+//! without it.
 
 use std::time::Duration;
 
@@ -120,6 +121,24 @@ impl Failure {
             | Failure::Malformed(_)
             | Failure::Cancelled => false,
         }
+    }
+}
+
+impl Failure {
+    /// As it leaves the client: without anything secret in what the other side says.
+    pub(crate) fn without(mut self, secrets: &crate::secrets::Secrets) -> Failure {
+        match &mut self {
+            Failure::Refused { message, .. }
+            | Failure::TooLong { message, .. }
+            | Failure::Unauthorized { message, .. }
+            | Failure::RateLimited { message, .. }
+            | Failure::Provider { message, .. }
+            | Failure::Connection(message)
+            | Failure::Cut(message)
+            | Failure::Malformed(message) => *message = secrets.told(message),
+            Failure::Timeout { .. } | Failure::Cancelled => {}
+        }
+        self
     }
 }
 

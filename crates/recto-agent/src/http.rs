@@ -19,6 +19,7 @@ use sse_stream::SseByteStream;
 use crate::answer::quoted;
 use crate::call::Attempt;
 use crate::decode::{self, Decoder};
+use crate::secrets::{Secrets, shown};
 use crate::web_client::{chain, client};
 use crate::{
     Answer, BoxFuture, CallError, Delta, Endpoint, Error, Failure, Model, Secret, Watch, refusal,
@@ -32,7 +33,11 @@ const LAST_BYTES: Duration = Duration::from_millis(50);
 pub struct HttpModel {
     target: Target,
     endpoint: Endpoint,
-    url: String,
+    /// It may hold a key.
+    url: Secret,
+    /// The URL without it.
+    shown: String,
+    secrets: Secrets,
     client: Client,
 }
 
@@ -64,16 +69,27 @@ impl HttpModel {
                 return Err(Error::Endpoint(reason.into()));
             }
         };
-        let url = format!("{}/{path}", endpoint.base_url.trim_end_matches('/'));
-        if let Err(error) = reqwest::Url::parse(&url) {
-            let base = &endpoint.base_url;
-            let reason = format!("the base URL {base:?} is none: {error}; write https://host/v1");
-            return Err(Error::Endpoint(reason));
+        let shown = shown(&endpoint.base_url);
+        let wrong = |why: &str| {
+            Error::Endpoint(format!("the base URL {shown:?} is none: {why}; write https://host/v1"))
+        };
+        let mut url =
+            reqwest::Url::parse(&endpoint.base_url).map_err(|error| wrong(&error.to_string()))?;
+        if !["http", "https"].contains(&url.scheme()) {
+            return Err(wrong("models are reached by http or https"));
         }
+        // What stands behind the path, such as a version, stays there.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path.split('/'));
+        }
+        let url = url.to_string();
         let headers = headers(&endpoint, target);
         let given = headers.iter().map(|(name, value)| (*name, value));
         let client = client(&url, given, endpoint.patience.connect).map_err(Error::Endpoint)?;
-        Ok(HttpModel { target, endpoint, url, client })
+        let secrets = endpoint.key.iter().chain(endpoint.headers.iter().map(|(_, value)| value));
+        let secrets = Secrets::new(secrets, &url);
+        let url = Secret::new(url);
+        Ok(HttpModel { target, endpoint, url, shown, secrets, client })
     }
 }
 
@@ -158,6 +174,7 @@ impl HttpModel {
                 Err(failed) => failed,
             };
             let Failed { failure, status, partial, retry_after } = failed;
+            let failure = failure.without(&self.secrets);
             let nth = attempts.len() as u32;
             // Once something was said, whoever looks on has seen it: asking again is for them.
             let may_retry = failure.is_transient() && partial.is_none();
@@ -174,6 +191,8 @@ impl HttpModel {
             let Some(wait) = wait else {
                 return Err(CallError { failure, attempts, partial: partial.map(Box::new) });
             };
+            let why = attempts.last().map_or("", |attempt| attempt.failure.as_str());
+            watch.delta(Delta::Waiting { wait, why });
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = watch.cancel.cancelled() => {
@@ -185,10 +204,10 @@ impl HttpModel {
 
     async fn call_once(&self, body: Bytes, watch: &Watch<'_>) -> Result<Answer, Failed> {
         let limit = self.endpoint.patience.first_byte;
-        let sending = self.client.post(&self.url).body(body).send();
+        let sending = self.client.post(self.url.reveal()).body(body).send();
         let response = tokio::select! {
             sent = tokio::time::timeout(limit, sending) => match sent {
-                Ok(sent) => sent.map_err(|error| self.no_connection(&error))?,
+                Ok(sent) => sent.map_err(|error| self.no_connection(error))?,
                 Err(_) => return Err(Failure::Timeout { what: "the provider", limit }.into()),
             },
             () = watch.cancel.cancelled() => return Err(Failure::Cancelled.into()),
@@ -319,10 +338,12 @@ impl HttpModel {
         }))
     }
 
-    fn no_connection(&self, error: &reqwest::Error) -> Failure {
+    fn no_connection(&self, error: reqwest::Error) -> Failure {
         match error.is_timeout() {
             true => Failure::Timeout { what: "connecting", limit: self.endpoint.patience.connect },
-            false => Failure::Connection(chain(error)),
+            false => {
+                Failure::Connection(format!("{}: {}", self.shown, chain(&error.without_url())))
+            }
         }
     }
 
@@ -331,9 +352,7 @@ impl HttpModel {
         let status = response.status();
         let retry_after = refusal::retry_after(response.headers(), SystemTime::now());
         let body = self.read_body(response, watch).await.unwrap_or_default();
-        let secrets = self.endpoint.headers.iter().map(|(_, value)| value);
-        let secrets = self.endpoint.key.iter().chain(secrets);
-        let message = refusal::reason(&String::from_utf8_lossy(&body), status, secrets);
+        let message = refusal::reason(&String::from_utf8_lossy(&body), status);
         let failure = refusal::failure(status, message, retry_after);
         Failed { failure, status: Some(status.as_u16()), partial: None, retry_after }
     }
@@ -354,11 +373,19 @@ mod tests {
         let model =
             HttpModel::anthropic(Endpoint::new("https://a.example/v1", "m").key("sk-1")).unwrap();
         assert!(!format!("{model:?}").contains("sk-1"));
-        for endpoint in
-            [Endpoint::new("nowhere", "m"), Endpoint::new("http://h/v1", "m").key("a\nb")]
-        {
+        let model =
+            HttpModel::anthropic(Endpoint::new("https://u:pw1@h/v1/?key=abc", "m")).unwrap();
+        assert_eq!(model.url.reveal(), "https://u:pw1@h/v1/messages?key=abc");
+        let told = format!("{model:?}");
+        assert!(!told.contains("abc") && !told.contains("pw1"), "{told}");
+        for endpoint in [
+            Endpoint::new("nowhere?key=abc", "m"),
+            Endpoint::new("http://h/v1", "m").key("a\nb"),
+            Endpoint::new("ftp://u:abc@h/v1", "m"),
+        ] {
             let error = HttpModel::openai_chat(endpoint).unwrap_err();
             assert!(!error.to_string().contains("a\nb"), "{error}");
+            assert!(!error.to_string().contains("abc"), "{error}");
         }
         assert!(HttpModel::new(Target::Gemini, Endpoint::new("http://h", "m")).is_err());
     }

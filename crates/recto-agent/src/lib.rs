@@ -59,8 +59,8 @@
 //! |---|---|
 //! | the loop | `agent.rs` |
 //! | what a model is; its answer | `model.rs`, `answer.rs` |
-//! | the three providers | `http.rs`, `decode/` (one file each), `refusal.rs`, `endpoint.rs` |
-//! | tools; programs and MCP servers as tools | `tool.rs`, `command_tool.rs`, `mcp/` |
+//! | the three providers | `http.rs`, `decode/` (one file each), `refusal.rs`, `endpoint.rs`, `secrets.rs` |
+//! | tools; programs and MCP servers as tools | `tool.rs`, `command_tool.rs`, `mcp/`, `program.rs` (how they are started and ended) |
 //! | what was sent | `call.rs`, `record.rs`, `history.rs` |
 //! | tokens: counted, reported, calibrated | `calibration.rs`, `totals.rs` |
 //! | budgets and strategies | `budget/` |
@@ -84,8 +84,10 @@ mod http;
 mod look_back;
 mod mcp;
 mod model;
+mod program;
 mod record;
 mod refusal;
+mod secrets;
 mod shorten;
 mod summaries;
 mod tool;
@@ -111,6 +113,7 @@ pub use self::http::HttpModel;
 pub use self::look_back::{ExpandTool, SearchTool};
 pub use self::mcp::{McpAddress, McpServer, McpTool};
 pub use self::model::{BoxFuture, Delta, Finish, Model, Usage, Watch};
+pub use self::program::end_programs;
 pub use self::summaries::{Gap, expand, gaps, sources, stands_for};
 pub use self::tool::{RunTool, ToolInput, ToolOutput};
 pub use self::totals::Totals;

@@ -110,6 +110,13 @@ pub enum Delta<'a> {
     Thinking(&'a str),
     /// A tool is called; its input is still to come.
     Call(&'a str),
+    /// There was no answer, and the provider is asked again after this time.
+    Waiting {
+        /// How long is waited.
+        wait: std::time::Duration,
+        /// Why there was no answer.
+        why: &'a str,
+    },
 }
 
 /// Why an answer ended.

@@ -16,6 +16,7 @@ pub(crate) struct Recorded {
     pub(crate) index: LogIndex,
     pub(crate) message: Message,
     pub(crate) said: String,
+    pub(crate) refusal: String,
 }
 
 impl Agent {
@@ -85,7 +86,8 @@ impl Agent {
             let index = outcome.added().first().copied();
             let index = index.expect("an append of one message adds one");
             self.recorded(call, outcome.version, index).await;
-            return Ok(Some(Recorded { index, message, said: answer.said() }));
+            let (said, refusal) = (answer.said(), answer.refusal());
+            return Ok(Some(Recorded { index, message, said, refusal }));
         }
     }
 
@@ -111,7 +113,7 @@ impl Agent {
     }
 
     /// Performs a request on a version; `None` if somebody else was quicker.
-    async fn write(
+    pub(crate) async fn write(
         &self,
         request: impl Into<Request>,
         version: Version,

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
+use crate::Failure;
 use crate::decode::Complaint;
-use crate::{Failure, Secret};
 
 /// The failure that a status and what is said with it mean.
 pub(crate) fn failure(
@@ -25,12 +25,8 @@ pub(crate) fn failure(
     }
 }
 
-/// What a provider says about a failure, short, and without any secret should it repeat one.
-pub(crate) fn reason<'a>(
-    body: &str,
-    status: StatusCode,
-    secrets: impl IntoIterator<Item = &'a Secret>,
-) -> String {
+/// What a provider says about a failure. It may repeat what it was sent, secrets included.
+pub(crate) fn reason(body: &str, status: StatusCode) -> String {
     #[derive(serde::Deserialize)]
     struct Told {
         error: Option<Complaint>,
@@ -49,17 +45,10 @@ pub(crate) fn reason<'a>(
         }
         None => told.message,
     });
-    let mut reason = match told {
+    match told {
         Some(told) => told,
         None if body.trim().is_empty() => status.canonical_reason().unwrap_or("no reason").into(),
         None => body.to_owned(),
-    };
-    for secret in secrets.into_iter().map(Secret::reveal).filter(|secret| !secret.is_empty()) {
-        reason = reason.replace(secret, "…");
-    }
-    match reason.char_indices().nth(500) {
-        Some((at, _)) => format!("{}…", &reason[..at]),
-        None => reason,
     }
 }
 

@@ -6,9 +6,14 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use recto::{Message, Tool};
+use recto_format::{RenderOptions, Target, render};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::BoxFuture;
+
+/// So many calls of one answer run at the same time.
+const AT_ONCE: usize = 8;
 
 /// A tool that can be run.
 ///
@@ -41,7 +46,7 @@ pub trait RunTool: Send + Sync {
     /// What the model is told of it.
     fn describe(&self) -> Tool;
 
-    /// Runs it. Calls of one answer run at the same time.
+    /// Runs it. Calls of one answer run at the same time, eight at most.
     fn run<'a>(&'a self, input: ToolInput<'a>) -> BoxFuture<'a, ToolOutput>;
 }
 
@@ -50,7 +55,7 @@ pub trait RunTool: Send + Sync {
 pub struct ToolInput<'a> {
     /// The id of the call.
     pub id: &'a str,
-    /// What the model wrote: a JSON value.
+    /// What the model wrote: a JSON object. A tool is not run with anything else.
     pub json: &'a str,
     /// Is cancelled when the run is: a tool that takes long should look at it. It is dropped soon
     /// after in any case.
@@ -113,21 +118,23 @@ impl Toolbox {
         self.0.iter().map(|(tool, _)| tool.clone()).collect()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Runs calls at the same time. Every call has an output, in their order, whatever happens: a tool
+    /// Runs calls at the same time, but not too many. Every call has an output, in their order, whatever happens: a tool
     /// that does not exist, panics, or is cancelled has failed.
     pub(crate) async fn run(
         &self,
         calls: &[ToolCall],
         cancel: &CancellationToken,
     ) -> Vec<ToolOutput> {
-        join_all(calls.iter().map(|call| self.run_one(call, cancel))).await
+        let places = Semaphore::new(AT_ONCE);
+        join_all(calls.iter().map(|call| self.run_one(call, &places, cancel))).await
     }
 
-    async fn run_one(&self, call: &ToolCall, cancel: &CancellationToken) -> ToolOutput {
+    async fn run_one(
+        &self,
+        call: &ToolCall,
+        places: &Semaphore,
+        cancel: &CancellationToken,
+    ) -> ToolOutput {
         let Some((_, tool)) = self.0.iter().find(|(tool, _)| tool.name() == call.name) else {
             let names: Vec<&str> = self.0.iter().map(|(tool, _)| tool.name()).collect();
             let names = names.join(", ");
@@ -136,15 +143,16 @@ impl Toolbox {
                 call.name
             ));
         };
-        // What was no JSON was kept as a string.
-        if let Some(text) = recto::json::quoted(&call.input)
-            && let Err(error) = recto::json::value(&recto::json::unescape(text))
-        {
-            return ToolOutput::error(format!("the input is no JSON: {error}"));
+        if let Err(why) = check_input(&call.input) {
+            return ToolOutput::error(why);
         }
         let cancel_tool = cancel.child_token();
         let input = ToolInput { id: &call.id, json: &call.input, cancel: cancel_tool };
-        let running = AssertUnwindSafe(async move { tool.run(input).await }).catch_unwind();
+        let running = AssertUnwindSafe(async move {
+            let _place = places.acquire().await;
+            tool.run(input).await
+        });
+        let running = running.catch_unwind();
         tokio::select! {
             biased;
             done = running => match done {
@@ -153,6 +161,35 @@ impl Toolbox {
             },
             () = cancelled(cancel) => ToolOutput::error("the tool was cancelled before it was done"),
         }
+    }
+}
+
+/// Whether a provider would take a tool; if not, why. One that it would not take spoils every request.
+pub(crate) fn check(tool: &Tool) -> Result<(), String> {
+    let message = Message::user("Hello.");
+    for target in Target::ALL {
+        let tools = std::slice::from_ref(tool);
+        let options = RenderOptions { model: None, fields: &[], tools };
+        render([&message], target, &options).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Whether a tool can be run with what a model wrote; if not, what the model is told.
+pub(crate) fn check_input(input: &str) -> Result<(), String> {
+    // What was no JSON, or a text, was kept as a string.
+    if let Some(text) = recto::json::quoted(input)
+        && let Err(error) = recto::json::value(&recto::json::unescape(text))
+    {
+        return Err(format!("the input is no JSON: {error}"));
+    }
+    match recto::json::value(input) {
+        Ok(value) if value.starts_with('{') => Ok(()),
+        Ok(value) if value.starts_with('"') => {
+            Err("the input must be a JSON object, not a text that holds one".into())
+        }
+        Ok(_) => Err("the input must be a JSON object".into()),
+        Err(error) => Err(format!("the input is no JSON: {error}")),
     }
 }
 

@@ -6,6 +6,7 @@ use reqwest::Client;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::Secret;
+use crate::secrets::shown;
 
 /// A client for one URL: encrypted with rustls and ring, and it follows nobody elsewhere, since a key
 /// must not go there. An error says what is wrong, without any secret.
@@ -15,6 +16,9 @@ pub(crate) fn client<'a>(
     connect: Duration,
 ) -> Result<Client, String> {
     let parsed = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
+    if !["http", "https"].contains(&parsed.scheme()) {
+        return Err(format!("{:?} is no URL of the web; write https://…", shown(url)));
+    }
     let failed = |error: &dyn std::fmt::Display| format!("no HTTP client: {error}");
     let provider = rustls::crypto::ring::default_provider();
     let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };

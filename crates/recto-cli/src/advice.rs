@@ -12,6 +12,32 @@ pub(crate) fn said(error: &Error) -> String {
     }
 }
 
+/// What is said of a run that failed, and what to type next.
+pub(crate) fn of_agent(error: &recto_agent::Error) -> String {
+    use recto_agent::Error as AgentError;
+    match error {
+        AgentError::Recto(error) => said(error),
+        AgentError::Call(_) => format!(
+            "{error}. What was said is kept: `recto chat --again` asks again, `recto truncate \
+             --remove-last 1` takes it back"
+        ),
+        AgentError::OverLimit { limit, tokens, tried } if tried.is_empty() => format!(
+            "the request has about {tokens} tokens, and the limit is {limit}; no compression is set: \
+             `recto settings --compress-over TOKENS --compress-to TOKENS --compress-with STRATEGY` \
+             sets one, `recto settings --token-limit TOKENS` raises the limit"
+        ),
+        AgentError::OverLimit { .. } => format!(
+            "{error}; `recto settings --token-limit TOKENS` raises the limit, `recto truncate` and \
+             `recto delete` hide messages"
+        ),
+        AgentError::FloorTooHigh { .. } => format!(
+            "{error}: `recto settings --token-limit TOKENS` raises it, `recto unmark pinned ENTRY` \
+             unpins. A message that is too long is not kept"
+        ),
+        error => error.to_string(),
+    }
+}
+
 /// What an edit tore apart, and what to do about it.
 pub(crate) fn of_warning(code: WarningCode) -> (&'static str, &'static str) {
     match code {

@@ -27,7 +27,7 @@ pub(crate) enum Failure {
     )]
     Foreign { number: usize, format: recto_format::Format },
     /// A model that did not answer, or a request that cannot be sent.
-    #[error(transparent)]
+    #[error("{}", advice::of_agent(.0))]
     Agent(#[from] recto_agent::Error),
     /// A file without a single message.
     #[error("the file holds no messages (read as {format})")]

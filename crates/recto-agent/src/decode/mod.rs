@@ -44,7 +44,8 @@ pub(crate) fn decoder(target: Target) -> Option<Box<dyn Decoder>> {
 /// Reads JSON of a shape that the provider promised.
 pub(crate) fn read<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, Failure> {
     serde_json::from_str(data).map_err(|error| {
-        let start: String = data.chars().take(80).collect();
+        // It is cut once nothing secret is in it.
+        let start: String = data.chars().take(2_000).collect();
         Failure::Malformed(format!("{error} in {start:?}"))
     })
 }

@@ -20,6 +20,7 @@ mod tool;
 mod web;
 mod wire;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ use tokio::sync::Mutex;
 use self::process::ProcessLink;
 use self::web::WebLink;
 use self::wire::{Era, Fault};
+use crate::secrets::{Secrets, shown};
 use crate::{Error, Secret};
 
 pub use self::tool::McpTool;
@@ -64,7 +66,7 @@ pub struct McpServer {
 }
 
 /// How a server is reached.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum McpAddress {
     /// A program that is started, and spoken to on its standard input and output.
@@ -84,6 +86,33 @@ pub enum McpAddress {
         /// Headers of every request, such as `authorization`.
         headers: Vec<(String, Secret)>,
     },
+}
+
+impl fmt::Debug for McpAddress {
+    /// Without anything secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            McpAddress::Program { program, arguments, .. } => {
+                f.debug_tuple("Program").field(program).field(arguments).finish()
+            }
+            McpAddress::Url { url, .. } => f.debug_tuple("Url").field(&shown(url)).finish(),
+        }
+    }
+}
+
+impl McpAddress {
+    fn secrets(&self) -> Secrets {
+        match self {
+            McpAddress::Program { variables, .. } => {
+                // Most variables are no secrets; short ones are switches.
+                let values = variables.iter().map(|(_, value)| value);
+                Secrets::new(values.filter(|value| value.reveal().len() >= 8), "")
+            }
+            McpAddress::Url { url, headers } => {
+                Secrets::new(headers.iter().map(|(_, value)| value), url)
+            }
+        }
+    }
 }
 
 impl McpServer {
@@ -136,14 +165,20 @@ impl McpServer {
     /// Starts the server, and asks it for its tools; it may have none. It runs as long as one of them
     /// is there.
     pub async fn tools(self) -> Result<Vec<McpTool>, Error> {
-        let server =
-            Arc::new(Server { about: self, link: Mutex::new(None), era: Mutex::new(None) });
+        Ok(self.tools_and_remarks().await?.0)
+    }
+
+    /// The same, and what is to be said of tools that cannot be offered to a model: they are left out.
+    pub async fn tools_and_remarks(self) -> Result<(Vec<McpTool>, Vec<String>), Error> {
+        let secrets = self.at.secrets();
+        let (link, era) = (Mutex::new(None), Mutex::new(None));
+        let server = Arc::new(Server { about: self, secrets, link, era });
         let limit = server.about.start;
         let listed = tokio::time::timeout(limit, server.list()).await;
         let listed = listed.unwrap_or(Err(Fault::Late(limit)));
         let listed = listed.map_err(|fault| Error::McpServer {
             name: server.about.name.clone(),
-            reason: fault.to_string(),
+            reason: fault.without(&server.secrets).to_string(),
         })?;
         Ok(McpTool::all(&server, &listed))
     }
@@ -153,6 +188,7 @@ impl McpServer {
 #[derive(Debug)]
 struct Server {
     about: McpServer,
+    secrets: Secrets,
     link: Mutex<Option<Arc<Link>>>,
     /// What it was found to speak.
     era: Mutex<Option<Era>>,
@@ -303,6 +339,7 @@ impl Server {
             let params = wire::call(&era, tool, input);
             wire::Called::read(&link.ask("tools/call", &params, patience).await?)
         };
-        tokio::time::timeout(patience, calling).await.unwrap_or(Err(Fault::Late(patience)))
+        let called = tokio::time::timeout(patience, calling).await;
+        called.unwrap_or(Err(Fault::Late(patience))).map_err(|fault| fault.without(&self.secrets))
     }
 }

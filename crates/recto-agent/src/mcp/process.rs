@@ -7,7 +7,6 @@
 //! ```
 
 use std::collections::HashMap;
-use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,33 +14,18 @@ use std::time::Duration;
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
 };
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::wire::{self, Fault, Incoming};
 use crate::Secret;
+use crate::program::{self, Group};
 
 /// How long a program may take to end once its input is closed.
 const GRACE: Duration = Duration::from_secs(1);
 /// So much of what it said last on standard error is told if it dies.
 const LAST_WORDS: usize = 1_000;
-/// What every program gets of our environment.
-const USUAL: [&str; 12] = [
-    "HOME",
-    "LANG",
-    "LOGNAME",
-    "PATH",
-    "SHELL",
-    "TEMP",
-    "TERM",
-    "TMPDIR",
-    "USER",
-    "APPDATA",
-    "SYSTEMROOT",
-    "USERPROFILE",
-];
-
 /// A running program.
 #[derive(Debug)]
 pub(super) struct ProcessLink {
@@ -111,17 +95,10 @@ impl ProcessLink {
         variables: &[(String, Secret)],
         longest: usize,
     ) -> Result<ProcessLink, Fault> {
-        let mut command = Command::new(program);
-        command.args(arguments).env_clear().kill_on_drop(true);
-        command.envs(USUAL.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        command.envs(variables.iter().map(|(name, value)| (name, value.reveal())));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Ctrl-C in our terminal is for us.
-        #[cfg(unix)]
-        command.process_group(0);
-        let mut child = command
+        let mut child = program::command(program, arguments, variables)
             .spawn()
             .map_err(|error| Fault::Ended(format!("{program} could not be run: {error}")))?;
+        let group = Group::of(&child);
         let stdin = child.stdin.take().expect("it is piped");
         let stdout = child.stdout.take().expect("it is piped");
         let stderr = child.stderr.take().expect("it is piped");
@@ -138,6 +115,8 @@ impl ProcessLink {
                 () = is_closed.cancelled() => {}
             }
             let ended = end(child).await;
+            // What it has started ends with it.
+            drop(group);
             let said = tokio::time::timeout(GRACE, said).await;
             let said = said.ok().and_then(Result::ok).unwrap_or_default();
             let said = if said.is_empty() { said } else { format!(": {said}") };

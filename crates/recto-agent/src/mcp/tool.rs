@@ -9,6 +9,7 @@ use super::Server;
 use super::wire::Listed;
 use crate::answer::quoted;
 use crate::shorten::shortened;
+use crate::tool::{check, check_input};
 use crate::{BoxFuture, RunTool, ToolInput, ToolOutput};
 
 /// A tool of a server of the Model Context Protocol. See [`McpServer`](crate::McpServer).
@@ -21,15 +22,26 @@ pub struct McpTool {
 }
 
 impl McpTool {
-    /// The tools of a list, each once.
-    pub(super) fn all(server: &Arc<Server>, listed: &[Listed]) -> Vec<McpTool> {
+    /// The tools of a list, each once, and why some are left out.
+    pub(super) fn all(server: &Arc<Server>, listed: &[Listed]) -> (Vec<McpTool>, Vec<String>) {
         let mut known = HashSet::new();
-        let tools = listed.iter().filter(|tool| !tool.name.is_empty() && known.insert(&tool.name));
-        tools.filter_map(|tool| McpTool::of(server, tool)).collect()
+        let (mut tools, mut remarks) = (Vec::new(), Vec::new());
+        let listed = listed.iter().filter(|tool| !tool.name.is_empty() && known.insert(&tool.name));
+        for listed in listed {
+            match McpTool::of(server, listed) {
+                Ok(tool) => tools.push(tool),
+                Err(why) => {
+                    let (server, tool) = (&server.about.name, &listed.name);
+                    remarks.push(format!("the tool {server}__{tool} is left out: {why}"));
+                }
+            }
+        }
+        (tools, remarks)
     }
 
-    /// `None` if it cannot be described to a model: it goes too deep.
-    fn of(server: &Arc<Server>, listed: &Listed) -> Option<McpTool> {
+    /// An error if it cannot be described to a model: no provider would take it, nor what is said
+    /// beside it.
+    fn of(server: &Arc<Server>, listed: &Listed) -> Result<McpTool, String> {
         let name = quoted(&format!("{}__{}", server.about.name, listed.name));
         let description = listed.description.as_ref().or(listed.title.as_ref());
         let description = quoted(description.map_or("", String::as_str));
@@ -38,8 +50,9 @@ impl McpTool {
             schema.filter(|schema| schema.starts_with('{')).unwrap_or(r#"{"type":"object"}"#);
         let json =
             format!(r#"{{"name":{name},"description":{description},"input_schema":{schema}}}"#);
-        let (tool, server) = (Tool::from_json(&json).ok()?, Arc::clone(server));
-        Some(McpTool { tool, called: listed.name.clone(), server })
+        let tool = Tool::from_json(&json).map_err(|error| error.to_string())?;
+        check(&tool)?;
+        Ok(McpTool { tool, called: listed.name.clone(), server: Arc::clone(server) })
     }
 }
 
@@ -50,8 +63,8 @@ impl RunTool for McpTool {
 
     fn run<'a>(&'a self, input: ToolInput<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
-            if !input.json.trim_start().starts_with('{') {
-                return ToolOutput::error("the input must be a JSON object");
+            if let Err(why) = check_input(input.json) {
+                return ToolOutput::error(why);
             }
             let called = tokio::select! {
                 called = self.server.call(&self.called, input.json) => called,

@@ -21,8 +21,7 @@ const SESSION: &str = "mcp-session-id";
 #[derive(Debug)]
 pub(super) struct WebLink {
     client: Client,
-    url: String,
-    secrets: Vec<Secret>,
+    url: Secret,
     longest: usize,
     next: AtomicU64,
     /// What is spoken, as far as that is known.
@@ -42,8 +41,7 @@ impl WebLink {
         let client = client(url, given, CONNECT).map_err(Fault::Odd)?;
         Ok(WebLink {
             client,
-            url: url.to_owned(),
-            secrets: headers.iter().map(|(_, value)| value.clone()).collect(),
+            url: Secret::new(url),
             longest,
             next: AtomicU64::new(1),
             version: Mutex::default(),
@@ -91,7 +89,7 @@ impl WebLink {
         let version = self.version.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let request = self
             .client
-            .post(&self.url)
+            .post(self.url.reveal())
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream")
             .header("mcp-protocol-version", version)
@@ -122,7 +120,7 @@ impl WebLink {
         if let Ok(Incoming::Answer(_, Err(fault))) = Incoming::read(&body) {
             return Err(fault);
         }
-        let message = refusal::reason(&body, status, &self.secrets);
+        let message = refusal::reason(&body, status);
         Err(Fault::Refused { code: i64::from(status.as_u16()), message, data: None })
     }
 

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::answer::quoted;
+use crate::secrets::Secrets;
 
 /// What is spoken without a handshake.
 pub(super) const MODERN_VERSION: &str = "2026-07-28";
@@ -49,6 +50,20 @@ pub(super) enum Fault {
     Ended(String),
     #[error("{0}")]
     Odd(String),
+}
+
+impl Fault {
+    /// As it leaves the client: without anything secret in what the server says.
+    pub(super) fn without(self, secrets: &Secrets) -> Fault {
+        match self {
+            Fault::Refused { code, message, .. } => {
+                Fault::Refused { code, message: secrets.told(&message), data: None }
+            }
+            Fault::Late(limit) => Fault::Late(limit),
+            Fault::Ended(why) => Fault::Ended(secrets.told(&why)),
+            Fault::Odd(why) => Fault::Odd(secrets.told(&why)),
+        }
+    }
 }
 
 fn odd(what: &str, error: impl std::fmt::Display) -> Fault {

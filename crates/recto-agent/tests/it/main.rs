@@ -8,7 +8,9 @@ mod faults;
 mod history;
 mod ladder;
 mod mcp;
+mod secrets;
 mod streams;
+mod taken_back;
 mod tools;
 
 use std::sync::{Arc, Mutex};

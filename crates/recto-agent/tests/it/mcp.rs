@@ -247,3 +247,12 @@ async fn a_model_calls_tools_of_a_server_and_a_crash_is_a_result() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_tool_that_no_provider_takes_is_left_out_and_the_others_stay() {
+    let (tools, remarks) = server("odd schema").tools_and_remarks().await.unwrap();
+    let names: Vec<String> = tools.iter().map(|tool| tool.describe().name().into()).collect();
+    assert_eq!(names, ["s__echo"]);
+    assert_eq!(remarks.len(), 1, "{remarks:?}");
+    assert!(remarks[0].contains("s__list") && remarks[0].contains("object"), "{remarks:?}");
+}

@@ -164,3 +164,87 @@ async fn what_was_said_and_called_after_reasoning_goes_back_as_the_items_it_was(
     assert_eq!(ids, ["rs_1", "msg_1", "fc_c1"]);
     check(target, &received[1].body);
 }
+
+#[tokio::test]
+async fn tools_of_before_are_not_offered_by_an_agent_without_any() {
+    let target = Target::OpenAiChat;
+    let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
+    let with_tools = agent(target, &server).await.tool(Load);
+    with_tools.say(Message::user("Hi!")).await.unwrap();
+    let talk = with_tools.conversation().clone();
+    // What describes tools stands before the question.
+    let first = &talk.messages().await.unwrap()[0].message;
+    assert_eq!(first.role(), recto::Role::System);
+    let without = Agent::new(talk.clone(), crate::model(target, &server));
+    without.say(Message::user("And now?")).await.unwrap();
+    assert_eq!(talk.tools().await.unwrap(), []);
+    let body = |at: usize| String::from_utf8(server.received()[at].body.clone()).unwrap();
+    assert!(body(0).contains("load") && !body(1).contains("load"), "{}", body(1));
+}
+
+#[tokio::test]
+async fn a_tool_that_no_provider_takes_does_not_get_into_the_conversation() {
+    struct Odd;
+    impl RunTool for Odd {
+        fn describe(&self) -> Tool {
+            Tool::from_json(r#"{"name":"odd","description":"","input_schema":{"type":"array"}}"#)
+                .unwrap()
+        }
+        fn run<'a>(&'a self, _: ToolInput<'a>) -> BoxFuture<'a, ToolOutput> {
+            Box::pin(async { ToolOutput::ok("") })
+        }
+    }
+    let server = ModelServer::playing([]);
+    let agent = agent(Target::OpenAiChat, &server).await.tool(Odd);
+    let error = agent.say(Message::user("Hi!")).await.unwrap_err();
+    assert!(error.to_string().contains("odd"), "{error}");
+    assert_eq!(agent.conversation().tools().await.unwrap(), []);
+    assert_eq!(agent.conversation().messages().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_tool_is_run_with_objects_only() {
+    let inputs = [r#""{\"host\":\"a\"}""#, "[1]", "7", "null"];
+    for target in TARGETS {
+        let mut says = Says::call("c", "load", "{}");
+        for (number, input) in inputs.iter().enumerate() {
+            says = says.and_call(&format!("c{number}"), "load", input);
+        }
+        let server =
+            ModelServer::playing([says.streamed(target), Says::text("Sorry.").streamed(target)]);
+        let heard = crate::Heard::default();
+        let agent = heard.listen(agent(target, &server).await.tool(Load));
+        agent.say(Message::user("Go.")).await.unwrap();
+        let ok = heard.words().iter().filter(|word| *word == "tool load false").count();
+        let failed = heard.words().iter().filter(|word| *word == "tool load true").count();
+        assert_eq!((ok, failed), (1, inputs.len()), "{target}: {:?}", heard.words());
+    }
+}
+
+#[tokio::test]
+async fn not_all_calls_of_an_answer_run_at_once() {
+    struct Busy(Arc<AtomicUsize>, Arc<AtomicUsize>);
+    impl RunTool for Busy {
+        fn describe(&self) -> Tool {
+            Tool::new("busy", "Takes a while.")
+        }
+        fn run<'a>(&'a self, _: ToolInput<'a>) -> BoxFuture<'a, ToolOutput> {
+            Box::pin(async move {
+                let now = self.0.fetch_add(1, Ordering::SeqCst) + 1;
+                self.1.fetch_max(now, Ordering::SeqCst);
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                self.0.fetch_sub(1, Ordering::SeqCst);
+                ToolOutput::ok("")
+            })
+        }
+    }
+    let target = Target::OpenAiChat;
+    let says =
+        (0..40).fold(Says::text(""), |says, n| says.and_call(&format!("c{n}"), "busy", "{}"));
+    let server =
+        ModelServer::playing([says.streamed(target), Says::text("Done.").streamed(target)]);
+    let most = Arc::new(AtomicUsize::new(0));
+    let agent = agent(target, &server).await.tool(Busy(Arc::default(), most.clone()));
+    assert_eq!(agent.say(Message::user("Go.")).await.unwrap().stop, Stop::Done);
+    assert_eq!(most.load(Ordering::SeqCst), 8);
+}

@@ -1,5 +1,7 @@
 //! `recto show`: what the model reads.
 
+use std::io::Write as _;
+
 use anstyle::Style;
 use clap::Args;
 use recto::{BatchIndex, Entry, LogIndex, Moment, Pick, Query, Role};
@@ -165,7 +167,11 @@ fn show_call(
     let talk = named.talk.inner();
     let body = session.recto.wait(recto_agent::sent(talk, number))?;
     if !desk.output.is_json() {
-        return desk.output.document(&body, desk.surroundings);
+        // Elsewhere than on a terminal not even a line break is added: the hash is that of the bytes.
+        return match desk.output.is_terminal() {
+            true => desk.output.document(&body, desk.surroundings),
+            false => Ok(desk.surroundings.output.write_all(body.as_bytes())?),
+        };
     }
     let call = session.recto.wait(recto_agent::call(talk, number))?;
     let request = serde_json::from_str(&body).map_err(std::io::Error::other)?;

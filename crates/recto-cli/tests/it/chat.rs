@@ -8,12 +8,12 @@ use crate::stage::Stage;
 #[cfg(unix)]
 use crate::terminal::Session;
 
-fn stream(chunks: &[Value]) -> Reply {
+pub(crate) fn stream(chunks: &[Value]) -> Reply {
     let chunks: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     Reply::stream(chunks + "data: [DONE]\n\n")
 }
 
-fn says(text: &str) -> Reply {
+pub(crate) fn says(text: &str) -> Reply {
     stream(&[
         json!({"choices": [{"delta": {"content": text}}]}),
         json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
@@ -22,7 +22,7 @@ fn says(text: &str) -> Reply {
     ])
 }
 
-fn calls(name: &str, arguments: &str) -> Reply {
+pub(crate) fn calls(name: &str, arguments: &str) -> Reply {
     let function = json!({"name": name, "arguments": arguments});
     let call = json!({"index": 0, "id": "c1", "function": function});
     stream(&[
@@ -158,7 +158,7 @@ fn fields_go_into_the_request_as_they_are_written() {
 
 /// A server of the Model Context Protocol as a script: it has one tool, which says who it greets.
 #[cfg(unix)]
-const GREETER: &str = r#"
+pub(crate) const GREETER: &str = r#"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\),.*/\1/p')
   case "$line" in
@@ -219,7 +219,7 @@ fn mcp_servers_are_named_in_the_configuration() {
 
 /// An answer that takes long enough to be stopped.
 #[cfg(unix)]
-fn endless() -> Reply {
+pub(crate) fn endless() -> Reply {
     let chunks: String = (0..2_000)
         .map(|number| {
             format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"word{number} \"}}}}]}}\n\n")

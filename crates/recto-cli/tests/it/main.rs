@@ -1,6 +1,8 @@
 //! The `recto` command as a user meets it: what it prints, and how it ends.
 
 mod chat;
+#[cfg(unix)]
+mod chat_trouble;
 mod command_line;
 mod commands;
 mod demo;

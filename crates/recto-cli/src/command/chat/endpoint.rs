@@ -1,13 +1,12 @@
 //! Which model is asked, and with which tools: from options and a configuration file.
 
 use clap::Args;
-use recto::Tool;
 use recto_agent::{CommandTool, Endpoint, McpServer, Target};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::mcp;
 use super::pairs::Pairs;
+use super::{mcp, tool};
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::provider::target_parser;
@@ -98,9 +97,17 @@ impl Configuration {
         if file.stream == Some(false) {
             endpoint = endpoint.not_streaming();
         }
-        let tools = file.tools.into_iter().map(command_tool).collect::<Result<_, _>>()?;
-        let servers = file.mcp_servers.0.into_iter();
         let desk = &*desk;
+        let tools = tool::all(file.tools, desk)?;
+        let servers = file.mcp_servers.0;
+        for (at, (name, _)) in servers.iter().enumerate() {
+            if servers[..at].iter().any(|(known, _)| known == name) {
+                return Err(Failure::Usage(format!(
+                    "two MCP servers in the configuration are called {name:?}"
+                )));
+            }
+        }
+        let servers = servers.into_iter();
         let servers = servers.filter_map(|(name, it)| it.server(name, desk).transpose());
         let servers = servers.collect::<Result<_, _>>()?;
         let File { look_back, horizon, .. } = file;
@@ -118,23 +125,4 @@ fn target(choices: &Choices, file: &File) -> Result<Target, Failure> {
     };
     Target::named(name)
         .ok_or_else(|| Failure::Usage(format!("there is no provider {name:?}; there are {names}")))
-}
-
-/// A tool with its `command`, which the model is not told.
-fn command_tool(fields: Pairs<Box<RawValue>>) -> Result<CommandTool, Failure> {
-    let wrong = |reason: &str| Failure::Usage(format!("a tool in the configuration: {reason}"));
-    let (command, fields): (Vec<_>, Vec<_>) =
-        fields.0.into_iter().partition(|(name, _)| name == "command");
-    let [(_, command)] = &command[..] else {
-        return Err(wrong("it needs one command, a list: the program, then its arguments"));
-    };
-    let Ok(command) = serde_json::from_str::<Vec<String>>(command.get()) else {
-        return Err(wrong("command is a list: the program, then its arguments"));
-    };
-    let [program, arguments @ ..] = &command[..] else {
-        return Err(wrong("command is empty; name the program"));
-    };
-    // What else is said of it goes to the model as it is written.
-    let tool = Tool::from_json(&Pairs(fields).to_json())?;
-    Ok(CommandTool::new(tool, program).arguments(arguments))
 }

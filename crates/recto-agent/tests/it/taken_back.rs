@@ -1,0 +1,49 @@
+//! A message that cannot be sent is not in the way of the next.
+
+use recto::Message;
+use recto_agent::{Budget, Error, Stop, Strategy, Target};
+use testserver::ModelServer;
+
+use crate::agent;
+use crate::streams::Says;
+
+#[tokio::test]
+async fn a_message_that_cannot_be_sent_is_taken_back() {
+    let target = Target::OpenAiChat;
+    let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
+    for strategies in [vec![], vec![Strategy::KeepSystemAndRecent]] {
+        let threshold = (!strategies.is_empty()).then_some(250);
+        let budget =
+            Budget { limit: Some(300), threshold, target: 200, strategies, ..Budget::default() };
+        let agent = agent(target, &server).await.budget(budget);
+        assert_eq!(agent.say(Message::user("Hi!")).await.unwrap().stop, Stop::Done);
+        let before = agent.conversation().messages().await.unwrap();
+        for _ in 0..2 {
+            let error = agent.say(Message::user(&"far too long ".repeat(500))).await.unwrap_err();
+            assert!(matches!(error, Error::FloorTooHigh { .. }), "{error}");
+            assert_eq!(agent.conversation().messages().await.unwrap(), before);
+        }
+        assert_eq!(agent.say(Message::user("And now?")).await.unwrap().stop, Stop::Done);
+    }
+}
+
+#[tokio::test]
+async fn a_message_over_the_limit_is_taken_back_and_what_was_done_behind_it_stays() {
+    let target = Target::OpenAiChat;
+    let server = ModelServer::playing([]);
+    // Clearing results is not enough: there is nothing else to hide.
+    let strategies = vec![Strategy::ClearToolResults];
+    let (limit, threshold) = (Some(400), Some(300));
+    let budget = Budget { limit, threshold, target: 100, strategies, ..Budget::default() };
+    let agent = agent(target, &server).await.budget(budget);
+    let talk = agent.conversation();
+    for turn in 0..10 {
+        let question = Message::user(&format!("question {turn}: {}", "why is that so ".repeat(10)));
+        talk.append([question, Message::assistant("because it is")]).await.unwrap();
+    }
+    let before = talk.messages().await.unwrap();
+    let error = agent.say(Message::user("And?")).await.unwrap_err();
+    assert!(matches!(error, Error::OverLimit { .. }), "{error}");
+    assert_eq!(talk.messages().await.unwrap(), before);
+    assert_eq!(server.received().len(), 0);
+}

@@ -1,0 +1,296 @@
+//! What `recto chat` does when something goes wrong: nothing that came is lost, and it says what to do.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use recto_cli::Screen;
+use serde_json::{Value, json};
+use testserver::{ModelServer, Reply};
+
+use crate::chat::{calls, endless, says, stream};
+use crate::stage::Stage;
+use crate::terminal::Session;
+
+fn chat<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let words = ["chat", "--for", "openai-chat", "--base-url", url, "--model", "m"];
+    words.iter().chain(more).copied().collect()
+}
+
+fn staged() -> Stage {
+    let stage = Stage::new();
+    stage.plain(&["new", "talk"]);
+    stage
+}
+
+fn url(server: &ModelServer) -> String {
+    format!("{}/v1", server.url())
+}
+
+/// A configuration with these tools.
+fn with_tools(stage: &Stage, server: &ModelServer, tools: &Value) -> String {
+    let configuration =
+        json!({"provider": "openai-chat", "model": "m", "baseUrl": url(server), "tools": tools});
+    stage.file("agent.json", &configuration.to_string())
+}
+
+fn real(stage: &Stage, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_recto"));
+    command.args(arguments).env("RECTO_STORE", &stage.store).env("HOME", stage.folder.path());
+    command.env("XDG_DATA_HOME", stage.folder.path());
+    command.stdin(Stdio::null());
+    command
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether there is a process of this number, and it still runs.
+fn runs(process: &str) -> bool {
+    let state = Command::new("ps").args(["-o", "stat=", "-p", process]).output().unwrap();
+    let state = String::from_utf8_lossy(&state.stdout).trim().to_owned();
+    !state.is_empty() && !state.starts_with('Z')
+}
+
+#[test]
+fn a_tool_does_not_see_the_key_but_what_it_is_given() {
+    let server = ModelServer::playing([calls("env", "{}"), says("I see.")]);
+    let stage = staged();
+    let tool = json!({"name": "env", "description": "Says what it sees.", "command": ["env"],
+        "env": {"GIVEN": "yes"}, "variables": ["LISTED"]});
+    let file = with_tools(&stage, &server, &json!([tool]));
+    let mut command = real(&stage, &["chat", "--config", &file, "What do you see?"]);
+    command.env("OPENAI_API_KEY", "sk-very-secret").env("LISTED", "too").env("OTHER", "hidden");
+    let ran = command.output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let received = server.received();
+    assert_eq!(received[0].header("authorization"), Some("Bearer sk-very-secret"));
+    let body = String::from_utf8(received[1].body.clone()).unwrap();
+    assert!(body.contains("GIVEN=yes") && body.contains("LISTED=too"), "{body}");
+    assert!(!body.contains("sk-very-secret") && !body.contains("hidden"), "{body}");
+}
+
+#[test]
+fn a_tool_that_is_described_wrongly_is_named() {
+    let server = ModelServer::playing([]);
+    let stage = staged();
+    let tool = json!({"name": "t", "description": "d", "command": ["true"]});
+    let with = |field: &str, value: Value| {
+        let mut tool = tool.clone();
+        tool[field] = value;
+        json!([tool])
+    };
+    for (tools, words) in [
+        (
+            with("environment", json!({})),
+            "tool \"t\" in the configuration: unknown field `environment`",
+        ),
+        (with("variables", json!(["NOT_SET"])), "NOT_SET is not set"),
+        (with("timeout", json!(-1)), "timeout"),
+        (with("command", json!([])), "command is empty"),
+        (with("description", json!(7)), "tool \"t\" in the configuration"),
+        (json!([{"description": "d", "command": ["true"]}]), "tool number 1"),
+        (json!([tool, tool]), "two tools in the configuration are called \"t\""),
+    ] {
+        let file = with_tools(&stage, &server, &tools);
+        let ran = stage.run(&["chat", "--config", &file, "Hi"]);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.errors.contains(words), "{words}: {ran:?}");
+    }
+    // A schema that no provider takes is refused before it is in the conversation.
+    let file = with_tools(&stage, &server, &with("input_schema", json!({"type": "array"})));
+    let ran = stage.run(&["chat", "--config", &file, "Hi"]);
+    assert!(ran.code != 0 && ran.errors.contains("\"t\""), "{ran:?}");
+    assert!(stage.plain(&["show"]).starts_with("0 messages"));
+    stage.plain(&["append", "--text", "Hi"]);
+    stage.plain(&["render"]);
+}
+
+#[test]
+fn a_tool_that_takes_too_long_is_told_with_what_it_printed() {
+    let server = ModelServer::playing([calls("t", "{}"), says("I see.")]);
+    let stage = staged();
+    let command = ["sh", "-c", "echo begun; sleep 30"];
+    let tool = json!({"name": "t", "description": "d", "command": command, "timeout": 0.3});
+    let file = with_tools(&stage, &server, &json!([tool]));
+    assert_eq!(stage.run(&["chat", "--config", &file, "Hi"]).code, 0);
+    let body = String::from_utf8(server.received()[1].body.clone()).unwrap();
+    assert!(body.contains(r"took longer than 300ms\nbegun"), "{body}");
+}
+
+#[test]
+fn what_came_is_kept_when_nobody_reads_on_or_the_program_is_ended() {
+    for signal in [None, Some(("TERM", 143)), Some(("HUP", 129))] {
+        let server = ModelServer::playing([endless()]);
+        let stage = staged();
+        let url = url(&server);
+        let mut command = real(&stage, &chat(&url, &["Tell me."]));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut out = child.stdout.take().unwrap();
+        let (mut read, mut piece) = (String::new(), [0; 64]);
+        while !read.contains("word3 ") {
+            let len = std::io::Read::read(&mut out, &mut piece).unwrap();
+            assert!(len > 0, "{read}");
+            read.push_str(&String::from_utf8_lossy(&piece[..len]));
+        }
+        match signal {
+            None => drop(out),
+            Some((name, _)) => {
+                let (name, id) = (format!("-{name}"), child.id().to_string());
+                assert!(Command::new("kill").args([name, id]).status().unwrap().success());
+                // Read on, so that the pipe does not fill.
+                std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+            }
+        }
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), Some(signal.map_or(0, |(_, code)| code)), "{signal:?}");
+        let shown = stage.plain(&["show", "--full"]);
+        assert!(shown.contains("word3") && !shown.contains("word1999"), "{signal:?}: {shown}");
+        let listed = stage.json(&["log", "--calls"]);
+        assert_eq!(listed["calls"][0]["failure"], "the call was cancelled", "{signal:?}");
+        assert!(stage.plain(&["verify"]).starts_with("sound"));
+    }
+}
+
+#[test]
+fn who_types_is_told_of_an_error_and_asked_again() {
+    let refuses = || Reply::json(400, r#"{"error":{"message":"not today"}}"#);
+    let server = ModelServer::playing([refuses(), refuses(), says("Here I am."), says("Bye.")]);
+    let stage = staged();
+    let url = url(&server);
+    let mut session = Session::start(&stage, &chat(&url, &[]), &[]);
+    session.wait_for("> ");
+    session.press("Hi!\r");
+    session.wait_for("not today");
+    session.wait_for("an empty line asks again");
+    session.press("\r");
+    wait_until("it is told twice", || session.raw().matches("not today").count() == 2);
+    session.press("\r");
+    session.wait_for("Here I am.");
+    session.press("And?\r");
+    session.wait_for("Bye.");
+    session.press("\u{4}");
+    assert_eq!(session.end(), 0, "{}", session.raw());
+    // Asking again said nothing again.
+    let shown = stage.plain(&["show"]);
+    assert!(shown.contains("4 messages"), "{shown}");
+}
+
+#[test]
+fn answers_before_an_error_are_told() {
+    let refuses = Reply::json(400, r#"{"error":{"message":"not today"}}"#);
+    let server = ModelServer::playing([says("One."), refuses, says("Three.")]);
+    let stage = staged();
+    let url = url(&server);
+    let ran = stage.perform(&chat(&url, &["--json"]), "a\nb\nc\n", Screen::default());
+    let document: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, &document["answers"][0]["said"]), (1, &json!("One.")), "{document}");
+    assert_eq!(document["error"]["code"], "upstream");
+    let why = document["error"]["message"].as_str().unwrap();
+    assert!(why.contains("not today") && why.contains("recto chat --again"), "{why}");
+    // The question is there, and can be asked again.
+    let again = stage.run(&chat(&url, &["--again"]));
+    assert_eq!((again.code, again.out.as_str()), (0, "Three.\n"), "{again:?}");
+    assert!(stage.plain(&["show"]).contains("4 messages"));
+    let answered = stage.run(&chat(&url, &["--again"]));
+    assert!(answered.code == 2 && answered.errors.contains("--remove-last 1"), "{answered:?}");
+}
+
+#[test]
+fn a_message_that_was_not_answered_can_be_taken_back() {
+    let server = ModelServer::playing([Reply::json(400, r#"{"error":{"message":"no"}}"#)]);
+    let stage = staged();
+    let url = url(&server);
+    let ran = stage.run(&chat(&url, &["Hi!"]));
+    assert!(ran.code == 1 && ran.errors.contains("recto truncate --remove-last 1"), "{ran:?}");
+    stage.plain(&["truncate", "--remove-last", "1"]);
+    assert!(stage.plain(&["show"]).starts_with("0 messages"), "{}", stage.plain(&["show"]));
+}
+
+#[test]
+fn a_message_that_does_not_fit_is_not_kept_and_the_error_names_commands() {
+    let server = ModelServer::playing([says("Fine.")]);
+    let stage = staged();
+    stage.plain(&["settings", "--token-limit", "200"]);
+    let url = url(&server);
+    let long = "far too long ".repeat(500);
+    for _ in 0..2 {
+        let ran = stage.run(&chat(&url, &[&long]));
+        assert!(ran.code == 1 && ran.errors.contains("recto settings --token-limit"), "{ran:?}");
+    }
+    assert!(stage.plain(&["show"]).starts_with("0 messages"));
+    let ran = stage.run(&chat(&url, &["Short."]));
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Fine.\n"), "{ran:?}");
+    stage.plain(&["append", "--text", &long]);
+    stage.plain(&["append", "--role", "assistant", "--text", "ok"]);
+    let ran = stage.run(&chat(&url, &["More."]));
+    assert!(ran.errors.contains("recto settings --compress-over"), "{ran:?}");
+    for empty in ["", "   "] {
+        let ran = stage.run(&chat(&url, &[empty]));
+        assert!(ran.code == 1 && ran.errors.contains("content"), "{ran:?}");
+    }
+    let ran = stage.run(&chat("ftp://127.0.0.1/v1", &["Hi"]));
+    assert!(ran.code == 2 && ran.errors.contains("http"), "{ran:?}");
+}
+
+#[test]
+fn waiting_a_refusal_and_a_compression_that_failed_are_told() {
+    let busy = Reply::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "1");
+    let refusal = stream(&[
+        json!({"choices": [{"delta": {"refusal": "I will not do that."}}]}),
+        json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
+    ]);
+    let server = ModelServer::playing([busy, refusal, says("Fine.")]);
+    let stage = staged();
+    let url = url(&server);
+    let ran = stage.run(&chat(&url, &["Do it."]));
+    assert_eq!((ran.code, ran.out.as_str()), (0, "I will not do that.\n"), "{ran:?}");
+    assert!(ran.errors.contains("waiting 1.") && ran.errors.contains("slow down"), "{ran:?}");
+    stage.plain(&[
+        "settings",
+        "--compress-over",
+        "10",
+        "--compress-to",
+        "5",
+        "--compress-with",
+        "clear-tool-results",
+    ]);
+    let ran = stage.run(&chat(&url, &["Then something else, which is longer than ten tokens."]));
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Fine.\n"), "{ran:?}");
+    assert!(ran.errors.contains("clear-tool-results did not make it shorter"), "{ran:?}");
+}
+
+#[test]
+fn a_call_is_shown_byte_by_byte_where_no_terminal_is() {
+    let server = ModelServer::playing([says("Fine.")]);
+    let stage = staged();
+    stage.plain(&chat(&url(&server), &["Hi!"]));
+    assert_eq!(stage.plain(&["show", "--call", "1"]).as_bytes(), server.received()[0].body);
+}
+
+#[test]
+fn a_server_of_tools_that_does_not_end_is_killed_when_the_chat_is_left() {
+    let server = ModelServer::playing([]);
+    let stage = staged();
+    let script =
+        crate::chat::GREETER.replacen("while", "echo $$ > \"$FILE\"\ntrap '' TERM\nwhile", 1)
+            + "\nsleep 300 & wait; while true; do sleep 1; done\n";
+    let (script, file) = (stage.file("stubborn.sh", &script), stage.file("id", ""));
+    let greeter = json!({"command": "sh", "args": [script], "env": {"FILE": file, "WHO": "me"}});
+    let configuration = json!({"provider": "openai-chat", "model": "m", "baseUrl": url(&server),
+        "mcpServers": {"hall": greeter}});
+    let configuration = stage.file("agent.json", &configuration.to_string());
+    for (key, code) in [("\u{3}", 130), ("\u{4}", 0)] {
+        let mut session = Session::start(&stage, &["chat", "--config", &configuration], &[]);
+        session.wait_for("> ");
+        let id = std::fs::read_to_string(&file).unwrap().trim().to_owned();
+        assert!(runs(&id), "{id}");
+        session.press(key);
+        assert_eq!(session.end(), code, "{}", session.raw());
+        wait_until("it still runs", || !runs(&id));
+    }
+}
