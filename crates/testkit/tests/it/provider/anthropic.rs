@@ -96,6 +96,8 @@ fn every_rule_refuses_what_breaks_it() {
     let marked = changed(text("x"), "cache_control", json!({"type": "ephemeral"}));
     let search =
         json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}});
+    let source = json!({"type": "text", "media_type": "text/plain", "data": "x"});
+    let document = json!({"type": "document", "source": source});
     let cases = vec![
         Refused("messages", "messages", json!({"messages": []})),
         Refused("messages", "messages[0]", request(vec![json!("hi")])),
@@ -308,6 +310,14 @@ fn every_rule_refuses_what_breaks_it() {
             "messages[1]",
             json!({"thinking": {"type": "enabled", "budget_tokens": 1024},
             "messages": [hi(), assistant(vec![call("a")]), user(vec![result("a")])]}),
+        ),
+        Refused(
+            "citations",
+            "messages",
+            request(vec![user(vec![
+                document.clone(),
+                changed(document, "citations", json!({"enabled": true})),
+            ])]),
         ),
     ];
     covers(Anthropic, &cases, &[]);

@@ -44,6 +44,8 @@ fn valid_requests_are_taken() {
             json!({"store": false, "input": [thought(), says()]}),
             json!({"previous_response_id": "resp_1", "input": [output("a")]}),
             request(vec![
+                thought(),
+                changed(says(), "id", json!("msg_1")),
                 changed(call("a"), "id", json!("fc_1")),
                 changed(output("a"), "output", json!("")),
             ]),
@@ -204,6 +206,33 @@ fn every_rule_refuses_what_breaks_it() {
             "not_stored",
             "input[0]",
             json!({"store": false, "input": [{"type": "item_reference", "id": "msg_1"}]}),
+        ),
+        Refused(
+            "call_without_reasoning",
+            "input[0]",
+            request(vec![changed(call("a"), "id", json!("fc_1")), output("a")]),
+        ),
+        Refused(
+            "call_without_reasoning",
+            "input[3]",
+            request(vec![
+                thought(),
+                says(),
+                user(),
+                changed(call("a"), "id", json!("fc_1")),
+                output("a"),
+            ]),
+        ),
+        Refused(
+            "duplicate_item",
+            "input[2]",
+            request(vec![
+                thought(),
+                changed(call("a"), "id", json!("fc_1")),
+                changed(call("b"), "id", json!("fc_1")),
+                output("a"),
+                output("b"),
+            ]),
         ),
     ];
     covers(OpenAiResponses, &cases, &[]);
