@@ -6,7 +6,7 @@ use regex_syntax::hir::{Class, HirKind};
 use tiktoken::CoreBpe;
 
 use crate::kind::*;
-use crate::slot::{NONE, Slot, hash};
+use crate::slot::{NONE, RANK_BYTES, Slot, hash};
 
 pub(crate) fn write() {
     write_vocabulary("o200k_base", &tiktoken::encoding::o200k_base());
@@ -45,7 +45,8 @@ fn write_vocabulary(name: &str, encoding: &CoreBpe) {
     }
     write_file(&format!("{name}.tokens"), written);
     write_file(&format!("{name}.slots"), slots.iter().flat_map(|slot| slot.0.to_le_bytes()));
-    write_file(&format!("{name}.pairs"), pairs.iter().flat_map(|rank| rank.to_le_bytes()));
+    let pairs = pairs.iter().flat_map(|rank| rank.to_le_bytes().into_iter().take(RANK_BYTES));
+    write_file(&format!("{name}.pairs"), pairs);
 }
 
 fn write_kinds() {

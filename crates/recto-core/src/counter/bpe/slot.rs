@@ -9,11 +9,14 @@ pub(crate) struct Slot(pub(crate) u32);
 
 const PLACE_BITS: u32 = 22;
 
-/// No rank: the bytes are no token.
-pub(crate) const NONE: u32 = u32::MAX;
+/// How a rank is written.
+pub(crate) const RANK_BYTES: usize = 3;
+
+/// No rank: the bytes are no token. Greater than every rank.
+pub(crate) const NONE: u32 = (1 << (8 * RANK_BYTES)) - 1;
 
 /// What stands before the bytes of a token: its rank, and how long it is.
-pub(crate) const HEAD: usize = 3 + 1;
+pub(crate) const HEAD: usize = RANK_BYTES + 1;
 
 impl Slot {
     pub(crate) const EMPTY: Slot = Slot(0);

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::slot::{HEAD, NONE, Slot, hash};
+use super::slot::{HEAD, NONE, RANK_BYTES, Slot, hash};
 
 /// The tokens of an encoding, as tables that the build script wrote.
 pub(super) struct Vocabulary {
@@ -15,7 +15,7 @@ pub(super) struct Vocabulary {
     /// At the place that its hash says, or behind it, is where a token is written.
     slots: &'static [[u8; 4]],
     /// The ranks of all tokens of two bytes: joining begins with those.
-    pairs: &'static [[u8; 4]],
+    pairs: &'static [[u8; RANK_BYTES]],
 }
 
 macro_rules! vocabulary {
@@ -79,7 +79,8 @@ impl Vocabulary {
 
     #[inline]
     fn rank_of_pair(&self, first: u8, second: u8) -> u32 {
-        u32::from_le_bytes(self.pairs[usize::from(u16::from_be_bytes([first, second]))])
+        let [low, middle, high] = self.pairs[usize::from(u16::from_be_bytes([first, second]))];
+        u32::from_le_bytes([low, middle, high, 0])
     }
 
     /// How often neighbours are joined in a short piece.
