@@ -10,7 +10,7 @@ use recto_core::{
 };
 use recto_store::{Ancestor, ConversationId};
 
-use crate::opened::{Opened, measures_of};
+use crate::opened::{Measures, Opened, measures_of};
 use crate::{Error, Recto};
 
 /// A conversation in a store. Cloning one costs O(1).
@@ -162,15 +162,8 @@ impl StoredConversation {
         let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let opened = self.newest(&mut slot).await?;
-        let len = opened.conversation.log().len();
-        if let Some(&index) = indices.iter().find(|index| index.as_usize() >= len) {
-            return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
-        }
+        let measures = measures_in(opened, indices).await?;
         opened.fetch_messages(indices).await?;
-        let mut sorted = indices.to_vec();
-        sorted.sort_unstable();
-        // Of these alone, so that a long log need not be measured.
-        let measures = measures_of(&opened.shelf, &sorted).await?;
         let conversation = &opened.conversation;
         let entry = |&index: &LogIndex| {
             let message = conversation.message(index)?.clone();
@@ -187,13 +180,7 @@ impl StoredConversation {
         let slot = self.recto.shared.open.slot(self.id);
         let mut slot = slot.lock().await;
         let opened = self.newest(&mut slot).await?;
-        let len = opened.conversation.log().len();
-        if let Some(&index) = indices.iter().find(|index| index.as_usize() >= len) {
-            return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
-        }
-        let mut sorted = indices.to_vec();
-        sorted.sort_unstable();
-        let measures = measures_of(&opened.shelf, &sorted).await?;
+        let measures = measures_in(opened, indices).await?;
         let time = |index: &LogIndex| Some(measures.get(index)?.timestamp);
         Ok(indices.iter().filter_map(time).collect())
     }
@@ -364,6 +351,18 @@ impl StoredConversation {
     pub async fn mark_map_at(&self, version: Version) -> Result<MarkMap, Error> {
         self.read(|conversation| conversation.at(version)?.mark_map()).await
     }
+}
+
+/// What is known of entries without their messages. Of these alone, so that a long log need not be
+/// measured.
+async fn measures_in(opened: &Opened, indices: &[LogIndex]) -> Result<Measures, Error> {
+    let len = opened.conversation.log().len();
+    if let Some(&index) = indices.iter().find(|index| index.as_usize() >= len) {
+        return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
+    }
+    let mut sorted = indices.to_vec();
+    sorted.sort_unstable();
+    measures_of(&opened.shelf, &sorted).await
 }
 
 fn labelled(marks: &Marks) -> Vec<(String, Vec<LogIndex>)> {
