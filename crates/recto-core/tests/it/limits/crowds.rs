@@ -1,0 +1,119 @@
+//! Very many parts and tool calls in a message, and exchanges torn by the thousand.
+
+use super::*;
+
+fn parts(count: usize, part: impl Fn(usize) -> String) -> String {
+    (0..count).map(part).collect::<Vec<_>>().join(",")
+}
+
+fn call(number: usize) -> String {
+    format!(r#"{{"type":"tool_use","id":"c{number}","name":"f","input":{{}}}}"#)
+}
+
+fn result(number: usize) -> String {
+    format!(r#"{{"type":"tool_result","tool_use_id":"c{number}","content":"r"}}"#)
+}
+
+fn message(role: &str, parts: &str) -> Message {
+    let json = format!(r#"{{"role":"{role}","content":[{parts}]}}"#);
+    Message::from_json_within(&json, &Limits::NONE).expect("it is well-formed")
+}
+
+fn torn(outcome: &recto_core::Outcome) -> Vec<(WarningCode, usize)> {
+    outcome.warnings().iter().map(|warning| (warning.code, warning.indices.len())).collect()
+}
+
+#[test]
+fn a_message_of_a_hundred_thousand_parts_is_a_message() {
+    let text = message("user", &parts(100_000, |_| r#"{"type":"text","text":"a"}"#.into()));
+    assert_eq!(text.text().len(), 199_999);
+    let (talk, _) = fresh().append([text], 1).expect("it is accepted");
+    assert_eq!(talk.view().tokens(), 50_003);
+}
+
+#[test]
+fn every_image_of_a_hundred_thousand_counts() {
+    let json = format!(
+        r#"{{"role":"user","content":[{}]}}"#,
+        parts(100_000, |_| r#"{"type":"file"}"#.into())
+    );
+    let files = Message::from_json(&json).expect("it is below the default limits");
+    assert_eq!(files.media(), 100_000);
+    let (talk, _) = fresh().append([files], 1).expect("it is accepted");
+    assert_eq!(talk.view().tokens(), 100_000 * 1_000 + 3);
+}
+
+#[test]
+fn a_hundred_thousand_calls_in_one_message_keep_their_results() {
+    const CALLS: usize = 100_000;
+    let calls = message("assistant", &parts(CALLS, call));
+    let results = message("tool", &parts(CALLS, result));
+    let talk = fresh();
+    let (talk, outcome) = talk.append([calls, results, Message::user("x")], 1).expect("ok");
+    assert_eq!(torn(&outcome), []);
+    let tokens = talk.view().tokens();
+    let (fitted, _) = talk.apply(Fit::into_tokens(tokens - 1), 2).expect("something fits");
+    assert_eq!(view(&fitted), [2], "a run does not start between a call and its result");
+    let (cut, outcome) =
+        send(&talk, r#"{"operation":"DELETE","indices":[1]}"#, 2).expect("it is accepted");
+    assert_eq!(torn(&outcome), [(WarningCode::TornCall, 1)]);
+    let (cut, outcome) = send(
+        &cut,
+        r#"{"ops":[{"operation":"RESTORE","indices":[1]},{"operation":"DELETE","indices":[0]}]}"#,
+        3,
+    )
+    .expect("it is accepted");
+    assert_eq!(torn(&outcome), [(WarningCode::TornResult, 1)]);
+    cut.verify().expect("it holds together");
+}
+
+#[test]
+fn ten_thousand_torn_exchanges_are_warned_of_and_edited() {
+    const EXCHANGES: usize = 10_000;
+    let calls = (0..EXCHANGES).map(|n| message("assistant", &call(n)));
+    let results = (0..EXCHANGES).map(|n| message("tool", &result(n)));
+    let (talk, outcome) = fresh().append(calls.chain(results), 1).expect("it is accepted");
+    assert_eq!(torn(&outcome), []);
+    // All calls first, then all results: every start between them is inside an exchange.
+    let budget = Fit::into_tokens(talk.view().tokens() - 1);
+    let (fitted, _) = talk.apply(budget, 2).expect("the newest fit");
+    assert!(fitted.view().is_empty(), "no run can start anywhere: {}", fitted.view().len());
+
+    let truncate = Truncate { keep_first: Some(EXCHANGES), ..Truncate::default() };
+    let (calls, outcome) = talk.apply(truncate.clone(), 2).expect("it is accepted");
+    assert_eq!(torn(&outcome), [(WarningCode::TornCall, EXCHANGES)]);
+    let last = Truncate { keep_last: Some(EXCHANGES), ..Truncate::default() };
+    let (results, outcome) = talk.apply(last, 2).expect("it is accepted");
+    assert_eq!(torn(&outcome), [(WarningCode::TornResult, EXCHANGES)]);
+
+    for torn_talk in [calls, results] {
+        let tokens = torn_talk.view().tokens();
+        let (half, _) = torn_talk.apply(Fit::into_tokens(tokens / 2), 3).expect("half fits");
+        assert_eq!(half.view().len(), EXCHANGES / 2, "a torn exchange is no obstacle");
+        let middle = format!(
+            r#"{{"operation":"INSERT","position":{},"messages":[{{"role":"user","content":"x"}}]}}"#,
+            EXCHANGES / 2
+        );
+        let (edited, outcome) = send(&torn_talk, &middle, 3).expect("it is accepted");
+        assert_eq!(outcome.warnings()[0].indices.len(), EXCHANGES);
+        assert_eq!(
+            edited.view().get(Position(EXCHANGES / 2)),
+            Some(LogIndex(2 * EXCHANGES as u32))
+        );
+    }
+}
+
+#[test]
+fn a_thousand_calls_of_one_id_are_paired_off() {
+    const COUNT: usize = 1_000;
+    let calls = (0..COUNT).map(|_| message("assistant", &call(0)));
+    let results = (0..COUNT).map(|_| message("tool", &result(0)));
+    let (talk, outcome) = fresh().append(calls.chain(results), 1).expect("it is accepted");
+    assert_eq!(torn(&outcome), []);
+    let (fitted, _) = talk.apply(Fit::into_tokens(100), 2).expect("something fits");
+    assert!(fitted.view().is_empty());
+    let (cut, outcome) =
+        send(&talk, r#"{"operation":"DELETE","indices":[0]}"#, 2).expect("it is accepted");
+    assert_eq!(torn(&outcome), [(WarningCode::TornResult, 1)]);
+    cut.verify().expect("it holds together");
+}

@@ -1,0 +1,89 @@
+//! Very long lists of indices, words and operations.
+
+use super::*;
+
+const VIEW: usize = 100_000;
+
+/// A million numbers that name every entry of [`VIEW`] ten times, in no good order.
+fn million() -> Vec<LogIndex> {
+    (0..1_000_000).map(|number| LogIndex((number * 7_919 % VIEW) as u32)).collect()
+}
+
+#[test]
+fn a_million_indices_are_one_request() {
+    let talk = long(VIEW);
+    let listed: Vec<String> = million().iter().map(LogIndex::to_string).collect();
+    let request = format!(r#"{{"operation":"DELETE","indices":[{}]}}"#, listed.join(","));
+    let (empty, outcome) = send(&talk, &request, 2).expect("it is accepted");
+    assert_eq!((empty.view().len(), outcome.hidden().len()), (0, VIEW));
+
+    let ask = |talk: &Conversation, operation: Operation| {
+        talk.apply(operation, 2).expect("it is accepted")
+    };
+    let (back, outcome) = ask(&empty, Restore { indices: million() }.into());
+    assert_eq!((back.view().len(), outcome.shown().len()), (VIEW, VIEW));
+    assert!(back.view().iter().eq(talk.view().iter()), "all are where they were");
+    let summary = Some(Message::user("s"));
+    let (one, outcome) = ask(&talk, Compress { indices: million(), summary }.into());
+    assert_eq!((view(&one), outcome.hidden().len()), (vec![VIEW], VIEW));
+    let mark = PINNED.to_owned();
+    let (marked, _) = ask(&talk, Mark { indices: million(), mark: mark.clone() }.into());
+    assert_eq!(marked.marks().with(PINNED).count(), VIEW);
+    let none = Truncate { keep_last: Some(0), ..Truncate::default() };
+    let (kept, _) = ask(&marked, none.into());
+    assert_eq!(kept.view().len(), VIEW, "pinned entries stay");
+    let (bare, _) = ask(&marked, Unmark { indices: million(), mark }.into());
+    assert_eq!(bare.marks().labels().count(), 0);
+}
+
+#[test]
+fn one_wrong_index_in_a_million_is_found() {
+    let talk = long(VIEW);
+    let mut indices = million();
+    indices[500_000] = LogIndex(VIEW as u32);
+    assert_eq!(verdict(&talk.apply(Delete { indices }, 2)), "index_out_of_range");
+    assert_eq!((talk.version(), talk.view().len()), (Version(1), VIEW));
+}
+
+#[test]
+fn a_hundred_thousand_words_are_sought_at_once() {
+    let talk = after(
+        fresh(),
+        &[r#"{"operation":"APPEND","messages":[
+            {"role":"user","content":"it is word99999 that is sought"},
+            {"role":"user","content":"nothing here"},
+            {"role":"user","content":"nor word here"}]}"#],
+    );
+    let words: Vec<String> = (10_000..110_000).map(|n| format!("\"word{n}\"")).collect();
+    let words = words.join(",");
+    for (field, left) in [("contentContains", vec![0]), ("contentExcludes", vec![1, 2])] {
+        let request = format!(r#"{{"operation":"FILTER","{field}":[{words}]}}"#);
+        let (next, _) = send(&talk, &request, 2).expect("it is accepted");
+        assert_eq!(view(&next), left, "{field}");
+        let described = next.versions().next_back().expect("it has versions").description;
+        assert!(described.len() < 1_000, "a description is for reading");
+    }
+    let query = format!(r#"{{"contains":[{words}]}}"#);
+    let hits = Query::from_json(&query).and_then(|query| talk.ask(&query)).expect("an answer");
+    assert_eq!(hits.len(), 1);
+}
+
+#[test]
+fn ten_thousand_operations_are_one_version() {
+    let operations = [
+        append(1),
+        r#"{"operation":"DELETE","indices":[0]}"#.to_owned(),
+        r#"{"operation":"BATCH_START"}"#.to_owned(),
+        r#"{"operation":"MARK","indices":[0],"mark":"m"}"#.to_owned(),
+    ];
+    let list: Vec<&str> = operations.iter().map(|op| &**op).cycle().take(10_000).collect();
+    let request = format!(r#"{{"ops":[{}]}}"#, list.join(","));
+    let (talk, outcome) = send(&fresh(), &request, 1).expect("it is accepted");
+    assert_eq!(talk.version(), Version(1));
+    assert_eq!(outcome.stats().total_messages, 2_500);
+    assert_eq!(outcome.stats().total_batches, 5_001);
+    assert_eq!(outcome.added().len(), 2_500);
+    assert_eq!(talk.blame(LogIndex(2_499)).map(|blame| blame.len()), Ok(1));
+    let (back, _) = talk.apply(Undo, 2).expect("it can be taken back");
+    assert_eq!((back.view().len(), back.stats().total_batches), (0, 1));
+}
