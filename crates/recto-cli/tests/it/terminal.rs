@@ -103,17 +103,21 @@ fn run(stage: &Stage, arguments: &[&str], variables: &[(&str, &str)]) -> Session
     session
 }
 
-/// A conversation that takes a while to read.
+/// A conversation that takes a while to verify, however quick the machine is.
 fn long() -> Stage {
     let stage = Stage::new();
-    let mut requests = vec![json!({ "create": "long", "settings": { "counter": "approx" } })];
     let text = "word ".repeat(200);
     let messages: Vec<_> = (0..40).map(|_| json!({ "role": "user", "content": text })).collect();
-    for _ in 0..400 {
-        requests.push(json!({ "conversation": "long", "op": { "operation": "APPEND", "messages": messages } }));
+    let append = json!({ "conversation": "long", "op": { "operation": "APPEND", "messages": messages } });
+    stage.exec(&[json!({ "create": "long", "settings": { "counter": "approx" } })]);
+    loop {
+        stage.exec(&vec![append.clone(); 400]);
+        let started = Instant::now();
+        stage.plain(&["verify"]);
+        if started.elapsed() > Duration::from_millis(600) {
+            return stage;
+        }
     }
-    stage.exec(&requests);
-    stage
 }
 
 #[test]
@@ -186,7 +190,7 @@ fn long_work_shows_how_far_it_has_come_and_cleans_up() {
     let raw = session.raw();
     assert!(raw.contains("verifying long ") && raw.contains('━') && raw.contains(" %"), "{raw:?}");
     let screen = session.screen();
-    assert!(screen.starts_with("sound    long  401 versions, 16,000 messages"), "{screen}");
+    assert!(screen.starts_with("sound    long  "), "{screen}");
     assert!(!screen.contains('%') && !screen.contains('━'), "{screen}");
     // Nothing of it in a pipe.
     assert!(!stage.plain(&["verify"]).contains('━'));
