@@ -123,7 +123,9 @@ impl Saver {
         let batches = self.batches(before, new_batches(&state.path, version));
         let steps = save_steps(before, record);
         let home = (state.homes.view != version).then_some(state.homes.view);
-        let (view, weight) = self.view(before, &state.view, home);
+        let added = record.log_len - earlier.map_or(0, |earlier| earlier.log_len);
+        let appended = is_plain.then_some(added as usize);
+        let (view, weight) = self.view(before, &state.view, home, appended);
         if home.is_none() {
             self.views.insert(version, weight);
             self.forget_old(version);
@@ -133,7 +135,7 @@ impl Saver {
             description: (!is_plain).then(|| history.description(version, record)),
             timestamp: record.timestamp,
             log_len: record.log_len,
-            added: record.log_len - earlier.map_or(0, |earlier| earlier.log_len),
+            added,
             undo: record.undo.target(),
             redo: record.redo.target(),
             view,
@@ -163,7 +165,7 @@ impl Saver {
                 let change = change.map(|last| changes(last, &left.view));
                 changed += change.as_ref().map_or(0, Vec::len);
                 let (view, follows) = match change {
-                    None => (self.view(before, &left.view, home).0, false),
+                    None => (self.view(before, &left.view, home, None).0, false),
                     Some(change) if changed <= listed => (SavedView::made_of(None, &change), true),
                     Some(_) => {
                         let (view, weight) = in_full(&left.view);
@@ -193,12 +195,14 @@ impl Saver {
         }
     }
 
-    /// A view as that of `home`, or as a change of the view before.
+    /// A view as that of `home`, or as a change of the view before: if entries were only appended to
+    /// it, so many.
     fn view(
         &self,
         before: Option<&State>,
         view: &View,
         home: Option<Version>,
+        appended: Option<usize>,
     ) -> (SavedView, ViewWeight) {
         if let Some(home) = home {
             return (SavedView::same_as(home), ViewWeight::default());
@@ -206,7 +210,10 @@ impl Saver {
         let known = before.and_then(|before| Some((before, self.views.get(&before.homes.view)?)));
         let Some((before, known)) = known else { return in_full(view) };
         let base = before.homes.view;
-        let parts = changes(&before.view, view);
+        let parts = match appended {
+            Some(appended) => longer(&before.view, view, appended),
+            None => changes(&before.view, view),
+        };
         let change = SavedView::made_of(Some(base), &parts);
         let runs = known.runs.as_ref().and_then(|runs| runs.changed_by(&change));
         let most_runs = runs.as_ref().map_or(known.most_runs + parts.len(), Runs::count);
@@ -336,6 +343,18 @@ fn changes(base: &View, view: &View) -> Vec<Part> {
             }
         }
     }
+    parts
+}
+
+/// The same for a view to which so many entries were appended, without comparing the two.
+fn longer(base: &View, view: &View, appended: usize) -> Vec<Part> {
+    let mut parts = Vec::with_capacity(2);
+    if !base.is_empty() {
+        parts.push(Part::Keep(0, base.len()));
+    }
+    let new = view.0.iter_range(view.len() - appended..).map(Placed::index);
+    new.for_each(|index| push(&mut parts, Part::Add(index.0, 1)));
+    debug_assert_eq!(parts, changes(base, view));
     parts
 }
 

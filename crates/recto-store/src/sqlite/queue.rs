@@ -95,12 +95,15 @@ pub(super) fn take_turn<C: Clerk>(clerk: &mut C, mut jobs: Vec<Job<C::Work>>) {
         }
         if let Some(answers) = clerk.store(&jobs, round == LEAVERS) {
             // Who was refused is told first, and so can be the first of those who try again.
-            let answered = jobs.into_iter().zip(answers);
-            let (done, refused): (Vec<_>, Vec<_>) = answered.partition(|(_, done)| done.is_ok());
-            for (job, answer) in refused.into_iter().chain(done) {
+            let mut done = Vec::new();
+            for (job, answer) in jobs.into_iter().zip(answers) {
                 // Who left after the commit cannot be told.
-                let _ = job.answer.send(answer);
+                match answer {
+                    Ok(()) => done.push(job.answer),
+                    refused => drop(job.answer.send(refused)),
+                }
             }
+            done.into_iter().for_each(|answer| drop(answer.send(Ok(()))));
             return;
         }
     }
