@@ -162,12 +162,11 @@ impl Loading<'_> {
         if path.current.below().is_some_and(is_newer) {
             return Err(damaged("its live path comes from a later version"));
         }
-        let (marks, marks_home) = match &saved.marks {
-            None => (Marks::default(), version),
-            Some(SavedMarks { of: Some(home), changes }) if changes.is_empty() => {
-                (self.state(*home)?.marks.clone(), *home)
-            }
-            Some(marks) => (self.marks(marks)?, version),
+        let marks_home = saved.marks.as_ref().and_then(SavedMarks::home);
+        let marks = match (&saved.marks, marks_home) {
+            (None, _) => Marks::default(),
+            (Some(_), Some(home)) => self.state(home)?.marks.clone(),
+            (Some(marks), None) => self.marks(marks)?,
         };
         if marks.needed_log_len() > log_len {
             return Err(damaged("it marks entries that came later"));
@@ -182,7 +181,10 @@ impl Loading<'_> {
             }
         };
         let steps = self.steps(saved, log_len)?;
-        let homes = Homes { view: saved.view.home().unwrap_or(version), marks: marks_home };
+        let homes = Homes {
+            view: saved.view.home().unwrap_or(version),
+            marks: marks_home.unwrap_or(version),
+        };
         let state = State { view: self.view(&saved.view, log_len)?, path, marks, homes };
         saved.check_figures(&state)?;
         Ok(Record { tools, tools_home, ..saved.record(state, Some(steps)) })

@@ -219,6 +219,13 @@ struct SavedMarks {
     changes: Vec<SavedMark>,
 }
 
+impl SavedMarks {
+    /// The version that has the same marks, if nothing changed.
+    fn home(&self) -> Option<Version> {
+        self.of.filter(|_| self.changes.is_empty())
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SavedMark {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::load::{change_marks, check_jumps, damaged, in_version};
 use super::{
-    Runs, SavedBatch, SavedBatchHome, SavedLeft, SavedTools, SavedVersion, SavedView, Saver,
+    Runs, SavedBatch, SavedBatchHome, SavedLeft, SavedMarks, SavedTools, SavedVersion, SavedView,
+    Saver,
 };
 use crate::live_path::{BatchHome, Opening, StoredPath};
 use crate::operation::OperationKind;
@@ -257,13 +258,10 @@ impl SavedVersions {
     ) -> Result<(Marks, Version, Effort), Error> {
         let mut changes = Vec::new();
         let (mut at, mut before) = (saved.marks.as_ref(), version);
-        let mut home = version;
+        let home = at.and_then(SavedMarks::home).unwrap_or(version);
         while let Some(marks) = at {
             changes.push(&marks.changes);
             let Some(of) = marks.of else { break };
-            if marks.changes.is_empty() && home == version {
-                home = of;
-            }
             let earlier = self.earlier(of, before)?;
             (at, before) = (earlier.marks.as_ref(), of);
         }

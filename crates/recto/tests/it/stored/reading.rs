@@ -11,6 +11,7 @@ on_every_store! {
     the_example_of_the_readme_prints_what_it_says
     an_entry_comes_with_its_tokens_and_its_time
     labels_times_and_the_mark_map_are_those_of_a_version
+    marks_stay_whatever_was_marked_in_vain_before
     versions_say_which_of_them_opened_their_batch
     a_counter_of_your_own_is_brought_along
     nothing_of_what_is_open_is_printed
@@ -86,6 +87,27 @@ async fn labels_times_and_the_mark_map_are_those_of_a_version(place: Place) {
     assert_eq!(again.times(&asked).await.unwrap(), [1_099, 1_000, 1_050]);
     assert!(again.times(&[]).await.unwrap().is_empty());
     assert_eq!(again.times(&[LogIndex(100)]).await.unwrap_err().code(), "index_out_of_range");
+}
+
+/// A label that was set on what had it is saved as no change, in the middle of the changes.
+async fn marks_stay_whatever_was_marked_in_vain_before(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    talk.append((0..4).map(say)).await.unwrap();
+    let mark = |index: u32, label: &str| recto::Mark {
+        indices: vec![LogIndex(index)],
+        mark: label.to_owned(),
+    };
+    for marked in [mark(0, "draft"), mark(0, "draft"), mark(1, "final")] {
+        talk.apply(marked).await.unwrap();
+    }
+    // Opened anew, the next version is written as a change of what was read.
+    let again = place.recto().conversation("a").await.unwrap();
+    again.append([say(4)]).await.unwrap();
+    let label = |label: &str, index| (label.to_owned(), vec![LogIndex(index)]);
+    let marks = [label("draft", 0), label("final", 1)];
+    assert_eq!(again.marks().await.unwrap(), marks);
+    let again = place.recto().conversation("a").await.unwrap();
+    assert_eq!(again.marks().await.unwrap(), marks);
 }
 
 async fn versions_say_which_of_them_opened_their_batch(place: Place) {
