@@ -108,7 +108,8 @@ fn long() -> Stage {
     let stage = Stage::new();
     let text = "word ".repeat(200);
     let messages: Vec<_> = (0..40).map(|_| json!({ "role": "user", "content": text })).collect();
-    let append = json!({ "conversation": "long", "op": { "operation": "APPEND", "messages": messages } });
+    let append =
+        json!({ "conversation": "long", "op": { "operation": "APPEND", "messages": messages } });
     stage.exec(&[json!({ "create": "long", "settings": { "counter": "approx" } })]);
     loop {
         stage.exec(&vec![append.clone(); 400]);

@@ -11,6 +11,7 @@ use super::PostgresStore;
 use super::attempts::Attempts;
 use super::fault::{Fault, is_taken_in};
 use super::numbers::{head, number};
+use super::packing;
 use super::pages::PageColumns;
 use super::tenants::unknown;
 use crate::{Commit, CommitRow, ConversationId, Error, WordsOf, names};
@@ -89,10 +90,6 @@ LEFT JOIN recto_commits m
     ON m.tenant = c.tenant AND m.conversation = c.id AND m.version > $3
 WHERE c.tenant = $1 AND c.id = $2
 ORDER BY m.version";
-
-const PACK_AWAY: &str = r"
-DELETE FROM recto_commits WHERE tenant = $1 AND conversation = $2 AND version < $3
-RETURNING version, body";
 
 impl PostgresStore {
     /// The commits above a version.
@@ -223,21 +220,7 @@ impl<'a> CommitDraft<'a> {
             transaction.rollback().await?;
             return Ok(false);
         }
-        let id = self.commit.conversation.0;
-        let pack_away = transaction.prepare_cached(PACK_AWAY).await?;
-        let below = i64::from(seal.below);
-        // Both are sent before the first is answered.
-        let parameters: [&(dyn ToSql + Sync); 3] = [&tenant, &id, &below];
-        let packed = transaction.query(&pack_away, &parameters);
-        let (packed, put) =
-            tokio::join!(packed, pages.put(&transaction, tenant, self.commit.conversation));
-        let mut packed = packed?;
-        put?;
-        packed.sort_unstable_by_key(|row| row.get::<_, i64>("version"));
-        if let Err(error) = seal.check(packed.iter().map(|row| row.get("body"))) {
-            transaction.rollback().await?;
-            return Err(error.into());
-        }
+        packing::pack_away(&transaction, tenant, self.commit.conversation, seal, pages).await?;
         transaction.commit().await?;
         Ok(true)
     }

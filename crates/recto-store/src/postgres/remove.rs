@@ -40,7 +40,7 @@ SELECT version FROM recto_commits WHERE tenant = $1 AND conversation = $2
 ORDER BY version DESC LIMIT 1
 FOR UPDATE";
 
-const NEWEST: &str =
+pub(super) const NEWEST: &str =
     "SELECT max(version) FROM recto_commits WHERE tenant = $1 AND conversation = $2";
 
 const DELETE: [&str; 6] = [
