@@ -20,18 +20,17 @@ const DOING: &str = "accepting a request";
 
 /// Inserts the row of a request if the version before is there and the next one is not. The lock on
 /// the version before keeps it from being packed or removed meanwhile: without, a row that was
-/// inserted and packed since the statement began could be inserted a second time.
+/// inserted and packed since the statement began could be inserted a second time. A row of no attempt
+/// is the last one: whoever removes a conversation closes its chain with it.
 macro_rules! insert {
     () => {
         r"INSERT INTO recto_commits
             (tenant, conversation, version, entries, link, committed, attempt, body)
         SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM recto_commits
         WHERE tenant = $1 AND conversation = $2 AND version = $3::bigint - 1
-          AND EXISTS (SELECT 1 FROM recto_conversations
-                      WHERE tenant = $1 AND id = $2 AND name IS NOT NULL)
+          AND attempt <> '00000000-0000-0000-0000-000000000000'
         FOR UPDATE
-        ON CONFLICT (tenant, conversation, version) DO NOTHING
-        RETURNING version"
+        ON CONFLICT (tenant, conversation, version) DO NOTHING"
     };
 }
 
@@ -39,7 +38,7 @@ macro_rules! insert {
 /// tenth of a bare insertion, so only what is needed is in it.
 macro_rules! insert_with {
     ($($part:expr),+) => {
-        concat!("WITH accepted AS (", insert!(), ")", $(", ", $part),+, " SELECT version FROM accepted")
+        concat!("WITH accepted AS (", insert!(), " RETURNING version)", $(", ", $part),+, " SELECT version FROM accepted")
     };
 }
 
@@ -202,11 +201,11 @@ impl<'a> CommitDraft<'a> {
             (true, true) => ACCEPT_BOTH,
         };
         let accept = client.prepare_cached(accept).await?;
-        match (client.query_opt(&accept, &parameters).await, key) {
+        match (client.execute(&accept, &parameters).await, key) {
             (Err(error), Some(key)) if is_taken_in(&error, "recto_keys") => {
                 Err(Error::KeyReused { key: key.key.clone() }.into())
             }
-            (accepted, _) => Ok(accepted?.is_some()),
+            (accepted, _) => Ok(accepted? > 0),
         }
     }
 
@@ -252,8 +251,9 @@ impl<'a> CommitDraft<'a> {
             if found == Some(self.attempt) || kept {
                 return Ok(());
             }
-            // Packed by now, and nothing else tells whose it was.
-            if found.is_none() && current > version && key.is_none() {
+            // Packed by now, or closed by who removed it, and nothing else tells whose it was.
+            let is_packed = found.is_none() && current > version;
+            if (is_packed || found == Some(Uuid::nil())) && key.is_none() {
                 return Err(Error::UnknownOutcome.into());
             }
         }
