@@ -33,7 +33,7 @@ pub enum Error {
         /// The newest one.
         current: u32,
     },
-    /// Rows that were to be packed are not what the writer has read.
+    /// Rows that were to be packed or replaced are not what the writer has read.
     #[error("older versions were packed or rewritten meanwhile; read the conversation again")]
     RowsChanged,
     /// There are forks that were not asked what they show.

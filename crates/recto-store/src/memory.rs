@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use crate::names;
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, StoredRows, Tenant, Words, WordsOf,
+    NewConversation, Page, PageKind, Rewrite, Seal, Store, StoredRows, Tenant, Words, WordsOf,
 };
 
 /// Conversations in memory.
@@ -48,6 +48,11 @@ impl Rows {
 
     fn row(&self) -> ConversationRow {
         ConversationRow { head: self.head(), ..self.row.clone() }
+    }
+
+    fn pack(&mut self, seal: Seal) {
+        self.commits.retain(|&version, _| version >= seal.below);
+        self.pages.extend(seal.pages.into_iter().map(|page| ((page.kind, page.first), page)));
     }
 
     fn index(&mut self, words: Vec<WordsOf>) {
@@ -173,9 +178,16 @@ impl Tables {
         rows.commits.insert(version, commit.row);
         rows.index(commit.words);
         if let Some(seal) = commit.seal {
-            rows.commits.retain(|&version, _| version >= seal.below);
-            rows.pages.extend(seal.pages.into_iter().map(|page| ((page.kind, page.first), page)));
+            rows.pack(seal);
         }
+        Ok(())
+    }
+
+    fn pack(&mut self, id: ConversationId, seal: Seal) -> Result<(), Error> {
+        let rows = self.rows_mut(id)?;
+        names::check_seal(&seal, rows.head().version)?;
+        seal.check(rows.commits.range(..seal.below).map(|(_, row)| &*row.body))?;
+        rows.pack(seal);
         Ok(())
     }
 
@@ -198,7 +210,7 @@ impl Tables {
         let pages_are_there =
             rewrite.pages.iter().all(|page| rows.pages.contains_key(&(page.kind, page.first)));
         if !commits_are_there || !pages_are_there {
-            return Err(nothing_to_replace());
+            return Err(Error::RowsChanged);
         }
         for commit in rewrite.commits {
             rows.commits.insert(commit.head.version, commit);
@@ -234,10 +246,6 @@ impl Tables {
             .take(limit)
             .collect()
     }
-}
-
-pub(crate) fn nothing_to_replace() -> Error {
-    Error::failed("replacing rows", "there is no such row to be replaced")
 }
 
 /// Tests that a row is the one after the newest.
@@ -378,6 +386,10 @@ impl Store for MemoryStore {
 
     fn commit(&self, commit: Commit) -> Answer<'_, ()> {
         self.answer(move |tables| names::check_commit(&commit).and_then(|()| tables.commit(commit)))
+    }
+
+    fn pack(&self, conversation: ConversationId, seal: Seal) -> Answer<'_, ()> {
+        self.answer(move |tables| tables.pack(conversation, seal))
     }
 
     fn remember(&self, id: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {

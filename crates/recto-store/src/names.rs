@@ -3,7 +3,7 @@
 //! Anything goes that each of the databases can keep, order and look up: other scripts, control
 //! characters, spaces at the ends. What is refused is refused before anything is written.
 
-use crate::{Commit, Error, IdempotencyKey, NewConversation};
+use crate::{Commit, Error, IdempotencyKey, NewConversation, Seal};
 
 /// The longest name, key or tenant, in bytes. Databases cannot look up much longer ones.
 pub const MAX_NAME: usize = 512;
@@ -30,12 +30,14 @@ pub(crate) fn check_new(new: &NewConversation) -> Result<(), Error> {
 /// What can be refused of a request without looking at what is stored.
 pub(crate) fn check_commit(commit: &Commit) -> Result<(), Error> {
     commit.key.as_ref().map_or(Ok(()), check_key)?;
-    match &commit.seal {
-        // The newest row tells what the newest version is.
-        Some(seal) if seal.below > commit.row.head.version => {
-            Err(Error::failed("packing older versions", "the newest version is never packed"))
-        }
-        _ => Ok(()),
+    commit.seal.as_ref().map_or(Ok(()), |seal| check_seal(seal, commit.row.head.version))
+}
+
+/// Tests that the newest row is not among those to be packed: it tells what the newest version is.
+pub(crate) fn check_seal(seal: &Seal, newest: u32) -> Result<(), Error> {
+    match seal.below > newest {
+        true => Err(Error::failed("packing older versions", "the newest version is never packed")),
+        false => Ok(()),
     }
 }
 

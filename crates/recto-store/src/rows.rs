@@ -167,7 +167,7 @@ pub struct Seal {
     /// The pages that take their place.
     pub pages: Vec<Page>,
     /// What the writer has packed: the bodies of these rows as it knows them, in order. If others
-    /// have packed or rewritten some of them meanwhile, the request is refused, or what was erased
+    /// have packed or rewritten some of them meanwhile, all of it is refused, or what was erased
     /// would come back. None: whatever they are.
     pub rows: Option<Vec<Vec<u8>>>,
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, StoredRows, Tenant,
+    NewConversation, Page, PageKind, Rewrite, Seal, StoredRows, Tenant,
 };
 
 /// A place where conversations are kept. Rows go in and come out as they are.
@@ -91,6 +91,16 @@ pub trait Store: Debug + Send + Sync {
     /// cannot be among those that it packs.
     fn commit(&self, commit: Commit) -> Answer<'_, ()>;
 
+    /// Packs older rows into pages, without a request: all of it or nothing. The newest row cannot
+    /// be among them. Rows that are only kept for forks can be packed too.
+    fn pack(&self, conversation: ConversationId, seal: Seal) -> Answer<'_, ()>;
+
+    /// Whether requests go on while [`pack`](Self::pack) works. Where they would wait for it, pages
+    /// are better stored together with a request.
+    fn packs_beside_requests(&self) -> bool {
+        false
+    }
+
     /// Keeps a key for a request that changed nothing.
     fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> Answer<'_, ()>;
 
@@ -113,8 +123,9 @@ pub trait Store: Debug + Send + Sync {
     ) -> Answer<'a, Vec<Hit>>;
 
     /// Puts rows in the place of others, provided that the newest version still is `at`, that all of
-    /// the others are there, and that there is no fork that was not asked. What was there before is gone for good when this returns: no copy is
-    /// left in free space, in the journal or in the search index.
+    /// the others are there ([`RowsChanged`](crate::Error::RowsChanged) if not: they may have been
+    /// packed), and that there is no fork that was not asked. What was there before is gone for good
+    /// when this returns: no copy is left in free space, in the journal or in the search index.
     fn rewrite(&self, conversation: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()>;
 
     /// Leaves no copy behind of what was rewritten or removed before: it writes the whole store

@@ -5,6 +5,7 @@ use recto_store::{
     Commit, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Words, WordsOf, pack_commit,
 };
 
+use crate::Error;
 use crate::opened::Opened;
 use crate::shelf::OpenCommit;
 
@@ -22,7 +23,7 @@ impl Opened {
         next: &Conversation,
         key: Option<IdempotencyKey>,
         is_searched: bool,
-    ) -> Prepared {
+    ) -> Result<Prepared, Error> {
         let before = self.head();
         let saved = self.saver.newest(next);
         let record = serde_json::to_string(&saved).expect("plain data can be written");
@@ -30,11 +31,11 @@ impl Opened {
         let head = head_of(before, &record, &entries, saved.timestamp());
         let words = if is_searched { words(next, before.entries) } else { Vec::new() };
         let mut open = OpenCommit { head, record, entries, packed: Vec::new() };
-        let seal = self.seal(&mut open).await;
+        let seal = self.seal(&mut open).await?;
         let row = CommitRow { head, body: pack_commit(&open.record, &open.entries) };
         open.packed.clone_from(&row.body);
         let commit = Commit { conversation: self.shelf.id, row, key, words, seal };
-        Prepared { commit, open }
+        Ok(Prepared { commit, open })
     }
 }
 

@@ -76,8 +76,10 @@ impl StoredConversation {
                 receipt.ok_or_else(|| damaged(owner, format!("log entry {index} is missing")))?;
             // Also if it was gone before: then an earlier erasure may have left copies behind.
             match shelf.store.rewrite(owner, at, rewrite).await {
-                // Somebody wrote meanwhile, and may have packed the row.
-                Err(recto_store::Error::VersionConflict { .. }) => {}
+                // Somebody wrote meanwhile, or packed the row.
+                Err(
+                    recto_store::Error::VersionConflict { .. } | recto_store::Error::RowsChanged,
+                ) => {}
                 done => break (receipt, done),
             }
         };

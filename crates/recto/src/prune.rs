@@ -79,8 +79,12 @@ impl StoredConversation {
             let (shelf, version) = (&opened.shelf, opened.head().version);
             // Also if nothing is left to be dropped: an earlier prune may have left copies behind.
             match shelf.store.rewrite(shelf.id, version, rewrite).await {
-                // Somebody wrote or forked meanwhile.
-                Err(recto_store::Error::VersionConflict { .. } | recto_store::Error::Forked) => {}
+                // Somebody wrote, packed or forked meanwhile.
+                Err(
+                    recto_store::Error::VersionConflict { .. }
+                    | recto_store::Error::RowsChanged
+                    | recto_store::Error::Forked,
+                ) => {}
                 done => break done.map(|()| pruned),
             }
         };

@@ -11,6 +11,7 @@ use super::PostgresStore;
 use super::attempts::Attempts;
 use super::fault::{Fault, is_taken_in};
 use super::numbers::{head, number};
+use super::packing;
 use super::pages::PageColumns;
 use super::tenants::unknown;
 use crate::{Commit, CommitRow, ConversationId, Error, WordsOf, names};
@@ -19,18 +20,17 @@ const DOING: &str = "accepting a request";
 
 /// Inserts the row of a request if the version before is there and the next one is not. The lock on
 /// the version before keeps it from being packed or removed meanwhile: without, a row that was
-/// inserted and packed since the statement began could be inserted a second time.
+/// inserted and packed since the statement began could be inserted a second time. A row of no attempt
+/// is the last one: whoever removes a conversation closes its chain with it.
 macro_rules! insert {
     () => {
         r"INSERT INTO recto_commits
             (tenant, conversation, version, entries, link, committed, attempt, body)
         SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM recto_commits
         WHERE tenant = $1 AND conversation = $2 AND version = $3::bigint - 1
-          AND EXISTS (SELECT 1 FROM recto_conversations
-                      WHERE tenant = $1 AND id = $2 AND name IS NOT NULL)
+          AND attempt <> '00000000-0000-0000-0000-000000000000'
         FOR UPDATE
-        ON CONFLICT (tenant, conversation, version) DO NOTHING
-        RETURNING version"
+        ON CONFLICT (tenant, conversation, version) DO NOTHING"
     };
 }
 
@@ -38,7 +38,7 @@ macro_rules! insert {
 /// tenth of a bare insertion, so only what is needed is in it.
 macro_rules! insert_with {
     ($($part:expr),+) => {
-        concat!("WITH accepted AS (", insert!(), ")", $(", ", $part),+, " SELECT version FROM accepted")
+        concat!("WITH accepted AS (", insert!(), " RETURNING version)", $(", ", $part),+, " SELECT version FROM accepted")
     };
 }
 
@@ -89,10 +89,6 @@ LEFT JOIN recto_commits m
     ON m.tenant = c.tenant AND m.conversation = c.id AND m.version > $3
 WHERE c.tenant = $1 AND c.id = $2
 ORDER BY m.version";
-
-const PACK_AWAY: &str = r"
-DELETE FROM recto_commits WHERE tenant = $1 AND conversation = $2 AND version < $3
-RETURNING version, body";
 
 impl PostgresStore {
     /// The commits above a version.
@@ -205,11 +201,11 @@ impl<'a> CommitDraft<'a> {
             (true, true) => ACCEPT_BOTH,
         };
         let accept = client.prepare_cached(accept).await?;
-        match (client.query_opt(&accept, &parameters).await, key) {
+        match (client.execute(&accept, &parameters).await, key) {
             (Err(error), Some(key)) if is_taken_in(&error, "recto_keys") => {
                 Err(Error::KeyReused { key: key.key.clone() }.into())
             }
-            (accepted, _) => Ok(accepted?.is_some()),
+            (accepted, _) => Ok(accepted? > 0),
         }
     }
 
@@ -223,21 +219,7 @@ impl<'a> CommitDraft<'a> {
             transaction.rollback().await?;
             return Ok(false);
         }
-        let id = self.commit.conversation.0;
-        let pack_away = transaction.prepare_cached(PACK_AWAY).await?;
-        let below = i64::from(seal.below);
-        // Both are sent before the first is answered.
-        let parameters: [&(dyn ToSql + Sync); 3] = [&tenant, &id, &below];
-        let packed = transaction.query(&pack_away, &parameters);
-        let (packed, put) =
-            tokio::join!(packed, pages.put(&transaction, tenant, self.commit.conversation));
-        let mut packed = packed?;
-        put?;
-        packed.sort_unstable_by_key(|row| row.get::<_, i64>("version"));
-        if let Err(error) = seal.check(packed.iter().map(|row| row.get("body"))) {
-            transaction.rollback().await?;
-            return Err(error.into());
-        }
+        packing::pack_away(&transaction, tenant, self.commit.conversation, seal, pages).await?;
         transaction.commit().await?;
         Ok(true)
     }
@@ -269,8 +251,9 @@ impl<'a> CommitDraft<'a> {
             if found == Some(self.attempt) || kept {
                 return Ok(());
             }
-            // Packed by now, and nothing else tells whose it was.
-            if found.is_none() && current > version && key.is_none() {
+            // Packed by now, or closed by who removed it, and nothing else tells whose it was.
+            let is_packed = found.is_none() && current > version;
+            if (is_packed || found == Some(Uuid::nil())) && key.is_none() {
                 return Err(Error::UnknownOutcome.into());
             }
         }

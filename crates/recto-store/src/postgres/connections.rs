@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Hook, Manager, ManagerConfig, Pool, QueueMode, RecyclingMethod, Runtime};
 use tokio_postgres::{Config, NoTls};
 
 use super::PostgresOptions;
@@ -48,6 +48,8 @@ impl Connections {
         let pool = Pool::builder(manager)
             .post_create(prepare)
             .max_size(options.connections.max(1))
+            // The one that was used last: its server process has everything at hand.
+            .queue_mode(QueueMode::Lifo)
             .wait_timeout(Some(options.wait))
             .create_timeout(Some(CONNECT_WITHIN * 2))
             .runtime(Runtime::Tokio1)

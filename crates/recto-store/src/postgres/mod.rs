@@ -9,8 +9,10 @@
 //!
 //! What always holds:
 //! - A request is accepted by the insertion of its row, which takes the row of the version before
-//!   and locks it. Whoever packs, removes or rewrites a conversation locks its newest row too. So of
-//!   two writers who saw the same version one wins, and nobody writes behind somebody's back.
+//!   and locks it. Whoever removes or rewrites a conversation locks its newest row too. So of two
+//!   writers who saw the same version one wins, and nobody writes behind somebody's back.
+//! - Whoever packs deletes the rows that it packs, and tests that they are what it knows, before it
+//!   stores their pages. It leaves the newest row alone, so requests go on meanwhile.
 //! - The usual append is one statement: one round trip, one flush of the server's log.
 //! - The tenant is in every key and every condition, and nothing but rows is locked. So the tables
 //!   can be spread over machines by tenant.
@@ -31,6 +33,7 @@ mod encryption;
 mod fault;
 mod keys;
 mod numbers;
+mod packing;
 mod pages;
 mod remove;
 mod rewrite;
@@ -44,7 +47,7 @@ use std::time::Duration;
 
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, StoredRows, Tenant,
+    NewConversation, Page, PageKind, Rewrite, Seal, Store, StoredRows, Tenant,
 };
 use connections::Connections;
 use tenants::Tenants;
@@ -167,6 +170,14 @@ impl Store for PostgresStore {
 
     fn commit(&self, commit: Commit) -> Answer<'_, ()> {
         Box::pin(self.accept(commit))
+    }
+
+    fn pack(&self, conversation: ConversationId, seal: Seal) -> Answer<'_, ()> {
+        Box::pin(self.pack_rows(conversation, seal))
+    }
+
+    fn packs_beside_requests(&self) -> bool {
+        true
     }
 
     fn remember(&self, id: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {

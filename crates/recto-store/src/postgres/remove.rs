@@ -1,6 +1,6 @@
 //! Taking conversations away.
 //!
-//! A conversation loses its name at once. Its rows go when no conversation with a name shares them
+//! A conversation loses its name at once, and nobody can write behind its newest row. Its rows go when no conversation with a name shares them
 //! any more: its own, and those of the conversations it came from, if they had only been kept for
 //! it. All of that is one transaction.
 
@@ -40,8 +40,13 @@ SELECT version FROM recto_commits WHERE tenant = $1 AND conversation = $2
 ORDER BY version DESC LIMIT 1
 FOR UPDATE";
 
-const NEWEST: &str =
+pub(super) const NEWEST: &str =
     "SELECT max(version) FROM recto_commits WHERE tenant = $1 AND conversation = $2";
+
+/// No row can be inserted behind a row of no attempt.
+const CLOSE: &str = r"
+UPDATE recto_commits SET attempt = '00000000-0000-0000-0000-000000000000'
+WHERE tenant = $1 AND conversation = $2 AND version = $3";
 
 const DELETE: [&str; 6] = [
     "DELETE FROM recto_commits WHERE tenant = $1 AND conversation = $2",
@@ -103,11 +108,25 @@ impl PostgresStore {
         let lock = transaction.prepare_cached(LOCK).await?;
         transaction.query(&lock, &[&tenant, &candidates]).await?;
         let unused = transaction.prepare_cached(UNUSED).await?;
-        for row in transaction.query(&unused, &[&tenant, &candidates]).await? {
-            delete(&transaction, tenant, row.try_get("id")?).await?;
+        let unused = transaction.query(&unused, &[&tenant, &candidates]).await?;
+        let unused =
+            unused.iter().map(|row| row.try_get("id")).collect::<Result<Vec<Uuid>, _>>()?;
+        if !unused.contains(&id) {
+            close(&transaction, tenant, id).await?;
+        }
+        for id in unused {
+            delete(&transaction, tenant, id).await?;
         }
         Ok(transaction.commit().await?)
     }
+}
+
+/// Lets nobody write to a conversation any more whose rows stay for its forks.
+async fn close(transaction: &Transaction<'_>, tenant: &[u8], id: Uuid) -> Result<(), Fault> {
+    let newest = lock_newest(transaction, tenant, id).await?;
+    let close = transaction.prepare_cached(CLOSE).await?;
+    transaction.execute(&close, &[&tenant, &id, &newest]).await?;
+    Ok(())
 }
 
 async fn delete(transaction: &Transaction<'_>, tenant: &[u8], id: Uuid) -> Result<(), Fault> {

@@ -24,7 +24,6 @@ use super::fault::Fault;
 use super::pages::PageColumns;
 use super::remove::lock_newest;
 use super::tenants::unknown;
-use crate::memory::nothing_to_replace;
 use crate::{CommitRow, ConversationId, Error, Rewrite};
 
 const REPLACE: &str = r"
@@ -134,7 +133,7 @@ impl PostgresStore {
         if commits.replace(&transaction, &tenant, id).await? < commits.len()
             || pages.replace(&transaction, &tenant, id).await? < pages.len()
         {
-            return Err(nothing_to_replace().into());
+            return Err(Error::RowsChanged.into());
         }
         let forget = transaction.prepare_cached(FORGET).await?;
         let forgotten: Vec<i64> = rewrite.forget.iter().map(|&entry| i64::from(entry)).collect();

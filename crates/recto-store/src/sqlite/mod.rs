@@ -43,7 +43,7 @@ use self::writer::Writer;
 use crate::names;
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, StoredRows, Tenant,
+    NewConversation, Page, PageKind, Rewrite, Seal, Store, StoredRows, Tenant,
 };
 
 /// How a file is opened.
@@ -249,6 +249,10 @@ impl Store for SqliteStore {
 
     fn commit(&self, commit: Commit) -> Answer<'_, ()> {
         self.write(names::check_commit(&commit).map(|()| Work::Commit(Box::new(commit))))
+    }
+
+    fn pack(&self, conversation: ConversationId, seal: Seal) -> Answer<'_, ()> {
+        self.write(Ok(Work::Pack { conversation, seal }))
     }
 
     fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {

@@ -9,7 +9,7 @@ use super::{read, search_index};
 use crate::memory::check_next;
 use crate::{
     Ancestor, Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation,
-    Page, Rewrite, StoredRows, Tenant, WordsOf,
+    Page, Rewrite, Seal, StoredRows, Tenant, WordsOf, names,
 };
 
 /// Something to be written.
@@ -34,6 +34,10 @@ pub(super) enum Work {
         at: Option<u32>,
     },
     Commit(Box<Commit>),
+    Pack {
+        conversation: ConversationId,
+        seal: Seal,
+    },
     Remember {
         conversation: ConversationId,
         key: IdempotencyKey,
@@ -57,7 +61,7 @@ impl Work {
         known: &mut Known,
         has_index: bool,
     ) -> Result<(), Fault> {
-        if !matches!(self, Work::Commit(_) | Work::Remember { .. }) {
+        if !matches!(self, Work::Commit(_) | Work::Pack { .. } | Work::Remember { .. }) {
             known.forget();
         }
         match self {
@@ -67,6 +71,7 @@ impl Work {
             Work::SetPolicy { tenant, name, policy } => set_policy(db, tenant, name, policy),
             Work::Remove { tenant, name, at } => remove(db, tenant, name, *at, has_index),
             Work::Commit(new) => commit(db, known, new, has_index),
+            Work::Pack { conversation, seal } => pack(db, *conversation, seal),
             Work::Remember { conversation, key } => {
                 keep_key(db, named_number(db, *conversation)?, key)
             }
@@ -96,6 +101,10 @@ impl Work {
                 let above = new.row.head.version.checked_sub(1);
                 let rows = read::commits(db, new.conversation, above)?;
                 Ok(rows.first() == Some(&new.row))
+            }
+            Work::Pack { conversation, seal } => {
+                let rows = read::commits(db, *conversation, None)?;
+                Ok(rows.first().is_some_and(|oldest| oldest.head.version >= seal.below))
             }
             Work::Remember { conversation, key } => {
                 Ok(read::key(db, *conversation, &key.key)?.as_ref() == Some(key))
@@ -147,6 +156,7 @@ impl Work {
             Work::Commit(_) => "accepting a request",
             Work::Remember { .. } => "keeping an idempotency key",
             Work::Rewrite { .. } => "replacing rows",
+            Work::Pack { .. } => "packing older versions",
             Work::Clean => "leaving no copy",
         }
     }
@@ -353,11 +363,8 @@ fn commit(
         }
     };
     check_next(newest, commit.row.head.version)?;
-    if let Some(seal) = &commit.seal
-        && seal.rows.is_some()
-    {
-        let rows = read::bodies_below(db, number, seal.below)?;
-        seal.check(rows.iter().map(|body| &**body))?;
+    if let Some(seal) = &commit.seal {
+        check_rows(db, number, seal)?;
     }
     if let Some(key) = &commit.key {
         keep_key(db, number, key)?;
@@ -367,14 +374,29 @@ fn commit(
     if has_index {
         search_index::add(db, number, &commit.words)?;
     }
-    if let Some(seal) = &commit.seal {
-        db.prepare_cached("DELETE FROM commits WHERE place >= ?1 AND place < ?2")?
-            .execute([number.place(0), number.place(seal.below)])?;
-        for page in &seal.pages {
-            put_page(db, number, page)?;
-        }
+    commit.seal.as_ref().map_or(Ok(()), |seal| pack_away(db, number, seal))
+}
+
+fn pack(db: &Connection, id: ConversationId, seal: &Seal) -> Result<(), Fault> {
+    let number = read::number(db, id)?;
+    names::check_seal(seal, read::newest(db, number, id)?)?;
+    check_rows(db, number, seal)?;
+    pack_away(db, number, seal)
+}
+
+/// Tests that the rows to be packed are those that the writer knows.
+fn check_rows(db: &Connection, number: Number, seal: &Seal) -> Result<(), Fault> {
+    if seal.rows.is_some() {
+        let rows = read::bodies_below(db, number, seal.below)?;
+        seal.check(rows.iter().map(|body| &**body))?;
     }
     Ok(())
+}
+
+fn pack_away(db: &Connection, number: Number, seal: &Seal) -> Result<(), Fault> {
+    db.prepare_cached("DELETE FROM commits WHERE place >= ?1 AND place < ?2")?
+        .execute([number.place(0), number.place(seal.below)])?;
+    seal.pages.iter().try_for_each(|page| put_page(db, number, page))
 }
 
 fn insert_commit(db: &Connection, number: Number, row: &CommitRow) -> Result<(), Fault> {
@@ -452,6 +474,6 @@ fn rewrite(
 fn check_replaced(db: &Connection, select: &str, place: i64) -> Result<(), Fault> {
     match db.prepare_cached(select)?.exists([place])? {
         true => Ok(()),
-        false => Err(crate::memory::nothing_to_replace().into()),
+        false => Err(Error::RowsChanged.into()),
     }
 }

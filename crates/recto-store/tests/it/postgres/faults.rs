@@ -141,6 +141,51 @@ async fn a_cut_while_rows_are_packed_is_resolved() {
 }
 
 #[tokio::test]
+async fn a_cut_while_rows_are_packed_without_a_request_leaves_them_packed_once() {
+    let (proxy, store, _) = behind_a_proxy().await;
+    let id = create(&store, "cut").await;
+    // Once nothing was done, and it is done again; once it was, and who packed has to look again.
+    let cuts = [(Cut::BeforeTheServer, Ok(())), (Cut::BeforeTheClient, Err(Error::RowsChanged))];
+    for (at, (cut, expected)) in (1..).zip(cuts) {
+        store.commit(commit(id, at, "text")).await.unwrap();
+        let rows = store.commits(id, None).await.unwrap();
+        let pages =
+            vec![recto_store::pack_records(at - 1, [("packed", recto_store::Link([0; 32]))])];
+        let rows = Some(vec![rows[0].body.clone()]);
+        proxy.cut_at(b"COMMIT", cut);
+        let seal = recto_store::Seal { below: at, pages, rows };
+        assert_eq!(store.pack(id, seal).await, expected);
+        assert_eq!(proxy.cuts(), at);
+        assert_eq!(store.commits(id, None).await.unwrap().len(), 1);
+        let pages = store.pages(id, recto_store::PageKind::Records, 0..9, true).await.unwrap();
+        assert_eq!(pages.len(), at as usize);
+    }
+}
+
+#[tokio::test]
+async fn an_outcome_is_unknown_if_the_conversation_was_removed_after_the_cut() {
+    let (proxy, store, address) = behind_a_proxy().await;
+    let other = open(&address).await;
+    let id = create(&store, "cut").await;
+    let lineage = vec![recto_store::Ancestor { id, versions: 1, entries: 1 }];
+    other.create(recto_store::NewConversation { lineage, ..super::new("fork") }).await.unwrap();
+    proxy.cut_at(b"unheard", Cut::BeforeTheClient);
+    proxy.refuse(true);
+    let (ours, removed) = tokio::join!(store.commit(commit(id, 1, "unheard")), async {
+        while proxy.cuts() == 0 || version(&other, id).await == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let removed = other.remove(&super::tenant(), "cut").await;
+        proxy.refuse(false);
+        removed
+    });
+    removed.unwrap();
+    // It is there, and nothing tells any more whose it was.
+    assert_eq!(version(&other, id).await, 1);
+    assert_eq!(ours, Err(Error::UnknownOutcome));
+}
+
+#[tokio::test]
 async fn somebody_else_who_wins_after_the_cut_is_not_taken_for_us() {
     let (proxy, store, address) = behind_a_proxy().await;
     let other = open(&address).await;

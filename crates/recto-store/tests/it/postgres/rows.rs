@@ -137,6 +137,51 @@ async fn nothing_is_left_of_what_is_removed_while_others_write() {
     assert_eq!(store.list(&tenant(), None, 99).await.unwrap(), []);
 }
 
+/// Whoever had it open cannot write to it either, however many do so while it is removed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_writes_to_what_was_removed_while_its_rows_stay_for_a_fork() {
+    let address = PostgresServer::shared().database();
+    let machines = [Arc::new(open(&address).await), Arc::new(open(&address).await)];
+    for round in 0..12 {
+        let name = format!("round {round}");
+        let id = create(&*machines[0], &name).await;
+        machines[0].create(fork(&format!("fork {round}"), &[id])).await.unwrap();
+        let writers: Vec<_> = (0..4)
+            .map(|writer| {
+                let store = Arc::clone(&machines[writer % 2]);
+                tokio::spawn(async move {
+                    let (mut at, mut last) = (0, 0);
+                    for _ in 0..5_000 {
+                        let text = format!("{writer}");
+                        let next = match writer {
+                            0 => keyed(id, at + 1, &format!("{at}")),
+                            _ => commit(id, at + 1, &text),
+                        };
+                        match store.commit(next).await {
+                            Ok(()) => (at, last) = (at + 1, at + 1),
+                            Err(Error::VersionConflict { current, .. }) => at = current,
+                            Err(Error::KeyReused { .. }) => at += 1,
+                            Err(Error::ConversationNotFound { .. }) => return last,
+                            Err(other) => panic!("{other}"),
+                        }
+                    }
+                    panic!("the conversation takes requests though it was removed");
+                })
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(2 + 3 * (round % 4))).await;
+        machines[1].remove(&tenant(), &name).await.unwrap();
+        let newest = version(&*machines[1], id).await;
+        let mut last = 0;
+        for writer in writers {
+            last = last.max(writer.await.unwrap());
+        }
+        assert_eq!(version(&*machines[0], id).await, newest, "nothing came behind it");
+        assert!(last <= newest, "nothing was accepted behind it");
+    }
+    assert_eq!(machines[0].check().await.unwrap(), Vec::<String>::new());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rewrite_waits_for_a_fork_that_is_being_made() {
     let address = PostgresServer::shared().database();

@@ -117,3 +117,63 @@ async fn a_version_that_was_packed_is_not_written_again() {
     assert!(rows.windows(2).all(|pair| pair[0].head.version + 1 == pair[1].head.version));
     assert_eq!(rows.last().unwrap().head.version, 200);
 }
+
+/// Others write while two pack all the time, without a request of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn packing_beside_writers_loses_and_doubles_nothing() {
+    let address = PostgresServer::shared().database();
+    let machines = [Arc::new(open(&address).await), Arc::new(open(&address).await)];
+    let id = create(&*machines[0], "packed").await;
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let store = Arc::clone(&machines[writer % 2]);
+            tokio::spawn(async move {
+                let (mut newest, mut accepted) = (0, 0);
+                while accepted < 50 {
+                    match store.commit(commit(id, newest + 1, "said")).await {
+                        Ok(()) => (newest, accepted) = (newest + 1, accepted + 1),
+                        Err(Error::VersionConflict { current, .. }) => newest = current,
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            })
+        })
+        .collect();
+    let packers: Vec<_> = (0..2)
+        .map(|packer| {
+            let store = Arc::clone(&machines[packer]);
+            tokio::spawn(async move {
+                let mut packed = Vec::new();
+                while packed.last() != Some(&199) && version(&*store, id).await < 200 {
+                    let rows = store.commits(id, None).await.unwrap();
+                    let (newest, older) = rows.split_last().unwrap();
+                    let Some(oldest) = older.first() else { continue };
+                    let records = older.iter().map(|_| ("record", recto_store::Link([0; 32])));
+                    let pages = vec![pack_records(oldest.head.version, records)];
+                    let rows = Some(older.iter().map(|row| row.body.clone()).collect());
+                    let seal = Seal { below: newest.head.version, pages, rows };
+                    match store.pack(id, seal).await {
+                        Ok(()) => packed.extend(older.iter().map(|row| row.head.version)),
+                        Err(Error::RowsChanged) => {}
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+                packed
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let mut packed = Vec::new();
+    for packer in packers {
+        packed.extend(packer.await.unwrap());
+    }
+    assert!(!packed.is_empty());
+    packed.extend(machines[0].commits(id, None).await.unwrap().iter().map(|row| row.head.version));
+    packed.sort_unstable();
+    assert_eq!(packed, (0..=200).collect::<Vec<u32>>(), "each row is packed once, or still there");
+    let pages = machines[0].pages(id, recto_store::PageKind::Records, 0..200, false).await.unwrap();
+    assert!(pages.windows(2).all(|pair| pair[0].end() == pair[1].first));
+    assert_eq!(machines[0].check().await.unwrap(), Vec::<String>::new());
+}

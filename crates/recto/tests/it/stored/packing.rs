@@ -1,8 +1,12 @@
 //! How rows are packed while requests go on.
 
-use recto::{LogIndex, Message, Rollback, StoredConversation, Truncate, Undo, Version};
+use recto::{
+    Keep, LogIndex, Message, Recto, Rollback, StoredConversation, Truncate, Undo, Version,
+};
+use recto_store::{CommitBody, Seal, pack_entries, pack_records};
 
 use super::{copies, say, settings, texts};
+use crate::meddled::{Deed, Meddled};
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
@@ -12,6 +16,10 @@ on_every_store! {
     rows_are_packed_while_requests_go_on
     a_large_request_is_packed_at_once_even_while_others_are_being_packed
     what_is_erased_while_it_is_being_packed_does_not_come_back
+    what_is_packed_while_it_is_being_erased_or_pruned_goes_all_the_same
+    a_conversation_that_is_removed_or_forked_while_it_is_packed_is_whole_or_gone
+    a_program_that_ends_while_it_packs_loses_nothing
+    programs_that_write_once_each_pack_too
     programs_that_take_turns_pack_every_row_once
     batches_below_are_found_after_a_restart
 }
@@ -68,19 +76,21 @@ async fn one_large_request_is_packed_at_once(place: Place) {
     assert!(again.verify().await.unwrap().is_sound());
 }
 
-/// A conversation whose first 64 rows are being packed.
+/// A conversation whose first 64 rows are being packed, or have just been.
 async fn packing(place: &Place) -> StoredConversation {
     let talk = place.recto().create("a", settings()).await.unwrap();
-    for number in 0..64 {
+    for number in 0..64 + usize::from(place.store.packs_beside_requests()) {
         talk.append([say(number)]).await.unwrap();
     }
-    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 65, "none is waited for");
+    let rows = place.store.commits(talk.id(), None).await.unwrap().len();
+    assert!(rows == 65 || place.store.packs_beside_requests(), "none is waited for: {rows}");
     talk
 }
 
 /// Appends until the rows that were being packed are in pages.
 async fn until_packed(place: &Place, talk: &StoredConversation) -> usize {
-    for number in 64..129 {
+    let first = talk.stats().await.unwrap().total_messages;
+    for number in first..130 {
         talk.append([say(number)]).await.unwrap();
         let rows = place.store.commits(talk.id(), None).await.unwrap();
         if rows[0].head.version > 0 {
@@ -102,7 +112,8 @@ async fn rows_are_packed_while_requests_go_on(place: Place) {
 
 async fn a_large_request_is_packed_at_once_even_while_others_are_being_packed(place: Place) {
     let talk = packing(&place).await;
-    talk.append((64..5_000).map(say)).await.unwrap();
+    let first = talk.stats().await.unwrap().total_messages;
+    talk.append((first..5_000).map(say)).await.unwrap();
     let rows = place.store.commits(talk.id(), None).await.unwrap();
     let bytes: usize = rows.iter().map(|row| row.body.len()).sum();
     assert!(bytes < 10_000, "{bytes} bytes are not packed into pages");
@@ -121,9 +132,125 @@ async fn what_is_erased_while_it_is_being_packed_does_not_come_back(place: Place
     other.erase(LogIndex(7)).await.unwrap();
     let count = until_packed(&place, &talk).await;
     assert_eq!(copies(&place, &talk, "message number 7\"").await, Vec::<String>::new());
-    assert_eq!(texts(&talk).await.len(), count);
-    assert_eq!(texts(&talk).await[7], "[erased]");
+    // A program that had packed it before still has it open; nobody else sees it.
+    let again = place.recto().conversation("a").await.unwrap();
+    assert_eq!(texts(&again).await.len(), count);
+    assert_eq!(texts(&again).await[7], "[erased]");
+    assert!(again.verify().await.unwrap().is_sound());
+}
+
+/// Packs what is there but the newest row, as another program would.
+fn pack(place: &Place, talk: &StoredConversation) -> Deed {
+    let (store, id) = (place.store.clone(), talk.id());
+    Box::new(move || {
+        Box::pin(async move {
+            let rows = store.commits(id, None).await?;
+            let (newest, older) = rows.split_last().unwrap();
+            let bodies: Vec<_> =
+                older.iter().map(|row| CommitBody::unpack(&row.body).unwrap()).collect();
+            let records =
+                bodies.iter().zip(older).map(|(body, row)| (&*body.record, row.head.link));
+            let entries: Vec<_> = bodies.iter().flat_map(|body| &body.entries).cloned().collect();
+            let pages = vec![
+                pack_records(older[0].head.version, records),
+                pack_entries(older.last().unwrap().head.entries - entries.len() as u32, &entries),
+            ];
+            let rows = Some(older.iter().map(|row| row.body.clone()).collect());
+            store.pack(id, Seal { below: newest.head.version, pages, rows }).await
+        })
+    })
+}
+
+async fn what_is_packed_while_it_is_being_erased_or_pruned_goes_all_the_same(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    for number in 0..20 {
+        talk.append([say(number)]).await.unwrap();
+    }
+    let late = |deed| Recto::over(Meddled::with(place.store.clone(), deed), Default::default());
+    let late_talk = late(pack(&place, &talk)).conversation("a").await.unwrap();
+    late_talk.erase(LogIndex(7)).await.unwrap();
+    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 1, "they were packed");
+    assert_eq!(copies(&place, &talk, "message number 7\"").await, Vec::<String>::new());
+    for number in 20..40 {
+        late_talk.append([say(number)]).await.unwrap();
+    }
+    late_talk.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
+    let late_talk = late(pack(&place, &talk)).conversation("a").await.unwrap();
+    let pruned = late_talk.prune(&Keep::newest()).await.unwrap();
+    let expected: Vec<_> = (0..39).filter(|n| *n != 7).map(LogIndex).collect();
+    assert_eq!(pruned.entries, expected);
+    assert_eq!(copies(&place, &talk, "message number 8\"").await, Vec::<String>::new());
+    assert_eq!(copies(&place, &talk, "message number 30\"").await, Vec::<String>::new());
+    assert!(place.recto().conversation("a").await.unwrap().verify().await.unwrap().is_sound());
+}
+
+async fn a_conversation_that_is_removed_or_forked_while_it_is_packed_is_whole_or_gone(
+    place: Place,
+) {
+    for is_forked in [true, false] {
+        let talk = packing(&place).await;
+        let other = place.recto().conversation("a").await.unwrap();
+        if is_forked {
+            other.fork("b", Version(60)).await.unwrap();
+        }
+        place.recto().remove("a").await.unwrap();
+        for number in 0..70 {
+            let late = talk.append([say(number)]).await.unwrap_err();
+            assert_eq!(late.code(), "conversation_not_found");
+        }
+        if is_forked {
+            let fork = place.recto().conversation("b").await.unwrap();
+            let said: Vec<String> = (0..60).map(|n| format!("message number {n}")).collect();
+            assert_eq!(texts(&fork).await, said);
+            assert!(fork.verify().await.unwrap().is_sound());
+            place.recto().remove("b").await.unwrap();
+        }
+        // Nothing is left of it, whatever was still on its way.
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        assert!(place.store.rows(talk.id()).await.is_err());
+        assert_eq!(place.store.check().await.unwrap(), Vec::<String>::new());
+    }
+}
+
+async fn a_program_that_ends_while_it_packs_loses_nothing(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    let mut said = 0;
+    for round in 0..5 {
+        let (store, count) = (place.store.clone(), 66 + round);
+        // A runtime of its own, which ends in the middle, and the store with it where it has one.
+        let ended = tokio::task::spawn_blocking(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async move {
+                let talk = Recto::over(store, Default::default()).conversation("a").await.unwrap();
+                for number in said..said + count {
+                    talk.append([say(number)]).await.unwrap();
+                }
+            });
+        });
+        let within = std::time::Duration::from_secs(60);
+        tokio::time::timeout(within, ended).await.expect("it does not hang").unwrap();
+        said += count;
+        let expected: Vec<String> = (0..said).map(|n| format!("message number {n}")).collect();
+        assert_eq!(texts(&talk).await, expected);
+    }
+    for number in 0..said {
+        let copies = copies(&place, &talk, &format!("message number {number}\"")).await;
+        assert_eq!(copies.len(), 1, "message {number}: {copies:?}");
+    }
     assert!(talk.verify().await.unwrap().is_sound());
+}
+
+async fn programs_that_write_once_each_pack_too(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    for number in 0..140 {
+        let once = place.recto().conversation("a").await.unwrap();
+        once.append([say(number)]).await.unwrap();
+    }
+    let rows = place.store.commits(talk.id(), None).await.unwrap().len();
+    assert!(rows <= 130, "{rows} rows are not packed");
+    let again = place.recto().conversation("a").await.unwrap();
+    assert_eq!(texts(&again).await.len(), 140);
+    assert!(again.verify().await.unwrap().is_sound());
 }
 
 async fn programs_that_take_turns_pack_every_row_once(place: Place) {
