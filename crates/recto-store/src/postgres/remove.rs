@@ -1,8 +1,8 @@
 //! Taking conversations away.
 //!
-//! A conversation loses its name at once, and nobody can write behind its newest row. Its rows go when no conversation with a name shares them
-//! any more: its own, and those of the conversations it came from, if they had only been kept for
-//! it. All of that is one transaction.
+//! A conversation loses its name at once, and nobody can write behind its newest row. Its rows go
+//! when no conversation with a name shares them any more: its own, and those of the conversations it
+//! came from, if they had only been kept for it. All of that is one transaction.
 
 use std::ops::ControlFlow;
 
