@@ -44,7 +44,7 @@ pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_commit, pack_entri
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use rows::{
     Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Head, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Seal, StoredRows, Tenant, WordsOf,
+    KnownRows, NewConversation, Page, PageKind, Rewrite, Seal, StoredRows, Tenant, WordsOf,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};

@@ -205,12 +205,11 @@ impl Tables {
         if current != at {
             return Err(Error::VersionConflict { expected: at, current });
         }
-        let commits_are_there =
-            rewrite.commits.iter().all(|row| rows.commits.contains_key(&row.head.version));
-        let pages_are_there =
-            rewrite.pages.iter().all(|page| rows.pages.contains_key(&(page.kind, page.first)));
-        if !commits_are_there || !pages_are_there {
-            return Err(Error::RowsChanged);
+        for row in &rewrite.commits {
+            rewrite.check_commit(row, rows.commits.get(&row.head.version))?;
+        }
+        for page in &rewrite.pages {
+            rewrite.check_page(page, rows.pages.get(&(page.kind, page.first)))?;
         }
         for commit in rewrite.commits {
             rows.commits.insert(commit.head.version, commit);

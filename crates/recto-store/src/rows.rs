@@ -1,10 +1,11 @@
 //! The rows that stores keep.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use uuid::Uuid;
 
-use crate::{Error, Link, Words};
+use crate::{Error, Link, Words, hash_of};
 
 /// What a conversation is known by, for ever. Names can change; this does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -236,9 +237,67 @@ pub struct Rewrite {
     /// The forks that were asked what they show. If there is another one by now, the rewrite is
     /// refused, or what that one shows would be gone. None: it makes no difference.
     pub forks: Option<Vec<ConversationId>>,
+    /// What the rows were that these were made of. If others are there by now, the rewrite is
+    /// refused, or what was erased from those meanwhile would come back. None: it makes no difference.
+    pub known: Option<KnownRows>,
+}
+
+/// Hashes of rows as they were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownRows {
+    commits: BTreeMap<u32, [u8; 32]>,
+    pages: BTreeMap<(PageKind, u32), [u8; 32]>,
+}
+
+impl CommitRow {
+    fn body_hash(&self) -> [u8; 32] {
+        hash_of(&self.body)
+    }
+}
+
+impl Page {
+    fn hash(&self) -> [u8; 32] {
+        let length = (self.meta.len() as u64).to_le_bytes();
+        hash_of(&[&length[..], &self.meta, &self.body].concat())
+    }
 }
 
 impl Rewrite {
+    /// Adds a commit with another body in the place of one that was read.
+    pub fn replace_commit(&mut self, read: &CommitRow, body: Vec<u8>) {
+        let known = self.known.get_or_insert_default();
+        known.commits.insert(read.head.version, read.body_hash());
+        self.commits.push(CommitRow { head: read.head, body });
+    }
+
+    /// Adds a page in the place of one that was read.
+    pub fn replace_page(&mut self, read: &Page, page: Page) {
+        let known = self.known.get_or_insert_default();
+        known.pages.insert((read.kind, read.first), read.hash());
+        self.pages.push(page);
+    }
+
+    /// Tests that a commit is there to be replaced, and that it is the one that was read, or has been
+    /// replaced by this very rewrite.
+    pub(crate) fn check_commit(
+        &self,
+        new: &CommitRow,
+        found: Option<&CommitRow>,
+    ) -> Result<(), Error> {
+        let found = found.ok_or(Error::RowsChanged)?;
+        let Some(known) = &self.known else { return Ok(()) };
+        let is_known = known.commits.get(&new.head.version) == Some(&found.body_hash());
+        if is_known || found.body == new.body { Ok(()) } else { Err(Error::RowsChanged) }
+    }
+
+    /// The same for a page.
+    pub(crate) fn check_page(&self, new: &Page, found: Option<&Page>) -> Result<(), Error> {
+        let found = found.ok_or(Error::RowsChanged)?;
+        let Some(known) = &self.known else { return Ok(()) };
+        let is_known = known.pages.get(&(new.kind, new.first)) == Some(&found.hash());
+        if is_known || found == new { Ok(()) } else { Err(Error::RowsChanged) }
+    }
+
     /// Tests that all forks that there are were asked.
     pub(crate) fn check_forks(
         &self,

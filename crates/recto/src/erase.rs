@@ -1,7 +1,7 @@
 //! Erasing a message for good.
 
 use recto_core::{LogIndex, Message, Version};
-use recto_store::{CommitRow, Entry, PageKind, Rewrite, pack_entries};
+use recto_store::{Entry, PageKind, Rewrite, pack_entries};
 
 use crate::apply::check_expected;
 use crate::opened::read_message;
@@ -61,7 +61,7 @@ impl StoredConversation {
                 if let Some(entry) = place.and_then(|place| body.entries.get_mut(place)) {
                     let message = read_message(shelf, &entry.body)?;
                     receipt = Some(overwrite(index, entry, &message.erased()));
-                    rewrite.commits.push(CommitRow { head: row.head, body: body.pack() });
+                    rewrite.replace_commit(&row, body.pack());
                 }
             }
             let numbers = index.0..index.0 + 1;
@@ -70,13 +70,13 @@ impl StoredConversation {
                 let entry = &mut entries[(index.0 - page.first) as usize];
                 let message = read_message(shelf, &entry.body)?;
                 receipt = Some(overwrite(index, entry, &message.erased()));
-                rewrite.pages.push(pack_entries(page.first, &entries));
+                rewrite.replace_page(&page, pack_entries(page.first, &entries));
             }
             let receipt =
                 receipt.ok_or_else(|| damaged(owner, format!("log entry {index} is missing")))?;
             // Also if it was gone before: then an earlier erasure may have left copies behind.
             match shelf.store.rewrite(owner, at, rewrite).await {
-                // Somebody wrote meanwhile, or packed the row.
+                // Somebody wrote meanwhile, or packed the row, or erased something else in it.
                 Err(
                     recto_store::Error::VersionConflict { .. } | recto_store::Error::RowsChanged,
                 ) => {}

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use recto_core::{BatchIndex, LogIndex, Shown, Timestamp, Version};
-use recto_store::{CommitRow, ConversationId, ConversationRow, PageKind, Rewrite, pack_entries};
+use recto_store::{ConversationId, ConversationRow, PageKind, Rewrite, pack_entries};
 
 use crate::apply::check_expected;
 use crate::erase::overwrite;
@@ -79,7 +79,7 @@ impl StoredConversation {
             let (shelf, version) = (&opened.shelf, opened.head().version);
             // Also if nothing is left to be dropped: an earlier prune may have left copies behind.
             match shelf.store.rewrite(shelf.id, version, rewrite).await {
-                // Somebody wrote, packed or forked meanwhile.
+                // Somebody wrote, packed, erased or forked meanwhile.
                 Err(
                     recto_store::Error::VersionConflict { .. }
                     | recto_store::Error::RowsChanged
@@ -210,7 +210,7 @@ async fn without_hidden(
             }
         }
         if is_changed {
-            rewrite.commits.push(CommitRow { head: row.head, body: body.pack() });
+            rewrite.replace_commit(&row, body.pack());
         }
     }
     for page in shelf.store.pages(id, PageKind::Entries, 0..head.entries, true).await? {
@@ -225,7 +225,7 @@ async fn without_hidden(
             }
         }
         if is_changed {
-            rewrite.pages.push(pack_entries(page.first, &packed));
+            rewrite.replace_page(&page, pack_entries(page.first, &packed));
         }
     }
     entries.sort_unstable();

@@ -128,8 +128,8 @@ impl Saver {
         let (view, weight) = self.view(before, &state.view, home, appended);
         if home.is_none() {
             self.views.insert(version, weight);
-            self.forget_old(version);
         }
+        self.forget_old(version);
         SavedVersion {
             operation: record.kind,
             description: (!is_plain).then(|| history.description(version, record)),
@@ -189,9 +189,12 @@ impl Saver {
 
     /// What is far back is not worth its memory: a change of it is written in full.
     fn forget_old(&mut self, newest: Version) {
+        let oldest = Version(newest.0.saturating_sub(KNOWN_VERSIONS as u32));
         if self.views.len() > 2 * KNOWN_VERSIONS {
-            let oldest = Version(newest.0.saturating_sub(KNOWN_VERSIONS as u32));
             self.views.retain(|version, _| *version >= oldest);
+        }
+        if self.marks.len() > 2 * KNOWN_VERSIONS {
+            self.marks.retain(|version, _| *version >= oldest);
         }
     }
 

@@ -20,10 +20,11 @@ const UNNAME: &str = r"
 UPDATE recto_conversations SET name = NULL WHERE tenant = $1 AND name = $2
 RETURNING id, lineage";
 
-/// Taken before looking for forks: who forks at the same time comes before or after this.
+/// Taken before looking for forks: who forks at the same time comes before or after this, and so does
+/// who removes one of them. (If neither saw what the other did, the rows would stay for ever.)
 const LOCK: &str = r"
 SELECT id FROM recto_conversations
-WHERE tenant = $1 AND id = ANY ($2::uuid[]) AND name IS NULL
+WHERE tenant = $1 AND id = ANY ($2::uuid[])
 ORDER BY id
 FOR UPDATE";
 

@@ -17,14 +17,16 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::{Client, Transaction};
+use tokio_postgres::types::ToSql;
 
 use super::PostgresStore;
 use super::attempts::Attempts;
 use super::fault::Fault;
+use super::numbers::{self, head, number};
 use super::pages::PageColumns;
 use super::remove::lock_newest;
 use super::tenants::unknown;
-use crate::{CommitRow, ConversationId, Error, Rewrite};
+use crate::{CommitRow, ConversationId, Error, Page, Rewrite};
 
 const REPLACE: &str = r"
 UPDATE recto_commits old SET entries = row.entries, link = row.link,
@@ -32,6 +34,14 @@ UPDATE recto_commits old SET entries = row.entries, link = row.link,
     unnest($3::bigint[], $4::bigint[], $5::bytea[], $6::bigint[], $7::bytea[])
     AS row (version, entries, link, committed, body)
 WHERE old.tenant = $1 AND old.conversation = $2 AND old.version = row.version";
+
+const READ_COMMIT: &str = r"
+SELECT version, entries, link, committed, body FROM recto_commits
+WHERE tenant = $1 AND conversation = $2 AND version = $3";
+
+const READ_PAGE: &str = r"
+SELECT count, meta, body FROM recto_pages
+WHERE tenant = $1 AND conversation = $2 AND kind = $3 AND first = $4";
 
 /// Taken before looking for forks: who forks at the same time comes before or after this.
 const LOCK: &str = "SELECT id FROM recto_conversations WHERE tenant = $1 AND id = $2 FOR UPDATE";
@@ -128,6 +138,9 @@ impl PostgresStore {
             let current = current.try_into().unwrap_or(u32::MAX);
             return Err(Error::VersionConflict { expected: at, current }.into());
         }
+        if rewrite.known.is_some() {
+            check_known(&transaction, &tenant, id, rewrite).await?;
+        }
         let commits = CommitColumns::new(&rewrite.commits);
         let pages = PageColumns::new(&rewrite.pages);
         if commits.replace(&transaction, &tenant, id).await? < commits.len()
@@ -173,6 +186,43 @@ fn copies_left(error: Error) -> Error {
         Error::Failed { reason, .. } => Error::CopiesLeft { reason },
         error => error,
     }
+}
+
+/// Tests that the rows are those that were read. Who rewrites the conversation at the same time waits
+/// for the newest row, which is locked.
+async fn check_known(
+    transaction: &Transaction<'_>,
+    tenant: &[u8],
+    id: ConversationId,
+    rewrite: &Rewrite,
+) -> Result<(), Fault> {
+    let read = transaction.prepare_cached(READ_COMMIT).await?;
+    for new in &rewrite.commits {
+        let version = i64::from(new.head.version);
+        let row = transaction.query_opt(&read, &[&tenant, &id.0, &version]).await?;
+        let found = match row {
+            Some(row) => Some(CommitRow { head: head(&row)?, body: row.try_get("body")? }),
+            None => None,
+        };
+        rewrite.check_commit(new, found.as_ref())?;
+    }
+    let read = transaction.prepare_cached(READ_PAGE).await?;
+    for new in &rewrite.pages {
+        let key: [&(dyn ToSql + Sync); 4] =
+            [&tenant, &id.0, &numbers::kind(new.kind), &i64::from(new.first)];
+        let found = match transaction.query_opt(&read, &key).await? {
+            Some(row) => Some(Page {
+                kind: new.kind,
+                first: new.first,
+                count: number(&row, "count")?,
+                meta: row.try_get("meta")?,
+                body: row.try_get("body")?,
+            }),
+            None => None,
+        };
+        rewrite.check_page(new, found.as_ref())?;
+    }
+    Ok(())
 }
 
 /// Commits as columns.

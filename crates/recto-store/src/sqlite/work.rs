@@ -455,25 +455,22 @@ fn rewrite(
     if current != at {
         return Err(Error::VersionConflict { expected: at, current }.into());
     }
+    let found = match rewrite.commits.is_empty() {
+        true => Vec::new(),
+        false => read::commits(db, id, None)?,
+    };
     for row in &rewrite.commits {
-        let place = number.place(row.head.version);
-        check_replaced(db, "SELECT 1 FROM commits WHERE place = ?1", place)?;
+        let found = found.iter().find(|found| found.head.version == row.head.version);
+        rewrite.check_commit(row, found)?;
         insert_commit(db, number, row)?;
     }
     for page in &rewrite.pages {
-        let place = number.page(page.kind, page.first);
-        check_replaced(db, "SELECT 1 FROM pages WHERE place = ?1", place)?;
+        let found = read::pages(db, id, page.kind, page.first..page.first + 1, true)?;
+        rewrite.check_page(page, found.iter().find(|found| found.first == page.first))?;
         put_page(db, number, page)?;
     }
     if has_index {
         search_index::forget(db, number, &rewrite.forget)?;
     }
     Ok(())
-}
-
-fn check_replaced(db: &Connection, select: &str, place: i64) -> Result<(), Fault> {
-    match db.prepare_cached(select)?.exists([place])? {
-        true => Ok(()),
-        false => Err(Error::RowsChanged.into()),
-    }
 }

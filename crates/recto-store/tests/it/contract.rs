@@ -72,6 +72,7 @@ on_every_store! {
     rewriting:
         rows_are_replaced_and_words_forgotten
         a_rewrite_of_another_version_is_refused
+        a_rewrite_of_rows_that_were_rewritten_meanwhile_is_refused
         only_rows_that_are_there_can_be_replaced
         a_rewrite_that_does_not_know_a_fork_is_refused
         a_sound_store_has_no_damage;

@@ -20,6 +20,7 @@ pub(super) async fn rows_are_replaced_and_words_forgotten(store: &dyn Store) {
         pages: vec![replaced.clone()],
         forget: vec![5, 77],
         forks: None,
+        known: None,
     };
     store.rewrite(id(1), 5, rewrite.clone()).await.unwrap();
     let rows = vec![row(3), row_saying(4, "nothing"), row(5)];
@@ -91,4 +92,30 @@ pub(super) async fn a_sound_store_has_no_damage(store: &dyn Store) {
     if let Some(size) = store.size().await.unwrap() {
         assert!((10_000..1_000_000).contains(&size), "{size} bytes");
     }
+}
+
+/// What was erased from a row meanwhile would come back with what was made of it before.
+pub(super) async fn a_rewrite_of_rows_that_were_rewritten_meanwhile_is_refused(store: &dyn Store) {
+    packed(store).await;
+    let read_page = page(PageKind::Entries, 0, 3);
+    let emptied = |body: &[u8]| Page { body: body.to_vec(), ..read_page.clone() };
+    let commit = |body: &str| {
+        let mut rewrite = Rewrite::default();
+        rewrite.replace_commit(&row(4), row_saying(4, body).body);
+        rewrite
+    };
+    let paged = |body: &[u8]| {
+        let mut rewrite = Rewrite::default();
+        rewrite.replace_page(&read_page, emptied(body));
+        rewrite
+    };
+    for (first, second) in [(commit("one"), commit("two")), (paged(b"one"), paged(b"two"))] {
+        store.rewrite(id(1), 5, first.clone()).await.unwrap();
+        assert_eq!(store.rewrite(id(1), 5, second).await, Err(recto_store::Error::RowsChanged));
+        // Its own rows are no others.
+        store.rewrite(id(1), 5, first).await.unwrap();
+    }
+    assert_eq!(store.commits(id(1), None).await.unwrap()[1], row_saying(4, "one"));
+    let pages = store.pages(id(1), PageKind::Entries, 0..9, true).await;
+    assert_eq!(pages, Ok(vec![emptied(b"one")]));
 }

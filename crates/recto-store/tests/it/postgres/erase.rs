@@ -46,6 +46,7 @@ async fn what_is_erased_is_in_no_file_of_the_database() {
         pages: vec![],
         forget: vec![1, 2],
         forks: None,
+        known: None,
     };
     store.rewrite(id, 3, rewrite).await.unwrap();
     server.sql(database, "CHECKPOINT");

@@ -182,6 +182,22 @@ async fn nobody_writes_to_what_was_removed_while_its_rows_stay_for_a_fork() {
     assert_eq!(machines[0].check().await.unwrap(), Vec::<String>::new());
 }
 
+/// The one sees that the other has no name any more, whoever comes first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_left_of_a_conversation_and_its_fork_that_are_removed_together() {
+    let address = PostgresServer::shared().database();
+    let (one, two) = (open(&address).await, open(&address).await);
+    for round in 0..12 {
+        let (name, forked) = (format!("round {round}"), format!("fork {round}"));
+        let id = create(&one, &name).await;
+        one.create(fork(&forked, &[id])).await.unwrap();
+        let acme = tenant();
+        let (first, second) = tokio::join!(one.remove(&acme, &name), two.remove(&acme, &forked));
+        first.and(second).unwrap();
+        assert!(one.rows(id).await.is_err(), "nobody shares its rows any more");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rewrite_waits_for_a_fork_that_is_being_made() {
     let address = PostgresServer::shared().database();

@@ -13,6 +13,7 @@ on_every_store! {
     a_prune_drops_what_no_kept_version_shows
     a_prune_leaves_what_forks_can_show
     a_fork_that_is_made_during_a_prune_loses_nothing
+    what_is_erased_while_others_erase_or_prune_stays_erased
 }
 
 async fn an_erased_message_is_gone_everywhere_and_the_chain_holds(place: Place) {
@@ -150,4 +151,50 @@ async fn a_fork_that_is_made_during_a_prune_loses_nothing(place: Place) {
     let fork = place.recto().conversation("b").await.unwrap();
     let said: Vec<String> = (0..30).map(|number| format!("message number {number}")).collect();
     assert_eq!(texts(&fork).await, said);
+}
+
+/// What others erase makes no version, and may be in the same row.
+async fn what_is_erased_while_others_erase_or_prune_stays_erased(place: Place) {
+    let talk = place.recto().create("a", settings()).await.unwrap();
+    // Some of them in pages, the others in one commit.
+    for number in 0..130 {
+        talk.append([say(number)]).await.unwrap();
+    }
+    talk.append((130..140).map(say)).await.unwrap();
+    let erasing = |index: u32| -> recto::Recto {
+        let elsewhere = place.recto();
+        let erase: Deed = Box::new(move || {
+            Box::pin(async move {
+                elsewhere.conversation("a").await.unwrap().erase(LogIndex(index)).await.unwrap();
+                Ok(())
+            })
+        });
+        let store = Meddled::with(place.store.clone(), erase);
+        recto::Recto::over(store, recto::Options::default())
+    };
+    for (early, late) in [(3, 4), (132, 133)] {
+        let talk = erasing(early).conversation("a").await.unwrap();
+        assert!(!talk.erase(LogIndex(late)).await.unwrap().was_gone);
+    }
+    talk.fork("b", Version(131)).await.unwrap();
+    let fork = erasing(135).conversation("b").await.unwrap();
+    fork.erase(LogIndex(136)).await.unwrap();
+    let read = |name: &'static str| {
+        let recto = place.recto();
+        async move { texts(&recto.conversation(name).await.unwrap()).await }
+    };
+    for (number, text) in read("a").await.iter().enumerate() {
+        let is_erased = [3, 4, 132, 133, 135, 136].contains(&number);
+        assert_eq!(text == "[erased]", is_erased, "{number}: {text}");
+    }
+    place.recto().remove("b").await.unwrap();
+    talk.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
+    let late = erasing(10).conversation("a").await.unwrap();
+    let pruned = late.prune(&Keep::newest()).await.unwrap();
+    assert!(!pruned.entries.contains(&LogIndex(10)), "that one was gone");
+    let again = place.recto().conversation("a").await.unwrap();
+    let message = again.message(LogIndex(10)).await.unwrap().unwrap();
+    assert_eq!(message.text(), "[erased]");
+    assert!(again.verify().await.unwrap().is_sound());
+    assert_eq!(copies(&place, &talk, "message number 10\"").await, Vec::<String>::new());
 }
