@@ -249,12 +249,6 @@ pub struct KnownRows {
     pages: BTreeMap<(PageKind, u32), [u8; 32]>,
 }
 
-impl CommitRow {
-    fn body_hash(&self) -> [u8; 32] {
-        hash_of(&self.body)
-    }
-}
-
 impl Page {
     fn hash(&self) -> [u8; 32] {
         let length = (self.meta.len() as u64).to_le_bytes();
@@ -266,7 +260,7 @@ impl Rewrite {
     /// Adds a commit with another body in the place of one that was read.
     pub fn replace_commit(&mut self, read: &CommitRow, body: Vec<u8>) {
         let known = self.known.get_or_insert_default();
-        known.commits.insert(read.head.version, read.body_hash());
+        known.commits.insert(read.head.version, hash_of(&read.body));
         self.commits.push(CommitRow { head: read.head, body });
     }
 
@@ -286,7 +280,7 @@ impl Rewrite {
     ) -> Result<(), Error> {
         let found = found.ok_or(Error::RowsChanged)?;
         let Some(known) = &self.known else { return Ok(()) };
-        let is_known = known.commits.get(&new.head.version) == Some(&found.body_hash());
+        let is_known = known.commits.get(&new.head.version) == Some(&hash_of(&found.body));
         if is_known || found.body == new.body { Ok(()) } else { Err(Error::RowsChanged) }
     }
 

@@ -373,3 +373,22 @@ fn push(parts: &mut Vec<Part>, part: Part) {
         _ => parts.push(part),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Approx, Mark, Message, Settings};
+
+    #[test]
+    fn what_is_known_of_marks_does_not_grow_for_ever() {
+        let start = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
+        let mut conversation = start.append([Message::user("a")], 1).unwrap().0;
+        let mut saver = Saver::default();
+        for number in 0..3 * KNOWN_VERSIONS {
+            let mark = Mark { indices: vec![LogIndex(0)], mark: format!("{}", number % 7) };
+            conversation = conversation.apply(mark, 2).unwrap().0;
+            saver.newest(&conversation);
+        }
+        assert!(saver.marks.len() <= 2 * KNOWN_VERSIONS + 1, "{}", saver.marks.len());
+    }
+}
