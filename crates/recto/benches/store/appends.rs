@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use recto::{Approx, Message, Recto, Settings, StoredConversation};
 
-use crate::bare::Bare;
+use crate::bare::{Bare, BareGroups};
 use crate::bench::{Bench, Search, median, messages, note};
 use crate::table::{Bar, Row, Table, Unit};
 
@@ -22,6 +22,7 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     let rounds = bench.rounds(ROUNDS);
     let run: Vec<Message> = messages(A_ROUND * rounds).collect();
     let bare = Bare::new(&bench.path("bare.db"));
+    let bare_groups = BareGroups::new(&bench.path("bare-groups.db"));
     let runtime = &bench.runtime;
     // A file each, as the bare rows have one: what is written for others is nobody else's work.
     let open = |file: &str, search| runtime.block_on(Bench::open(&bench.path(file), search));
@@ -35,8 +36,9 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     let shared = open("many.db", Search::Off);
     let many: Vec<_> =
         (0..WRITERS).map(|n| create(&shared, &format!("{n}"), Settings::default())).collect();
-    let [mut bare_rates, mut single, mut by_task, mut rough, mut with_search, mut eight]: [Rates;
-        6] = Default::default();
+    let [mut bare_rates, mut single, mut by_task, mut rough, mut with_search]: [Rates; 5] =
+        Default::default();
+    let [mut eight, mut bare_eight]: [Rates; 2] = Default::default();
     for (round, messages) in run.chunks(A_ROUND).enumerate() {
         note(&format!("appends: round {} of {rounds}", round + 1));
         let append = |talk: &StoredConversation| runtime.block_on(append_all(talk, messages));
@@ -50,6 +52,9 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
         eight.take(A_ROUND * WRITERS, || {
             runtime.block_on(append_side_by_side(&many, messages));
         });
+        bare_eight.take(A_ROUND * WRITERS, || {
+            runtime.block_on(insert_side_by_side(&bare_groups, round * A_ROUND, messages));
+        });
     }
     let beside_bare =
         |name: &str, rates: &Rates| rates.row(name, "bare insert + commit", &bare_rates);
@@ -57,8 +62,10 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     table.row(beside_bare("  in a task, by way of the writer's thread", &by_task));
     table.row(beside_bare("  tokens counted by `approx`", &rough));
     table.row(beside_bare("  with search index", &with_search));
-    let eight = eight.row("8 writers on 8 conversations", "one writer", &single);
-    table.row(eight.bar(Bar::AtLeast(3.0)));
+    let row = eight.row("8 writers on 8 conversations", "one writer", &single);
+    table.row(row.bar(Bar::AtLeast(3.0)));
+    table.row(eight.row("  beside 8 bare writers", "bare group commit", &bare_eight));
+    table.row(bare_eight.row("  those bare ones", "bare insert + commit", &bare_rates));
 }
 
 /// How many a second, round by round.
@@ -97,6 +104,20 @@ async fn append_side_by_side(talks: &[StoredConversation], messages: &[Message])
     let tasks = talks.iter().cloned().map(|talk| {
         let messages = messages.to_vec();
         tokio::spawn(async move { append_all(&talk, &messages).await })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.expect("no writer fails");
+    }
+}
+
+async fn insert_side_by_side(bare: &BareGroups, first: usize, messages: &[Message]) {
+    let tasks = (0..WRITERS).map(|writer| {
+        let (bare, messages) = (bare.clone(), messages.to_vec());
+        tokio::spawn(async move {
+            for (number, message) in (first..).zip(&messages) {
+                bare.append(writer, number, message.json()).await;
+            }
+        })
     });
     for task in tasks.collect::<Vec<_>>() {
         task.await.expect("no writer fails");

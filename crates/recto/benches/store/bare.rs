@@ -1,9 +1,12 @@
 //! The bare way: a row a message in a table of its own, inserted and committed with the same
-//! pragmas, on the thread that asks.
+//! pragmas, on the thread that asks; and by several writers, on a thread that commits together what
+//! waits. Nothing is counted, hashed, checked or packed.
 
 use std::path::Path;
+use std::thread;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
+use tokio::sync::{mpsc, oneshot};
 
 pub(crate) struct Bare(Connection);
 
@@ -31,4 +34,54 @@ impl Bare {
         };
         insert().expect("nobody else writes");
     }
+}
+
+/// Bare rows of several conversations, each beside those of its own conversation, as whoever reads
+/// conversations needs them.
+#[derive(Clone)]
+pub(crate) struct BareGroups(mpsc::Sender<Job>);
+
+#[derive(Debug)]
+struct Job {
+    place: i64,
+    json: String,
+    durable: oneshot::Sender<()>,
+}
+
+impl BareGroups {
+    pub(crate) fn new(path: &Path) -> BareGroups {
+        let Bare(db) = Bare::new(path);
+        let (sender, mut jobs) = mpsc::channel::<Job>(1_024);
+        thread::spawn(move || {
+            while let Some(first) = jobs.blocking_recv() {
+                let mut group = vec![first];
+                while let Ok(job) = jobs.try_recv() {
+                    group.push(job);
+                }
+                commit(&db, &group).expect("nobody else writes");
+                for job in group {
+                    job.durable.send(()).expect("every writer waits");
+                }
+            }
+        });
+        BareGroups(sender)
+    }
+
+    /// Returns when it is durable.
+    pub(crate) async fn append(&self, conversation: usize, number: usize, json: &str) {
+        let (durable, done) = oneshot::channel();
+        let place = (conversation << 32 | number) as i64;
+        let job = Job { place, json: json.to_owned(), durable };
+        self.0.send(job).await.expect("the thread is there");
+        done.await.expect("it is committed");
+    }
+}
+
+fn commit(db: &Connection, group: &[Job]) -> rusqlite::Result<()> {
+    db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    for job in group {
+        db.prepare_cached("INSERT INTO messages VALUES (?1, ?2)")?
+            .execute(params![job.place, job.json.as_bytes()])?;
+    }
+    db.prepare_cached("COMMIT")?.execute([]).map(drop)
 }
