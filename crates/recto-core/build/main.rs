@@ -2,9 +2,10 @@
 //! its first count: they are part of the binary as they are used.
 //!
 //! ```text
-//!   ENCODING.tokens   the tokens, one behind the other: rank (3 bytes), length (1 byte), bytes
-//!   ENCODING.slots    a hash table of where they are (see `vocabulary.rs`)
 //!   ENCODING.pairs    the rank of every two bytes
+//!   ENCODING.short    a hash table of the tokens of three to five bytes (see `slot.rs`)
+//!   ENCODING.tokens   the longer ones, one behind the other: rank (3 bytes), length (1 byte), bytes
+//!   ENCODING.long     a hash table of where those are
 //!   kinds.blocks      which run of kinds a block of 256 characters has
 //!   kinds.runs        the kinds of 256 characters each, every run once; ASCII first
 //! ```

@@ -6,7 +6,7 @@ use regex_syntax::hir::{Class, HirKind};
 use tiktoken::CoreBpe;
 
 use crate::kind::*;
-use crate::slot::{NONE, RANK_BYTES, Slot, hash};
+use crate::slot::{MAX_SHORT, NONE, RANK_BYTES, ShortKey, ShortSlot, Slot, hash, place};
 
 pub(crate) fn write() {
     write_vocabulary("o200k_base", &tiktoken::encoding::o200k_base());
@@ -25,28 +25,49 @@ fn write_vocabulary(name: &str, encoding: &CoreBpe) {
     let tokens: Vec<Vec<u8>> =
         (0..encoding.vocab_size() as u32).map(|rank| encoding.decode(&[rank])).collect();
     assert!(tokens.iter().all(|token| !token.is_empty()), "{name} has gaps");
-    let mut slots = vec![Slot::EMPTY; (tokens.len() * 5 / 4).next_power_of_two()];
-    let mut written = Vec::new();
     let mut pairs = vec![NONE; 1 << 16];
+    let (mut short, mut long, mut written) = (Vec::new(), Vec::new(), Vec::new());
     for (token, rank) in tokens.iter().zip(0_u32..) {
-        let hash = hash(token);
-        let mut place = hash as usize % slots.len();
-        while slots[place] != Slot::EMPTY {
-            place = (place + 1) % slots.len();
-        }
-        slots[place] = Slot::new(hash, written.len());
-        let [low, middle, high, 0] = rank.to_le_bytes() else { panic!("{name} is too large") };
-        let len = u8::try_from(token.len()).expect("a token is short");
-        written.extend([low, middle, high, len]);
-        written.extend(token);
-        if let &[first, second] = &**token {
-            pairs[usize::from(u16::from_be_bytes([first, second]))] = rank;
+        match **token {
+            // Every byte is a token, and nobody asks for its rank.
+            [_] => {}
+            [first, second] => pairs[usize::from(u16::from_be_bytes([first, second]))] = rank,
+            _ if token.len() <= MAX_SHORT => {
+                let mut bytes = [0; 8];
+                bytes[..token.len()].copy_from_slice(token);
+                let key = ShortKey::new(bytes, token.len());
+                short.push((key.hash(), ShortSlot::new(key, rank).0));
+            }
+            _ => {
+                let hash = hash(token);
+                long.push((hash, Slot::new(hash, written.len()).0));
+                let [rank @ .., 0] = rank.to_le_bytes() else { panic!("{name} is too large") };
+                written.extend(rank);
+                written.push(u8::try_from(token.len()).expect("a token is short"));
+                written.extend(token);
+            }
         }
     }
-    write_file(&format!("{name}.tokens"), written);
-    write_file(&format!("{name}.slots"), slots.iter().flat_map(|slot| slot.0.to_le_bytes()));
     let pairs = pairs.iter().flat_map(|rank| rank.to_le_bytes().into_iter().take(RANK_BYTES));
     write_file(&format!("{name}.pairs"), pairs);
+    let short = hash_table(&short).into_iter().flat_map(u64::to_le_bytes);
+    write_file(&format!("{name}.short"), short);
+    let long = hash_table(&long).into_iter().flat_map(u32::to_le_bytes);
+    write_file(&format!("{name}.long"), long);
+    write_file(&format!("{name}.tokens"), written);
+}
+
+/// Slots at the places that their hashes say, or behind those; three in ten are empty, and 0.
+fn hash_table<S: Copy + Default + PartialEq>(slots: &[(u64, S)]) -> Vec<S> {
+    let mut table = vec![S::default(); slots.len() * 10 / 7];
+    for &(hash, slot) in slots {
+        let mut place = place(hash, table.len());
+        while table[place] != S::default() {
+            place = (place + 1) % table.len();
+        }
+        table[place] = slot;
+    }
+    table
 }
 
 fn write_kinds() {

@@ -1,6 +1,6 @@
 //! The token counts of short pieces that this thread has met.
 //! Most of a text is a few thousand words that come again and again. Finding one here is one
-//! read in 1 MB, which stays near the processor; the vocabulary's tables are over 8 MB.
+//! read in 1 MB, which stays near the processor; the vocabulary's tables are over 3 MB.
 
 use std::cell::RefCell;
 use std::mem;

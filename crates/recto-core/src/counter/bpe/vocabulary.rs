@@ -6,24 +6,28 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::slot::{HEAD, NONE, RANK_BYTES, Slot, hash};
+use super::slot::{HEAD, MAX_SHORT, NONE, RANK_BYTES, ShortKey, ShortSlot, Slot, hash, place};
 
-/// The tokens of an encoding, as tables that the build script wrote.
+/// The tokens of an encoding, as tables that the build script wrote. Those of one byte are all
+/// bytes, and need no table.
 pub(super) struct Vocabulary {
-    /// The tokens, each behind its rank and length.
-    tokens: &'static [u8],
-    /// At the place that its hash says, or behind it, is where a token is written.
-    slots: &'static [[u8; 4]],
     /// The ranks of all tokens of two bytes: joining begins with those.
     pairs: &'static [[u8; RANK_BYTES]],
+    /// At the place that its hash says, or behind it, is a token of up to [`MAX_SHORT`] bytes.
+    short: &'static [[u8; 8]],
+    /// At the place that its hash says, or behind it, is where a longer token is written.
+    long: &'static [[u8; 4]],
+    /// The longer tokens, each behind its rank and length.
+    tokens: &'static [u8],
 }
 
 macro_rules! vocabulary {
     ($name:literal) => {
         Vocabulary {
-            tokens: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".tokens")),
-            slots: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".slots")).as_chunks().0,
             pairs: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".pairs")).as_chunks().0,
+            short: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".short")).as_chunks().0,
+            long: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".long")).as_chunks().0,
+            tokens: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".tokens")),
         }
     };
 }
@@ -35,9 +39,12 @@ pub(super) static CL100K_BASE: Vocabulary = vocabulary!("cl100k_base");
 const FEW: usize = 64;
 
 impl Vocabulary {
-    /// How many tokens a piece is.
+    /// How many tokens a piece is; an empty one is none.
     pub(super) fn count(&self, piece: &[u8]) -> u64 {
-        if self.rank(piece) != NONE {
+        if piece.len() < 2 {
+            return piece.len() as u64; // every byte is a token
+        }
+        if self.rank(piece, piece.len()) != NONE {
             return 1;
         }
         let joins = match piece.len() {
@@ -47,16 +54,42 @@ impl Vocabulary {
         (piece.len() - joins) as u64
     }
 
+    /// The rank of the first `len` of some bytes, at least two.
     #[inline]
-    fn rank(&self, bytes: &[u8]) -> u32 {
+    fn rank(&self, bytes: &[u8], len: usize) -> u32 {
+        match len {
+            2 => self.rank_of_pair(bytes[0], bytes[1]),
+            ..=MAX_SHORT => self.rank_of_short(ShortKey::new(first_eight(bytes), len)),
+            _ => self.rank_of_long(&bytes[..len]),
+        }
+    }
+
+    #[inline]
+    fn rank_of_pair(&self, first: u8, second: u8) -> u32 {
+        let [low, middle, high] = self.pairs[usize::from(u16::from_be_bytes([first, second]))];
+        u32::from_le_bytes([low, middle, high, 0])
+    }
+
+    #[inline]
+    fn rank_of_short(&self, key: ShortKey) -> u32 {
+        for slot in from_place(self.short, key.hash()) {
+            let slot = ShortSlot(u64::from_le_bytes(*slot));
+            if slot.key() == key {
+                return slot.rank();
+            }
+            if slot == ShortSlot::EMPTY {
+                break;
+            }
+        }
+        NONE
+    }
+
+    fn rank_of_long(&self, bytes: &[u8]) -> u32 {
         let hash = hash(bytes);
-        let mut place = hash as usize;
-        loop {
-            // At least a fifth of them are empty.
-            place &= self.slots.len() - 1;
-            let slot = Slot(u32::from_le_bytes(self.slots[place]));
+        for slot in from_place(self.long, hash) {
+            let slot = Slot(u32::from_le_bytes(*slot));
             if slot == Slot::EMPTY {
-                return NONE;
+                break;
             }
             if let Some(token) = slot.place(hash) {
                 let (rank, token) = self.token(token);
@@ -64,8 +97,8 @@ impl Vocabulary {
                     return rank;
                 }
             }
-            place += 1;
         }
+        NONE
     }
 
     /// The token that is written there, and its rank.
@@ -77,20 +110,20 @@ impl Vocabulary {
         (rank, &written[HEAD..HEAD + usize::from(len)])
     }
 
-    #[inline]
-    fn rank_of_pair(&self, first: u8, second: u8) -> u32 {
-        let [low, middle, high] = self.pairs[usize::from(u16::from_be_bytes([first, second]))];
-        u32::from_le_bytes([low, middle, high, 0])
-    }
-
     /// How often neighbours are joined in a short piece.
     fn joins_of_few(&self, piece: &[u8]) -> usize {
+        // With room behind it, so that eight bytes can be read wherever a part starts.
+        let mut bytes = [0; FEW + 8];
+        bytes[..piece.len()].copy_from_slice(piece);
         // Where each part starts, and the rank of it with the next one; one behind the last part.
         let mut starts: [u8; FEW + 1] = std::array::from_fn(|start| start as u8);
         let mut ranks = [NONE; FEW];
         let mut parts = piece.len();
         let rank = |starts: &[u8], part: usize, parts: usize| match part + 2 <= parts {
-            true => self.rank(&piece[starts[part].into()..starts[part + 2].into()]),
+            true => {
+                let (start, end) = (usize::from(starts[part]), usize::from(starts[part + 2]));
+                self.rank(&bytes[start..], end - start)
+            }
             false => NONE,
         };
         for (with_next, pair) in ranks.iter_mut().zip(piece.array_windows()) {
@@ -138,7 +171,7 @@ impl Vocabulary {
                 let Some(old) = ranks.get_mut(part as usize) else { continue };
                 let behind = next[part as usize] as usize;
                 let new = match behind < len {
-                    true => self.rank(&piece[part as usize..next[behind] as usize]),
+                    true => self.rank(&piece[part as usize..], (next[behind] - part) as usize),
                     false => NONE,
                 };
                 *old = new;
@@ -151,35 +184,51 @@ impl Vocabulary {
     }
 }
 
+/// The slots of a hash table from the place on that a hash says.
+#[inline]
+fn from_place<T>(slots: &[T], hash: u64) -> impl Iterator<Item = &T> {
+    let (before, behind) = slots.split_at(place(hash, slots.len()));
+    behind.iter().chain(before)
+}
+
+/// Eight bytes, with zeros behind the last one.
+#[inline]
+fn first_eight(bytes: &[u8]) -> [u8; 8] {
+    bytes.first_chunk().copied().unwrap_or_else(|| {
+        let mut eight = [0; 8];
+        eight[..bytes.len()].copy_from_slice(bytes);
+        eight
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     #[test]
-    fn every_token_is_found_by_its_bytes() {
-        for (vocabulary, count) in [(&O200K_BASE, 199_998), (&CL100K_BASE, 100_256)] {
-            let mut place = 0;
-            let mut found = 0;
-            while place < vocabulary.tokens.len() {
-                let (rank, token) = vocabulary.token(place);
-                assert_eq!((rank, vocabulary.rank(token)), (found, found));
-                if let &[first, second] = token {
-                    assert_eq!(vocabulary.rank_of_pair(first, second), found);
+    fn every_token_has_its_rank_and_nothing_else_has_one() {
+        let encodings = [
+            (&O200K_BASE, tiktoken_rs::o200k_base_singleton(), 199_998),
+            (&CL100K_BASE, tiktoken_rs::cl100k_base_singleton(), 100_256),
+        ];
+        for (vocabulary, encoding, count) in encodings {
+            let tokens = (0..count).map(|rank| encoding.decode_bytes(&[rank]).unwrap());
+            let ranks: HashMap<Vec<u8>, u32> = tokens.zip(0..).collect();
+            let rank = |bytes: &[u8]| ranks.get(bytes).copied().unwrap_or(NONE);
+            for token in ranks.keys().filter(|token| token.len() > 1) {
+                // The token itself, one byte less, and one byte that is another.
+                let mut bytes = token.clone();
+                for _ in 0..2 {
+                    for len in 2..=bytes.len() {
+                        assert_eq!(vocabulary.rank(&bytes, len), rank(&bytes[..len]), "{bytes:?}");
+                    }
+                    *bytes.last_mut().unwrap() ^= 1;
                 }
-                found += 1;
-                place += HEAD + token.len();
             }
-            assert_eq!(found, count);
-            assert_eq!(vocabulary.rank(b""), NONE);
-            assert_eq!(vocabulary.rank(b"no token is like this"), NONE);
-        }
-    }
-
-    #[test]
-    fn two_bytes_have_the_rank_that_the_table_of_all_tokens_says() {
-        for vocabulary in [&O200K_BASE, &CL100K_BASE] {
             for pair in (0..=u16::MAX).map(u16::to_be_bytes) {
-                assert_eq!(vocabulary.rank_of_pair(pair[0], pair[1]), vocabulary.rank(&pair));
+                assert_eq!(vocabulary.rank(&pair, 2), rank(&pair));
             }
         }
     }
