@@ -130,7 +130,15 @@ impl Conversation {
         request: impl Into<Request>,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
-        let request = request.into();
+        self.apply_request(&request.into(), now)
+    }
+
+    /// [`apply`](Self::apply) for a request that may have to be performed again.
+    pub fn apply_request(
+        &self,
+        request: &Request,
+        now: Timestamp,
+    ) -> Result<(Conversation, Outcome), Error> {
         request.check()?;
         self.log.check_measured()?;
         if let [step] = &*request.steps {
@@ -143,7 +151,7 @@ impl Conversation {
                 _ => {}
             }
         }
-        self.perform(&request, now)
+        self.perform(request, now)
     }
 
     fn perform(&self, request: &Request, now: Timestamp) -> Result<(Conversation, Outcome), Error> {

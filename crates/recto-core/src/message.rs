@@ -310,6 +310,20 @@ impl Message {
         }
     }
 
+    /// The [`text`](Self::text), in `room` if it does not stand in the JSON as it is.
+    pub(crate) fn text_in<'a>(&'a self, room: &'a mut String) -> &'a str {
+        if let Content::Text(text) | Content::Result { text, .. } = &self.header().content {
+            let text = text.read(self.json());
+            if !text.contains('\\') {
+                return text;
+            }
+        }
+        room.clear();
+        room.reserve(self.json().len());
+        self.text_into(room);
+        room
+    }
+
     /// Adds the [`text`](Self::text) to `out`.
     pub(crate) fn text_into(&self, out: &mut String) {
         let mut first = true;
@@ -508,6 +522,22 @@ pub(crate) fn shorten(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
     use crate::Code;
+
+    #[test]
+    fn a_text_in_a_room_that_was_used_before_is_the_same_text() {
+        let mut room = "of another message".to_owned();
+        let calls = [("1", "look", &json!({ "at": "a \"door\"" }))];
+        let messages = [
+            Message::user("as it is"),
+            Message::user("two\nlines"),
+            Message::tool_result("1", "plain"),
+            Message::tool_result("1", "a \"quote\""),
+            Message::assistant_with_calls("first", calls).unwrap(),
+        ];
+        for message in messages {
+            assert_eq!(message.text_in(&mut room), message.text());
+        }
+    }
 
     #[test]
     fn an_answer_may_have_a_text_several_calls_or_both_but_not_nothing() {

@@ -1,5 +1,7 @@
 //! Every message ever added, in order. Entries are never changed, moved or taken out.
 
+use std::cell::Cell;
+
 use sum_tree::{Item, Length, Run, SumTree};
 
 use crate::counter::Counter;
@@ -24,6 +26,14 @@ impl Item for LogEntry {
     }
 }
 
+thread_local! {
+    /// Room for a text that is counted: making it anew for each message takes as long as filling it.
+    static ROOM: Cell<String> = const { Cell::new(String::new()) };
+}
+
+/// Room for more is given back.
+const MOST_ROOM: usize = 256 * 1024;
+
 /// How messages are counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
@@ -38,7 +48,14 @@ const MESSAGE_OVERHEAD: u64 = 3;
 impl Meter {
     fn count(&self, message: &Message) -> u64 {
         let text = match self.counter.reads_text() {
-            true => self.counter.count(&message.text()),
+            true => {
+                let mut room = ROOM.take();
+                let tokens = self.counter.count(message.text_in(&mut room));
+                if room.capacity() <= MOST_ROOM {
+                    ROOM.set(room);
+                }
+                tokens
+            }
             false => self.counter.count(""),
         };
         let media = self.media_tokens.saturating_mul(message.media() as u64);
@@ -269,4 +286,35 @@ pub(crate) fn check_at_hand(mut absent: Vec<LogIndex>) -> Result<(), Error> {
     absent.sort_unstable();
     absent.dedup();
     Err(Error::NotLoaded(Missing::Messages(absent)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Approx, Conversation, Counter, Message, Settings};
+
+    /// Counts with a conversation of its own.
+    #[derive(Debug)]
+    struct Nested;
+
+    impl Counter for Nested {
+        fn name(&self) -> &str {
+            "nested"
+        }
+
+        fn count(&self, text: &str) -> u64 {
+            let inner = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
+            let (inner, _) = inner.append([Message::user(&format!("{text}\n{text}"))], 0).unwrap();
+            inner.view().tokens() + text.len() as u64
+        }
+    }
+
+    #[test]
+    fn a_counter_may_append_to_a_conversation_of_its_own() {
+        let start = Conversation::new(Settings::counting_with(Nested), 0).unwrap();
+        for _ in 0..2 {
+            let (talk, _) = start.append([Message::user("four\nfive")], 0).unwrap();
+            // 19 bytes are 5 tokens, and both messages have 3 more.
+            assert_eq!(talk.view().tokens(), 5 + 3 + 9 + 3);
+        }
+    }
 }

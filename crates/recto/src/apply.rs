@@ -47,7 +47,8 @@ impl StoredConversation {
     ) -> Result<Outcome, Error> {
         let request = request.into();
         let hash = || hash_of(request.to_json().as_bytes());
-        let perform = |conversation: &Conversation| conversation.apply(request.clone(), self.now());
+        let perform =
+            |conversation: &Conversation| conversation.apply_request(&request, self.now());
         self.perform(perform, hash, write).await
     }
 
@@ -63,7 +64,8 @@ impl StoredConversation {
         write: Write,
     ) -> Result<Preview, Error> {
         let request = request.into();
-        let perform = |conversation: &Conversation| conversation.apply(request.clone(), self.now());
+        let perform =
+            |conversation: &Conversation| conversation.apply_request(&request, self.now());
         self.foretell(perform, write).await
     }
 

@@ -50,9 +50,13 @@ impl Runs {
         self.0.iter().map(|&(first, len)| Part::Add(first, len)).collect()
     }
 
-    /// The view that is made of this one, or `None` if the parts do not fit.
+    /// The view that is saved as made of this one, or `None` if the parts do not fit.
     pub(super) fn changed_by(&self, saved: &SavedView) -> Option<Runs> {
-        let parts = saved.parts()?;
+        self.made_of(&saved.parts()?)
+    }
+
+    /// The view that is made of parts of this one, or `None` if they do not fit.
+    pub(super) fn made_of(&self, parts: &[Part]) -> Option<Runs> {
         let mut ends = Vec::with_capacity(self.0.len());
         let mut end = 0_usize;
         ends.extend(self.0.iter().map(|&(_, len)| {
@@ -61,7 +65,7 @@ impl Runs {
         }));
         let mut changed = Runs::default();
         for part in parts {
-            match part {
+            match *part {
                 Part::Add(first, len) => {
                     first.checked_add(len)?;
                     changed.push(first, len);

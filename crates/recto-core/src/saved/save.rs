@@ -217,20 +217,20 @@ impl Saver {
             Some(appended) => longer(&before.view, view, appended),
             None => changes(&before.view, view),
         };
-        let change = SavedView::made_of(Some(base), &parts);
-        let runs = known.runs.as_ref().and_then(|runs| runs.changed_by(&change));
+        let mut runs = known.runs.as_ref().and_then(|runs| runs.made_of(&parts));
         let most_runs = runs.as_ref().map_or(known.most_runs + parts.len(), Runs::count);
         let weight =
             Weight { depth: known.weight.depth + 1, cost: known.weight.cost + parts.len() };
-        if let Some(runs) = &runs
-            && (runs.count() <= FEW_RUNS.max(parts.len()) || weight.cost > runs.count())
+        if let Some(runs) = runs
+            .take_if(|runs| runs.count() <= FEW_RUNS.max(parts.len()) || weight.cost > runs.count())
         {
-            return written_in_full(runs.clone());
+            return written_in_full(runs);
         }
         if weight.depth >= MOST_CHANGES || weight.cost > most_runs {
             return in_full(view);
         }
         let runs = runs.filter(|runs| runs.count() <= KNOWN_RUNS);
+        let change = SavedView::made_of(Some(base), &parts);
         (change, ViewWeight { weight, runs, most_runs })
     }
 
