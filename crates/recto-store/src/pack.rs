@@ -47,19 +47,19 @@ fn unreadable(what: impl ToString) -> Unreadable {
     Unreadable(what.to_string())
 }
 
-/// A log entry.
+/// A log entry. Its body may be any text that is written as a string is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct Entry<B = String> {
     /// What can be known without the message.
     pub meta: EntryMeta,
     /// The message, as the JSON it came as.
-    pub body: String,
+    pub body: B,
 }
 
-impl Entry {
+impl<B: AsRef<str>> Entry<B> {
     /// The hash of the message as it came, even if it is gone.
     pub fn body_hash(&self) -> [u8; 32] {
-        self.meta.gone.unwrap_or_else(|| hash_of(self.body.as_bytes()))
+        self.meta.gone.unwrap_or_else(|| hash_of(self.body.as_ref().as_bytes()))
     }
 }
 
@@ -100,8 +100,8 @@ impl CommitBody {
 }
 
 /// Packs what the row of a commit holds.
-pub fn pack_commit(record: &str, entries: &[Entry]) -> Vec<u8> {
-    let bodies: usize = entries.iter().map(|entry| entry.body.len() + 64).sum();
+pub fn pack_commit<B: AsRef<str> + Serialize>(record: &str, entries: &[Entry<B>]) -> Vec<u8> {
+    let bodies: usize = entries.iter().map(|entry| entry.body.as_ref().len() + 64).sum();
     let mut bytes = Vec::with_capacity(PLAIN_HEAD + record.len() + bodies + 16);
     bytes.push(PLAIN);
     bytes.extend([0; size_of::<PlainChecksum>()]);
@@ -138,9 +138,12 @@ pub fn pack_records<'a>(first: u32, records: impl IntoIterator<Item = (&'a str, 
 }
 
 /// Packs neighbouring log entries, the first of which has this index.
-pub fn pack_entries<'a>(first: u32, entries: impl IntoIterator<Item = &'a Entry>) -> Page {
-    let entries: Vec<&Entry> = entries.into_iter().collect();
-    let bodies: String = entries.iter().map(|entry| &*entry.body).collect();
+pub fn pack_entries<'a, B: AsRef<str> + 'a>(
+    first: u32,
+    entries: impl IntoIterator<Item = &'a Entry<B>>,
+) -> Page {
+    let entries: Vec<&Entry<B>> = entries.into_iter().collect();
+    let bodies: String = entries.iter().map(|entry| entry.body.as_ref()).collect();
     Page {
         kind: PageKind::Entries,
         first,
@@ -216,7 +219,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(entries: &[&Entry]) -> Columns {
+    fn of<B: AsRef<str>>(entries: &[&Entry<B>]) -> Columns {
         let metas = || entries.iter().map(|entry| &entry.meta);
         let numbered = || (0..).zip(metas());
         let mut before = 0_i64;
@@ -228,7 +231,7 @@ impl Columns {
                     meta.timestamp.wrapping_sub(std::mem::replace(&mut before, meta.timestamp))
                 })
                 .collect(),
-            lens: entries.iter().map(|entry| entry.body.len() as u32).collect(),
+            lens: entries.iter().map(|entry| entry.body.as_ref().len() as u32).collect(),
             edges: numbered()
                 .filter(|(_, meta)| !meta.edges.is_empty())
                 .map(|(number, meta)| (number, meta.edges.clone()))

@@ -7,7 +7,7 @@ use recto_store::{
 
 use crate::Error;
 use crate::opened::Opened;
-use crate::shelf::OpenCommit;
+use crate::shelf::{Body, OpenCommit};
 
 /// A version that is about to be stored.
 pub(crate) struct Prepared {
@@ -40,7 +40,7 @@ impl Opened {
 }
 
 /// The log entries from one on, as they are stored.
-pub(crate) fn entries_of(conversation: &Conversation, from: u32) -> Vec<Entry> {
+pub(crate) fn entries_of(conversation: &Conversation, from: u32) -> Vec<Entry<Body>> {
     let end = conversation.log().len() as u32;
     let measures = conversation.measures(from..end);
     (from..end)
@@ -55,13 +55,13 @@ pub(crate) fn entries_of(conversation: &Conversation, from: u32) -> Vec<Entry> {
             },
             body: conversation
                 .message(LogIndex(number))
-                .map_or_else(String::new, |message| message.json().to_owned()),
+                .map_or_else(|| Body::Read(String::new()), |message| Body::Of(message.clone())),
         })
         .collect()
 }
 
 /// The head after one more version.
-pub(crate) fn head_of(before: Head, record: &str, entries: &[Entry], committed: i64) -> Head {
+pub(crate) fn head_of(before: Head, record: &str, entries: &[Entry<Body>], committed: i64) -> Head {
     let version = before.version + 1;
     let numbered = (before.entries..).zip(entries);
     let hashed = numbered.map(|(number, entry)| (number, &entry.meta, entry.body_hash()));

@@ -378,10 +378,10 @@ pub(crate) fn read_record(shelf: &Shelf, json: &str) -> Result<SavedVersion, Err
 /// A log entry, as the engine takes it.
 pub(crate) fn read_entry(
     shelf: &Shelf,
-    entry: &Entry,
+    entry: &Entry<impl AsRef<str>>,
 ) -> Result<(Option<Message>, Measure), Error> {
     let measure = measure(entry.meta.clone()).map_err(|error| damaged(shelf.id, error))?;
-    Ok((Some(read_message(shelf, &entry.body)?), measure))
+    Ok((Some(read_message(shelf, entry.body.as_ref())?), measure))
 }
 
 pub(crate) fn read_message(shelf: &Shelf, json: &str) -> Result<Message, Error> {

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 
 use crate::Error;
 use crate::opened::Opened;
-use crate::shelf::OpenCommit;
+use crate::shelf::{Body, OpenCommit};
 
 /// So many commits are packed together.
 const MOST_COMMITS: usize = 64;
@@ -143,18 +143,18 @@ fn packed(commits: &[Arc<OpenCommit>]) -> Seal {
     Seal { below, pages, rows }
 }
 
-fn numbered(commit: &OpenCommit) -> impl Iterator<Item = (u32, &Entry)> {
+fn numbered(commit: &OpenCommit) -> impl Iterator<Item = (u32, &Entry<Body>)> {
     commit.range().zip(&commit.entries)
 }
 
 /// Pages of neighbouring entries, none too large.
-fn entry_pages(entries: &[(u32, &Entry)]) -> Vec<Page> {
+fn entry_pages(entries: &[(u32, &Entry<Body>)]) -> Vec<Page> {
     let mut pages = Vec::new();
     let mut rest = entries;
     while let Some((first, _)) = rest.first() {
         let mut bytes = 0;
-        let fits = |(place, (number, entry)): &(usize, &(u32, &Entry))| {
-            bytes += entry.body.len();
+        let fits = |(place, (number, entry)): &(usize, &(u32, &Entry<Body>))| {
+            bytes += entry.body.as_ref().len();
             *place == 0
                 || *place < PAGE_ENTRIES && bytes <= MOST_BYTES && *number == first + *place as u32
         };

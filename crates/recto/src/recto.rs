@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use recto_core::{Conversation, Counter, LogIndex, Message, Settings, Timestamp, Version};
 use recto_store::{
-    Address, Ancestor, CommitBody, CommitRow, ConversationId, ConversationRow, Head, Hit, Link,
-    MemoryStore, NewConversation, Store, Tenant, words_of,
+    Address, Ancestor, CommitRow, ConversationId, ConversationRow, Head, Hit, Link, MemoryStore,
+    NewConversation, Store, Tenant, pack_commit, words_of,
 };
 use uuid::Uuid;
 
@@ -204,7 +204,7 @@ impl Recto {
             settings: settings.clone(),
             policy: None,
             lineage: Vec::new(),
-            first: CommitRow { head, body: CommitBody { record, entries }.pack() },
+            first: CommitRow { head, body: pack_commit(&record, &entries) },
             words: if self.shared.is_searched { words(&conversation, 0) } else { Vec::new() },
         };
         self.shared.store.create(new).await?;

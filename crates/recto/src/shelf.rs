@@ -7,11 +7,12 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use recto_core::{Measure, Role};
+use recto_core::{Measure, Message, Role};
 use recto_store::{
     Ancestor, CommitBody, CommitRow, ConversationId, Entry, EntryMeta, Head, Link, Page, PageKind,
     Store, Unreadable,
 };
+use serde::{Serialize, Serializer};
 
 use crate::Error;
 
@@ -21,9 +22,31 @@ pub(crate) struct OpenCommit {
     pub(crate) head: Head,
     pub(crate) record: String,
     /// Empty if the entries went into pages at once.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<Entry<Body>>,
     /// Its row's body.
     pub(crate) packed: Vec<u8>,
+}
+
+/// The body of an entry: as it was read, or that of a message which is in memory anyway.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    Read(String),
+    Of(Message),
+}
+
+impl AsRef<str> for Body {
+    fn as_ref(&self) -> &str {
+        match self {
+            Body::Read(body) => body,
+            Body::Of(message) => message.json(),
+        }
+    }
+}
+
+impl Serialize for Body {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_ref())
+    }
 }
 
 impl OpenCommit {
@@ -38,7 +61,8 @@ impl OpenCommit {
 
     /// How many bytes its record and messages have.
     pub(crate) fn weight(&self) -> usize {
-        self.record.len() + self.entries.iter().map(|entry| entry.body.len()).sum::<usize>()
+        let bodies = self.entries.iter().map(|entry| entry.body.as_ref().len());
+        self.record.len() + bodies.sum::<usize>()
     }
 }
 
@@ -157,7 +181,10 @@ impl Shelf {
 
     /// The entries of a range, in order.
     pub(crate) async fn entries(&self, range: Range<u32>) -> Result<Vec<Entry>, Error> {
-        self.gather(range, true, Page::entries, |entry| Ok(entry.clone())).await
+        let of_entry = |Entry { meta, body }: &Entry<Body>| {
+            Ok(Entry { meta: meta.clone(), body: body.as_ref().to_owned() })
+        };
+        self.gather(range, true, Page::entries, of_entry).await
     }
 
     /// What is wanted of the entries of a range: read off a page of them, or off one in a commit.
@@ -166,7 +193,7 @@ impl Shelf {
         range: Range<u32>,
         bodies: bool,
         of_page: impl Fn(&Page) -> Result<Vec<T>, Unreadable>,
-        of_entry: impl Fn(&Entry) -> Result<T, Unreadable>,
+        of_entry: impl Fn(&Entry<Body>) -> Result<T, Unreadable>,
     ) -> Result<Vec<T>, Error> {
         let mut all = Vec::new();
         for (id, range) in self.parts(range) {
@@ -247,7 +274,7 @@ impl<T> Places<T> {
     fn put_commits(
         &mut self,
         commits: &[Arc<OpenCommit>],
-        of_entry: impl Fn(&Entry) -> Result<T, Unreadable>,
+        of_entry: impl Fn(&Entry<Body>) -> Result<T, Unreadable>,
     ) -> Result<(), Unreadable> {
         let wanted = self.first..self.first + self.found.len() as u32;
         let entries = commits.iter().flat_map(|commit| commit.range().zip(&commit.entries));
@@ -288,7 +315,9 @@ pub(crate) fn unpack_commit(
 fn open_commit(id: ConversationId, row: CommitRow) -> Result<OpenCommit, Error> {
     let (_, body) = unpack_commit(id, &row)?;
     let CommitRow { head, body: packed } = row;
-    Ok(OpenCommit { head, record: body.record, entries: body.entries, packed })
+    let entries = body.entries.into_iter();
+    let entries = entries.map(|Entry { meta, body }| Entry { meta, body: Body::Read(body) });
+    Ok(OpenCommit { head, record: body.record, entries: entries.collect(), packed })
 }
 
 pub(crate) fn damaged(conversation: ConversationId, reason: impl ToString) -> Error {
