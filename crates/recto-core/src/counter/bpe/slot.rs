@@ -108,5 +108,5 @@ pub(crate) fn hash(token: &[u8]) -> u64 {
 /// A hash as a place among so many, by its upper bits.
 #[inline]
 pub(crate) fn place(hash: u64, slots: usize) -> usize {
-    ((hash >> 32) * slots as u64 >> 32) as usize
+    (((hash >> 32) * slots as u64) >> 32) as usize
 }
