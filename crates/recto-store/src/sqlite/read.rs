@@ -248,18 +248,24 @@ pub(super) fn commits(
     Ok(found)
 }
 
-/// The bodies of the commits below a version as they are in the file, for who knows what they
-/// should be.
-pub(super) fn bodies_below(
+/// Whether the bodies of the commits below a version are these, in order.
+pub(super) fn are_below(
     db: &Connection,
     number: Number,
     below: u32,
-) -> Result<Vec<Vec<u8>>, Fault> {
+    bodies: &[Vec<u8>],
+) -> Result<bool, Fault> {
     let mut select = db.prepare_cached(
         "SELECT body FROM commits WHERE place >= ?1 AND place < ?2 ORDER BY place",
     )?;
-    let bodies = select.query_map([number.place(0), number.place(below)], |row| row.get(0))?;
-    Ok(bodies.collect::<Result<_, _>>()?)
+    let mut rows = select.query([number.place(0), number.place(below)])?;
+    for body in bodies {
+        let is_same = |row: &Row<'_>| Ok::<_, Fault>(row.get_ref(0)?.as_blob().ok() == Some(body));
+        if !rows.next()?.map(is_same).transpose()?.unwrap_or(false) {
+            return Ok(false);
+        }
+    }
+    Ok(rows.next()?.is_none())
 }
 
 pub(super) fn page_checksum(place: i64, count: u32, meta: &[u8]) -> i64 {

@@ -386,11 +386,12 @@ fn pack(db: &Connection, id: ConversationId, seal: &Seal) -> Result<(), Fault> {
 
 /// Tests that the rows to be packed are those that the writer knows.
 fn check_rows(db: &Connection, number: Number, seal: &Seal) -> Result<(), Fault> {
-    if seal.rows.is_some() {
-        let rows = read::bodies_below(db, number, seal.below)?;
-        seal.check(rows.iter().map(|body| &**body))?;
+    match &seal.rows {
+        Some(rows) if !read::are_below(db, number, seal.below, rows)? => {
+            Err(Error::RowsChanged.into())
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn pack_away(db: &Connection, number: Number, seal: &Seal) -> Result<(), Fault> {
