@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, Manager, ManagerConfig, Pool, QueueMode, RecyclingMethod, Runtime};
+use deadpool::Runtime;
+use deadpool::managed::{self, Metrics, Pool, QueueMode, RecycleError, RecycleResult};
 use tokio_postgres::{Config, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::PostgresOptions;
+use super::client::{Client, Connection};
+use super::driver::Driver;
 use super::encryption::Encryption;
 use super::fault::Fault;
 use crate::Error;
@@ -17,7 +21,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 const BY_KEY: &str = "SET enable_seqscan = off; SET jit = off";
 
 /// A pool of connections, made when they are first needed.
-pub(super) struct Connections(Pool);
+pub(super) struct Connections(Pool<Manager>);
 
 impl Connections {
     pub(super) fn new(address: &str, options: &PostgresOptions) -> Result<Connections, Error> {
@@ -33,20 +37,7 @@ impl Connections {
             config.connect_timeout(CONNECT_WITHIN);
         }
         config.keepalives_idle(Duration::from_secs(30));
-        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = match tls {
-            Some(tls) => Manager::from_config(config, tls, recycling),
-            None => Manager::from_config(config, NoTls, recycling),
-        };
-        // A server that does not know these settings does without.
-        let prepare = Hook::async_fn(|client, _| {
-            Box::pin(async move {
-                let _ = client.batch_execute(BY_KEY).await;
-                Ok(())
-            })
-        });
-        let pool = Pool::builder(manager)
-            .post_create(prepare)
+        let pool = Pool::builder(Manager { config, tls })
             .max_size(options.connections.max(1))
             // The one that was used last: its server process has everything at hand.
             .queue_mode(QueueMode::Lifo)
@@ -59,8 +50,8 @@ impl Connections {
     }
 
     /// A connection, as soon as one is free.
-    pub(super) async fn get(&self) -> Result<deadpool_postgres::Client, Fault> {
-        Ok(self.0.get().await?)
+    pub(super) async fn get(&self) -> Result<Client, Fault> {
+        Ok(Client::new(self.0.get().await?))
     }
 }
 
@@ -71,5 +62,44 @@ impl std::fmt::Debug for Connections {
             .field("most", &status.max_size)
             .field("open", &status.size)
             .finish_non_exhaustive()
+    }
+}
+
+/// Makes connections for the pool.
+pub(super) struct Manager {
+    config: Config,
+    tls: Option<MakeRustlsConnect>,
+}
+
+impl managed::Manager for Manager {
+    type Type = Connection;
+    type Error = tokio_postgres::Error;
+
+    async fn create(&self) -> Result<Connection, tokio_postgres::Error> {
+        let (client, driver) = match self.tls.clone() {
+            Some(tls) => {
+                let (client, connection) = self.config.connect(tls).await?;
+                (client, Driver::start(connection))
+            }
+            None => {
+                let (client, connection) = self.config.connect(NoTls).await?;
+                (client, Driver::start(connection))
+            }
+        };
+        let connection = Connection::new(client, driver);
+        // A server that does not know these settings does without.
+        let _ = connection.batch_execute(BY_KEY).await;
+        Ok(connection)
+    }
+
+    async fn recycle(
+        &self,
+        connection: &mut Connection,
+        _: &Metrics,
+    ) -> RecycleResult<tokio_postgres::Error> {
+        match connection.is_closed() {
+            true => Err(RecycleError::message("the server has closed it")),
+            false => Ok(()),
+        }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use deadpool_postgres::GenericClient;
-use tokio_postgres::IsolationLevel;
 use uuid::Uuid;
 
 use super::PostgresStore;
@@ -72,8 +70,7 @@ impl PostgresStore {
     async fn try_to_read_rows(&self, id: ConversationId) -> Result<StoredRows, Fault> {
         let mut client = self.connections.get().await?;
         let tenant = self.tenant_of(&client, id).await?;
-        let moment = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
-        let moment = moment.read_only(true).start().await?;
+        let moment = client.moment().await?;
         let mut rows = StoredRows::default();
         for row in moment.query(COMMITS, &[&&*tenant, &id.0]).await? {
             rows.commits.push(CommitRow { head: head(&row)?, body: row.try_get("body")? });

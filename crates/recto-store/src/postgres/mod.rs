@@ -25,10 +25,12 @@
 
 mod attempts;
 mod check;
+mod client;
 mod commits;
 mod connections;
 mod conversations;
 mod copies;
+mod driver;
 mod encryption;
 mod fault;
 mod keys;

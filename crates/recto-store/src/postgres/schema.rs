@@ -8,6 +8,7 @@
 use tokio_postgres::error::SqlState;
 
 use super::attempts::Attempts;
+use super::client::{Client, Connection};
 use super::connections::Connections;
 use super::fault::Fault;
 use crate::Error;
@@ -149,7 +150,7 @@ fn check_known(format: u32) -> Result<(), Error> {
 }
 
 /// The format of the tables and whether they hold words, if there are any.
-async fn format(client: &deadpool_postgres::Client) -> Result<Option<(u32, bool)>, Fault> {
+async fn format(client: &Connection) -> Result<Option<(u32, bool)>, Fault> {
     let found = client.query_one("SELECT format, search FROM recto_format", &[]).await;
     match found {
         Ok(row) => Ok(Some((super::numbers::number(&row, "format")?, row.try_get("search")?))),
@@ -159,12 +160,12 @@ async fn format(client: &deadpool_postgres::Client) -> Result<Option<(u32, bool)
 }
 
 async fn migrate(
-    client: &mut deadpool_postgres::Client,
+    client: &mut Client,
     migration: &Migration,
     format: u32,
     search: bool,
 ) -> Result<(), Fault> {
-    let mut transaction = client.transaction().await?;
+    let transaction = client.transaction().await?;
     if format > 0 {
         let lock = "SELECT format FROM recto_format WHERE format = $1 FOR UPDATE";
         if transaction.query_opt(lock, &[&i64::from(format)]).await?.is_none() {
@@ -173,10 +174,12 @@ async fn migrate(
     }
     transaction.batch_execute(migration.tables).await.map_err(at_the_same_time)?;
     for tuning in migration.tuning {
-        let savepoint = transaction.transaction().await?;
-        match savepoint.batch_execute(tuning).await {
-            Ok(()) => savepoint.commit().await?,
-            Err(error) if is_not_known(&error) => savepoint.rollback().await?,
+        transaction.batch_execute("SAVEPOINT tuning").await?;
+        match transaction.batch_execute(tuning).await {
+            Ok(()) => transaction.batch_execute("RELEASE tuning").await?,
+            Err(error) if is_not_known(&error) => {
+                transaction.batch_execute("ROLLBACK TO tuning").await?;
+            }
             Err(error) => return Err(error.into()),
         }
     }

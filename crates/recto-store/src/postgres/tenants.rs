@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::PostgresStore;
+use super::client::Connection;
 use super::fault::Fault;
 use crate::{ConversationId, Error, Tenant};
 
@@ -36,7 +37,7 @@ impl PostgresStore {
     /// Whose a conversation is, as the tables have it.
     pub(super) async fn tenant_of(
         &self,
-        client: &deadpool_postgres::Client,
+        client: &Connection,
         id: ConversationId,
     ) -> Result<Arc<[u8]>, Fault> {
         if let Some(tenant) = self.tenants.known(id) {

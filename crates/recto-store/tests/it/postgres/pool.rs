@@ -98,3 +98,71 @@ async fn a_password_in_an_address_is_never_told() {
     let invalid = open("postgres://user:secret@host:port/talks").await.unwrap_err();
     assert_eq!(invalid, Error::InvalidAddress { given: "postgres://…".to_owned() });
 }
+
+/// Waits until the server says so, over a connection of its own.
+async fn until(address: &str, sql: &str, expected: &str) {
+    let (server, database) = (PostgresServer::shared(), address.rsplit('/').next().unwrap());
+    let start = Instant::now();
+    loop {
+        let (of, sql) = (database.to_owned(), sql.to_owned());
+        let found = tokio::task::spawn_blocking(move || server.sql(&of, &sql)).await.unwrap();
+        if found == expected {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "{sql}: {found}, not {expected}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+const OURS: &str = "FROM pg_stat_activity WHERE datname = current_database() \
+                    AND application_name = 'recto'";
+
+#[tokio::test]
+async fn a_transaction_that_is_given_up_ends_although_nobody_uses_its_connection() {
+    let server = PostgresServer::shared();
+    let address = server.database();
+    let store = PostgresStore::open(&address, two()).await.unwrap();
+    let id = create(&store, "given up").await;
+    let database = address.rsplit('/').next().unwrap().to_owned();
+    let lock = std::thread::spawn(move || {
+        server.sql(&database, "BEGIN; LOCK recto_pages; SELECT pg_sleep(1); COMMIT");
+    });
+    let locked = "SELECT count(*) FROM pg_locks WHERE relation = 'recto_pages'::regclass \
+                  AND mode = 'AccessExclusiveLock' AND granted";
+    until(&address, locked, "1").await;
+    let mut commit = super::commit(id, 1, "text");
+    let pages = vec![recto_store::pack_records(0, [("packed", recto_store::Link([0; 32]))])];
+    commit.seal = Some(recto_store::Seal { below: 1, pages, rows: None });
+    // Its row is inserted; its page waits for the lock.
+    let given_up = tokio::time::timeout(Duration::from_millis(300), store.commit(commit)).await;
+    assert!(given_up.is_err());
+    lock.join().unwrap();
+    until(&address, &format!("SELECT count(*) {OURS} AND state <> 'idle'"), "0").await;
+    until(&address, "SELECT max(version) FROM recto_commits", "0").await;
+    assert_eq!(version(&store, id).await, 0);
+}
+
+#[tokio::test]
+async fn a_store_that_is_dropped_leaves_no_connection_behind() {
+    let address = PostgresServer::shared().database();
+    let store = PostgresStore::open(&address, PostgresOptions::default()).await.unwrap();
+    let id = create(&store, "short").await;
+    let (one, other) = tokio::join!(version(&store, id), version(&store, id));
+    assert_eq!((one, other), (0, 0));
+    until(&address, &format!("SELECT count(*) {OURS}"), "2").await;
+    drop(store);
+    until(&address, &format!("SELECT count(*) {OURS}"), "0").await;
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_ended_is_not_asked() {
+    let address = PostgresServer::shared().database();
+    let store = PostgresStore::open(&address, PostgresOptions::default()).await.unwrap();
+    let (one, other) = tokio::join!(store.tenants(), store.tenants());
+    assert_eq!((one.unwrap().len(), other.unwrap().len()), (0, 0));
+    until(&address, &format!("SELECT count(pg_terminate_backend(pid)) {OURS}"), "2").await;
+    until(&address, &format!("SELECT count(*) {OURS}"), "0").await;
+    // If it had been, nobody could tell whether the first attempt has renamed it.
+    let renamed = store.rename(&super::tenant(), "before", "after").await;
+    assert_eq!(renamed, Err(Error::ConversationNotFound { name: "before".to_owned() }));
+}
