@@ -104,8 +104,8 @@ async fn until(address: &str, sql: &str, expected: &str) {
     let (server, database) = (PostgresServer::shared(), address.rsplit('/').next().unwrap());
     let start = Instant::now();
     loop {
-        let (of, sql) = (database.to_owned(), sql.to_owned());
-        let found = tokio::task::spawn_blocking(move || server.sql(&of, &sql)).await.unwrap();
+        let (of, asked) = (database.to_owned(), sql.to_owned());
+        let found = tokio::task::spawn_blocking(move || server.sql(&of, &asked)).await.unwrap();
         if found == expected {
             return;
         }
