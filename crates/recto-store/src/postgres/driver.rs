@@ -1,7 +1,7 @@
 //! Who moves the bytes of a connection.
 //!
 //! Whoever waits for an answer does it: the request goes from its own thread to the socket, and no
-//! other thread has to be woken first, which takes as long as a tenth of an append. A task in the
+//! other thread has to be woken first, which takes about 20 µs. A task in the
 //! background does it when nobody waits: if a request was given up, if a transaction was left, and
 //! at the end.
 //!

@@ -21,7 +21,8 @@
 //! - Names and keys are bytes, so that every store takes and orders the same ones.
 //!
 //! What an error tells comes from this crate and a SQLSTATE, never from the server's own text: that
-//! can quote rows. Start with `commits.rs`; `attempts.rs` says what is tried again.
+//! can quote rows. Start with `commits.rs`; `attempts.rs` says what is tried again, `driver.rs` who
+//! moves the bytes.
 
 mod attempts;
 mod check;
