@@ -143,6 +143,16 @@ async fn a_transaction_that_is_given_up_ends_although_nobody_uses_its_connection
 }
 
 #[tokio::test]
+async fn a_transaction_that_is_refused_ends_although_nobody_uses_its_connection() {
+    let address = PostgresServer::shared().database();
+    let store = PostgresStore::open(&address, two()).await.unwrap();
+    create(&store, "stays").await;
+    let refused = store.remove_at(&super::tenant(), "stays", Some(5)).await;
+    assert_eq!(refused, Err(Error::VersionConflict { expected: 5, current: 0 }));
+    until(&address, &format!("SELECT count(*) {OURS} AND state <> 'idle'"), "0").await;
+}
+
+#[tokio::test]
 async fn a_store_that_is_dropped_leaves_no_connection_behind() {
     let address = PostgresServer::shared().database();
     let store = PostgresStore::open(&address, PostgresOptions::default()).await.unwrap();
