@@ -11,7 +11,7 @@
 //!
 //! What always holds: who polled last is told when there is something to do, and then polls again;
 //! before it stops to do so, it wakes the task, unless everything is answered. So nothing stays
-//! behind, whenever a future is dropped.
+//! behind, whenever a future is dropped. When the runtime of the task ends, the connection does too.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -45,11 +45,8 @@ impl Driver {
             task: Mutex::new(Waker::noop().clone()),
             waiting: AtomicUsize::new(0),
         });
-        let task = Arc::clone(&shared);
-        tokio::spawn(poll_fn(move |cx| {
-            lock(&task.task).clone_from(cx.waker());
-            task.poll(cx)
-        }));
+        let task = Task(Arc::clone(&shared));
+        tokio::spawn(poll_fn(move |cx| task.poll(cx)));
         Driver(shared)
     }
 
@@ -105,6 +102,25 @@ impl Shared {
 
     fn leave(&self) {
         lock(&self.task).wake_by_ref();
+    }
+}
+
+/// What runs in the background.
+struct Task(Arc<Shared>);
+
+impl Task {
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        lock(&self.0.task).clone_from(cx.waker());
+        self.0.poll(cx)
+    }
+}
+
+impl Drop for Task {
+    /// When its runtime ends, nobody is left who could end a transaction or take leave: then the
+    /// connection is over too, whoever still has it.
+    fn drop(&mut self) {
+        let connection = lock(&self.0.connection).take();
+        drop(connection);
     }
 }
 
@@ -206,5 +222,21 @@ mod tests {
         drop(second);
         assert_eq!(in_time(first).await.unwrap().get::<_, i32>(0), 1);
         assert_eq!(in_time(talk.ask("SELECT 3")).await, 3);
+    }
+
+    #[test]
+    fn a_runtime_that_ends_takes_its_connections_along() {
+        let server = PostgresServer::shared();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let talk = runtime.block_on(connect());
+        let pid = runtime.block_on(talk.ask("SELECT pg_backend_pid()"));
+        runtime.block_on(talk.driver.drive(talk.client.batch_execute("BEGIN; SELECT 1"))).unwrap();
+        drop(runtime);
+        let sessions = format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}");
+        let start = std::time::Instant::now();
+        while server.sql("postgres", &sessions) != "0" {
+            assert!(start.elapsed() < Duration::from_secs(10), "it is still there");
+        }
+        assert!(talk.client.is_closed());
     }
 }
