@@ -49,6 +49,19 @@ pub(crate) fn of_warning(code: WarningCode) -> (&'static str, &'static str) {
             "these tool results are visible without their calls",
             "`recto restore` brings the calls back, `recto lint --fix` puts the view right",
         ),
+        WarningCode::StaleTools => (
+            "these tool descriptions do not describe the conversation's tools, and are not sent",
+            "`recto delete` hides them",
+        ),
+        WarningCode::ForeignMessage => (
+            "these messages have tool calls in a field of another format, which is not read",
+            "`recto import` and `recto append --messages FILE --format FORMAT` convert them",
+        ),
+        WarningCode::ViewEmpty => ("nothing is visible", "`recto undo` brings the view back"),
+        WarningCode::IgnoredIndices => (
+            "insert adds to the end and does not use indices",
+            "`recto insert` and `recto replace` act on a place",
+        ),
     }
 }
 
@@ -62,9 +75,13 @@ fn of_engine(error: &EngineError) -> String {
              `recto restore {index}`"
         ),
         EngineError::BudgetTooSmall { needed, max_tokens } => format!(
-            "what must stay takes {needed} tokens and only {max_tokens} are allowed; raise \
-             --max-tokens, say --drop-system, or unpin entries with `recto unmark pinned`"
+            "no run of messages fits into {max_tokens} tokens beside what must stay; use \
+             --max-tokens {needed} or more, --drop-system, or unpin entries with `recto unmark pinned`"
         ),
+        EngineError::NoBatchStarted => {
+            "there is no `recto batch start` to return from; name the batch: `recto batch end BATCH`"
+                .to_owned()
+        }
         EngineError::NothingToCompress => {
             "none of the entries is visible, so the summary has no place; leave it out, or name \
              entries that `recto show` lists"

@@ -18,7 +18,7 @@ use crate::command::Command;
     after_help = "\
 Conversations  new list info rename remove fork import export settings
 Look           show log diff blame tokens grep timeline markmap snapshot
-Change         append insert replace delete compress truncate filter clear restore fit
+Change         append insert replace delete compress truncate filter clear arrange restore fit
                batch rollback undo redo mark unmark apply
 Models         chat render lint cache-plan
 Care           verify prune erase backup restore-backup doctor

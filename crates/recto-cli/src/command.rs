@@ -88,6 +88,7 @@ commands! {
     Truncate(change::truncate::Truncate),
     Filter(change::filter::Filter),
     Clear(change::clear::Clear),
+    Arrange(change::arrange::Arrange),
     Restore(change::restore::Restore),
     Fit(change::fit::Fit),
     Batch(change::batch::Batch),

@@ -62,7 +62,7 @@ impl Sent {
         talk: &recto::StoredConversation,
         version: Version,
     ) -> Result<Sent, recto::Error> {
-        let entries = talk.messages_at(version).await?;
+        let entries = talk.messages_to_send(version).await?;
         let tools = talk.tools_at(version).await?;
         Ok(Sent { version, entries, tools })
     }

@@ -9,14 +9,14 @@ use crate::counter::Counter;
 use crate::draft::Draft;
 use crate::history::{Held, History, Jump, Record, StepRecord, Story};
 use crate::live_path::{KnownBatches, LivePath};
-use crate::message_log::Meter;
+use crate::message_log::{Meter, check_at_hand, is_at_hand};
 use crate::operation::{Append, Operation, OperationKind, Request, Rollback, Step};
 use crate::outcome::torn_exchanges;
 use crate::state::{Homes, State};
-use crate::tools::{self, DEFAULT_HEADING, ToolSet};
+use crate::tools::{self, DEFAULT_HEADING, Descriptions, Headings, ToolSet};
 use crate::{
     BatchIndex, Error, LogIndex, Marks, Message, MessageLog, Outcome, Position, Stats, Timestamp,
-    Tool, Version, View, Warning,
+    Tool, Version, View, Warning, WarningCode,
 };
 
 /// How a conversation is set up.
@@ -28,7 +28,7 @@ pub struct Settings {
     pub media_tokens: u64,
     /// The tools that the model may call; their description is in the log from the start.
     pub tools: Vec<Tool>,
-    /// The heading of the tool description; [`DEFAULT_HEADING`] is Chinese for "available tools".
+    /// The heading of the tool description. Default: [`DEFAULT_HEADING`].
     pub heading: String,
 }
 
@@ -84,27 +84,43 @@ pub struct Conversation {
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) meter: Meter,
-    /// The heading of the tool description.
-    pub(crate) heading: String,
+    /// The headings of tool descriptions.
+    pub(crate) headings: Headings,
     pub(crate) known_batches: KnownBatches,
 }
 
 impl Setup {
     pub(crate) fn new(meter: Meter, heading: String) -> Arc<Setup> {
-        Arc::new(Setup { meter, heading, known_batches: KnownBatches::default() })
+        let headings = Headings::new(heading);
+        Arc::new(Setup { meter, headings, known_batches: KnownBatches::default() })
     }
 }
 
 impl Conversation {
     /// A new conversation at version 0. Tools, if it has any, are described in its log.
     pub fn new(settings: Settings, now: Timestamp) -> Result<Conversation, Error> {
+        Self::with_messages(settings, &[], now)
+    }
+
+    /// A new conversation that shows messages at version 0, behind the description of its tools if
+    /// it has any. If the messages hold that description, it is not added.
+    pub fn with_messages(
+        settings: Settings,
+        messages: &[Message],
+        now: Timestamp,
+    ) -> Result<Conversation, Error> {
         let Settings { counter, media_tokens, tools, heading } = settings;
-        let meter = Meter { counter, media_tokens };
-        let tools = ToolSet::new(tools, &heading)?.map(Arc::new);
+        let setup = Setup::new(Meter { counter, media_tokens }, heading);
+        let tools = ToolSet::new(tools, &setup.headings)?.map(Arc::new);
         let mut log = MessageLog::default();
-        if let Some(tools) = &tools {
-            log.append(&[tools.description()], now, &meter)?;
+        let descriptions =
+            Descriptions { headings: &setup.headings, tools: tools.as_deref(), log: &log };
+        let is_described = messages.iter().any(|message| descriptions.is_present(message));
+        if let Some(tools) = tools.as_ref().filter(|_| !is_described) {
+            log.append(&[tools.description()], now, &setup.meter)?;
+            log.note_written_by_engine();
         }
+        log.append(messages, now, &setup.meter)?;
         let view = log.as_view().clone();
         let (path, marks) = (LivePath::new(now), Marks::default());
         let state = State { view, path, marks, homes: Homes::default() };
@@ -120,7 +136,7 @@ impl Conversation {
             tools_home: Version(0),
         };
         let history = History::new(record);
-        Ok(Conversation { setup: Setup::new(meter, heading), log, history })
+        Ok(Conversation { setup, log, history })
     }
 
     /// Performs a request and returns the conversation after it. This value stays as it is; if the
@@ -169,14 +185,15 @@ impl Conversation {
                 });
             }
         }
-        if draft.is_idle && !is_list {
-            return Ok((self.clone(), self.outcome_of(self, false)));
+        if !draft.did_anything {
+            return Ok((self.clone(), self.outcome_of(self, false)?.of_request(request)));
         }
         let (kind, story) = match &*request.steps {
             [step] => (step.operation.kind(), Story::of(step, || draft.description())),
             _ => (OperationKind::List, Story::of_list(records)),
         };
-        self.commit_draft(draft, kind, story)
+        let (next, outcome) = self.commit_draft(draft, kind, story)?;
+        Ok((next, outcome.of_request(request)))
     }
 
     fn commit_draft(
@@ -206,18 +223,64 @@ impl Conversation {
         let mut history = self.history.clone();
         history.push(record)?;
         let next = Conversation { setup: self.setup.clone(), log, history };
-        let outcome = next.outcome_of(self, true);
+        let outcome = next.outcome_of(self, true)?;
         Ok((next, outcome))
     }
 
-    fn outcome_of(&self, before: &Conversation, changed: bool) -> Outcome {
-        Outcome {
+    fn outcome_of(&self, before: &Conversation, changed: bool) -> Result<Outcome, Error> {
+        let mut notices = Vec::new();
+        notices.extend(self.stale_tools()?);
+        notices.extend(self.foreign_messages(before.log.len())?);
+        notices.extend(Warning::view_empty(self.view()));
+        Ok(Outcome {
             version: self.version(),
             changed,
             before: before.history.clone(),
             after: self.history.clone(),
             log: self.log.as_view().clone(),
+            notices,
+        })
+    }
+
+    /// The warning that log entries from one on have tool calls that are not read.
+    fn foreign_messages(&self, from: usize) -> Result<Option<Warning>, Error> {
+        let mut absent = Vec::new();
+        let mut foreign = Vec::new();
+        for index in LogIndex::range(from as u32..self.log.len() as u32) {
+            let entry = self.log.get(index).expect("the entry is in the log");
+            if is_at_hand(entry, index, &mut absent) && entry.message.is_foreign() {
+                foreign.push(index);
+            }
         }
+        check_at_hand(absent)?;
+        Ok(Warning::about(WarningCode::ForeignMessage, foreign))
+    }
+
+    /// The warning that the view shows descriptions of tools that the conversation does not have.
+    fn stale_tools(&self) -> Result<Option<Warning>, Error> {
+        let stale = self.descriptions().contradicting(self.view())?;
+        Ok(Warning::about(WarningCode::StaleTools, stale))
+    }
+
+    fn descriptions(&self) -> Descriptions<'_> {
+        Descriptions { headings: &self.setup.headings, tools: self.tools(), log: &self.log }
+    }
+
+    /// The visible entries that describe tools, stale or not, in log order; none in a conversation
+    /// without tools. A provider that receives the tools natively must not get them.
+    pub fn tool_descriptions(&self) -> Result<Vec<LogIndex>, Error> {
+        let descriptions = self.descriptions();
+        if descriptions.tools.is_none() {
+            return Ok(Vec::new());
+        }
+        let is_description = |index, message: &Message| {
+            descriptions.is_present(message) || descriptions.describes(index, message)
+        };
+        let places = descriptions.places(self.view(), is_description)?;
+        let mut found: Vec<LogIndex> =
+            places.into_iter().filter_map(|at| self.view().get(Position(at))).collect();
+        found.sort_unstable();
+        Ok(found)
     }
 
     /// The result that the request answered which made a version.
@@ -225,31 +288,33 @@ impl Conversation {
         self.log.check_measured()?;
         let after = self.at(version)?;
         let Some(before) = version.0.checked_sub(1) else {
-            return Ok(after.outcome_of(&after, false));
+            return after.outcome_of(&after, false);
         };
-        Ok(after.outcome_of(&self.at(Version(before))?, true))
+        after.outcome_of(&self.at(Version(before))?, true)
     }
 
     /// The result of a request that found nothing to do at a version.
     pub fn idle_outcome(&self, version: Version) -> Result<Outcome, Error> {
         self.log.check_measured()?;
         let at = self.at(version)?;
-        Ok(at.outcome_of(&at, false))
+        at.outcome_of(&at, false)
     }
 
     fn undo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
         let target = self.history.current().undo.target().ok_or(Error::NothingToUndo)?;
         let to = self.history.record(target, "version")?;
         let held = self.history.held_again(target, "version")?;
+        let tools = (to.tools.clone(), to.tools_home);
         let redo = self.version().into();
-        self.travel(Destination { held, tools_of: to, undo: to.undo, redo }, step, now)
+        self.travel(Destination { held, tools, undo: to.undo, redo }, step, now)
     }
 
     fn redo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
         let target = self.history.current().redo.target().ok_or(Error::NothingToRedo)?;
         let to = self.history.record(target, "version")?;
         let held = self.history.held_again(target, "version")?;
-        self.travel(Destination { held, tools_of: to, undo: to.undo, redo: to.redo }, step, now)
+        let tools = (to.tools.clone(), to.tools_home);
+        self.travel(Destination { held, tools, undo: to.undo, redo: to.redo }, step, now)
     }
 
     /// ROLLBACK to a version, alone in its request.
@@ -260,15 +325,14 @@ impl Conversation {
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
         let held = self.history.held_again(target, "targetVersion")?;
-        // The tools are a setting of the conversation, not part of what the model reads.
-        let tools_of = self.history.current();
+        let tools = self.history.tools_at(target, "targetVersion")?;
         let undo = self.version().into();
-        self.travel(Destination { held, tools_of, undo, redo: Jump::NONE }, step, now)
+        self.travel(Destination { held, tools, undo, redo: Jump::NONE }, step, now)
     }
 
     fn travel(
         &self,
-        to: Destination<'_>,
+        to: Destination,
         step: &Step,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
@@ -280,47 +344,42 @@ impl Conversation {
             redo: to.redo,
             kind: step.operation.kind(),
             story: Story::of(step, || step.reason()),
-            tools: to.tools_of.tools.clone(),
-            tools_home: to.tools_of.tools_home,
+            tools: to.tools.0,
+            tools_home: to.tools.1,
         };
         self.commit(self.log.clone(), record)
     }
 
-    /// Sets other tools: a request of its own. Their description takes the place of a visible one
-    /// that has become stale (in a new batch), or is appended. Without tools there is none: those
-    /// that are visible are hidden (in a new batch), unless they are pinned.
+    /// Sets other tools: a request of its own. Visible descriptions that are stale now and not
+    /// pinned leave, and the present one takes the place of the first, in a new batch; if none
+    /// leaves, it is appended. Without tools, every visible description that is not pinned is
+    /// hidden, in a new batch. Setting the same tools does nothing.
     pub fn set_tools(
         &self,
         tools: Vec<Tool>,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
         self.log.check_measured()?;
-        let heading = &self.setup.heading;
-        let tools = ToolSet::new(tools, heading)?.map(Arc::new);
+        let tools = ToolSet::new(tools, &self.setup.headings)?.map(Arc::new);
+        if tools::are_same(tools.as_deref(), self.tools()) {
+            return Ok((self.clone(), self.outcome_of(self, false)?));
+        }
         let mut draft = Draft::new(self, now);
-        draft.tools = tools.clone();
-        let may_go = |index| !draft.state.marks.is_pinned(index);
-        let mut view = draft.state.view.clone();
-        match tools {
-            Some(tools) if tools.is_shown_in(&view, &draft.log)? => {}
-            Some(tools) => {
-                let stale = tools.first_stale_in(&view, &draft.log, may_go)?;
-                let entry = draft.add_one_to_log(tools.description())?;
-                match stale.and_then(|index| view.position_of(index)) {
-                    Some(at) => {
-                        view.0.splice(at.0..=at.0, [entry]);
-                        draft.open_batch(view);
-                    }
-                    None => draft.state.view.push(entry),
-                }
-            }
-            None => {
-                let gone = tools::descriptions_in(&view, &draft.log, heading, may_go)?;
-                if !gone.is_empty() {
-                    view.hide(&view.places_of(&gone));
-                    draft.open_batch(view);
-                }
-            }
+        draft.set_tools(tools);
+        let view = draft.state.view.clone();
+        let descriptions = draft.descriptions();
+        let places = descriptions.places(&view, |index, message| {
+            !draft.is_pinned(index)
+                && descriptions.describes(index, message)
+                && !descriptions.is_present(message)
+        })?;
+        if !places.is_empty() {
+            let view = draft.replace_descriptions(&view, &places)?;
+            draft.open_batch(view);
+        } else if !draft.descriptions().is_shown_in(&view)?
+            && let Some(entry) = draft.present_description()?
+        {
+            draft.state.view.push(entry);
         }
         let story = Story::told(draft.description());
         self.commit_draft(draft, OperationKind::SetTools, story)
@@ -360,10 +419,13 @@ impl Conversation {
         self.log.get(index).map(|entry| &entry.message)
     }
 
-    /// Tool calls and results that the view has torn apart.
+    /// What a user should know of the view: tool calls and results that it has torn apart, and
+    /// descriptions of other tools.
     pub fn warnings(&self) -> Result<Vec<Warning>, Error> {
         self.log.check_measured()?;
-        Ok(torn_exchanges(self.view(), self.log.as_view()))
+        let mut warnings = torn_exchanges(self.view(), self.log.as_view());
+        warnings.extend(self.stale_tools()?);
+        Ok(warnings)
     }
 
     /// Every message ever added.
@@ -433,6 +495,20 @@ impl Conversation {
         })
     }
 
+    /// The visible messages and a snapshot of each batch below the current one.
+    pub fn array_state(&self) -> Result<ArrayState, Error> {
+        let current = self.state().path.current_number();
+        let below = (0..current.0).map(|batch| self.snapshot(BatchIndex(batch)));
+        let below: Vec<BatchSnapshot> = below.collect::<Result<_, Error>>()?;
+        let now = self.snapshot(current)?;
+        let mut absent = Vec::new();
+        for snapshot in below.iter().chain([&now]) {
+            absent.extend(snapshot.messages().filter(|(_, m)| m.is_absent()).map(|(at, _)| at));
+        }
+        check_at_hand(absent)?;
+        Ok(ArrayState { now, below })
+    }
+
     /// The versions in order: which request made each, when, and why.
     pub fn versions(&self) -> impl DoubleEndedIterator<Item = VersionInfo> {
         self.history.iter().map(|(version, record)| self.describe_version(version, record))
@@ -475,9 +551,10 @@ impl Conversation {
 }
 
 /// Where a request goes back to, and where one can go from there.
-struct Destination<'a> {
+struct Destination {
     held: Held,
-    tools_of: &'a Record,
+    /// The tools, and the version that set them.
+    tools: (Option<Arc<ToolSet>>, Version),
     undo: Jump,
     redo: Jump,
 }
@@ -514,6 +591,29 @@ impl BatchSnapshot {
     /// Its messages in order.
     pub fn messages(&self) -> impl DoubleEndedIterator<Item = (LogIndex, &Message)> {
         self.view.iter().map(|index| (index, self.log.message(index)))
+    }
+}
+
+/// The view as an array of messages, and the batches below the current one.
+#[derive(Clone, Debug)]
+pub struct ArrayState {
+    /// The current batch.
+    pub now: BatchSnapshot,
+    /// The batches below it, from batch 0.
+    pub below: Vec<BatchSnapshot>,
+}
+
+impl Serialize for ArrayState {
+    /// As the contract writes it: `{messages, batchSnapshots, currentBatchIndex,
+    /// totalMessageCount}`. The count is that of the visible messages.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut state = serializer.serialize_struct("ArrayState", 4)?;
+        let messages: Vec<&Message> = self.now.messages().map(|(_, message)| message).collect();
+        state.serialize_field("messages", &messages)?;
+        state.serialize_field("batchSnapshots", &self.below)?;
+        state.serialize_field("currentBatchIndex", &self.now.batch)?;
+        state.serialize_field("totalMessageCount", &messages.len())?;
+        state.end()
     }
 }
 

@@ -39,12 +39,12 @@ pub enum Error {
         field: Option<String>,
     },
     /// A message has nothing to say.
-    #[error(
-        "the message of role {role} has no content; give it text or parts, or leave the message out"
-    )]
+    #[error("the message of role {role} has no content; {}", about_empty(*.is_foreign))]
     EmptyContent {
         /// Whose message it is; only `tool` messages may be empty.
         role: crate::Role,
+        /// Whether it has its tool calls in a field of another format.
+        is_foreign: bool,
         /// Where the message stands in the request.
         field: Option<String>,
     },
@@ -106,6 +106,22 @@ pub enum Error {
         /// The field that asked for it.
         field: &'static str,
     },
+    /// BATCH_END without a target and without a BATCH_START.
+    #[error(
+        "there is no BATCH_START on the live path to return from; start a batch first, or name the \
+         batch to return to"
+    )]
+    NoBatchStarted,
+    /// A new batch that gets another number than the caller expects.
+    #[error(
+        "the new batch would get the number {actual}, not {expected}; the batches have changed"
+    )]
+    UnexpectedBatch {
+        /// The number that the caller expects.
+        expected: BatchIndex,
+        /// The number that the new batch would get.
+        actual: BatchIndex,
+    },
     /// A version that does not exist yet.
     #[error("there is no version {version} yet; use 0 to {current}")]
     VersionNotFound {
@@ -135,13 +151,13 @@ pub enum Error {
     /// REDO without an UNDO right before it.
     #[error("there is nothing to put back: REDO follows UNDO, and any other request ends it")]
     NothingToRedo,
-    /// FIT below what must stay.
+    /// FIT into so few tokens that nothing of what it may drop would stay.
     #[error(
-        "what must stay takes {needed} tokens and only {max_tokens} are allowed; \
-         raise maxTokens, unpin entries or set keepSystem to false"
+        "no run of messages fits into {max_tokens} tokens beside what must stay; \
+         set maxTokens to {needed} or more, unpin entries or set keepSystem to false"
     )]
     BudgetTooSmall {
-        /// The tokens of pinned entries and system messages.
+        /// The smallest budget with which this FIT succeeds.
         needed: u64,
         /// The budget.
         max_tokens: u64,
@@ -201,6 +217,13 @@ pub enum Error {
         /// What does not fit.
         reason: String,
     },
+}
+
+fn about_empty(is_foreign: bool) -> &'static str {
+    match is_foreign {
+        true => crate::message::read::FOREIGN_HINT,
+        false => "give it text or parts, or leave the message out",
+    }
 }
 
 fn up_to(len: usize) -> String {
@@ -301,7 +324,8 @@ impl Error {
             | Error::BoundaryOutOfRange { .. } => Code::IndexOutOfRange,
             Error::NotVisible { .. } => Code::NotVisible,
             Error::InvalidRange { .. } => Code::InvalidRange,
-            Error::BatchNotFound { .. } => Code::BatchNotFound,
+            Error::UnexpectedBatch { .. } => Code::InvalidOperation,
+            Error::BatchNotFound { .. } | Error::NoBatchStarted => Code::BatchNotFound,
             Error::VersionNotFound { .. } => Code::VersionNotFound,
             Error::Pinned { .. } => Code::Pinned,
             Error::NothingToCompress => Code::NothingToCompress,
@@ -346,6 +370,8 @@ impl Error {
             Error::NoEntryAtPosition { .. } => "index",
             Error::IndexOutOfRange { .. } | Error::NotVisible { .. } => "indices",
             Error::BoundaryOutOfRange { .. } => "boundary",
+            Error::UnexpectedBatch { .. } => "batch",
+            Error::NoBatchStarted => "targetBatchIndex",
             Error::InvalidRange { .. } => "range",
             Error::BudgetTooSmall { .. } => "maxTokens",
             _ => return None,
@@ -379,6 +405,9 @@ impl Error {
             Error::InvalidRange { start, end } => json!({ "start": start, "end": end }),
             Error::BatchNotFound { batch, current, .. } => {
                 json!({ "batch": batch, "currentBatch": current })
+            }
+            Error::UnexpectedBatch { expected, actual } => {
+                json!({ "expected": expected, "actual": actual })
             }
             Error::VersionNotFound { version, current, .. } => {
                 json!({ "version": version, "currentVersion": current })

@@ -146,27 +146,33 @@ impl Record {
 #[derive(Clone, Debug)]
 struct Slot(Option<Record>);
 
-/// How many places there are, and, in the highest bit, whether one of them has no version with a
-/// state of its own.
+/// How many places there are, and in the highest bits, whether one of them has no version with a
+/// state of its own, and whether one may have tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally(u64);
 
 impl Tally {
     const SOME_OWN_NONE: u64 = 1 << 63;
+    const SOME_HAVE_TOOLS: u64 = 1 << 62;
+    const FLAGS: u64 = Self::SOME_OWN_NONE | Self::SOME_HAVE_TOOLS;
 
     fn are_all_owners(self) -> bool {
         self.0 & Self::SOME_OWN_NONE == 0
+    }
+
+    fn has_no_tools(self) -> bool {
+        self.0 & Self::SOME_HAVE_TOOLS == 0
     }
 }
 
 impl Summary for Tally {
     fn add(&mut self, later: &Self) {
-        let flag = (self.0 | later.0) & Self::SOME_OWN_NONE;
-        *self = Tally(flag | (self.count() + later.count()) as u64);
+        let flags = (self.0 | later.0) & Self::FLAGS;
+        *self = Tally(flags | (self.count() + later.count()) as u64);
     }
 
     fn count(&self) -> usize {
-        (self.0 & !Self::SOME_OWN_NONE) as usize
+        (self.0 & !Self::FLAGS) as usize
     }
 }
 
@@ -176,8 +182,15 @@ impl Item for Slot {
     const FAN: usize = 24;
 
     fn add_to(&self, tally: &mut Tally) {
-        let is_owner = matches!(self.0, Some(Record { held: Held::Own(_), .. }));
-        tally.add(&Tally(if is_owner { 1 } else { Tally::SOME_OWN_NONE | 1 }));
+        let flags = match &self.0 {
+            None => Tally::FLAGS,
+            Some(record) => {
+                let owns_none = !matches!(record.held, Held::Own(_));
+                (if owns_none { Tally::SOME_OWN_NONE } else { 0 })
+                    | (if record.tools.is_some() { Tally::SOME_HAVE_TOOLS } else { 0 })
+            }
+        };
+        tally.add(&Tally(flags | 1));
     }
 }
 
@@ -236,6 +249,21 @@ impl History {
             Held::Own(_) => version,
             Held::Of(owner) => owner,
         }))
+    }
+
+    /// The tools of an earlier version, which the field `field` asks for, and the version that set
+    /// them.
+    pub(crate) fn tools_at(
+        &self,
+        version: Version,
+        field: &'static str,
+    ) -> Result<(Option<Arc<ToolSet>>, Version), Error> {
+        let around = self.records.summary_around(version.as_usize());
+        if around.is_some_and(|tally| tally.has_no_tools()) {
+            return Ok((None, version));
+        }
+        let record = self.record(version, field)?;
+        Ok((record.tools.clone(), record.tools_home))
     }
 
     /// A version, if it is at hand.

@@ -66,6 +66,16 @@ impl IndexSet {
         self.place(index).1
     }
 
+    /// Adds an entry that is above all others.
+    pub(crate) fn push(&mut self, index: LogIndex) {
+        self.0.push(Member(index));
+    }
+
+    /// The entries below an index.
+    pub(crate) fn below(&self, index: LogIndex) -> IndexSet {
+        IndexSet(self.0.slice(..self.place(index).0))
+    }
+
     /// With all of `indices`, which are sorted and not doubled.
     pub(crate) fn union(&self, indices: &[LogIndex]) -> IndexSet {
         if self.is_small_change(indices) {

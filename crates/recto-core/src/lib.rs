@@ -79,7 +79,9 @@ mod view;
 mod wire;
 
 pub use blame::{Blame, Effect};
-pub use conversation::{BatchSnapshot, Conversation, Settings, VersionInfo, VisibleEntry};
+pub use conversation::{
+    ArrayState, BatchSnapshot, Conversation, Settings, VersionInfo, VisibleEntry,
+};
 #[cfg(feature = "bpe")]
 pub use counter::Bpe;
 pub use counter::{Approx, Counter};
@@ -93,9 +95,9 @@ pub use message_log::{LogEntry, MessageLog};
 pub use number::{BatchIndex, LogIndex, Position, Timestamp, Version};
 pub use opened::{Measure, Missing};
 pub use operation::{
-    Append, BatchEnd, BatchStart, Carry, Clear, Compress, Delete, Filter, Fit, Insert, Mark,
-    Operation, OperationKind, Redo, Replace, ReplaceEntries, Request, Restore, Rollback, Scope,
-    Step, Truncate, Undo, Unmark,
+    Append, Arrange, BatchEnd, BatchStart, Carry, Clear, Compress, Delete, Filter, Fit, Insert,
+    Mark, Operation, OperationKind, Redo, Replace, ReplaceEntries, Request, Restore, Rollback,
+    Scope, Step, Truncate, Undo, Unmark,
 };
 pub use outcome::{Outcome, SharedPrefix, Stats, Warning, WarningCode};
 pub use query::{Hit, Moment, Pick, Query};

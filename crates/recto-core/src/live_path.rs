@@ -23,6 +23,8 @@ pub(crate) struct Opening {
     pub(crate) description: Arc<str>,
     /// The smallest index in the view when it was opened, or the log's length if it was empty.
     pub(crate) boundary: LogIndex,
+    /// The batch that was current at the newest BATCH_START of the live path, if there is one.
+    pub(crate) return_to: Option<BatchIndex>,
 }
 
 /// Which batch it is, for ever: numbers are used again, this is not.
@@ -115,7 +117,8 @@ impl LivePath {
     /// Batch 0 alone.
     pub(crate) fn new(timestamp: Timestamp) -> LivePath {
         let description = "the start of the conversation".into();
-        let opening = Opening { timestamp, description, boundary: LogIndex(0) };
+        let boundary = LogIndex(0);
+        let opening = Opening { timestamp, description, boundary, return_to: None };
         LivePath { current: OpenBatch::new(opening, BatchHome::default(), None) }
     }
 
@@ -284,7 +287,8 @@ mod tests {
         for number in 1..batches {
             let boundary = LogIndex(number as u32);
             let leaving = Leaving { view: View::default(), view_home: Jump::NONE, log_len: number };
-            let opening = Opening { timestamp: 0, description: "".into(), boundary };
+            let opening =
+                Opening { timestamp: 0, description: "".into(), boundary, return_to: None };
             path.open(leaving, opening, BatchHome::default());
         }
         path

@@ -4,7 +4,7 @@
 //! spelling of numbers survive. What the engine reads (role, texts, tool calls) is kept as places in
 //! that text.
 
-mod read;
+pub(crate) mod read;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -49,6 +49,8 @@ struct Header {
     role: Role,
     /// Whether no character is written as an escape that need not be one.
     has_plain_escapes: bool,
+    /// Whether it has tool calls or ids in a field of another format.
+    is_foreign: bool,
 }
 
 enum Content {
@@ -65,6 +67,8 @@ enum Content {
 /// tool result stand behind it.
 enum Part {
     Text(Span),
+    /// What the model thought: counted, because it is sent, but neither searched nor filtered by.
+    Thinking(Span),
     /// An image, audio or file.
     Media,
     ToolCall {
@@ -255,6 +259,7 @@ impl Message {
                 timestamp_at: 0,
                 role: Role::System,
                 has_plain_escapes: true,
+                is_foreign: false,
             };
             Message(Arc::from_header_and_str(header, ""))
         });
@@ -324,21 +329,57 @@ impl Message {
         room
     }
 
+    /// Whether the [`text`](Self::text) may start with `start`. A quick test that decodes nothing:
+    /// it may say yes where it does not.
+    pub(crate) fn text_may_start_with(&self, start: &str) -> bool {
+        let mut first = None;
+        self.for_each_text(|text| {
+            first = Some(text);
+            false
+        });
+        match first {
+            Some(PartText::String(escaped)) if self.has_plain_escapes() => {
+                // As far as it is written without escapes.
+                let is_escaped = |c: char| c == '"' || c == '\\' || c.is_control();
+                let start = start.split(is_escaped).next().unwrap_or_default();
+                let len = start.len().min(escaped.len());
+                start.as_bytes()[..len] == escaped.as_bytes()[..len]
+            }
+            Some(_) => true,
+            None => start.is_empty(),
+        }
+    }
+
+    /// The text that is counted: the [`text`](Self::text) and, joined in the same way, what is in
+    /// thinking parts. It is in `room` if it does not stand in the JSON as it is.
+    pub(crate) fn counted_text_in<'a>(&'a self, room: &'a mut String) -> &'a str {
+        let has_thinking = self.parts().iter().any(|part| matches!(part, Part::Thinking(_)));
+        if !has_thinking {
+            return self.text_in(room);
+        }
+        room.clear();
+        let mut is_first = true;
+        self.for_each_part_text(true, |text| text.join_to(room, &mut is_first));
+        room
+    }
+
     /// Adds the [`text`](Self::text) to `out`.
     pub(crate) fn text_into(&self, out: &mut String) {
-        let mut first = true;
-        self.for_each_text(|text| {
-            if !std::mem::replace(&mut first, false) {
-                out.push('\n');
-            }
-            text.read_into(out);
-            true
-        });
+        let mut is_first = true;
+        self.for_each_text(|text| text.join_to(out, &mut is_first));
     }
 
     /// Hands out the texts that [`text`](Self::text) joins, one after the other, until `each`
     /// answers false.
-    pub(crate) fn for_each_text<'a>(&'a self, mut each: impl FnMut(PartText<'a>) -> bool) {
+    pub(crate) fn for_each_text<'a>(&'a self, each: impl FnMut(PartText<'a>) -> bool) {
+        self.for_each_part_text(false, each);
+    }
+
+    fn for_each_part_text<'a>(
+        &'a self,
+        with_thinking: bool,
+        mut each: impl FnMut(PartText<'a>) -> bool,
+    ) {
         let whole = self.json();
         match &self.header().content {
             Content::Text(text) | Content::Result { text, .. } => {
@@ -348,10 +389,11 @@ impl Message {
                 for part in parts {
                     let text = match *part {
                         Part::Text(span) => PartText::String(span.read(whole)),
+                        Part::Thinking(span) if with_thinking => PartText::String(span.read(whole)),
                         Part::ToolCall { name, input, .. } | Part::QuotedCall { name, input } => {
                             PartText::Call { name: name.read(whole), input: input.read(whole) }
                         }
-                        Part::ToolResult { .. } | Part::Media => continue,
+                        Part::ToolResult { .. } | Part::Media | Part::Thinking(_) => continue,
                     };
                     if !each(text) {
                         return;
@@ -388,6 +430,12 @@ impl Message {
     /// its quotes.
     pub fn has_plain_escapes(&self) -> bool {
         self.header().has_plain_escapes
+    }
+
+    /// Whether it carries tool calls, or the id that it answers, in a field of another format
+    /// (`tool_calls`, `tool_call_id`, …). They are kept, but not read.
+    pub fn is_foreign(&self) -> bool {
+        self.header().is_foreign
     }
 
     /// The calls and results of this message that have no partner inside it.
@@ -475,6 +523,15 @@ pub(crate) enum PartText<'a> {
 }
 
 impl<'a> PartText<'a> {
+    /// Adds the text to `out`, behind a newline unless it is the first. Always goes on.
+    fn join_to(self, out: &mut String, is_first: &mut bool) -> bool {
+        if !std::mem::replace(is_first, false) {
+            out.push('\n');
+        }
+        self.read_into(out);
+        true
+    }
+
     pub(crate) fn read_into(self, out: &mut String) {
         match self {
             PartText::String(escaped) => json::unescape_into(escaped, out),

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use sum_tree::{Item, Length, Run, SumTree};
 
 use crate::counter::Counter;
+use crate::index_set::IndexSet;
 use crate::view::{Placed, View};
 use crate::{Error, LogIndex, Measure, Message, Missing, Timestamp};
 
@@ -50,7 +51,7 @@ impl Meter {
         let text = match self.counter.reads_text() {
             true => {
                 let mut room = ROOM.take();
-                let tokens = self.counter.count(message.text_in(&mut room));
+                let tokens = self.counter.count(message.counted_text_in(&mut room));
                 if room.capacity() <= MOST_ROOM {
                     ROOM.set(room);
                 }
@@ -69,6 +70,8 @@ pub struct MessageLog {
     entries: SumTree<LogEntry>,
     /// The log as a view: all entries in log order, with their measures.
     all: View,
+    /// The tool descriptions that the engine wrote.
+    written_by_engine: IndexSet,
 }
 
 impl MessageLog {
@@ -105,7 +108,7 @@ impl MessageLog {
     /// A log of which nothing but the length is known.
     pub(crate) fn opened(len: usize) -> MessageLog {
         let absent = LogEntry { message: Message::absent(), timestamp: 0 };
-        MessageLog { entries: SumTree::repeat(absent, len), all: View::default() }
+        MessageLog { entries: SumTree::repeat(absent, len), ..MessageLog::default() }
     }
 
     /// Whether it is known what every entry measures.
@@ -120,13 +123,34 @@ impl MessageLog {
     /// Takes note of what every entry measures.
     pub(crate) fn measure(&mut self, measures: impl Iterator<Item = Measure>) {
         let (mut entries, mut all) = (Vec::new(), Vec::new());
+        let mut written_by_engine = IndexSet::default();
         for (entry, measure) in self.entries.iter().zip(measures) {
-            all.push(measure.placed(LogIndex(all.len() as u32)));
+            let index = LogIndex(all.len() as u32);
+            if measure.is_written_by_engine {
+                written_by_engine.push(index);
+            }
+            all.push(measure.placed(index));
             let message = entry.message.clone();
             entries.push(LogEntry { message, timestamp: measure.timestamp });
         }
         self.entries = entries.into_iter().collect();
         self.all = View(all.into_iter().collect());
+        self.written_by_engine = written_by_engine;
+    }
+
+    /// Whether an entry is a tool description that the engine wrote.
+    pub(crate) fn is_written_by_engine(&self, index: LogIndex) -> bool {
+        !self.written_by_engine.is_empty() && self.written_by_engine.contains(index)
+    }
+
+    /// The tool descriptions that the engine wrote, in log order.
+    pub(crate) fn written_by_engine(&self) -> impl Iterator<Item = LogIndex> {
+        self.written_by_engine.iter()
+    }
+
+    /// Takes note that the engine wrote the newest entry: a tool description.
+    pub(crate) fn note_written_by_engine(&mut self) {
+        self.written_by_engine.push(LogIndex(self.len() as u32 - 1));
     }
 
     /// Puts messages where they belong.
@@ -211,6 +235,9 @@ impl MessageLog {
         let message = message.unwrap_or_else(Message::absent);
         self.entries.push(LogEntry { message, timestamp: measure.timestamp });
         self.all.push(measure.placed(index));
+        if measure.is_written_by_engine {
+            self.written_by_engine.push(index);
+        }
     }
 
     /// The log as it was when it had `len` entries.
@@ -218,7 +245,11 @@ impl MessageLog {
         if len >= self.len() {
             return self.clone();
         }
-        MessageLog { entries: self.entries.slice(..len), all: View(self.all.0.slice(..len)) }
+        MessageLog {
+            entries: self.entries.slice(..len),
+            all: View(self.all.0.slice(..len)),
+            written_by_engine: self.written_by_engine.below(LogIndex(len as u32)),
+        }
     }
 
     pub(crate) fn check_index(&self, index: LogIndex) -> Result<(), Error> {

@@ -52,6 +52,8 @@ pub struct Measure {
     /// The tool calls and results in it that have no partner in it. What the numbers mean is known
     /// to the engine alone, and stays the same for ever.
     pub edges: Vec<u64>,
+    /// Whether it is a tool description that the engine wrote.
+    pub is_written_by_engine: bool,
 }
 
 impl Measure {
@@ -186,6 +188,7 @@ impl Conversation {
             tokens: placed.tokens(),
             timestamp: self.log.get(placed.index()).map_or(0, |entry| entry.timestamp),
             edges: placed.edges.numbers(),
+            is_written_by_engine: self.log.is_written_by_engine(placed.index()),
         })
     }
 }
@@ -201,7 +204,7 @@ fn make_record(
     measure: impl FnMut(LogIndex) -> Option<Measure>,
 ) -> Result<Record, Error> {
     let tools = match &saved.tools {
-        Some(tools) => ToolSet::new(tools.clone(), &setup.heading)?.map(Arc::new),
+        Some(tools) => ToolSet::new(tools.clone(), &setup.headings)?.map(Arc::new),
         None => None,
     };
     let number = saved.saved.batch_number() as usize;

@@ -5,21 +5,25 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::history::History;
+use crate::operation::{Modification, Request};
 use crate::tool_exchange::{Edge, OpenEdges, open_entries};
-use crate::{BatchIndex, Diff, LogIndex, Version, View};
+use crate::{BatchIndex, Diff, LogIndex, Version, View, tools};
 
 /// What a request did. Lists are made when they are asked for: they cost what changed.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The version afterwards.
     pub version: Version,
-    /// Whether the request made a version. FIT makes none where everything fits already.
+    /// Whether the request made a version. It makes none where none of its operations did
+    /// anything, such as a FIT where everything fits already.
     pub changed: bool,
     /// The versions before the request, and those after it.
     pub(crate) before: History,
     pub(crate) after: History,
     /// The whole log, as a view.
     pub(crate) log: View,
+    /// The warnings that take more than the view to find.
+    pub(crate) notices: Vec<Warning>,
 }
 
 /// The figures of a conversation.
@@ -52,7 +56,7 @@ pub struct SharedPrefix {
 pub struct Warning {
     /// Which kind it is.
     pub code: WarningCode,
-    /// The visible entries that it is about, in log order.
+    /// The entries that it is about, in log order.
     pub indices: Vec<LogIndex>,
     /// What it means, for people.
     pub message: String,
@@ -66,6 +70,71 @@ pub enum WarningCode {
     TornCall,
     /// A tool result is visible, its call is hidden or stands behind it.
     TornResult,
+    /// A visible tool description contradicts the tools of the conversation.
+    StaleTools,
+    /// A new message has tool calls in a field of another format, where they are not read.
+    ForeignMessage,
+    /// Nothing is visible any more.
+    ViewEmpty,
+    /// Indices were given to an operation that does not use them.
+    IgnoredIndices,
+}
+
+impl WarningCode {
+    /// What it means and what to do about it.
+    fn message(self) -> &'static str {
+        match self {
+            WarningCode::TornCall => {
+                "these tool calls are visible without their results; RESTORE the results or hide \
+                 the calls"
+            }
+            WarningCode::TornResult => {
+                "these tool results are visible without their calls; RESTORE the calls or hide the \
+                 results"
+            }
+            WarningCode::StaleTools => {
+                "these tool descriptions do not describe the conversation's tools, and are not \
+                 rendered; hide them, or set the tools that they describe"
+            }
+            WarningCode::ForeignMessage => {
+                "these messages have tool calls in a field of another format, where they are \
+                 neither paired nor rendered; write them as tool_use and tool_result parts, or \
+                 import them"
+            }
+            WarningCode::ViewEmpty => "nothing is visible; UNDO brings the view back",
+            WarningCode::IgnoredIndices => {
+                "insert adds to the end and does not use indices; use REPLACE or INSERT for a place"
+            }
+        }
+    }
+}
+
+impl Warning {
+    /// A warning about entries, if there are any.
+    pub(crate) fn about(code: WarningCode, mut indices: Vec<LogIndex>) -> Option<Warning> {
+        indices.sort_unstable();
+        indices.dedup();
+        let message = || code.message().to_owned();
+        (!indices.is_empty()).then(|| Warning { code, indices, message: message() })
+    }
+
+    /// The warning that a view is empty, if it is.
+    pub(crate) fn view_empty(view: &View) -> Option<Warning> {
+        let code = WarningCode::ViewEmpty;
+        let message = || code.message().to_owned();
+        view.is_empty().then(|| Warning { code, indices: Vec::new(), message: message() })
+    }
+}
+
+impl Request {
+    /// What a user should know of the request itself.
+    pub(crate) fn warnings(&self) -> Option<Warning> {
+        let ignored = self.steps.iter().filter_map(|step| match &step.modification {
+            Some(Modification::IgnoredIndices(indices)) => Some(indices),
+            _ => None,
+        });
+        Warning::about(WarningCode::IgnoredIndices, ignored.flatten().copied().collect())
+    }
 }
 
 impl Outcome {
@@ -112,9 +181,26 @@ impl Outcome {
         SharedPrefix { messages, tokens: self.view().tokens_in(..messages) }
     }
 
-    /// Tool calls and results that the view has torn apart.
+    /// What a user should know: tool calls and results that the view has torn apart, descriptions
+    /// of other tools, messages of other formats, an empty view.
     pub fn warnings(&self) -> Vec<Warning> {
-        torn_exchanges(self.view(), &self.log)
+        let mut warnings = torn_exchanges(self.view(), &self.log);
+        warnings.extend(self.notices.iter().cloned());
+        warnings
+    }
+
+    /// With the warnings about the request itself, if it does not have them yet: a repeated request
+    /// that is not performed again has the same.
+    pub fn of_request(mut self, request: &Request) -> Outcome {
+        let warning = request.warnings().filter(|warning| !self.notices.contains(warning));
+        self.notices.extend(warning);
+        self
+    }
+
+    /// Whether the request set other tools, or brought them back.
+    pub fn tools_changed(&self) -> bool {
+        let tools = |history: &History| history.current().tools.clone();
+        !tools::are_same(tools(&self.before).as_deref(), tools(&self.after).as_deref())
     }
 
     /// What the views before and after have in common, and what not.
@@ -141,7 +227,9 @@ impl Outcome {
 impl Serialize for Outcome {
     /// As the contract writes it.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut result = serializer.serialize_struct("Outcome", 9)?;
+        let tools_changed = self.tools_changed();
+        let fields = if tools_changed { 10 } else { 9 };
+        let mut result = serializer.serialize_struct("Outcome", fields)?;
         result.serialize_field("version", &self.version)?;
         result.serialize_field("affectedBatchIndex", &self.affected_batch())?;
         result.serialize_field("changed", &self.changed)?;
@@ -150,6 +238,9 @@ impl Serialize for Outcome {
         result.serialize_field("added", &self.added())?;
         result.serialize_field("stats", &self.stats())?;
         result.serialize_field("sharedPrefix", &self.shared_prefix())?;
+        if tools_changed {
+            result.serialize_field("toolsChanged", &true)?;
+        }
         result.serialize_field("warnings", &self.warnings())?;
         result.end()
     }
@@ -199,24 +290,6 @@ pub(crate) fn torn_exchanges(view: &View, log: &View) -> Vec<Warning> {
         let torn = if edge.is_call() { &mut calls } else { &mut results };
         torn.push(index);
     }
-    let warning = |code, mut indices: Vec<LogIndex>, message: &str| {
-        indices.sort_unstable();
-        indices.dedup();
-        (!indices.is_empty()).then(|| Warning { code, indices, message: message.to_owned() })
-    };
-    [
-        warning(
-            WarningCode::TornCall,
-            calls,
-            "these tool calls are visible without their results; RESTORE the results or hide the calls",
-        ),
-        warning(
-            WarningCode::TornResult,
-            results,
-            "these tool results are visible without their calls; RESTORE the calls or hide the results",
-        ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let torn = [(WarningCode::TornCall, calls), (WarningCode::TornResult, results)];
+    torn.into_iter().filter_map(|(code, indices)| Warning::about(code, indices)).collect()
 }

@@ -8,10 +8,13 @@ use serde_json::value::RawValue;
 
 use crate::json;
 use crate::message_log::{check_at_hand, is_at_hand};
-use crate::{Error, Limits, LogIndex, Message, MessageLog, Role, RoleSet, View};
+use crate::{Error, Limits, LogIndex, Message, MessageLog, Position, Role, View};
 
 /// The heading of the tool description unless another is set.
-pub const DEFAULT_HEADING: &str = "可用工具:";
+pub const DEFAULT_HEADING: &str = "Available tools:";
+
+/// The default heading of earlier releases. It is recognised in every conversation.
+const EARLIER_HEADING: &str = "可用工具:";
 
 /// A tool that the model may call. Its JSON is kept as it came, whatever else stands in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,27 +94,26 @@ impl<'de> Deserialize<'de> for Tool {
 #[derive(Clone, Debug)]
 pub struct ToolSet {
     tools: Vec<Tool>,
-    heading: String,
+    /// The description without its heading: a line for each tool.
+    lines: String,
     description: Message,
 }
 
 impl ToolSet {
     /// `None` where there are no tools: such a conversation has no description.
-    pub(crate) fn new(tools: Vec<Tool>, heading: &str) -> Result<Option<ToolSet>, Error> {
+    pub(crate) fn new(tools: Vec<Tool>, headings: &Headings) -> Result<Option<ToolSet>, Error> {
         if tools.is_empty() {
             return Ok(None);
         }
+        let heading = headings.own();
         if heading.is_empty() {
-            // Every system message would begin with it, and so count as a tool description.
             let reason = "the heading of the tool description is empty; give it a text";
             return Err(Error::operation_field("heading", reason));
         }
-        let mut text = heading.to_owned();
-        for tool in &tools {
-            text.push_str(&format!("\n- {}: {}", tool.name, tool.description));
-        }
-        let description = Message::new(Role::System, &text)?;
-        Ok(Some(ToolSet { tools, heading: heading.to_owned(), description }))
+        let line = |tool: &Tool| format!("- {}: {}", tool.name, tool.description);
+        let lines = tools.iter().map(line).collect::<Vec<_>>().join("\n");
+        let description = Message::new(Role::System, &format!("{heading}\n{lines}"))?;
+        Ok(Some(ToolSet { tools, lines, description }))
     }
 
     /// The tools in order.
@@ -123,93 +125,141 @@ impl ToolSet {
     pub fn description(&self) -> Message {
         self.description.clone()
     }
+}
 
-    /// Whether a message describes tools, but not these.
-    pub(crate) fn is_stale(&self, message: &Message) -> bool {
-        message.role().is_system() && {
-            let text = message.text();
-            text.starts_with(&self.heading) && text != self.description.text()
+/// Whether two lists of tools say the same. Space and the order of keys mean nothing.
+pub(crate) fn are_same(tools: Option<&ToolSet>, others: Option<&ToolSet>) -> bool {
+    let (tools, others) = match (tools, others) {
+        (Some(tools), Some(others)) => (tools, others),
+        (tools, others) => return tools.is_none() && others.is_none(),
+    };
+    let is_same = |tool: &Tool, other: &Tool| {
+        let value = |tool: &Tool| serde_json::from_str::<serde_json::Value>(&tool.json).ok();
+        tool == other || (tool.name == other.name && value(tool) == value(other))
+    };
+    std::ptr::eq(tools, others)
+        || (tools.tools.len() == others.tools.len()
+            && tools.tools.iter().zip(&others.tools).all(|(tool, other)| is_same(tool, other)))
+}
+
+/// The headings under which a system message describes tools: that of the conversation, and those
+/// that Recto writes, or wrote before, where no other is set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Headings {
+    own: String,
+}
+
+impl Headings {
+    pub(crate) fn new(own: String) -> Headings {
+        Headings { own }
+    }
+
+    /// The heading of the conversation.
+    pub(crate) fn own(&self) -> &str {
+        &self.own
+    }
+
+    fn all(&self) -> impl Iterator<Item = &str> {
+        let all = [&*self.own, DEFAULT_HEADING, EARLIER_HEADING];
+        all.into_iter().filter(|heading| !heading.is_empty())
+    }
+
+    /// What stands below the heading of a text. Where one heading begins with another, there may be
+    /// several.
+    fn bodies<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
+        self.all().filter_map(|heading| text.strip_prefix(heading)?.strip_prefix('\n'))
+    }
+}
+
+/// Tells tool descriptions from other system messages.
+///
+/// A system message is a description if its whole text is a heading and lines that start with `- `,
+/// if the engine wrote it, or if it lists the present tools below a heading. One that lists the
+/// present tools is *present*, any other is *stale*; without tools, nothing is either.
+#[derive(Clone, Copy)]
+pub(crate) struct Descriptions<'a> {
+    pub(crate) headings: &'a Headings,
+    pub(crate) tools: Option<&'a ToolSet>,
+    pub(crate) log: &'a MessageLog,
+}
+
+/// Visible descriptions of one kind: their places in the view, in order.
+pub(crate) type Places = Vec<usize>;
+
+impl<'a> Descriptions<'a> {
+    /// Whether a message lists the present tools.
+    pub(crate) fn is_present(self, message: &Message) -> bool {
+        self.tools.is_some_and(|tools| {
+            self.may_be_headed(message)
+                && self.headings.bodies(&message.text()).any(|body| body == tools.lines)
+        })
+    }
+
+    /// Whether a log entry describes tools, but not the present ones.
+    pub(crate) fn is_stale(self, index: LogIndex, message: &Message) -> bool {
+        self.tools.is_some() && self.describes(index, message) && !self.is_present(message)
+    }
+
+    /// Whether a log entry describes tools, whatever the present ones are.
+    pub(crate) fn describes(self, index: LogIndex, message: &Message) -> bool {
+        if !message.role().is_system() {
+            return false;
         }
+        let lists_tools = |body: &str| body.split('\n').all(|line| line.starts_with("- "));
+        self.log.is_written_by_engine(index)
+            || (self.may_be_headed(message)
+                && self.headings.bodies(&message.text()).any(lists_tools))
     }
 
-    fn is_present(&self, message: &Message) -> bool {
-        message.role().is_system() && message.text() == self.description.text()
+    /// Whether a message may begin with a heading. Spares most system messages, which can be long,
+    /// from being decoded.
+    fn may_be_headed(self, message: &Message) -> bool {
+        message.role().is_system()
+            && self.headings.all().any(|heading| message.text_may_start_with(heading))
     }
 
-    /// Whether the view shows the description of these tools.
-    pub(crate) fn is_shown_in(&self, view: &View, log: &MessageLog) -> Result<bool, Error> {
-        let found = first(system_messages(view), log, |_, message| self.is_present(message))?;
-        Ok(found.is_some())
+    /// Whether the present description is in a view.
+    pub(crate) fn is_shown_in(self, view: &View) -> Result<bool, Error> {
+        Ok(!self.places(view, |_, message| self.is_present(message))?.is_empty())
     }
 
-    /// The newest log entry that describes exactly these tools.
-    pub(crate) fn newest_in(&self, log: &MessageLog) -> Result<Option<LogIndex>, Error> {
-        let newest_first = system_messages(log.as_view()).rev();
-        first(newest_first, log, |_, message| self.is_present(message))
-    }
-
-    /// The first entry of the view that describes other tools and passes the test.
-    pub(crate) fn first_stale_in(
-        &self,
+    /// The places of the system messages that pass a test. What is still in a store is asked for
+    /// all at once.
+    pub(crate) fn places(
+        self,
         view: &View,
-        log: &MessageLog,
-        may_go: impl Fn(LogIndex) -> bool,
-    ) -> Result<Option<LogIndex>, Error> {
-        first(system_messages(view), log, |index, message| may_go(index) && self.is_stale(message))
+        passes: impl Fn(LogIndex, &Message) -> bool,
+    ) -> Result<Places, Error> {
+        let mut absent = Vec::new();
+        let mut places = Vec::new();
+        view.visit_system_messages(|at, index| {
+            let entry = self.log.get(index).expect("a view holds only entries of the log");
+            if is_at_hand(entry, index, &mut absent) && passes(index, &entry.message) {
+                places.push(at);
+            }
+        });
+        check_at_hand(absent)?;
+        Ok(places)
     }
-}
 
-/// The entries of the view that describe tools, whichever, and pass the test; sorted.
-pub(crate) fn descriptions_in(
-    view: &View,
-    log: &MessageLog,
-    heading: &str,
-    may_go: impl Fn(LogIndex) -> bool,
-) -> Result<Vec<LogIndex>, Error> {
-    if heading.is_empty() {
-        // There can have been no tools, and every text begins with it.
-        return Ok(Vec::new());
+    /// The newest log entry that lists the present tools.
+    pub(crate) fn newest_present(self) -> Result<Option<LogIndex>, Error> {
+        let all = self.log.as_view();
+        let places = self.places(all, |_, message| self.is_present(message))?;
+        Ok(places.last().map(|&at| LogIndex(at as u32)))
     }
-    let mut absent = Vec::new();
-    let mut found = Vec::new();
-    for index in system_messages(view) {
-        let entry = log.get(index).expect("a view holds only entries of the log");
-        if is_at_hand(entry, index, &mut absent)
-            && entry.message.text().starts_with(heading)
-            && may_go(index)
-        {
-            found.push(index);
+
+    /// The visible entries that contradict the tools: stale ones, and without tools those that the
+    /// engine wrote. In log order.
+    pub(crate) fn contradicting(self, view: &View) -> Result<Vec<LogIndex>, Error> {
+        if self.tools.is_none() {
+            let written = self.log.written_by_engine();
+            return Ok(written.filter(|&index| view.contains(index)).collect());
         }
+        let places = self.places(view, |index, message| self.is_stale(index, message))?;
+        let mut stale: Vec<LogIndex> =
+            places.into_iter().filter_map(|at| view.get(Position(at))).collect();
+        stale.sort_unstable();
+        Ok(stale)
     }
-    check_at_hand(absent)?;
-    found.sort_unstable();
-    Ok(found)
-}
-
-/// The first entry that passes. What is still in a store is asked for all at once.
-fn first(
-    indices: impl Iterator<Item = LogIndex>,
-    log: &MessageLog,
-    passes: impl Fn(LogIndex, &Message) -> bool,
-) -> Result<Option<LogIndex>, Error> {
-    let mut absent = Vec::new();
-    for index in indices {
-        let entry = log.get(index).expect("a view holds only entries of the log");
-        if is_at_hand(entry, index, &mut absent)
-            && absent.is_empty()
-            && passes(index, &entry.message)
-        {
-            return Ok(Some(index));
-        }
-    }
-    check_at_hand(absent)?;
-    Ok(None)
-}
-
-fn system_messages(view: &View) -> impl DoubleEndedIterator<Item = LogIndex> {
-    let count = view.count_of(RoleSet::from(Role::System));
-    (0..count).map(move |nth| {
-        let position = view.nth_of(Role::System, nth).expect("there are that many");
-        view.get(position).expect("the position was found in the view")
-    })
 }

@@ -267,6 +267,20 @@ impl View {
         self.0.iter().map(Placed::index)
     }
 
+    /// Hands out the places and indices of the system messages, in order. Costs what they are.
+    pub(crate) fn visit_system_messages(&self, mut each: impl FnMut(usize, LogIndex)) {
+        let system = RoleSet::from(Role::System);
+        self.0.visit(.., |at, seen| match seen {
+            Seen::Node(sums) => sums.count_of(system) > 0,
+            Seen::Item(entry) => {
+                if entry.role().is_system() {
+                    each(at, entry.index());
+                }
+                true
+            }
+        });
+    }
+
     /// The visible entry with the largest index below `index`. As quick as
     /// [`position_of`](Self::position_of).
     fn nearest_below(&self, index: LogIndex, spent: &mut usize) -> Option<LogIndex> {

@@ -20,8 +20,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use recto_core::{
-    BatchIndex, BatchSnapshot, Blame, Diff, LogIndex, MarkMap, Message, Outcome, Query, Request,
-    Settings, Stats, Tool, Version, VersionInfo, Warning,
+    ArrayState, BatchIndex, BatchSnapshot, Blame, Diff, LogIndex, MarkMap, Message, Outcome, Query,
+    Request, Scope, Settings, Stats, Tool, Version, VersionInfo, Warning,
 };
 use recto_store::Tenant;
 use tokio::runtime::{Builder, Runtime};
@@ -81,6 +81,17 @@ impl Recto {
     /// Creates a conversation.
     pub fn create(&self, name: &str, settings: Settings) -> Result<StoredConversation, Error> {
         Ok(self.conversation_of(self.wait(self.recto.create(name, settings))?))
+    }
+
+    /// Creates a conversation that shows messages at version 0.
+    pub fn create_with_messages(
+        &self,
+        name: &str,
+        settings: Settings,
+        messages: &[Message],
+    ) -> Result<StoredConversation, Error> {
+        let created = self.recto.create_with_messages(name, settings, messages);
+        Ok(self.conversation_of(self.wait(created)?))
     }
 
     /// A conversation by its name.
@@ -233,8 +244,13 @@ impl StoredConversation {
     }
 
     /// The mark map.
-    pub fn mark_map(&self) -> Result<MarkMap, Error> {
-        self.runtime.block_on(self.talk.mark_map())
+    pub fn mark_map(&self, scope: Scope) -> Result<MarkMap, Error> {
+        self.runtime.block_on(self.talk.mark_map(scope))
+    }
+
+    /// The visible messages and a snapshot of each batch below the current one.
+    pub fn state(&self) -> Result<ArrayState, Error> {
+        self.runtime.block_on(self.talk.state())
     }
 
     /// Tool calls and results that the view has torn apart.

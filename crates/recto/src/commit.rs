@@ -7,7 +7,7 @@ use recto_store::{
 
 use crate::Error;
 use crate::opened::Opened;
-use crate::shelf::{Body, OpenCommit};
+use crate::shelf::{Body, OpenCommit, WRITTEN_BY_ENGINE};
 
 /// A version that is about to be stored.
 pub(crate) struct Prepared {
@@ -47,7 +47,8 @@ pub(crate) fn entries_of(conversation: &Conversation, from: u32) -> Vec<Entry<Bo
         .zip(measures)
         .map(|(number, measure)| Entry {
             meta: EntryMeta {
-                role: measure.role.number() as u8,
+                role: measure.role.number() as u8
+                    | if measure.is_written_by_engine { WRITTEN_BY_ENGINE } else { 0 },
                 tokens: measure.tokens as u32,
                 timestamp: measure.timestamp,
                 edges: measure.edges,

@@ -178,8 +178,19 @@ impl Recto {
         name: &str,
         settings: Settings,
     ) -> Result<StoredConversation, Error> {
+        self.create_with_messages(name, settings, &[]).await
+    }
+
+    /// Creates a conversation that shows messages at version 0, behind the description of its tools
+    /// if it has any. If the messages hold that description, it is not added.
+    pub async fn create_with_messages(
+        &self,
+        name: &str,
+        settings: Settings,
+        messages: &[Message],
+    ) -> Result<StoredConversation, Error> {
         let now = self.shared.clock.now();
-        let conversation = Conversation::new(settings, now)?;
+        let conversation = Conversation::with_messages(settings, messages, now)?;
         let id = ConversationId(Uuid::now_v7());
         let settings = conversation.saved_settings();
         // Whoever opens it again must be able to count.

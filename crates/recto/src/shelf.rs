@@ -292,12 +292,17 @@ impl<T> Places<T> {
     }
 }
 
+/// The bit of a stored role that says that the engine wrote the entry: a tool description.
+pub(crate) const WRITTEN_BY_ENGINE: u8 = 4;
+
 /// What an entry measures, as the engine has it.
 pub(crate) fn measure(meta: EntryMeta) -> Result<Measure, Unreadable> {
     let EntryMeta { role, tokens, timestamp, edges, gone: _ } = meta;
     let unknown = || Unreadable("a role is unknown".to_owned());
-    let role = Role::ALL.get(usize::from(role)).copied().ok_or_else(unknown)?;
-    Ok(Measure { role, tokens: u64::from(tokens), timestamp, edges })
+    let is_written_by_engine = role & WRITTEN_BY_ENGINE != 0;
+    let role = Role::ALL.get(usize::from(role & !WRITTEN_BY_ENGINE)).copied();
+    let role = role.ok_or_else(unknown)?;
+    Ok(Measure { role, tokens: u64::from(tokens), timestamp, edges, is_written_by_engine })
 }
 
 /// Unpacks the body of a row; also says which entry is the first in it.

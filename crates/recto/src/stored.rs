@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use recto_core::{
-    Append, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Hit, LogEntry, LogIndex, MarkMap,
-    Marks, Measure, Message, OperationKind, Outcome, Position, Query, SavedSettings, Stats,
-    Timestamp, Tool, Version, VersionInfo, Warning,
+    Append, ArrayState, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Hit, LogEntry,
+    LogIndex, MarkMap, Marks, Measure, Message, OperationKind, Outcome, Position, Query,
+    SavedSettings, Scope, Stats, Timestamp, Tool, Version, VersionInfo, Warning,
 };
 use recto_store::{Ancestor, ConversationId};
 
@@ -342,14 +342,38 @@ impl StoredConversation {
         Ok(opened.conversation.snapshot(batch)?)
     }
 
-    /// The mark map.
-    pub async fn mark_map(&self) -> Result<MarkMap, Error> {
-        self.read(Conversation::mark_map).await
+    /// The mark map. Its `typeIndices` list the visible entries, or with [`Scope::All`] the whole
+    /// log.
+    pub async fn mark_map(&self, scope: Scope) -> Result<MarkMap, Error> {
+        self.read(|conversation| conversation.mark_map(scope)).await
     }
 
     /// The mark map as it was at a version.
-    pub async fn mark_map_at(&self, version: Version) -> Result<MarkMap, Error> {
-        self.read(|conversation| conversation.at(version)?.mark_map()).await
+    pub async fn mark_map_at(&self, version: Version, scope: Scope) -> Result<MarkMap, Error> {
+        self.read(|conversation| conversation.at(version)?.mark_map(scope)).await
+    }
+
+    /// The visible messages and a snapshot of each batch below the current one.
+    pub async fn state(&self) -> Result<ArrayState, Error> {
+        let slot = self.recto.shared.open.slot(self.id);
+        let mut slot = slot.lock().await;
+        self.newest(&mut slot).await?.with(Conversation::array_state).await
+    }
+
+    /// The [`state`](Self::state) as it was at a version.
+    pub async fn state_at(&self, version: Version) -> Result<ArrayState, Error> {
+        self.read(|conversation| conversation.at(version)?.array_state()).await
+    }
+
+    /// What a request to a provider contains of the view at a version, in order: all visible
+    /// messages, but for tool descriptions in a conversation that has tools, because the provider
+    /// receives the tools themselves.
+    pub async fn messages_to_send(&self, version: Version) -> Result<Vec<Entry>, Error> {
+        let described = self.read(|conversation| conversation.at(version)?.tool_descriptions());
+        let described = described.await?;
+        let mut entries = self.messages_at(version).await?;
+        entries.retain(|entry| described.binary_search(&entry.index).is_err());
+        Ok(entries)
     }
 }
 

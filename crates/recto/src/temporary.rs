@@ -203,7 +203,7 @@ async fn begin(talk: &StoredConversation, scope: &Temporary, id: &str) -> Result
             Operation::from(Append { messages: vec![note(&lease, &scope.why)?] }),
             Operation::from(Rollback::ToVersion(version)),
             Operation::from(Mark { indices: vec![index], mark: LEASE.into() }),
-            Operation::from(BatchStart { boundary: None }),
+            Operation::from(BatchStart::default()),
         ];
         let request = steps.into_iter().map(|step| step.because(&reason)).collect();
         if accepted(talk, request, version).await? {
@@ -261,7 +261,7 @@ async fn end(talk: &StoredConversation, id: &str, carry: Carry) -> Result<(), Er
             Err(error) => return Err(error),
         };
         if is_live {
-            steps.push(BatchEnd { target: lease.batch, carry }.into());
+            steps.push(BatchEnd { target: Some(lease.batch), carry }.into());
         }
         let indices = mine.iter().map(|(note, _)| *note).collect();
         steps.push(Unmark { indices, mark: LEASE.into() }.into());

@@ -5,6 +5,7 @@
 
 pub(crate) mod append;
 pub(crate) mod apply;
+pub(crate) mod arrange;
 pub(crate) mod batch;
 pub(crate) mod clear;
 pub(crate) mod compress;
@@ -90,7 +91,11 @@ impl ChangeArguments {
         operation: impl Into<Operation>,
         desk: &mut Desk<'_>,
     ) -> Result<(), Failure> {
-        let step = Step { operation: operation.into(), description: self.because.clone() };
+        let operation: Operation = operation.into();
+        let step = match self.because.clone() {
+            Some(reason) => operation.because(reason),
+            None => Step::from(operation),
+        };
         self.perform(step.into(), desk)
     }
 

@@ -1,7 +1,7 @@
-//! `recto markmap`: the view, the log by role and the batches, in the shape that older tools know.
+//! `recto markmap`: the view, its entries by role and the batches, in the shape that older tools know.
 
 use clap::Args;
-use recto::{LogIndex, MarkMap};
+use recto::{LogIndex, MarkMap, Scope};
 use serde::Serialize;
 
 use crate::arguments::OfConversation;
@@ -17,6 +17,7 @@ use crate::page::{FAINT, Line, Page};
 Examples:
   recto markmap
   recto markmap --at 12
+  recto markmap --all
   recto markmap --json | jq .originalIndices")]
 pub(crate) struct Markmap {
     #[command(flatten)]
@@ -25,18 +26,23 @@ pub(crate) struct Markmap {
     /// As it was at this version: 12, or now-3 for three before the newest
     #[arg(long, value_name = "VERSION")]
     at: Option<WhichVersion>,
+
+    /// List the whole log by role, not only the visible entries
+    #[arg(long)]
+    all: bool,
 }
 
 impl Markmap {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
+        let scope = if self.all { Scope::All } else { Scope::Visible };
         let map = match self.at {
             Some(version) => {
                 let version = version.from(named.talk.version()?)?;
-                session.recto.wait(named.talk.inner().mark_map_at(version))?
+                session.recto.wait(named.talk.inner().mark_map_at(version, scope))?
             }
-            None => named.talk.mark_map()?,
+            None => named.talk.mark_map(scope)?,
         };
         desk.answer(&Map(map))
     }

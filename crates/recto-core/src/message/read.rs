@@ -7,6 +7,14 @@ use crate::{Error, Role, Timestamp};
 /// How deep tool results may stand in tool results, whatever the limits say.
 const MOST_NESTED_RESULTS: usize = 1_000;
 
+/// Fields in which other formats keep tool calls and the ids that results answer.
+const FOREIGN_CALLS: [&str; 6] =
+    ["toolCalls", "toolCallId", "tool_calls", "tool_call_id", "function_call", "functionCall"];
+
+/// What to do about a message with one of the [`FOREIGN_CALLS`].
+pub(crate) const FOREIGN_HINT: &str = "its tool calls are in a field of another format, which is \
+    kept but not read; write them as tool_use and tool_result parts, or import the message";
+
 /// What the engine knows of a message. The text was checked to be JSON.
 pub(super) fn header(text: &str) -> Result<Header, Error> {
     let kind = Kind::of(text);
@@ -19,6 +27,7 @@ pub(super) fn header(text: &str) -> Result<Header, Error> {
     let mut timestamp = None;
     let mut words = [("id", None), ("name", None)];
     let mut content = None;
+    let mut foreign_calls = [false; FOREIGN_CALLS.len()];
     let mut at = 1;
     loop {
         let key = json::next_value(text, at);
@@ -40,9 +49,14 @@ pub(super) fn header(text: &str) -> Result<Header, Error> {
             "id" => words[0].1 = value,
             "name" => words[1].1 = value,
             "timestamp" => timestamp = value,
-            _ => {}
+            key => {
+                if let Some(at) = FOREIGN_CALLS.iter().position(|&foreign| foreign == key) {
+                    foreign_calls[at] = value.is_some_and(|value| !is_empty_list(value));
+                }
+            }
         }
     }
+    let is_foreign = foreign_calls.contains(&true);
     let role = read_role(role)?;
     for (name, value) in words {
         if value.is_some_and(|value| Kind::of(value) != Kind::String) {
@@ -51,12 +65,15 @@ pub(super) fn header(text: &str) -> Result<Header, Error> {
     }
     timestamp.map(self::timestamp).transpose()?;
     let content = content.unwrap_or_else(|| {
-        let reason = "content is missing; it is a string or a list of parts";
+        let reason = match is_foreign {
+            true => format!("content is missing; {FOREIGN_HINT}"),
+            false => "content is missing; it is a string or a list of parts".to_owned(),
+        };
         Err(Error::message_field("content", reason))
     });
     let (content, is_empty) = content?;
     if is_empty && role != Role::Tool {
-        return Err(Error::EmptyContent { role, field: Some("content".into()) });
+        return Err(Error::EmptyContent { role, is_foreign, field: Some("content".into()) });
     }
     Ok(Header {
         edges: content.edges(text),
@@ -64,7 +81,12 @@ pub(super) fn header(text: &str) -> Result<Header, Error> {
         timestamp_at: timestamp.map_or(0, |value| Span::of(value, text).start),
         role,
         has_plain_escapes: json::has_plain_escapes(text),
+        is_foreign,
     })
+}
+
+fn is_empty_list(value: &str) -> bool {
+    Kind::of(value) == Kind::Array && json::next_value(value, 1).is_empty()
 }
 
 fn read_role(value: Option<&str>) -> Result<Role, Error> {
@@ -136,6 +158,10 @@ struct PartFields<'a> {
     answers: Option<&'a str>,
     content: Option<&'a str>,
     is_error: Option<&'a str>,
+    /// An object with the fields of a `tool_use` part, in the nested form.
+    tool_use: Option<&'a str>,
+    /// An object with the fields of a `tool_result` part, in the nested form.
+    tool_result: Option<&'a str>,
 }
 
 impl<'a> PartFields<'a> {
@@ -162,9 +188,36 @@ impl<'a> PartFields<'a> {
                 "tool_use_id" => read.answers = said,
                 "content" => read.content = said,
                 "is_error" => read.is_error = said,
+                "tool_use" => read.tool_use = said,
+                "tool_result" => read.tool_result = said,
                 _ => {}
             }
         }
+    }
+
+    /// The fields of a tool part: its own, or those of the object named like its type. `flat` are
+    /// its own fields of that type; the part must not have both.
+    fn of_tool(
+        &self,
+        text: &'a str,
+        kind: &'static str,
+        nested: Option<&'a str>,
+        flat: [(&'static str, Option<&'a str>); 3],
+    ) -> Result<Option<PartFields<'a>>, Error> {
+        let Some(nested) = nested else { return Ok(None) };
+        let said = |value: &Option<&str>| value.is_some_and(|value| value != "null");
+        if let Some((name, _)) = flat.iter().find(|(_, value)| said(value)) {
+            let reason = format!(
+                "a {kind} part has its fields beside type or in an object {kind:?}, not in both; \
+                 {name} is beside type"
+            );
+            return Err(Error::message_field(*name, reason));
+        }
+        if Kind::of(nested) != Kind::Object {
+            let reason = format!("{kind} must be an object with the fields of the part");
+            return Err(Error::message_field(kind, reason));
+        }
+        Ok(Some(PartFields::read(text, Span::of(nested, text).start as usize).0))
     }
 }
 
@@ -250,13 +303,17 @@ impl<'a> Reader<'a> {
                 self.parts.push(Part::Text(text));
             }
             "thinking" => {
-                self.string(fields.text, "text", "thinking")?;
+                let text = self.string(fields.text, "text", "thinking")?;
+                self.parts.push(Part::Thinking(text));
                 if fields.signature.is_some_and(|value| Kind::of(value) != Kind::String) {
                     return Err(Error::message_field("signature", "signature must be a string"));
                 }
             }
             "image" | "audio" | "file" => self.parts.push(Part::Media),
             "tool_use" => {
+                let flat = [("id", fields.id), ("name", fields.name), ("input", fields.input)];
+                let nested = fields.of_tool(self.text, "tool_use", fields.tool_use, flat)?;
+                let fields = nested.as_ref().unwrap_or(fields);
                 let id = self.string(fields.id, "id", "tool_use")?;
                 let name = self.string(fields.name, "name", "tool_use")?;
                 let input = fields.input.ok_or_else(|| {
@@ -272,6 +329,13 @@ impl<'a> Reader<'a> {
                 });
             }
             "tool_result" => {
+                let flat = [
+                    ("tool_use_id", fields.answers),
+                    ("content", fields.content),
+                    ("is_error", fields.is_error),
+                ];
+                let nested = fields.of_tool(self.text, "tool_result", fields.tool_result, flat)?;
+                let fields = nested.as_ref().unwrap_or(fields);
                 let id = self.string(fields.answers, "tool_use_id", "tool_result")?;
                 if fields.is_error.is_some_and(|value| Kind::of(value) != Kind::Bool) {
                     return Err(Error::message_field("is_error", "is_error must be true or false"));

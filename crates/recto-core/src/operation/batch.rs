@@ -4,31 +4,52 @@ use sum_tree::Keep;
 
 use super::rollback::roll_back_to_batch;
 use crate::draft::Draft;
-use crate::{BatchIndex, Error, LogIndex, RoleSet};
+use crate::{BatchIndex, Error, LogIndex, Position, Role, RoleSet};
 
 /// Opens a batch with the same view, or with only the entries from a boundary on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchStart {
     /// Leave out the entries whose index is below it.
     pub boundary: Option<LogIndex>,
+    /// Show the present tool description in the new batch, and no stale one. Without tools this has
+    /// no effect.
+    pub with_tools: bool,
 }
 
 impl BatchStart {
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
-        let Some(boundary) = self.boundary else {
-            draft.open_batch(draft.state.view.clone());
-            return Ok(());
-        };
+        let boundary = self.boundary.unwrap_or(LogIndex(0));
         if boundary.as_usize() > draft.log.len() {
             return Err(Error::BoundaryOutOfRange { boundary, len: draft.log.len() });
         }
-        let pinned = draft.pinned(super::Scope::Visible);
-        let view = draft.state.view.retain(
-            &pinned,
-            |_, sums| sums.judge_from(boundary),
-            |_, entry| entry.index() >= boundary,
-        );
-        draft.open_batch(view);
+        let mut view = draft.state.view.clone();
+        if self.with_tools {
+            view.hide(&draft.stale_places(&view)?);
+        }
+        let descriptions = draft.descriptions();
+        let present = match self.with_tools {
+            true => descriptions.places(&view, |_, message| descriptions.is_present(message))?,
+            false => Vec::new(),
+        };
+        if boundary > LogIndex(0) {
+            let mut spared = draft.pinned_in(&view);
+            spared.extend(present.iter().map(|&at| Position(at)));
+            spared.sort_unstable();
+            view = view.retain(
+                &spared,
+                |_, sums| sums.judge_from(boundary),
+                |_, entry| entry.index() >= boundary,
+            );
+        }
+        if self.with_tools
+            && present.is_empty()
+            && let Some(entry) = draft.present_description()?
+        {
+            let others = RoleSet::ALL.without(Role::System);
+            let behind = view.nth_of(others, 0).map_or(view.len(), |position| position.0);
+            view.0.splice(behind..behind, [entry]);
+        }
+        draft.open_temporary_batch(view);
         Ok(())
     }
 }
@@ -47,11 +68,15 @@ pub enum Carry {
 }
 
 /// Goes back to a batch of the live path, and carries messages along to the end of the view.
+///
+/// Without a target it returns to the batch that was current at the newest BATCH_START of the live
+/// path. A caller that may send such a request twice gives it an idempotency key: the second one
+/// would return from the BATCH_START before that.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchEnd {
     /// The batch to go back to.
-    pub target: BatchIndex,
-    /// What comes along.
+    pub target: Option<BatchIndex>,
+    /// What comes along. Entries that are visible already and stale tool descriptions do not.
     pub carry: Carry,
 }
 
@@ -70,8 +95,10 @@ impl BatchEnd {
             Carry::All => RoleSet::ALL,
             Carry::Roles(roles) => roles,
         };
+        let return_to = draft.state.path.current.opening.return_to;
+        let target = self.target.or(return_to).ok_or(Error::NoBatchStarted)?;
         let before = draft.state.view.clone();
-        let Some(left_at) = roll_back_to_batch(draft, self.target)? else { return Ok(()) };
+        let Some(left_at) = roll_back_to_batch(draft, target)? else { return Ok(()) };
         if roles.is_empty() {
             return Ok(());
         }
@@ -83,7 +110,19 @@ impl BatchEnd {
             },
             |_, entry| entry.index() >= left_at && roles.contains(entry.role()),
         );
-        let mut carried: Vec<_> = since.0.iter().cloned().collect();
+        let descriptions = draft.descriptions();
+        let stale =
+            descriptions.places(&since, |index, message| descriptions.is_stale(index, message))?;
+        let mut locator = draft.state.view.locator();
+        let mut carried: Vec<_> = since
+            .0
+            .iter()
+            .enumerate()
+            .filter(|(at, entry)| {
+                stale.binary_search(at).is_err() && locator.place_of(entry.index()).is_none()
+            })
+            .map(|(_, entry)| entry.clone())
+            .collect();
         carried.sort_unstable_by_key(|entry| entry.index());
         draft.state.view.0.extend(carried);
         Ok(())

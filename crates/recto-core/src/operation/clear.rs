@@ -28,30 +28,29 @@ impl Clear {
         let roles =
             if self.keep_system_message { RoleSet::from(Role::System) } else { RoleSet::NONE };
         let log = &draft.log;
-        let tools = draft.tools.as_ref();
+        let descriptions = draft.descriptions();
+        let has_tools = descriptions.tools.is_some();
         let mut absent = Vec::new();
         let mut is_stale = |index| {
-            tools.is_some_and(|tools| {
+            has_tools && {
                 let entry = log.get(index).expect("a view holds only entries of the log");
-                is_at_hand(entry, index, &mut absent) && tools.is_stale(&entry.message)
-            })
+                is_at_hand(entry, index, &mut absent)
+                    && descriptions.is_stale(index, &entry.message)
+            }
         };
         let mut view = draft.base(self.scope).retain(
             &draft.pinned(self.scope),
             |_, sums| match judge_by_role(sums, roles) {
-                Keep::All if tools.is_some() => Keep::Some,
+                Keep::All if has_tools => Keep::Some,
                 judgement => judgement,
             },
             |_, entry| roles.contains(entry.role()) && !is_stale(entry.index()),
         );
         check_at_hand(absent)?;
-        if let Some(tools) = draft.tools.clone()
-            && !tools.is_shown_in(&view, &draft.log)?
+        if has_tools
+            && !draft.descriptions().is_shown_in(&view)?
+            && let Some(entry) = draft.present_description()?
         {
-            let entry = match tools.newest_in(&draft.log)? {
-                Some(index) => draft.log.placed(index).clone(),
-                None => draft.add_one_to_log(tools.description())?,
-            };
             view.push(entry);
         }
         draft.open_batch(view);

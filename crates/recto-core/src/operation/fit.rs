@@ -20,13 +20,14 @@ use crate::{Error, Position, Role, RoleSet};
 ///
 /// Pinned entries and system messages stay; of the others the longest run of the newest that fits.
 /// The run never starts between a tool call and its result. Where everything fits already, nothing
-/// changes and no version is made; where not even what must stay fits, the answer is
-/// [`BudgetTooSmall`](Error::BudgetTooSmall).
+/// changes and no version is made; where no run fits, the answer is
+/// [`BudgetTooSmall`](Error::BudgetTooSmall) with the smallest budget that works, and nothing
+/// changes either.
 ///
 /// Two things to know in an agent loop:
 ///
-/// - A newest message that is larger than the budget does not fit either, and then no run is kept.
-///   Pin what must never be lost, such as the task.
+/// - A newest message that is larger than the budget does not fit. Replace it with a shorter one, or
+///   raise the budget.
 /// - A cut changes the front of the prompt, which a provider's prompt cache lives on. Cut rarely and
 ///   deep: once the view is over one figure, FIT it into a lower one.
 ///
@@ -71,8 +72,16 @@ impl Fit {
         }
         let pinned = draft.pinned(Scope::Visible);
         let view = {
-            let budget = Budget::new(&draft.state.view, &pinned, self)?;
-            let start = budget.start_of_run();
+            let mut budget = Budget::new(&draft.state.view, &pinned, self);
+            let room = self.max_tokens.checked_sub(budget.kept_tokens);
+            let start = match room {
+                Some(room) => budget.start_of_run_within(room),
+                None => draft.state.view.len(),
+            };
+            if start == draft.state.view.len() {
+                let (needed, max_tokens) = (budget.least_tokens(), self.max_tokens);
+                return Err(Error::BudgetTooSmall { needed, max_tokens });
+            }
             draft.state.view.retain(
                 &pinned,
                 |at, sums| {
@@ -92,25 +101,28 @@ struct Budget<'a> {
     pinned: &'a [Position],
     /// The roles of entries that stay only if they are in the run (or pinned).
     others: RoleSet,
+    /// The tokens of what stays anyway.
+    kept_tokens: u64,
     /// The tokens that the run may have.
     run_tokens: u64,
     start_on: RoleSet,
 }
 
 impl<'a> Budget<'a> {
-    fn new(view: &'a View, pinned: &'a [Position], fit: &Fit) -> Result<Self, Error> {
+    fn new(view: &'a View, pinned: &'a [Position], fit: &Fit) -> Self {
         let others =
             if fit.keep_system { RoleSet::ALL.without(Role::System) } else { RoleSet::ALL };
-        let mut budget = Budget { view, pinned, others, run_tokens: 0, start_on: RoleSet::ALL };
-        let kept_roles = view.tokens() - view.tokens_of(others);
-        let pins: u64 = pinned.iter().map(|&pin| budget.pin_tokens(pin)).sum();
-        let needed = kept_roles + pins;
-        if needed > fit.max_tokens {
-            return Err(Error::BudgetTooSmall { needed, max_tokens: fit.max_tokens });
-        }
-        budget.run_tokens = fit.max_tokens - needed;
-        budget.start_on = fit.start_on.map_or(RoleSet::ALL, RoleSet::from);
-        Ok(budget)
+        let start_on = fit.start_on.map_or(RoleSet::ALL, RoleSet::from);
+        let mut budget = Budget { view, pinned, others, kept_tokens: 0, run_tokens: 0, start_on };
+        budget.kept_tokens = view.tokens() - view.tokens_of(others) + budget.tokens_of_pins(0);
+        budget
+    }
+
+    /// What the pinned entries from a place on take from the budget beside the roles that stay
+    /// anyway.
+    fn tokens_of_pins(&self, from: usize) -> u64 {
+        let pins = self.pinned.iter().filter(|pin| pin.0 >= from);
+        pins.map(|&pin| self.pin_tokens(pin)).sum()
     }
 
     fn entry(&self, at: usize) -> &'a Placed {
@@ -140,8 +152,27 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Where the run starts; the length of the view if there is none.
-    fn start_of_run(&self) -> usize {
+    /// The smallest budget with which something that may be dropped stays: that of the shortest
+    /// run, or of all entries, whichever is less.
+    fn least_tokens(&self) -> u64 {
+        let obstacles = Obstacles::new(self);
+        let mut start = self.last_candidate(self.view.len());
+        while let Some(at) = start {
+            match obstacles.around(at) {
+                Some((call, _)) => start = self.last_candidate(call + 1),
+                None => break,
+            }
+        }
+        let all = self.view.tokens();
+        let Some(start) = start else { return all };
+        let run = self.view.0.measure(start.., &TokensOf(self.others)) - self.tokens_of_pins(start);
+        all.min(self.kept_tokens + run)
+    }
+
+    /// Where the longest run of at most so many tokens starts; the length of the view if there is
+    /// none.
+    fn start_of_run_within(&mut self, run_tokens: u64) -> usize {
+        self.run_tokens = run_tokens;
         let mut start = self.next_candidate(self.earliest());
         for _ in 0..16 {
             match self.behind_crossing(start) {
@@ -152,9 +183,9 @@ impl<'a> Budget<'a> {
         }
         let obstacles = Obstacles::new(self);
         loop {
-            match obstacles.behind(start) {
+            match obstacles.around(start) {
                 None => return start,
-                Some(behind) => start = self.next_candidate(behind),
+                Some((_, result)) => start = self.next_candidate(result + 1),
             }
         }
     }
@@ -182,11 +213,27 @@ impl<'a> Budget<'a> {
         }
     }
 
+    /// How many entries have a role that a run may start with.
+    fn candidates(&self) -> CountOf {
+        CountOf(self.others.iter().filter(|&role| self.start_on.contains(role)).collect())
+    }
+
+    /// The last place before `end` at which a run may start, exchanges aside.
+    fn last_candidate(&self, end: usize) -> Option<usize> {
+        let dimension = self.candidates();
+        let mut passed = self.view.0.measure(..end, &dimension);
+        loop {
+            passed = passed.checked_sub(1)?;
+            let found = self.view.0.seek(passed, &dimension)?.position;
+            if self.pinned.binary_search(&Position(found)).is_err() {
+                return Some(found);
+            }
+        }
+    }
+
     /// The first place from `from` on at which a run may start; the view's length if there is none.
     fn next_candidate(&self, from: usize) -> usize {
-        let roles: RoleSet =
-            self.others.iter().filter(|&role| self.start_on.contains(role)).collect();
-        let dimension = CountOf(roles);
+        let dimension = self.candidates();
         let mut passed = self.view.0.measure(..from, &dimension);
         loop {
             match self.view.0.seek(passed, &dimension) {
@@ -273,10 +320,9 @@ impl Obstacles {
         Obstacles { exchanges }
     }
 
-    /// Where the exchange ends that `start` is inside of.
-    fn behind(&self, start: usize) -> Option<usize> {
+    /// The first call and the last result of the exchanges that `start` is inside of.
+    fn around(&self, start: usize) -> Option<(usize, usize)> {
         let next = self.exchanges.partition_point(|&(_, to)| to < start);
-        let &(from, to) = self.exchanges.get(next)?;
-        (from < start).then_some(to + 1)
+        self.exchanges.get(next).copied().filter(|&(from, _)| from < start)
     }
 }

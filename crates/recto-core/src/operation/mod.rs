@@ -20,9 +20,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::draft::Draft;
 use crate::message::shorten;
-use crate::{Error, LogIndex, Message};
+use crate::{BatchIndex, Error, LogIndex, Message};
 
 mod append;
+mod arrange;
 mod batch;
 mod clear;
 mod compress;
@@ -37,6 +38,7 @@ mod rollback;
 mod truncate;
 
 pub use append::Append;
+pub use arrange::Arrange;
 pub use batch::{BatchEnd, BatchStart, Carry};
 pub use clear::Clear;
 pub use compress::Compress;
@@ -154,6 +156,8 @@ operations! {
     Filter("FILTER"),
     /// Empties the view.
     Clear("CLEAR"),
+    /// Makes the view a list of entries.
+    Arrange("ARRANGE"),
     /// Brings hidden entries back.
     Restore("RESTORE"),
     /// Keeps what fits a token budget.
@@ -183,7 +187,7 @@ impl fmt::Display for OperationKind {
 impl Operation {
     /// Gives the reason for the operation; it is kept with the version and shown by `blame`.
     pub fn because(self, description: impl Into<String>) -> Step {
-        Step { operation: self, description: Some(description.into()) }
+        Step { description: Some(description.into()), ..Step::from(self) }
     }
 
     /// Tests everything that can be tested without a conversation.
@@ -201,6 +205,7 @@ impl Operation {
             Operation::Mark(mark) => mark.check(),
             Operation::Unmark(unmark) => unmark.check(),
             Operation::Replace(_)
+            | Operation::Arrange(_)
             | Operation::Clear(_)
             | Operation::Fit(_)
             | Operation::BatchStart(_)
@@ -221,6 +226,7 @@ impl Operation {
             Operation::Truncate(truncate) => truncate.perform(draft),
             Operation::Filter(filter) => filter.perform(draft),
             Operation::Clear(clear) => clear.perform(draft),
+            Operation::Arrange(arrange) => arrange.perform(draft),
             Operation::Restore(restore) => restore.perform(draft),
             Operation::Fit(fit) => fit.perform(draft),
             Operation::BatchStart(start) => start.perform(draft),
@@ -256,13 +262,18 @@ impl Operation {
             Operation::Filter(filter) => filter.describe(),
             Operation::Clear(clear) if clear.keep_system_message => "CLEAR, keep system".into(),
             Operation::Clear(_) => "CLEAR".into(),
+            Operation::Arrange(arrange) => format!("ARRANGE {}", entries(&arrange.indices)),
             Operation::Restore(restore) => format!("RESTORE {}", entries(&restore.indices)),
             Operation::Fit(fit) => format!("FIT into {} tokens", fit.max_tokens),
-            Operation::BatchStart(BatchStart { boundary: Some(boundary) }) => {
-                format!("BATCH_START from entry {boundary}")
+            Operation::BatchStart(start) => {
+                let from = start.boundary.map(|boundary| format!(" from entry {boundary}"));
+                let tools = if start.with_tools { " with tools" } else { "" };
+                format!("BATCH_START{}{tools}", from.unwrap_or_default())
             }
-            Operation::BatchStart(_) => "BATCH_START".into(),
-            Operation::BatchEnd(end) => format!("BATCH_END to batch {}", end.target),
+            Operation::BatchEnd(end) => match end.target {
+                Some(target) => format!("BATCH_END to batch {target}"),
+                None => "BATCH_END".into(),
+            },
             Operation::Rollback(Rollback::ToBatch(batch)) => format!("ROLLBACK to batch {batch}"),
             Operation::Rollback(Rollback::ToVersion(version)) => {
                 format!("ROLLBACK to version {version}")
@@ -294,9 +305,39 @@ pub struct Step {
     pub operation: Operation,
     /// Why. Where it is missing, one is made from the operation.
     pub description: Option<String>,
+    /// What only the modification form can say of it.
+    pub(crate) modification: Option<Modification>,
+}
+
+/// What only the modification form can say of an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Modification {
+    /// `delete` or `compress` without indices: it does nothing.
+    Nothing,
+    /// `insert` with indices, which mean nothing there.
+    IgnoredIndices(Vec<LogIndex>),
+    /// `batch_start` with the number that the new batch must get.
+    ExpectedBatch(BatchIndex),
 }
 
 impl Step {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self.modification {
+            Some(Modification::Nothing) => Ok(()),
+            _ => self.operation.check(),
+        }
+    }
+
+    pub(crate) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
+        if let Some(Modification::ExpectedBatch(expected)) = self.modification {
+            let actual = BatchIndex(draft.state.path.len());
+            if expected != actual {
+                return Err(Error::UnexpectedBatch { expected, actual });
+            }
+        }
+        self.operation.perform(draft)
+    }
+
     /// Why the operation is asked for: as the caller says, or made from the operation.
     pub(crate) fn reason(&self) -> Arc<str> {
         match &self.description {
@@ -308,7 +349,7 @@ impl Step {
 
 impl<T: Into<Operation>> From<T> for Step {
     fn from(operation: T) -> Self {
-        Step { operation: operation.into(), description: None }
+        Step { operation: operation.into(), description: None, modification: None }
     }
 }
 
@@ -352,7 +393,7 @@ impl Request {
     }
 
     fn check_step(&self, step: &Step) -> Result<(), Error> {
-        step.operation.check()?;
+        step.check()?;
         let travels = matches!(step.operation, Operation::Undo(_) | Operation::Redo(_));
         if travels && self.steps.len() > 1 {
             return Err(stands_alone(step.operation.kind()));

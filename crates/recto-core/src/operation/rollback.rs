@@ -6,10 +6,10 @@ use crate::{BatchIndex, Error, LogIndex, Version};
 /// Goes back. Nothing is lost: what was left stays reachable by its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rollback {
-    /// Makes a batch of the live path current again, with the view it was left with. Going back to
-    /// the current batch changes nothing but the version.
+    /// Makes a batch of the live path current again, with the view it was left with. The tools stay
+    /// as they are: in that view, stale tool descriptions give way to the present one.
     ToBatch(BatchIndex),
-    /// Brings view, live path and marks back as they were at a version.
+    /// Brings view, live path, marks and tools back as they were at a version.
     ToVersion(Version),
 }
 
@@ -18,9 +18,7 @@ impl Rollback {
         match *self {
             Rollback::ToBatch(batch) => roll_back_to_batch(draft, batch).map(drop),
             Rollback::ToVersion(version) => {
-                let target = draft.history.record(version, "targetVersion")?;
-                draft.state = draft.history.state_of(target).clone();
-                draft.origin = target;
+                draft.restore(draft.history.record(version, "targetVersion")?);
                 Ok(())
             }
         }
@@ -28,11 +26,21 @@ impl Rollback {
 }
 
 /// Goes back to a batch, and says how long the log was when that batch was left; `None` for the
-/// current batch, which was not left.
+/// current batch, which was not left. Stale descriptions give way to the present one.
 pub(super) fn roll_back_to_batch(
     draft: &mut Draft<'_>,
     batch: BatchIndex,
 ) -> Result<Option<LogIndex>, Error> {
+    let left_at = return_to_batch(draft, batch)?;
+    let stale = draft.stale_places(&draft.state.view)?;
+    if !stale.is_empty() {
+        let view = draft.state.view.clone();
+        draft.state.view = draft.replace_descriptions(&view, &stale)?;
+    }
+    Ok(left_at)
+}
+
+fn return_to_batch(draft: &mut Draft<'_>, batch: BatchIndex) -> Result<Option<LogIndex>, Error> {
     let current = draft.state.path.current_number();
     if batch == current {
         return Ok(None);

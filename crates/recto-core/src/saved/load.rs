@@ -16,9 +16,10 @@ use crate::live_path::{BatchHome, Leaving, LeftBatch, LivePath, OpenBatch, Openi
 use crate::message_log::Meter;
 use crate::operation::describe_append;
 use crate::state::{Homes, State};
+use crate::tools::Headings;
 use crate::{
-    Conversation, Error, Limits, LogIndex, Marks, Measure, Message, MessageLog, Missing, ToolSet,
-    Version, View,
+    BatchIndex, Conversation, Error, Limits, LogIndex, Marks, Measure, Message, MessageLog,
+    Missing, ToolSet, Version, View,
 };
 
 pub(super) fn damaged(reason: impl Into<String>) -> Error {
@@ -66,10 +67,13 @@ impl Conversation {
                 return Err(damaged("its log is too long"));
             }
             log.append_counted(message, entry.timestamp, entry.tokens);
+            if entry.written_by_engine {
+                log.note_written_by_engine();
+            }
         }
         let setup = saved.settings.setup(counter)?;
         let mut loading =
-            Loading { log, heading: &setup.heading, history: None, batches: HashMap::new() };
+            Loading { log, headings: &setup.headings, history: None, batches: HashMap::new() };
         for saved in &saved.versions {
             loading.push(saved)?;
         }
@@ -94,7 +98,7 @@ impl Conversation {
             log.append_measured(message, &measure);
         }
         let mut loading =
-            Loading { log, heading: &setup.heading, history: None, batches: HashMap::new() };
+            Loading { log, headings: &setup.headings, history: None, batches: HashMap::new() };
         loading.push(saved)?;
         let history = loading.history.expect("the version was pushed");
         Ok(Conversation { log: loading.log, history, setup })
@@ -118,8 +122,8 @@ impl Conversation {
             return Err(damaged("its messages are not those that the version added"));
         }
         let history = Some(self.history.clone());
-        let heading = &self.setup.heading;
-        let mut loading = Loading { log, heading, history, batches: HashMap::new() };
+        let headings = &self.setup.headings;
+        let mut loading = Loading { log, headings, history, batches: HashMap::new() };
         loading.push(saved)?;
         let history = loading.history.expect("the version was pushed");
         Ok(Conversation { log: loading.log, history, setup: self.setup.clone() })
@@ -129,7 +133,7 @@ impl Conversation {
 /// What has been read so far.
 struct Loading<'a> {
     log: MessageLog,
-    heading: &'a str,
+    headings: &'a Headings,
     history: Option<History>,
     batches: HashMap<BatchHome, Arc<OpenBatch>>,
 }
@@ -175,7 +179,7 @@ impl Loading<'_> {
             None => (None, version),
             Some(SavedTools::Of(home)) => (self.record(*home)?.tools.clone(), *home),
             Some(SavedTools::List(tools)) => {
-                let set = ToolSet::new(tools.clone(), self.heading)?;
+                let set = ToolSet::new(tools.clone(), self.headings)?;
                 let set = set.ok_or_else(|| damaged("a list of tools is empty"))?;
                 (Some(Arc::new(set)), version)
             }
@@ -323,6 +327,7 @@ impl SavedBatch {
             timestamp: self.timestamp,
             description: (*self.description).into(),
             boundary: self.boundary,
+            return_to: self.return_to.map(|batch| BatchIndex(batch as usize)),
         }
     }
 }

@@ -73,6 +73,9 @@ struct SavedEntry {
     message: Box<RawValue>,
     timestamp: Timestamp,
     tokens: u64,
+    /// Whether it is a tool description that the engine wrote.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    written_by_engine: bool,
 }
 
 /// A version, as the change that it is. Stores keep one for each request.
@@ -188,6 +191,9 @@ struct SavedBatch {
     timestamp: Timestamp,
     description: String,
     boundary: LogIndex,
+    /// The batch that was current at the newest BATCH_START of the live path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    return_to: Option<u32>,
     /// The batch that was left; none for batch 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     left: Option<SavedLeft>,
@@ -261,7 +267,7 @@ impl Conversation {
         SavedSettings {
             counter: self.setup.meter.counter.name().to_owned(),
             media_tokens: self.setup.meter.media_tokens,
-            heading: self.setup.heading.clone(),
+            heading: self.setup.headings.own().to_owned(),
         }
     }
 }

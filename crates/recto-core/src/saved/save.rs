@@ -52,6 +52,7 @@ fn save_log(log: &MessageLog) -> Vec<SavedEntry> {
                 .expect("a message is kept as the JSON it came as"),
             timestamp: entry.timestamp,
             tokens: placed.tokens(),
+            written_by_engine: log.is_written_by_engine(placed.index()),
         })
         .collect()
 }
@@ -181,6 +182,7 @@ impl Saver {
                 timestamp: batch.opening.timestamp,
                 description: batch.opening.description.to_string(),
                 boundary: batch.opening.boundary,
+                return_to: batch.opening.return_to.map(|batch| batch.0 as u32),
                 left,
             });
         }

@@ -56,6 +56,14 @@ impl<'a> Body<'a> {
         Err(Error::operation_field(unknown, reason))
     }
 
+    /// [`allow`](Self::allow) for the node and the modification form, in which a section of the node
+    /// form that is `null` is absent.
+    pub(super) fn allow_beside_null_sections(&self, allowed: &[&str]) -> Result<(), Error> {
+        let sections = ["truncate", "insert", "replace", "clear", "filter"];
+        let absent = sections.into_iter().filter(|section| !self.has(section));
+        self.allow(&allowed.iter().copied().chain(absent).collect::<Vec<_>>())
+    }
+
     pub(super) fn get(&self, field: &str) -> Option<&'a str> {
         self.fields.get(field)
     }

@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-use crate::{BatchIndex, Conversation, Error, LogIndex, Role};
+use crate::{BatchIndex, Conversation, Error, LogIndex, Role, Scope};
 
-/// View, log entries by role, and batches, in the shape that older tools know.
+/// View, entries by role, and batches, in the shape that older tools know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MarkMap {
     /// The view.
     pub original_indices: Vec<LogIndex>,
-    /// All log entries by role.
+    /// The visible entries of each role in view order, or all log entries of each role.
     pub type_indices: TypeIndices,
     /// For each batch of the live path the smallest index in its view when it was opened.
     pub batch_boundaries: Vec<LogIndex>,
@@ -31,11 +31,18 @@ pub struct TypeIndices {
 }
 
 impl Conversation {
-    /// The mark map.
-    pub fn mark_map(&self) -> Result<MarkMap, Error> {
-        self.log.check_measured()?;
+    /// The mark map; its `typeIndices` list the visible entries, or with [`Scope::All`] the whole
+    /// log.
+    pub fn mark_map(&self, scope: Scope) -> Result<MarkMap, Error> {
+        let listed = match scope {
+            Scope::Visible => self.view(),
+            Scope::All => {
+                self.log.check_measured()?;
+                self.log.as_view()
+            }
+        };
         let mut by_role = TypeIndices::default();
-        for entry in self.log.as_view().0.iter() {
+        for entry in listed.0.iter() {
             let list = match entry.role() {
                 Role::System => &mut by_role.system,
                 Role::User => &mut by_role.user,

@@ -93,16 +93,17 @@ fn read_step(text: &str, limits: &Limits, messages: &mut usize) -> Result<Step, 
     })?;
     let body = Body::new(&name, &fields);
     let mut reader = body::MessageReader { limits, count: messages };
-    let operation = match &*name {
-        "truncate" | "filter" | "clear" => node::read(&name, &body, &mut reader)?,
-        "insert" | "replace" if fields.get_or_null(&name).is_some() => {
-            node::read(&name, &body, &mut reader)?
+    let mut step: Step = match &*name {
+        "truncate" | "filter" | "clear" => node::read(&name, &body, &mut reader)?.into(),
+        "insert" | "replace" if fields.get(&name).is_some() => {
+            node::read(&name, &body, &mut reader)?.into()
         }
         "insert" | "replace" | "delete" | "compress" | "batch_start" | "batch_end" => {
             modification::read(&name, &body, &mut reader)?
         }
-        _ => operation::read(&name, &body, &mut reader)?,
+        _ => operation::read(&name, &body, &mut reader)?.into(),
     };
-    operation.check()?;
-    Ok(Step { operation, description: body.string("description")?.map(|text| text.into_owned()) })
+    step.check()?;
+    step.description = body.string("description")?.map(|text| text.into_owned());
+    Ok(step)
 }

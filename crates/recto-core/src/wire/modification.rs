@@ -1,10 +1,10 @@
 //! The modification form: `indices` is always there, `data` brings messages.
 
 use super::body::{Body, MessageReader};
-use super::operation::refuse_empty;
+use super::operation::{carry, refuse_empty};
 use crate::json::Kind;
 use crate::operation::{
-    Append, BatchEnd, BatchStart, Carry, Compress, Delete, Operation, ReplaceEntries,
+    Append, BatchEnd, BatchStart, Compress, Delete, Modification, Operation, ReplaceEntries, Step,
 };
 use crate::{BatchIndex, Error, LogIndex, Message};
 
@@ -12,36 +12,57 @@ pub(super) fn read(
     name: &str,
     body: &Body<'_>,
     messages: &mut MessageReader<'_>,
-) -> Result<Operation, Error> {
-    let brings_data = matches!(name, "insert" | "replace");
-    let fields: &[&str] = if brings_data {
-        &["operation", "description", "indices", "data"]
-    } else {
-        &["operation", "description", "indices"]
+) -> Result<Step, Error> {
+    let own_fields: &[&str] = match name {
+        "insert" | "replace" => &["data"],
+        "batch_start" => &["batch"],
+        "batch_end" => &["batch", "carry"],
+        _ => &[],
     };
-    body.allow(fields)?;
+    let fields = [&["operation", "description", "indices"], own_fields].concat();
+    body.allow_beside_null_sections(&fields)?;
     body.string("description")?;
     let indices = body.indices()?;
+    let batch = body.size("batch")?.map(BatchIndex);
+    let is_empty = indices.is_empty();
     match name {
         "insert" => {
-            if !indices.is_empty() {
-                let reason = "insert adds to the end, so indices must be empty";
-                return Err(Error::operation_field("indices", reason));
-            }
-            Ok(Append { messages: data(body, messages)? }.into())
+            let ignored = (!is_empty).then_some(Modification::IgnoredIndices(indices));
+            Ok(step(Append { messages: data(body, messages)? }, ignored))
         }
         "replace" => {
             refuse_empty(&indices)?;
             Ok(ReplaceEntries { indices, messages: data(body, messages)? }.into())
         }
-        "delete" => Ok(Delete { indices }.into()),
-        "compress" => Ok(Compress { indices, summary: None }.into()),
-        "batch_start" => Ok(BatchStart { boundary: Some(single(&indices)?) }.into()),
+        "delete" => Ok(step(Delete { indices }, is_empty.then_some(Modification::Nothing))),
+        "compress" => {
+            let nothing = is_empty.then_some(Modification::Nothing);
+            Ok(step(Compress { indices, summary: None }, nothing))
+        }
+        "batch_start" => {
+            let boundary = Some(single(&indices)?);
+            let expected = batch.map(Modification::ExpectedBatch);
+            Ok(step(BatchStart { boundary, ..BatchStart::default() }, expected))
+        }
         _ => {
-            let target = BatchIndex(single(&indices)?.as_usize());
-            Ok(BatchEnd { target, carry: Carry::None }.into())
+            let target = match (&*indices, batch) {
+                ([], batch) => batch,
+                (indices, batch) => {
+                    let target = BatchIndex(single(indices)?.as_usize());
+                    if batch.is_some_and(|batch| batch != target) {
+                        let reason = "indices and batch name different batches; give one of them";
+                        return Err(Error::operation_field("batch", reason));
+                    }
+                    Some(target)
+                }
+            };
+            Ok(BatchEnd { target, carry: carry(body)? }.into())
         }
     }
+}
+
+fn step(operation: impl Into<Operation>, modification: Option<Modification>) -> Step {
+    Step { modification, ..Step::from(operation.into()) }
 }
 
 /// A message or a list of messages.

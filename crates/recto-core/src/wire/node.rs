@@ -12,7 +12,7 @@ pub(super) fn read(
     outer: &Body<'_>,
     messages: &mut MessageReader<'_>,
 ) -> Result<Operation, Error> {
-    outer.allow(&["operation", "description", name])?;
+    outer.allow_beside_null_sections(&["operation", "description", name])?;
     outer.string("description")?;
     let fields = match outer.get(name) {
         Some(value) => json::object(value).ok_or_else(|| {

@@ -2,8 +2,8 @@
 
 use super::body::{Body, MessageReader};
 use crate::operation::{
-    Append, BatchEnd, BatchStart, Carry, Clear, Compress, Delete, Filter, Fit, Insert, Mark,
-    Operation, Redo, Replace, Restore, Rollback, Truncate, Undo, Unmark,
+    Append, Arrange, BatchEnd, BatchStart, Carry, Clear, Compress, Delete, Filter, Fit, Insert,
+    Mark, Operation, Redo, Replace, Restore, Rollback, Truncate, Undo, Unmark,
 };
 use crate::{BatchIndex, Error, LogIndex, Position, Version};
 
@@ -14,13 +14,13 @@ fn fields_of(name: &str) -> Option<&'static [&'static str]> {
         "APPEND" => &["messages"],
         "INSERT" => &["position", "messages"],
         "REPLACE" => &["index", "message"],
-        "DELETE" | "RESTORE" => &["indices"],
+        "DELETE" | "RESTORE" | "ARRANGE" => &["indices"],
         "COMPRESS" => &["indices", "summary"],
         "TRUNCATE" => TRUNCATE_FIELDS,
         "FILTER" => FILTER_FIELDS,
         "CLEAR" => CLEAR_FIELDS,
         "FIT" => &["maxTokens", "keepSystem", "startOn"],
-        "BATCH_START" => &["boundary"],
+        "BATCH_START" => &["boundary", "withTools"],
         "BATCH_END" => &["targetBatchIndex", "carry"],
         "ROLLBACK" => &["targetBatchIndex", "targetVersion"],
         "MARK" | "UNMARK" => &["indices", "mark"],
@@ -34,8 +34,8 @@ pub(super) const TRUNCATE_FIELDS: &[&str] =
 pub(super) const FILTER_FIELDS: &[&str] = &["roles", "contentContains", "contentExcludes", "scope"];
 pub(super) const CLEAR_FIELDS: &[&str] = &["keepSystemMessage", "scope"];
 
-const NAMES: &str = "APPEND, INSERT, REPLACE, DELETE, COMPRESS, TRUNCATE, FILTER, CLEAR, RESTORE, \
-                     FIT, BATCH_START, BATCH_END, ROLLBACK, MARK, UNMARK, UNDO, REDO";
+const NAMES: &str = "APPEND, INSERT, REPLACE, DELETE, COMPRESS, TRUNCATE, FILTER, CLEAR, ARRANGE, \
+                     RESTORE, FIT, BATCH_START, BATCH_END, ROLLBACK, MARK, UNMARK, UNDO, REDO";
 
 pub(super) fn read(
     name: &str,
@@ -65,6 +65,7 @@ pub(super) fn read(
             Ok(Replace { index, message: messages.one("message", message)? }.into())
         }
         "DELETE" => Ok(Delete { indices: body.indices()? }.into()),
+        "ARRANGE" => Ok(Arrange { indices: body.indices()? }.into()),
         "RESTORE" => Ok(Restore { indices: body.indices()? }.into()),
         "COMPRESS" => {
             let indices = body.indices()?;
@@ -87,10 +88,11 @@ pub(super) fn read(
         .into()),
         "BATCH_START" => {
             let boundary = body.number("boundary")?.map(log_index);
-            Ok(BatchStart { boundary }.into())
+            let with_tools = body.flag("withTools")?.unwrap_or(false);
+            Ok(BatchStart { boundary, with_tools }.into())
         }
         "BATCH_END" => {
-            let target = BatchIndex(body.required_size("targetBatchIndex")?);
+            let target = body.size("targetBatchIndex")?.map(BatchIndex);
             Ok(BatchEnd { target, carry: carry(body)? }.into())
         }
         "ROLLBACK" => rollback(body),
@@ -153,7 +155,7 @@ pub(super) fn clear(body: &Body<'_>) -> Result<Operation, Error> {
     Ok(Clear { keep_system_message, scope: body.scope()? }.into())
 }
 
-fn carry(body: &Body<'_>) -> Result<Carry, Error> {
+pub(super) fn carry(body: &Body<'_>) -> Result<Carry, Error> {
     match body.get("carry") {
         None => Ok(Carry::None),
         Some(value) if value.starts_with('[') => {

@@ -6,8 +6,8 @@
 
 use serde::Serialize;
 
-use crate::operation::{Carry, Operation, Request, Rollback, Scope, Step};
-use crate::{Message, Role, RoleSet};
+use crate::operation::{Carry, Modification, Operation, Request, Rollback, Scope, Step};
+use crate::{LogIndex, Message, Role, RoleSet};
 
 impl Request {
     /// The request in the contract's own form; [`from_json`](Self::from_json) reads it again. The
@@ -87,14 +87,48 @@ impl Fields {
 }
 
 fn written(step: &Step) -> String {
-    let mut fields = match &step.operation {
-        // The contract's own form has no such operation.
-        Operation::ReplaceEntries(_) => Fields::of("replace"),
-        operation => Fields::of(operation.kind().as_str()),
+    let mut fields = match (&step.modification, &step.operation) {
+        (Some(modification), operation) => modified(modification, operation),
+        (None, operation) => {
+            // The contract's own form has no such operation.
+            let name = match operation {
+                Operation::ReplaceEntries(_) => "replace",
+                operation => operation.kind().as_str(),
+            };
+            let mut fields = Fields::of(name);
+            write_fields(&mut fields, operation);
+            fields
+        }
     };
-    write_fields(&mut fields, &step.operation);
     fields.some("description", &step.description);
     fields.0 + "}"
+}
+
+/// An operation in the modification form, which alone can say this of it.
+fn modified(modification: &Modification, operation: &Operation) -> Fields {
+    let mut fields = Fields::of(&operation_name(operation));
+    let none: &[LogIndex] = &[];
+    match (modification, operation) {
+        (Modification::IgnoredIndices(indices), Operation::Append(it)) => {
+            fields.field("indices", indices).messages("data", &it.messages);
+        }
+        (Modification::ExpectedBatch(batch), Operation::BatchStart(it)) => {
+            let boundary: Vec<LogIndex> = it.boundary.into_iter().collect();
+            fields.field("indices", &boundary).field("batch", &batch.0);
+        }
+        _ => {
+            fields.field("indices", none);
+        }
+    }
+    fields
+}
+
+/// What the modification form calls an operation.
+fn operation_name(operation: &Operation) -> String {
+    match operation {
+        Operation::Append(_) => "insert".to_owned(),
+        operation => operation.kind().as_str().to_lowercase(),
+    }
 }
 
 fn write_fields<'a>(fields: &'a mut Fields, operation: &Operation) -> &'a mut Fields {
@@ -110,6 +144,7 @@ fn write_fields<'a>(fields: &'a mut Fields, operation: &Operation) -> &'a mut Fi
             fields.field("indices", &it.indices).messages("data", &it.messages)
         }
         Operation::Delete(it) => fields.field("indices", &it.indices),
+        Operation::Arrange(it) => fields.field("indices", &it.indices),
         Operation::Restore(it) => fields.field("indices", &it.indices),
         Operation::Compress(it) => {
             fields.field("indices", &it.indices);
@@ -138,9 +173,11 @@ fn write_fields<'a>(fields: &'a mut Fields, operation: &Operation) -> &'a mut Fi
             fields.field("maxTokens", &it.max_tokens).flag("keepSystem", it.keep_system, true);
             fields.some("startOn", &it.start_on)
         }
-        Operation::BatchStart(it) => fields.some("boundary", &it.boundary),
+        Operation::BatchStart(it) => {
+            fields.some("boundary", &it.boundary).flag("withTools", it.with_tools, false)
+        }
         Operation::BatchEnd(it) => {
-            fields.field("targetBatchIndex", &it.target.0);
+            fields.some("targetBatchIndex", &it.target.map(|batch| batch.0));
             match it.carry {
                 Carry::None => fields,
                 Carry::All => fields.field("carry", "all"),

@@ -27,26 +27,31 @@ enum Which {
 #[command(after_help = "\
 Examples:
   recto batch start --because 'let the agent try'
-  recto batch start --boundary 120      # without the entries before #120")]
+  recto batch start --boundary 120      # without the entries before #120
+  recto batch start --boundary 120 --with-tools")]
 struct Start {
     /// Without the entries whose number is below this
     #[arg(long, value_name = "ENTRY")]
     boundary: Option<u32>,
+    /// Show the tool description in the new batch, whatever the boundary
+    #[arg(long)]
+    with_tools: bool,
     #[command(flatten)]
     change: ChangeArguments,
 }
 
-/// Go back to a batch, and take some of what was added since along.
+/// Go back to a batch, and carry some of what was added since along.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
+  recto batch end                       # to where the newest `batch start` was
   recto batch end 0
   recto batch end 0 --carry assistant --carry tool
   recto batch end 0 --carry all")]
 struct End {
-    /// The batch to go back to
+    /// Batch to go back to. Default: the one that was current at the newest `batch start`
     #[arg(value_name = "BATCH")]
-    target: usize,
+    target: Option<usize>,
     /// What comes along: none, all, or roles
     #[arg(long, value_name = "WHAT", default_value = "none",
         value_parser = PossibleValuesParser::new(["none", "all", "system", "user", "assistant", "tool"]))]
@@ -58,12 +63,13 @@ struct End {
 impl Batch {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         match self.which {
-            Which::Start(Start { boundary, change }) => {
-                change.operation(BatchStart { boundary: boundary.map(LogIndex) }, desk)
+            Which::Start(Start { boundary, with_tools, change }) => {
+                let boundary = boundary.map(LogIndex);
+                change.operation(BatchStart { boundary, with_tools }, desk)
             }
             Which::End(End { target, carry, change }) => {
                 let carry = read_carry(&carry)?;
-                change.operation(BatchEnd { target: BatchIndex(target), carry }, desk)
+                change.operation(BatchEnd { target: target.map(BatchIndex), carry }, desk)
             }
         }
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
-use recto::{EngineError, Entry, Error, Naming, Policy, StoreError, StoredConversation};
+use recto::{EngineError, Entry, Error, Naming, Policy, Scope, StoreError, StoredConversation};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -114,7 +114,7 @@ async fn perform(talk: &StoredConversation, what: What) -> Result<String, Failur
     Ok(match what {
         What::Apply { request, write } => written(&talk.apply_with(request, write).await?),
         What::Ask(query) => messages(&talk.ask(&query).await?),
-        What::MarkMap => written(&talk.mark_map().await?),
+        What::MarkMap => written(&talk.mark_map(Scope::Visible).await?),
         What::Snapshot(batch) => written(&talk.snapshot(batch).await?),
         What::Diff { from, to } => written(&talk.diff(from, to).await?),
         What::Render(reader) => render(talk, &reader).await?,

@@ -1,0 +1,141 @@
+//! ARRANGE: the view as a list of log entries.
+//!
+//! The list is read once beside the view, as runs of entries that stand in the view in the same
+//! order. The new view is made of these runs, which it shares with the old one. So beyond reading the
+//! list it costs what the two differ in: an entry that moved cuts the view into four runs.
+
+use std::ops::Range;
+
+use sum_tree::SumTree;
+
+use crate::draft::Draft;
+use crate::view::{Placed, View};
+use crate::{Error, LogIndex};
+
+/// Makes the view exactly these log entries in this order, in a new batch. Hidden entries may be
+/// named. An index that is named twice counts once, at its first place. Leaving out a visible pinned
+/// entry is an error.
+///
+/// For programs that keep the list of messages themselves and mirror it here.
+///
+/// ```
+/// use recto_core::{Approx, Arrange, Conversation, LogIndex, Message, Settings};
+///
+/// let start = Conversation::new(Settings::counting_with(Approx), 0)?;
+/// let (all, _) = start.append(["a", "b", "c", "d"].map(Message::user), 1)?;
+/// let (arranged, _) = all.apply(Arrange { indices: [0, 3, 1].map(LogIndex).to_vec() }, 2)?;
+/// assert_eq!(arranged.view().iter().collect::<Vec<_>>(), [0, 3, 1].map(LogIndex));
+/// # Ok::<(), recto_core::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Arrange {
+    /// The entries in their order; none for an empty view.
+    pub indices: Vec<LogIndex>,
+}
+
+impl Arrange {
+    pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
+        if let Some(&largest) = self.indices.iter().max() {
+            draft.log.check_index(largest)?;
+        }
+        let view = &draft.state.view;
+        let runs = match Runs::read(&self.indices, view) {
+            Ok(runs) => runs,
+            Err(Repeated) => Runs::read(&each_once(&self.indices), view)
+                .expect("no entry of the list is repeated any more"),
+        };
+        let dropped = draft.pinned_in(view).into_iter().find(|pin| !runs.keep(pin.0));
+        if let Some(index) = dropped.and_then(|pin| view.get(pin)) {
+            return Err(Error::Pinned { index, field: "indices" });
+        }
+        let arranged = runs.arranged(draft);
+        draft.open_batch(arranged);
+        Ok(())
+    }
+}
+
+/// Each entry at its first place.
+fn each_once(indices: &[LogIndex]) -> Vec<LogIndex> {
+    let mut seen = std::collections::HashSet::with_capacity(indices.len());
+    indices.iter().copied().filter(|index| seen.insert(*index)).collect()
+}
+
+/// The list names an entry more than once.
+#[derive(Debug)]
+struct Repeated;
+
+/// A stretch of the new view.
+enum Run {
+    /// These places of the old view.
+    Kept(Range<usize>),
+    /// A hidden entry.
+    Shown(LogIndex),
+}
+
+/// The new view in stretches.
+struct Runs {
+    runs: Vec<Run>,
+    /// The places of the old view that are kept, in order.
+    kept: Vec<Range<usize>>,
+}
+
+impl Runs {
+    fn read(indices: &[LogIndex], view: &View) -> Result<Runs, Repeated> {
+        let mut runs = Vec::new();
+        let mut locator = view.locator();
+        let mut rest = indices;
+        while let Some((&first, _)) = rest.split_first() {
+            let Some(start) = locator.place_of(first) else {
+                runs.push(Run::Shown(first));
+                rest = &rest[1..];
+                continue;
+            };
+            let entries = view.0.iter_range(start..);
+            let len = entries.zip(rest).take_while(|(entry, index)| entry.index() == **index);
+            let len = len.count();
+            runs.push(Run::Kept(start..start + len));
+            rest = &rest[len..];
+        }
+        let mut kept: Vec<Range<usize>> = Vec::new();
+        let mut shown = Vec::new();
+        for run in &runs {
+            match run {
+                Run::Kept(range) => kept.push(range.clone()),
+                Run::Shown(index) => shown.push(*index),
+            }
+        }
+        kept.sort_unstable_by_key(|range| range.start);
+        shown.sort_unstable();
+        let is_repeated = kept.windows(2).any(|pair| pair[1].start < pair[0].end)
+            || shown.windows(2).any(|pair| pair[0] == pair[1]);
+        if is_repeated { Err(Repeated) } else { Ok(Runs { runs, kept }) }
+    }
+
+    /// Whether an entry of the old view is in the new one.
+    fn keep(&self, place: usize) -> bool {
+        let next = self.kept.partition_point(|range| range.end <= place);
+        self.kept.get(next).is_some_and(|range| range.contains(&place))
+    }
+
+    fn arranged(&self, draft: &Draft<'_>) -> View {
+        /// Runs that are shorter than this on average are copied: joining trees would take longer.
+        const SHORT: usize = 64;
+        let old = &draft.state.view.0;
+        let entries: usize = self.kept.iter().map(ExactSizeIterator::len).sum();
+        if entries < SHORT * self.runs.len() {
+            let copied = self.runs.iter().flat_map(|run| match run {
+                Run::Kept(range) => old.iter_range(range.clone()).cloned().collect(),
+                Run::Shown(index) => vec![draft.log.placed(*index).clone()],
+            });
+            return View(copied.collect());
+        }
+        let mut new: SumTree<Placed> = SumTree::new();
+        for run in &self.runs {
+            match run {
+                Run::Kept(range) => new.append(&old.slice(range.clone())),
+                Run::Shown(index) => new.push(draft.log.placed(*index).clone()),
+            }
+        }
+        View(new)
+    }
+}
