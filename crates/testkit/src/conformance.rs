@@ -17,6 +17,8 @@ pub struct Case {
     pub counter: String,
     /// The tools that the conversation is made with; an empty list if none.
     pub tools: Value,
+    /// The messages that the conversation is made with; an empty list if none.
+    pub messages: Value,
     /// What is asked of the conversation, in turn.
     pub steps: Vec<Step>,
 }
@@ -39,6 +41,12 @@ pub enum Kind {
     Ask(Value),
     /// The mark map.
     MarkMap,
+    /// The mark map with `scope: "all"`.
+    MarkMapOfAll,
+    /// Setting the tools.
+    SetTools(Value),
+    /// The message array state.
+    State,
 }
 
 /// What a step must answer.
@@ -50,6 +58,8 @@ pub enum Expect {
     Indices(Vec<usize>),
     /// This is the mark map.
     MarkMap(Value),
+    /// This is the message array state, as [`comparable_state`] makes it.
+    State(Value),
     /// The request or query was refused with this code, and nothing has changed.
     Error(String),
 }
@@ -99,6 +109,27 @@ impl From<Outcome> for ExpectedOutcome {
     }
 }
 
+/// A message array state with those fields that the cases have. Further fields
+/// are allowed, so they are left out here.
+///
+/// # Panics
+/// If the state lacks one of the fields.
+pub fn comparable_state(state: &Value) -> Value {
+    let only = |object: &Value, fields: &[&str]| {
+        let fields = fields.iter().map(|&field| {
+            let value = object.get(field).unwrap_or_else(|| panic!("{field} is missing"));
+            (field.to_owned(), value.clone())
+        });
+        Value::Object(fields.collect())
+    };
+    let mut comparable =
+        only(state, &["messages", "totalMessageCount", "currentBatchIndex", "batchSnapshots"]);
+    for snapshot in comparable["batchSnapshots"].as_array_mut().expect("a list of snapshots") {
+        *snapshot = only(snapshot, &["batchIndex", "messageCount", "messages"]);
+    }
+    comparable
+}
+
 /// The folder that the cases are in.
 pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance")
@@ -143,6 +174,7 @@ impl Case {
             name: text("name"),
             counter: text("counter"),
             tools: json.get("tools").cloned().unwrap_or_else(|| json!([])),
+            messages: json.get("messages").cloned().unwrap_or_else(|| json!([])),
             steps: json["steps"].as_array().expect("steps").iter().map(Step::read).collect(),
         }
     }
@@ -152,8 +184,18 @@ impl Step {
     fn read(json: &Value) -> Step {
         let kind = if let Some(query) = json.get("ask") {
             Kind::Ask(query.clone())
-        } else if json.get("markMap").is_some() {
-            Kind::MarkMap
+        } else if let Some(tools) = json.get("setTools") {
+            Kind::SetTools(tools.clone())
+        } else if let Some(asked) = json.get("state") {
+            assert_eq!(*asked, json!(true), "a state step is true");
+            Kind::State
+        } else if let Some(asked) = json.get("markMap") {
+            if *asked == json!({"scope": "all"}) {
+                Kind::MarkMapOfAll
+            } else {
+                assert_eq!(*asked, json!(true), "a mark map step is true or has a scope");
+                Kind::MarkMap
+            }
         } else {
             let mut request = json.clone();
             request.as_object_mut().expect("a step is an object").shift_remove("expect");
@@ -170,9 +212,10 @@ impl Expect {
             return Expect::Error(code.as_str().expect("a code").to_owned());
         }
         match kind {
-            Kind::Request(_) => Expect::Outcome(ExpectedOutcome::read(json)),
+            Kind::Request(_) | Kind::SetTools(_) => Expect::Outcome(ExpectedOutcome::read(json)),
             Kind::Ask(_) => Expect::Indices(indices(&json["indices"])),
-            Kind::MarkMap => Expect::MarkMap(json.clone()),
+            Kind::MarkMap | Kind::MarkMapOfAll => Expect::MarkMap(json.clone()),
+            Kind::State => Expect::State(comparable_state(json)),
         }
     }
 }

@@ -14,7 +14,7 @@ mod transcript;
 
 use serde_json::{Value, json};
 
-use crate::model::{Model, Settings, Tool};
+use crate::model::{EARLIER_HEADING, Model, Settings, Tool};
 
 pub use self::choices::{Choices, numbers};
 pub use self::transcript::{message, transcript};
@@ -28,7 +28,11 @@ pub enum Step {
     Ask(Value),
     /// The mark map.
     MarkMap,
-    /// Setting other tools.
+    /// The mark map with `scope: "all"`.
+    MarkMapOfAll,
+    /// The message array state.
+    State,
+    /// Setting the tools.
     SetTools(Value),
     /// The snapshot of a batch.
     Snapshot(usize),
@@ -45,21 +49,34 @@ pub fn settings(choices: &mut Choices) -> Settings {
     if choices.chance(4) {
         settings.media_tokens = *choices.pick(&[0, 7, 85]);
     }
-    if choices.chance(4) {
-        settings.heading = "Tools:".to_owned();
+    if choices.chance(6) {
+        settings.heading = choices.pick(&["Tools:", EARLIER_HEADING]).to_string();
     }
     settings
 }
 
+/// A new conversation: settings, and in half of the cases messages that it is
+/// made with. Zeros lead to an empty one with the default settings.
+pub fn conversation(choices: &mut Choices, now: i64) -> Model {
+    let empty = Model::new(settings(choices), now);
+    let count = if choices.chance(8) { 1 + choices.below(3) } else { 0 };
+    let messages: Vec<Value> =
+        (0..count).flat_map(|_| message::messages(choices, &empty)).collect();
+    Model::with_messages(empty.settings().clone(), &json!(messages), now)
+        .expect("these messages are proper")
+}
+
 /// The next step for a conversation that is in the state of the model.
 pub fn step(choices: &mut Choices, model: &Model) -> Step {
-    match choices.below(26) {
+    match choices.below(29) {
         0..=14 => Step::Apply(single(choices, model)),
         15..=17 => Step::Apply(list(choices, model)),
         18..=21 => Step::Ask(query::query(choices, model)),
         22 => Step::MarkMap,
-        23 => Step::SetTools(tools(choices)),
-        24 => {
+        23 => Step::MarkMapOfAll,
+        24 => Step::State,
+        25 | 26 => Step::SetTools(tools(choices, model)),
+        27 => {
             let batches = model.batches() + usize::from(choices.chance(2));
             Step::Snapshot(choices.below(batches))
         }
@@ -105,8 +122,9 @@ fn list(choices: &mut Choices, model: &Model) -> Value {
     json!({"ops": operations})
 }
 
-/// Lists of tools, mostly proper; the empty list is among them.
-fn tools(choices: &mut Choices) -> Value {
+/// Lists of tools, mostly proper: others than the present ones, the same, the
+/// same but for a field that the description leaves out, and none.
+fn tools(choices: &mut Choices, model: &Model) -> Value {
     if choices.chance(1) {
         let malformed = [
             json!(null),
@@ -118,7 +136,18 @@ fn tools(choices: &mut Choices) -> Value {
         ];
         return choices.pick(&malformed).clone();
     }
-    proper_tools(choices)
+    let mut present = Value::from_iter(model.tools().iter().map(|tool| tool.json.clone()));
+    match choices.below(12) {
+        0..=7 => proper_tools(choices),
+        8 | 9 => present,
+        10 => json!([]),
+        _ => {
+            for tool in present.as_array_mut().expect("a list of tools") {
+                tool["input_schema"] = json!({"type": "object", "n": choices.below(2)});
+            }
+            present
+        }
+    }
 }
 
 fn proper_tools(choices: &mut Choices) -> Value {

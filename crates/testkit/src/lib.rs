@@ -21,4 +21,6 @@ pub mod model;
 pub mod provider;
 
 pub use agent_run::AgentRun;
-pub use model::{Diff, Model, Outcome, Refusal, Role, Settings, Snapshot, Tool};
+pub use model::{
+    DEFAULT_HEADING, Diff, EARLIER_HEADING, Model, Outcome, Refusal, Role, Settings, Snapshot, Tool,
+};

@@ -5,6 +5,7 @@
 //! `Operation` → `Draft` (a copy of the newest state, edited) → a new version.
 //! A refused request drops its draft, so nothing has changed.
 
+mod array_state;
 mod diff;
 mod draft;
 mod fit;
@@ -26,24 +27,27 @@ mod wire;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use self::diff::Diff;
 pub use self::outcome::Outcome;
 pub use self::refusal::Refusal;
 pub use self::role::Role;
-pub use self::settings::{Settings, Tool};
+pub use self::settings::{DEFAULT_HEADING, EARLIER_HEADING, Settings, Tool};
 pub use self::snapshot::Snapshot;
 
-use self::draft::{Draft, Effect};
-use self::message::Entry;
-use self::operation::Request;
+use self::draft::{Draft, Effect, Finished};
+use self::message::{Entry, Message};
+use self::operation::{Request, Scope};
 use self::state::{State, Version};
+use self::tool_description::Descriptions;
 
 /// One conversation: a log, a history of versions, and what UNDO and REDO know.
 #[derive(Clone)]
 pub struct Model {
     settings: Settings,
+    /// The messages given at creation, as they came.
+    initial_messages: Value,
     /// Every message ever added, in order. It never shrinks.
     log: Vec<Arc<Entry>>,
     /// The state at every version; the last one is now.
@@ -62,22 +66,39 @@ struct DoneRequest {
 }
 
 impl Model {
-    /// A new conversation, at version 0 and batch 0. Tools given here put their
-    /// description into the log and the view.
+    /// A new conversation without messages, at version 0 and batch 0. Tools given
+    /// here put their description into the log and the view.
     pub fn new(settings: Settings, now: i64) -> Model {
+        Model::with_messages(settings, &json!([]), now).expect("an empty list is allowed")
+    }
+
+    /// A new conversation whose messages are visible at version 0, behind the tool
+    /// description if there is one. If the messages hold the present description,
+    /// none is added. `messages` is a list that may be empty.
+    pub fn with_messages(settings: Settings, messages: &Value, now: i64) -> Result<Model, Refusal> {
+        let list = messages.as_array();
+        let list = list.ok_or_else(|| Refusal::operation("messages is not a list"))?;
         let mut log = Vec::new();
-        if let Some(text) = tool_description::text(&settings.heading, &settings.tools) {
-            log.push(Arc::new(tool_description::entry(&text, &settings, now)));
+        for message in list {
+            log.push(Arc::new(Entry::arrive(Message::read(message)?, &settings, now)));
+        }
+        let descriptions = Descriptions::of(&settings, &settings.tools);
+        let present = tool_description::text(&settings.heading, &settings.tools);
+        if let Some(text) = present
+            && !log.iter().any(|entry| descriptions.is_present(entry))
+        {
+            log.insert(0, Arc::new(tool_description::entry(&text, &settings, now)));
         }
         let state = State::new((0..log.len()).collect(), settings.tools.clone(), now);
         let log_len = log.len();
-        Model {
+        Ok(Model {
             settings,
+            initial_messages: messages.clone(),
             log,
             history: vec![Arc::new(Version { state, log_len })],
             done: Vec::new(),
             undone: Vec::new(),
-        }
+        })
     }
 
     /// Applies a request, `{"op": {…}}` or `{"ops": […]}`, whole or not at all.
@@ -92,24 +113,27 @@ impl Model {
                 for step in &steps {
                     effects.push(draft.run(step)?);
                 }
-                // FIT: "alone in its request no version".
-                if effects == [Effect::FitsAlready] {
+                // "A request in which no operation did anything makes no version."
+                if effects.iter().all(|&effect| effect == Effect::Nothing) {
                     return Ok(self.unchanged());
                 }
-                let (state, log) = draft.finish();
-                Ok(self.commit_edit(state, log))
+                let finished = draft.finish();
+                Ok(self.commit_edit(finished))
             }
         }
     }
 
-    /// Sets other tools: a request of its own. The new description takes the
-    /// place of a visible stale one (a new batch), or is appended.
+    /// Sets the tools: a request of its own (section 8). Setting the same tools
+    /// changes nothing.
     pub fn set_tools(&mut self, tools: &Value, now: i64) -> Result<Outcome, Refusal> {
         let tools = Tool::read_list(tools)?;
+        if tools == self.tools() {
+            return Ok(self.unchanged());
+        }
         let mut draft = self.draft(now);
         draft.set_tools(tools);
-        let (state, log) = draft.finish();
-        Ok(self.commit_edit(state, log))
+        let finished = draft.finish();
+        Ok(self.commit_edit(finished))
     }
 
     /// The log indices that a query answers, in order.
@@ -124,14 +148,45 @@ impl Model {
         query::Query::read(query)?.answer(self)
     }
 
-    /// The mark map of the seeds.
+    /// The mark map of the seeds. Its `typeIndices` list the visible entries of
+    /// each role, in view order.
     pub fn mark_map(&self) -> Value {
-        mark_map::mark_map(&self.log, self.state())
+        mark_map::mark_map(&self.log, self.newest(), Scope::Visible)
+    }
+
+    /// The mark map with `scope: "all"`: its `typeIndices` list the whole log, and
+    /// everything else is as in [`Model::mark_map`].
+    pub fn mark_map_of_all(&self) -> Value {
+        mark_map::mark_map(&self.log, self.newest(), Scope::All)
+    }
+
+    /// The message array state of the seeds: `{messages, batchSnapshots,
+    /// currentBatchIndex, totalMessageCount}`. A snapshot is `{batchIndex,
+    /// timestamp, messageCount, messages}`.
+    pub fn state(&self) -> Value {
+        array_state::array_state(&self.log, self.newest())
+    }
+
+    /// The warnings of the result of the creation.
+    pub fn creation_warnings(&self) -> Vec<(&'static str, Vec<usize>)> {
+        let version_0 = &self.history[0];
+        outcome::Comparison {
+            log: &self.log[..version_0.log_len],
+            state: &version_0.state,
+            version: 0,
+            settings: &self.settings,
+            tools_before: &[],
+            view_before: &[],
+            log_len_before: 0,
+            changed: true,
+            ignored_indices: &BTreeSet::new(),
+        }
+        .warnings()
     }
 
     /// A batch of the live path as it was when it was left (the current one: now).
     pub fn snapshot(&self, batch: usize) -> Result<Snapshot, Refusal> {
-        let found = self.state().batch(batch)?;
+        let found = self.newest().batch(batch)?;
         Ok(Snapshot {
             batch_index: batch,
             timestamp: found.opened_at,
@@ -153,8 +208,7 @@ impl Model {
             .pop()
             .ok_or_else(|| Refusal::new("nothing_to_undo", "no request is left to take back"))?;
         self.undone.push(request);
-        let state = self.history[request.before].state.clone();
-        Ok(self.commit(state, self.log.clone()))
+        Ok(self.commit(self.return_to(request.before)))
     }
 
     fn redo(&mut self) -> Result<Outcome, Refusal> {
@@ -162,49 +216,66 @@ impl Model {
             Refusal::new("nothing_to_redo", "no request that was taken back is left")
         })?;
         self.done.push(request);
-        let state = self.history[request.after].state.clone();
-        Ok(self.commit(state, self.log.clone()))
+        Ok(self.commit(self.return_to(request.after)))
+    }
+
+    /// The state at a version, beside the log as it is now.
+    fn return_to(&self, version: usize) -> Finished {
+        Finished {
+            state: self.history[version].state.clone(),
+            log: self.log.clone(),
+            ignored_indices: BTreeSet::new(),
+        }
     }
 
     /// A version made by anything but UNDO and REDO: it can be taken back, and
     /// it ends REDO.
-    fn commit_edit(&mut self, state: State, log: Vec<Arc<Entry>>) -> Outcome {
+    fn commit_edit(&mut self, finished: Finished) -> Outcome {
         let before = self.history.len() - 1;
         self.done.push(DoneRequest { before, after: before + 1 });
         self.undone.clear();
-        self.commit(state, log)
+        self.commit(finished)
     }
 
-    fn commit(&mut self, state: State, log: Vec<Arc<Entry>>) -> Outcome {
-        let view_before = self.view().to_vec();
-        let log_len_before = self.log.len();
+    fn commit(&mut self, finished: Finished) -> Outcome {
+        let Finished { state, log, ignored_indices } = finished;
+        let before = self.history.last().expect("version 0 always exists").clone();
         let log_len = log.len();
         self.log = log;
         self.history.push(Arc::new(Version { state, log_len }));
-        self.outcome(&view_before, log_len_before, true)
+        self.outcome(&before, true, &ignored_indices)
     }
 
     fn unchanged(&self) -> Outcome {
-        self.outcome(self.view(), self.log.len(), false)
+        let now = self.history.last().expect("version 0 always exists");
+        self.outcome(now, false, &BTreeSet::new())
     }
 
-    fn outcome(&self, view_before: &[usize], log_len_before: usize, changed: bool) -> Outcome {
+    fn outcome(
+        &self,
+        before: &Version,
+        changed: bool,
+        ignored_indices: &BTreeSet<usize>,
+    ) -> Outcome {
         outcome::Comparison {
             log: &self.log,
-            state: self.state(),
+            state: self.newest(),
             version: self.version(),
-            view_before,
-            log_len_before,
+            settings: &self.settings,
+            tools_before: &before.state.tools,
+            view_before: before.state.view(),
+            log_len_before: before.log_len,
             changed,
+            ignored_indices,
         }
         .outcome()
     }
 
     fn draft(&self, now: i64) -> Draft<'_> {
-        Draft::new(&self.settings, &self.history, self.log.clone(), self.state().clone(), now)
+        Draft::new(&self.settings, &self.history, self.log.clone(), self.newest().clone(), now)
     }
 
-    fn state(&self) -> &State {
+    fn newest(&self) -> &State {
         &self.history.last().expect("version 0 always exists").state
     }
 
@@ -222,7 +293,7 @@ impl Model {
 
     /// The log indices that the model reads now, in order.
     pub fn view(&self) -> &[usize] {
-        self.state().view()
+        self.newest().view()
     }
 
     /// The view at a version.
@@ -247,17 +318,17 @@ impl Model {
 
     /// The number of the current batch.
     pub fn batch(&self) -> usize {
-        self.state().batch_index()
+        self.newest().batch_index()
     }
 
     /// The length of the live path.
     pub fn batches(&self) -> usize {
-        self.state().path.len()
+        self.newest().path.len()
     }
 
     /// The marked log indices of every mark that is in use.
     pub fn marks(&self) -> &BTreeMap<String, BTreeSet<usize>> {
-        &self.state().marks
+        &self.newest().marks
     }
 
     /// The marks at a version.
@@ -267,12 +338,17 @@ impl Model {
 
     /// The present tools.
     pub fn tools(&self) -> &[Tool] {
-        &self.state().tools
+        &self.newest().tools
     }
 
     /// The settings it was made with. Its tools are those of version 0.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The messages it was made with: a list.
+    pub fn initial_messages(&self) -> &Value {
+        &self.initial_messages
     }
 
     /// The text of the present tool description; none without tools.
@@ -295,7 +371,7 @@ impl Model {
         &self.log[index].message.json
     }
 
-    /// A log entry's text (section 3).
+    /// A log entry's text (section 3), as filters and search read it.
     pub fn text(&self, index: usize) -> &str {
         &self.log[index].message.text
     }
@@ -313,6 +389,11 @@ impl Model {
     /// A log entry's tokens.
     pub fn entry_tokens(&self, index: usize) -> u64 {
         self.log[index].tokens
+    }
+
+    /// Whether the engine wrote a log entry: a tool description.
+    pub fn is_written_by_engine(&self, index: usize) -> bool {
+        self.log[index].is_written_by_engine
     }
 
     /// The ids of a log entry's tool calls (its top-level `tool_use` parts).

@@ -261,6 +261,42 @@ pub const MESSAGES: &[(&str, &str)] = &[
         r#"{"role":"tool","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"tool_result","tool_use_id":"d","content":[{"type":"tool_use","id":"e","name":"f","input":1}]}]}]}"#,
         KEPT,
     ),
+    // The nested form of tool parts.
+    (
+        r#"{"role":"assistant","content":[{"type":"tool_use","tool_use":{"id":"c","name":"f","input":{ "a" : 1e400 }}}]}"#,
+        KEPT,
+    ),
+    (
+        r#"{"role":"assistant","content":[{"type":"tool_use","\u0074ool_use":{"id":"c","name":"f","input":null}}]}"#,
+        KEPT,
+    ),
+    (
+        r#"{"role":"assistant","content":[{"type":"tool_use","tool_use":{"id":"c","name":"f"}}]}"#,
+        "invalid_message",
+    ),
+    (
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","tool_use":{"id":"c","name":"f","input":{}}}]}"#,
+        "invalid_message",
+    ),
+    (
+        r#"{"role":"tool","content":[{"type":"tool_result","tool_result":{"tool_use_id":"c","content":null}}]}"#,
+        KEPT,
+    ),
+    (
+        r#"{"role":"tool","content":[{"type":"tool_result","tool_result":{"tool_use_id":"c","content":[{"type":"tool_use","tool_use":{"id":"e","name":"f","input":1}}]}}]}"#,
+        KEPT,
+    ),
+    (
+        r#"{"role":"tool","content":[{"type":"tool_result","tool_result":{"content":"x"}}]}"#,
+        "invalid_message",
+    ),
+    (
+        r#"{"role":"tool","content":[{"type":"tool_result","tool_result":{"tool_use_id":"c"},"is_error":true}]}"#,
+        "invalid_message",
+    ),
+    // Calls where other formats keep them.
+    (r#"{"role":"assistant","content":"x","tool_calls":[{"id":"c"}],"toolCallId":null}"#, KEPT),
+    (r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c"}]}"#, "invalid_message"),
     (r#"{"role":"tool","content":[{"type":"tool_result","content":"x"}]}"#, "invalid_message"),
     (r#"{"role":"tool","content":[{"type":"tool_result","tool_use_id":null}]}"#, "invalid_message"),
     (

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::choices::Choices;
-use crate::model::Model;
+use crate::model::{DEFAULT_HEADING, EARLIER_HEADING, Model};
 
 const ROLES: [&str; 4] = ["user", "assistant", "system", "tool"];
 
@@ -32,10 +32,12 @@ pub(super) fn word(choices: &mut Choices) -> &'static str {
     WORDS[choices.below(WORDS.len())]
 }
 
-/// One or more messages to add: a few, a burst, or a tool exchange.
+/// One or more messages to add: a few, a burst, a tool exchange, or something
+/// like a tool description.
 pub(super) fn messages(choices: &mut Choices, model: &Model) -> Vec<Value> {
     match choices.below(16) {
-        0..=6 => vec![message(choices, model)],
+        0..=5 => vec![message(choices, model)],
+        6 => vec![description_message(choices, model)],
         7..=9 => several(choices, model, 4),
         10..=14 => tool_exchange(choices, model),
         _ => several(choices, model, 14),
@@ -70,6 +72,23 @@ fn with_optional_fields(choices: &mut Choices, mut message: Value) -> Value {
         let (field, value) = choices.pick(&extras).clone();
         message[field] = value;
     }
+    if choices.chance(1) {
+        // What other formats keep beside the content; the last four hold nothing.
+        let extras = [
+            ("tool_calls", json!([{"id": "c", "function": {"name": "f", "arguments": "{}"}}])),
+            ("toolCalls", json!([{}])),
+            ("toolCallId", json!("c")),
+            ("tool_call_id", json!("")),
+            ("function_call", json!({"name": "f"})),
+            ("functionCall", json!({})),
+            ("tool_calls", json!([])),
+            ("toolCallId", json!(null)),
+            ("function_call", json!([])),
+            ("functionCall", json!(null)),
+        ];
+        let (field, value) = choices.pick(&extras).clone();
+        message[field] = value;
+    }
     message
 }
 
@@ -77,7 +96,7 @@ fn content(choices: &mut Choices, model: &Model, role: &str) -> Value {
     match choices.below(16) {
         0..=9 => json!(text(choices)),
         10 if role == "tool" => choices.pick(&[json!(""), json!([])]).clone(),
-        10 => description(choices, model),
+        10 => json!(description(choices, model)),
         _ => {
             let count = 1 + choices.below(3);
             Value::from_iter((0..count).map(|_| part(choices, model)))
@@ -85,12 +104,35 @@ fn content(choices: &mut Choices, model: &Model, role: &str) -> Value {
     }
 }
 
-/// Text that is, or looks like, a tool description.
-fn description(choices: &mut Choices, model: &Model) -> Value {
-    let heading = &model.settings().heading;
-    let present = model.tool_description().unwrap_or_else(|| heading.clone());
-    let texts = [format!("{heading}\n- old: gone"), present.clone(), format!("{present}.")];
-    json!(choices.pick(&texts))
+/// A system message that is, or looks like, a tool description.
+fn description_message(choices: &mut Choices, model: &Model) -> Value {
+    let text = description(choices, model);
+    let content = match choices.below(4) {
+        0..=2 => json!(text),
+        // The texts of parts are joined by a newline.
+        _ => Value::from_iter(text.split('\n').map(|line| json!({"type": "text", "text": line}))),
+    };
+    with_optional_fields(choices, json!({"role": "system", "content": content}))
+}
+
+/// Text that is, or looks like, a tool description: of the present tools or of
+/// others, under one of several headings.
+fn description(choices: &mut Choices, model: &Model) -> String {
+    let own = model.settings().heading.as_str();
+    let heading = *choices.pick(&[own, own, DEFAULT_HEADING, EARLIER_HEADING, "Other tools:"]);
+    let present = model.tool_description();
+    let present = present.as_deref().and_then(|text| text.strip_prefix(own)).unwrap_or("");
+    let below = match choices.below(10) {
+        0..=2 => present.to_owned(),
+        3 => "\n- old: gone".to_owned(),
+        4 => "\n- old: gone\n- older: gone too".to_owned(),
+        5 => "\n- search: find pages".to_owned(),
+        6 => format!("{present}."),
+        7 => format!("{present}\n"),
+        8 => "\n- none\n\nYou are careful.".to_owned(),
+        _ => String::new(),
+    };
+    format!("{heading}{below}")
 }
 
 fn text(choices: &mut Choices) -> String {
@@ -144,11 +186,21 @@ fn call(choices: &mut Choices, id: &str) -> Value {
         json!("plain"),
         json!([1, 2]),
     ];
-    json!({"type": "tool_use", "id": id, "name": "search", "input": choices.pick(&inputs)})
+    let call = json!({"id": id, "name": "search", "input": choices.pick(&inputs)});
+    tool_part(choices, "tool_use", call)
+}
+
+/// A tool part in the flat or the nested form.
+fn tool_part(choices: &mut Choices, kind: &str, mut fields: Value) -> Value {
+    if choices.chance(4) {
+        return json!({"type": kind, kind: fields});
+    }
+    fields["type"] = json!(kind);
+    fields
 }
 
 fn result(choices: &mut Choices, id: &str) -> Value {
-    let mut result = json!({"type": "tool_result", "tool_use_id": id});
+    let mut result = json!({"tool_use_id": id});
     match choices.below(12) {
         0..=6 => result["content"] = json!(text(choices)),
         7 => {
@@ -165,10 +217,11 @@ fn result(choices: &mut Choices, id: &str) -> Value {
             result["content"] = json!([
                 {"type": "tool_use", "id": "nested", "name": "n", "input": {}},
                 {"type": "tool_result", "tool_use_id": "nested", "content": text(choices)},
+                {"type": "thinking", "text": text(choices)},
             ])
         }
     }
-    result
+    tool_part(choices, "tool_result", result)
 }
 
 /// One message with calls, then their results: one by one, together, in another

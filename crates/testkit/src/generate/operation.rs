@@ -12,7 +12,7 @@ const MARKS: [&str; 4] = ["pinned", "important", "草稿", "pinned"];
 
 /// Any operation but UNDO and REDO. `versions` is the newest version there is.
 pub(super) fn operation(choices: &mut Choices, model: &Model, versions: u64) -> Value {
-    let plain = match choices.below(40) {
+    let plain = match choices.below(43) {
         0..=8 => json!({"operation": "APPEND", "messages": messages(choices, model)}),
         9 | 10 => json!({
             "operation": "INSERT",
@@ -34,10 +34,11 @@ pub(super) fn operation(choices: &mut Choices, model: &Model, versions: u64) -> 
             let indices = indices(choices, model);
             json!({"operation": "MARK", "indices": indices, "mark": choices.pick(&MARKS)})
         }
-        _ => unmark(choices, model),
+        37..=39 => unmark(choices, model),
+        _ => arrange(choices, model),
     };
     let plain = described(choices, plain);
-    if choices.chance(4) { in_an_older_form(choices, plain) } else { plain }
+    if choices.chance(5) { in_an_older_form(choices, model, plain) } else { plain }
 }
 
 /// Log indices, mostly visible: some, a stretch of the view, or any in the log.
@@ -64,6 +65,39 @@ fn hidden_indices(choices: &mut Choices, model: &Model) -> Vec<usize> {
     }
     let count = 1 + choices.below(8);
     (0..count).map(|_| *choices.pick(&hidden)).collect()
+}
+
+/// The view in another order: one entry moved, some left out, hidden ones named,
+/// or nothing. Pinned entries are mostly among them.
+fn arrange(choices: &mut Choices, model: &Model) -> Value {
+    let mut indices = model.view().to_vec();
+    match choices.below(8) {
+        0 | 1 if !indices.is_empty() => {
+            let moved = indices.remove(choices.below(indices.len()));
+            indices.insert(choices.below(indices.len() + 1), moved);
+        }
+        2 => indices.reverse(),
+        3 => indices.truncate(amount(choices, model.view().len())),
+        4 => indices.clear(),
+        5 if !indices.is_empty() => {
+            // Named twice, it counts at its first place.
+            let twice = *choices.pick(&indices);
+            indices.insert(choices.below(indices.len() + 1), twice);
+        }
+        _ if model.log_len() > 0 => {
+            for index in hidden_indices(choices, model) {
+                indices.insert(choices.below(indices.len() + 1), index);
+            }
+        }
+        _ => {}
+    }
+    if !choices.chance(2) {
+        let pinned = model.marks().get("pinned").into_iter().flatten().copied();
+        let is_left_out = |index: &usize| model.view().contains(index) && !indices.contains(index);
+        let left_out: Vec<usize> = pinned.filter(is_left_out).collect();
+        indices.extend(left_out);
+    }
+    json!({"operation": "ARRANGE", "indices": indices})
 }
 
 /// A number around a list's length: few, all but few, or any.
@@ -170,7 +204,8 @@ fn clear(choices: &mut Choices) -> Value {
     with_scope(choices, clear, scope_all)
 }
 
-/// Budgets around the present sum, around what must stay, and around 0.
+/// Budgets around the present sum, around what must stay, around what is needed
+/// at least, and around 0.
 fn fit(choices: &mut Choices, model: &Model) -> Value {
     let stays = |index: &usize| {
         let pinned = model.marks().get("pinned").is_some_and(|pinned| pinned.contains(index));
@@ -184,11 +219,17 @@ fn fit(choices: &mut Choices, model: &Model) -> Value {
         .sum();
     let sum = to_count(model.tokens());
     let must_stay = to_count(must_stay);
-    let max_tokens = match choices.below(8) {
+    let max_tokens = match choices.below(10) {
         0 | 1 => sum.saturating_sub(choices.below(40)),
         2 => sum + choices.below(10),
         3..=5 => must_stay + choices.below(120.max(sum - must_stay)),
         6 => must_stay.saturating_sub(choices.below(4)),
+        7 | 8 => {
+            let nothing = json!({"op": {"operation": "FIT", "maxTokens": 0}});
+            let details = model.clone().apply(&nothing, 0).err().and_then(|error| error.details);
+            let needed = details.and_then(|details| details["needed"].as_u64()).unwrap_or(0);
+            (to_count(needed) + choices.below(3)).saturating_sub(choices.below(2))
+        }
         _ => choices.below(20),
     };
     let mut fit = json!({"operation": "FIT", "maxTokens": max_tokens});
@@ -211,6 +252,10 @@ fn batch_start(choices: &mut Choices, model: &Model) -> Value {
         };
         start["boundary"] = json!(boundary);
     }
+    if choices.chance(6) {
+        start["withTools"] =
+            choices.pick(&[json!(true), json!(true), json!(false), json!(null)]).clone();
+    }
     start
 }
 
@@ -224,8 +269,10 @@ fn target_batch(choices: &mut Choices, model: &Model) -> usize {
 }
 
 fn batch_end(choices: &mut Choices, model: &Model) -> Value {
-    let mut end =
-        json!({"operation": "BATCH_END", "targetBatchIndex": target_batch(choices, model)});
+    let mut end = json!({"operation": "BATCH_END"});
+    if choices.below(3) < 2 {
+        end["targetBatchIndex"] = json!(target_batch(choices, model));
+    }
     match choices.below(8) {
         0 | 1 => {}
         2..=4 => end["carry"] = json!("all"),
@@ -261,7 +308,7 @@ fn unmark(choices: &mut Choices, model: &Model) -> Value {
 }
 
 /// The same operation in the node or the modification form, where there is one.
-fn in_an_older_form(choices: &mut Choices, plain: Value) -> Value {
+fn in_an_older_form(choices: &mut Choices, model: &Model, plain: Value) -> Value {
     let fields = plain.as_object().expect("an operation is an object");
     let name = fields["operation"].as_str().expect("an operation has a name");
     match name {
@@ -274,20 +321,44 @@ fn in_an_older_form(choices: &mut Choices, plain: Value) -> Value {
                 Some([only]) => only.clone(),
                 _ => fields["messages"].clone(),
             };
-            let insert = json!({"operation": "insert", "indices": [], "data": data});
+            let ignored = choices.pick(&[json!([]), json!([]), json!([0]), json!([7, 2])]).clone();
+            let insert = json!({"operation": "insert", "indices": ignored, "data": data});
             beside_description(fields, insert)
         }
         "INSERT" | "REPLACE" | "TRUNCATE" | "FILTER" | "CLEAR" => node_form(choices, name, fields),
+        "DELETE" | "COMPRESS" if choices.chance(3) => lowered(fields, json!([])),
         "DELETE" => lowered(fields, fields["indices"].clone()),
         "COMPRESS" if !fields.contains_key("summary") => lowered(fields, fields["indices"].clone()),
-        "BATCH_START" if fields.contains_key("boundary") => {
-            lowered(fields, json!([fields["boundary"]]))
+        "BATCH_START" if !fields.contains_key("withTools") => {
+            let boundary = fields.get("boundary").cloned().unwrap_or(json!(0));
+            let mut start = lowered(fields, json!([boundary]));
+            if choices.chance(8) {
+                let wrong = usize::from(choices.chance(3));
+                start["batch"] = json!(model.batches() + wrong);
+            }
+            start
         }
-        "BATCH_END" if !fields.contains_key("carry") => {
-            lowered(fields, json!([fields["targetBatchIndex"]]))
-        }
+        "BATCH_END" => batch_end_by_number(choices, fields),
         _ => plain,
     }
+}
+
+/// The target in `indices`, in `batch`, in both or nowhere, and `carry` as it is.
+fn batch_end_by_number(choices: &mut Choices, fields: &Map<String, Value>) -> Value {
+    let mut end = lowered(fields, json!([]));
+    if let Some(target) = fields.get("targetBatchIndex") {
+        let place = choices.below(3);
+        if place != 1 {
+            end["indices"] = json!([target]);
+        }
+        if place != 0 {
+            end["batch"] = target.clone();
+        }
+    }
+    if let Some(carry) = fields.get("carry") {
+        end["carry"] = carry.clone();
+    }
+    end
 }
 
 fn node_form(choices: &mut Choices, name: &str, fields: &Map<String, Value>) -> Value {
@@ -299,6 +370,13 @@ fn node_form(choices: &mut Choices, name: &str, fields: &Map<String, Value>) -> 
     let mut node = json!({"operation": name});
     if !body_may_be_missing || choices.chance(8) {
         node[&name] = Value::Object(own);
+    }
+    if choices.chance(6) {
+        for section in ["truncate", "insert", "replace", "clear", "filter"] {
+            if node.get(section).is_none() && choices.chance(8) {
+                node[section] = json!(null);
+            }
+        }
     }
     beside_description(fields, node)
 }

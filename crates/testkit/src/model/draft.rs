@@ -1,6 +1,7 @@
 //! A copy of the newest state that the operations of one request edit in turn.
 //! If one of them refuses, the draft is dropped.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::message::{Entry, Message};
@@ -20,14 +21,30 @@ pub(super) struct Draft<'a> {
     pub(super) log_len_before_operation: usize,
     /// The description of the operation that runs now.
     pub(super) description: Option<String>,
+    /// What the operations named to no effect.
+    pub(super) ignored_indices: BTreeSet<usize>,
 }
 
-/// What an operation did.
-#[derive(Debug, PartialEq, Eq)]
+/// Whether an operation did anything.
+///
+/// Exactly three operations can do nothing: a FIT whose budget holds the whole
+/// view, and the modification form's delete and compress with empty `indices`.
+/// Setting the same tools, which is a request of its own, changes nothing
+/// either. Every other accepted operation makes a version, even if the state
+/// after it equals the state before it: ROLLBACK and BATCH_END to the current
+/// batch, ROLLBACK to the current version, MARK of a marked entry, UNMARK of an
+/// unmarked one, and shaping that leaves the view as it is, which opens a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     Applied,
-    /// A FIT whose budget holds everything already: no batch.
-    FitsAlready,
+    Nothing,
+}
+
+/// What the operations of an accepted request left.
+pub(super) struct Finished {
+    pub(super) state: State,
+    pub(super) log: Vec<Arc<Entry>>,
+    pub(super) ignored_indices: BTreeSet<usize>,
 }
 
 impl<'a> Draft<'a> {
@@ -39,12 +56,20 @@ impl<'a> Draft<'a> {
         now: i64,
     ) -> Draft<'a> {
         let log_len_before_operation = log.len();
-        let description = None;
-        Draft { settings, history, log, state, now, log_len_before_operation, description }
+        Draft {
+            settings,
+            history,
+            log,
+            state,
+            now,
+            log_len_before_operation,
+            description: None,
+            ignored_indices: BTreeSet::new(),
+        }
     }
 
-    pub(super) fn finish(self) -> (State, Vec<Arc<Entry>>) {
-        (self.state, self.log)
+    pub(super) fn finish(self) -> Finished {
+        Finished { state: self.state, log: self.log, ignored_indices: self.ignored_indices }
     }
 
     /// Runs one operation against what the ones before it left.
@@ -52,11 +77,19 @@ impl<'a> Draft<'a> {
         self.log_len_before_operation = self.log.len();
         self.description = step.description.clone();
         match &step.operation {
-            Operation::Append { messages } => self.append(messages),
+            Operation::Append { messages, ignored_indices } => {
+                self.ignored_indices.extend(ignored_indices);
+                self.append(messages);
+            }
             Operation::Insert { position, messages } => self.insert(*position, messages)?,
             Operation::Replace { position, message } => self.replace(*position, message)?,
             Operation::ReplaceEntries { indices, messages } => {
                 self.replace_entries(indices, messages)?;
+            }
+            Operation::Delete { indices } | Operation::Compress { indices, .. }
+                if indices.is_empty() =>
+            {
+                return Ok(Effect::Nothing);
             }
             Operation::Delete { indices } => self.delete(indices)?,
             Operation::Compress { indices, summary } => self.compress(indices, summary.as_ref())?,
@@ -67,10 +100,13 @@ impl<'a> Draft<'a> {
             }
             Operation::Restore { indices } => self.restore(indices)?,
             Operation::Fit(fit) => return self.fit(fit),
-            Operation::BatchStart { boundary } => self.batch_start(*boundary)?,
+            Operation::Arrange { indices } => self.arrange(indices)?,
+            Operation::BatchStart { boundary, with_tools, expected_batch } => {
+                self.batch_start(*boundary, *with_tools, *expected_batch)?;
+            }
             Operation::BatchEnd { target_batch, carry } => self.batch_end(*target_batch, carry)?,
             Operation::RollbackToBatch { target_batch } => {
-                self.state.return_to_batch(*target_batch)?;
+                self.return_to_batch(*target_batch)?;
             }
             Operation::RollbackToVersion { target_version } => {
                 self.rollback_to_version(*target_version)?;
@@ -100,6 +136,7 @@ impl<'a> Draft<'a> {
             boundary,
             opened_at: self.now,
             description: self.description.clone(),
+            is_started: false,
             left_at_log_len: None,
         };
         self.state.open_batch(next, self.log_len_before_operation);

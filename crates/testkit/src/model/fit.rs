@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
 use super::draft::{Draft, Effect};
 use super::operation::Fit;
 use super::refusal::Refusal;
@@ -10,47 +12,50 @@ use super::tool_exchange::Pairing;
 impl Draft<'_> {
     pub(super) fn fit(&mut self, fit: &Fit) -> Result<Effect, Refusal> {
         let view = self.state.view().to_vec();
-        if self.tokens_of(&view) <= fit.max_tokens {
-            return Ok(Effect::FitsAlready);
+        let all_tokens = self.tokens_of(&view);
+        if all_tokens <= fit.max_tokens {
+            return Ok(Effect::Nothing);
         }
         let must_stay = |index: usize| {
             self.state.is_pinned(index) || (fit.keep_system && self.is_system(index))
         };
         let (stay, others): (Vec<usize>, Vec<usize>) =
             view.iter().partition(|&&index| must_stay(index));
-        if self.tokens_of(&stay) > fit.max_tokens {
-            let message = format!("what must stay is over {} tokens", fit.max_tokens);
-            return Err(Refusal::new("budget_too_small", message));
-        }
-        // The longest run is the one that starts earliest. No run: an empty one.
-        let run_start = (0..others.len())
-            .find(|&start| self.run_is_allowed(&others, start, self.tokens_of(&stay), fit))
-            .unwrap_or(others.len());
-        let kept: BTreeSet<usize> = stay.iter().chain(&others[run_start..]).copied().collect();
+        let pairing = Pairing::of(&self.log, &view);
+        let is_allowed = |&start: &usize| {
+            let (before, run) = others.split_at(start);
+            fit.start_on.is_none_or(|role| self.log[run[0]].message.role == role)
+                && !answers_a_call_before_it(&pairing, before, run)
+        };
+        let tokens_kept = |start: usize| self.tokens_of(&stay) + self.tokens_of(&others[start..]);
+        // A run has at least one entry: FIT never drops everything that it may drop.
+        let starts: Vec<usize> = (0..others.len()).filter(is_allowed).collect();
+        // The longest run is the one that starts earliest.
+        let found = starts.iter().copied().find(|&start| tokens_kept(start) <= fit.max_tokens);
+        let Some(start) = found else {
+            // A budget for the whole view succeeds too, since then nothing is dropped.
+            let budgets = starts.into_iter().map(tokens_kept).chain([all_tokens]);
+            let needed = budgets.min().expect("the whole view is a candidate");
+            let message = format!("{} tokens are too few, {needed} are needed", fit.max_tokens);
+            return Err(
+                Refusal::new("budget_too_small", message).with_details(json!({"needed": needed}))
+            );
+        };
+        let kept: BTreeSet<usize> = stay.iter().chain(&others[start..]).copied().collect();
         let view = view.into_iter().filter(|index| kept.contains(index)).collect();
         self.open_batch(view);
         Ok(Effect::Applied)
     }
 
-    /// Whether the run of `others` from `start` on fits, starts on the right role
-    /// and starts outside of every tool exchange.
-    fn run_is_allowed(&self, others: &[usize], start: usize, stay: u64, fit: &Fit) -> bool {
-        let (before, run) = others.split_at(start);
-        stay + self.tokens_of(run) <= fit.max_tokens
-            && fit.start_on.is_none_or(|role| self.log[run[0]].message.role == role)
-            && !self.run_answers_a_call_before_it(before, run)
-    }
-
-    /// "A result in the run answers a call (same id) that stands in the view
-    /// before the run and is not kept otherwise."
-    fn run_answers_a_call_before_it(&self, before: &[usize], run: &[usize]) -> bool {
-        let pairing = Pairing::of(&self.log, self.state.view());
-        let crosses =
-            |&(call, result): &(usize, usize)| before.contains(&call) && run.contains(&result);
-        pairing.exchanges.iter().any(crosses)
-    }
-
     fn tokens_of(&self, indices: &[usize]) -> u64 {
         indices.iter().map(|&index| self.log[index].tokens).sum()
     }
+}
+
+/// "A result in the run answers a call (same id) that stands in the view before
+/// the run and is not kept otherwise."
+fn answers_a_call_before_it(pairing: &Pairing, before: &[usize], run: &[usize]) -> bool {
+    let crosses =
+        |&(call, result): &(usize, usize)| before.contains(&call) && run.contains(&result);
+    pairing.exchanges.iter().any(crosses)
 }

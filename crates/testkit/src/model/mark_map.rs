@@ -5,15 +5,22 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::message::Entry;
+use super::operation::Scope;
 use super::role::Role;
 use super::state::State;
 
 /// `{originalIndices, typeIndices, batchBoundaries, boundaryToBatch, currentBatch}`.
-pub(super) fn mark_map(log: &[Arc<Entry>], state: &State) -> Value {
+/// `scope` decides what `typeIndices` lists: the visible entries in view order,
+/// or the whole log.
+pub(super) fn mark_map(log: &[Arc<Entry>], state: &State, scope: Scope) -> Value {
+    let listed = match scope {
+        Scope::Visible => state.view().to_vec(),
+        Scope::All => (0..log.len()).collect(),
+    };
     let mut type_indices = Map::new();
     for role in Role::ALL {
         let of_role = |index: &usize| log[*index].message.role == role;
-        let indices: Vec<usize> = (0..log.len()).filter(of_role).collect();
+        let indices: Vec<usize> = listed.iter().copied().filter(of_role).collect();
         type_indices.insert(role.name().to_owned(), json!(indices));
     }
     let boundaries: Vec<usize> = state.path.iter().map(|batch| batch.boundary).collect();

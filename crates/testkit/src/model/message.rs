@@ -13,7 +13,10 @@ pub(super) struct Message {
     /// As it came, unknown fields and all.
     pub(super) json: Value,
     pub(super) role: Role,
+    /// For content filters and search.
     pub(super) text: String,
+    /// For counting: `text`, and the texts of its thinking parts.
+    pub(super) counted_text: String,
     pub(super) timestamp: Option<i64>,
     /// How many image, audio and file parts it has, those in tool results too.
     pub(super) media: u64,
@@ -21,7 +24,15 @@ pub(super) struct Message {
     pub(super) calls: Vec<String>,
     /// The ids that its top-level `tool_result` parts answer.
     pub(super) results: Vec<String>,
+    /// Whether it carries a tool call or the id of one beside its content, as
+    /// other formats do.
+    pub(super) is_foreign: bool,
 }
+
+/// The fields in which other formats keep tool calls and the ids of answered
+/// calls.
+const FOREIGN_FIELDS: [&str; 6] =
+    ["toolCalls", "toolCallId", "tool_calls", "tool_call_id", "function_call", "functionCall"];
 
 /// A message in the log.
 #[derive(Debug, Clone)]
@@ -29,15 +40,22 @@ pub(super) struct Entry {
     pub(super) message: Message,
     pub(super) timestamp: i64,
     pub(super) tokens: u64,
+    /// Whether it is a tool description that the engine wrote.
+    pub(super) is_written_by_engine: bool,
 }
 
 impl Entry {
     /// "Counting happens once, when a message enters the log"; a missing
     /// timestamp is the time of arrival.
     pub(super) fn arrive(message: Message, settings: &Settings, now: i64) -> Entry {
-        let text_tokens = (message.text.len() as u64).div_ceil(4);
+        let text_tokens = (message.counted_text.len() as u64).div_ceil(4);
         let tokens = text_tokens + 3 + message.media * settings.media_tokens;
-        Entry { timestamp: message.timestamp.unwrap_or(now), tokens, message }
+        Entry {
+            timestamp: message.timestamp.unwrap_or(now),
+            tokens,
+            message,
+            is_written_by_engine: false,
+        }
     }
 }
 
@@ -77,9 +95,16 @@ impl Message {
                 _ => {}
             }
         }
-        let text = parts.iter().flat_map(Part::texts).collect::<Vec<_>>().join("\n");
+        let text = joined(parts.iter().flat_map(Part::texts));
+        let counted_text = joined(parts.iter().flat_map(Part::counted_texts));
         let media = parts.iter().map(Part::media).sum();
-        Message { json, role, text, timestamp, media, calls, results }
+        // `null` and empty lists do not count.
+        let holds_something = |value: &Value| {
+            !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty())
+        };
+        let is_foreign =
+            FOREIGN_FIELDS.iter().any(|field| json.get(field).is_some_and(holds_something));
+        Message { json, role, text, counted_text, timestamp, media, calls, results, is_foreign }
     }
 }
 
@@ -97,9 +122,10 @@ enum Part {
         /// None if it has no content; a string is one text part.
         content: Vec<Part>,
     },
+    Thinking(String),
     Media,
-    /// Thinking and unknown parts.
-    Silent,
+    /// A part of an unknown type.
+    Unknown,
 }
 
 impl Part {
@@ -112,6 +138,7 @@ impl Part {
         match required_text(fields, "type")?.as_str() {
             "text" => Ok(Part::Text(required_text(fields, "text")?)),
             "tool_use" => {
+                let fields = tool_fields(fields, "tool_use", &["id", "name", "input"])?;
                 let name = required_text(fields, "name")?;
                 let input = fields
                     .get("input")
@@ -120,6 +147,8 @@ impl Part {
                 Ok(Part::ToolUse { id: required_text(fields, "id")?, text })
             }
             "tool_result" => {
+                let flat = ["tool_use_id", "content", "is_error"];
+                let fields = tool_fields(fields, "tool_result", &flat)?;
                 let id = required_text(fields, "tool_use_id")?;
                 optional(fields, "is_error", Value::is_boolean)?;
                 let content = match fields.get("content") {
@@ -133,12 +162,12 @@ impl Part {
                 Ok(Part::ToolResult { id, content })
             }
             "thinking" => {
-                required_text(fields, "text")?;
+                let text = required_text(fields, "text")?;
                 optional(fields, "signature", Value::is_string)?;
-                Ok(Part::Silent)
+                Ok(Part::Thinking(text))
             }
             "image" | "audio" | "file" => Ok(Part::Media),
-            _ => Ok(Part::Silent),
+            _ => Ok(Part::Unknown),
         }
     }
 
@@ -148,7 +177,19 @@ impl Part {
         match self {
             Part::Text(text) | Part::ToolUse { text, .. } => vec![text],
             Part::ToolResult { content, .. } => content.iter().flat_map(Part::texts).collect(),
-            Part::Media | Part::Silent => Vec::new(),
+            Part::Thinking(_) | Part::Media | Part::Unknown => Vec::new(),
+        }
+    }
+
+    /// Its texts for counting: "the text of a `thinking` part is joined like that
+    /// of a text part".
+    fn counted_texts(&self) -> Vec<&str> {
+        match self {
+            Part::Thinking(text) => vec![text],
+            Part::ToolResult { content, .. } => {
+                content.iter().flat_map(Part::counted_texts).collect()
+            }
+            other => other.texts(),
         }
     }
 
@@ -156,8 +197,31 @@ impl Part {
         match self {
             Part::Media => 1,
             Part::ToolResult { content, .. } => content.iter().map(Part::media).sum(),
-            Part::Text(_) | Part::ToolUse { .. } | Part::Silent => 0,
+            Part::Text(_) | Part::ToolUse { .. } | Part::Thinking(_) | Part::Unknown => 0,
         }
+    }
+}
+
+fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The fields of a tool part: those of the object in the field named like its
+/// type, or those of the part itself. A part with both is malformed. `null`
+/// means absent.
+fn tool_fields<'a>(
+    part: &'a Map<String, Value>,
+    kind: &str,
+    flat: &[&str],
+) -> Result<&'a Map<String, Value>, Refusal> {
+    let is_there = |field: &&str| part.get(*field).is_some_and(|value| !value.is_null());
+    match part.get(kind) {
+        None | Some(Value::Null) => Ok(part),
+        Some(Value::Object(_)) if flat.iter().any(is_there) => {
+            Err(Refusal::message(format!("a {kind} part has its fields twice")))
+        }
+        Some(Value::Object(fields)) => Ok(fields),
+        Some(_) => Err(Refusal::message(format!("{kind} is not an object"))),
     }
 }
 
@@ -206,6 +270,52 @@ mod tests {
         assert_eq!(message.media, 2);
         assert_eq!(message.calls, ["c"]);
         assert_eq!(message.results, ["c", "c"]);
+    }
+
+    #[test]
+    fn tool_parts_in_the_nested_form_mean_the_same_as_in_the_flat_form() {
+        let nested = json!({"role": "user", "content": [
+            {"type": "tool_use", "cache": 1,
+                "tool_use": {"id": "c", "name": "search", "input": {"q": "x"}}},
+            {"type": "tool_result", "tool_result": {"tool_use_id": "c", "is_error": null,
+                "content": [{"type": "text", "text": "a"}, {"type": "image"},
+                    {"type": "tool_use", "tool_use": {"id": "d", "name": "n", "input": 1}}]}},
+            {"type": "tool_result", "tool_result": {"tool_use_id": "e"}},
+        ]});
+        let message = read(nested.clone()).unwrap();
+        assert_eq!(message.text, "search {\"q\":\"x\"}\na\nn 1");
+        assert_eq!((message.media, &message.json), (1, &nested));
+        assert_eq!(
+            (message.calls, message.results),
+            (vec!["c".to_owned()], vec!["c".to_owned(), "e".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_tool_part_has_one_form() {
+        let call = json!({"id": "c", "name": "n", "input": {}});
+        let result = json!({"tool_use_id": "c"});
+        for part in [
+            json!({"type": "tool_use", "tool_use": call, "id": "c"}),
+            json!({"type": "tool_use", "tool_use": call, "input": {}}),
+            json!({"type": "tool_use", "tool_use": "c"}),
+            json!({"type": "tool_use", "tool_use": {"id": "c", "name": "n"}}),
+            json!({"type": "tool_result", "tool_result": result, "tool_use_id": "c"}),
+            json!({"type": "tool_result", "tool_result": result, "content": "x"}),
+            json!({"type": "tool_result", "tool_result": result, "is_error": false}),
+            json!({"type": "tool_result", "tool_result": {"tool_use_id": "c", "content": 5}}),
+            json!({"type": "tool_result", "tool_result": []}),
+        ] {
+            let refused = read(json!({"role": "user", "content": [part]})).unwrap_err();
+            assert_eq!(refused, "invalid_message", "{part}");
+        }
+        for part in [
+            json!({"type": "tool_use", "id": "c", "name": "n", "input": {}, "tool_use": null}),
+            json!({"type": "tool_result", "tool_result": result, "content": null}),
+            json!({"type": "tool_use", "tool_use": call, "tool_result": 1, "content": "kept"}),
+        ] {
+            assert!(read(json!({"role": "user", "content": [part]})).is_ok(), "{part}");
+        }
     }
 
     #[test]

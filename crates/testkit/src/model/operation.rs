@@ -25,6 +25,8 @@ pub(super) struct Described {
 pub(super) enum Operation {
     Append {
         messages: Vec<Message>,
+        /// What the modification form's insert named, to no effect.
+        ignored_indices: Vec<usize>,
     },
     Insert {
         position: usize,
@@ -39,9 +41,11 @@ pub(super) enum Operation {
         indices: Vec<usize>,
         messages: Vec<Message>,
     },
+    /// Without indices it does nothing.
     Delete {
         indices: Vec<usize>,
     },
+    /// Without indices it does nothing.
     Compress {
         indices: Vec<usize>,
         summary: Option<Message>,
@@ -56,11 +60,18 @@ pub(super) enum Operation {
         indices: Vec<usize>,
     },
     Fit(Fit),
+    Arrange {
+        indices: Vec<usize>,
+    },
     BatchStart {
         boundary: Option<usize>,
+        with_tools: bool,
+        /// The modification form's `batch`: the number that the new batch must get.
+        expected_batch: Option<usize>,
     },
     BatchEnd {
-        target_batch: usize,
+        /// None: where the newest BATCH_START of the live path was.
+        target_batch: Option<usize>,
         carry: Carry,
     },
     RollbackToBatch {
@@ -81,7 +92,8 @@ pub(super) enum Operation {
     Redo,
 }
 
-/// The list that TRUNCATE, FILTER and CLEAR start from.
+/// The list that TRUNCATE, FILTER and CLEAR start from, and that queries and the
+/// mark map list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     Visible,

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
 use super::draft::Draft;
 use super::message::Message;
 use super::operation::{Carry, Filter, Scope, Truncate};
@@ -144,7 +146,7 @@ impl Draft<'_> {
         };
         let chosen = base.iter().copied().filter(is_chosen).collect();
         let mut view = self.with_visible_pins(&base, &chosen);
-        view.extend(self.description_to_add_after_clear(&view));
+        view.extend(self.missing_description(&view));
         self.open_batch(view);
     }
 
@@ -167,20 +169,65 @@ impl Draft<'_> {
         Ok(())
     }
 
-    pub(super) fn batch_start(&mut self, boundary: Option<usize>) -> Result<(), Refusal> {
+    /// The view becomes exactly these entries in this order. Hidden ones may be
+    /// named; a visible pinned one may not be left out.
+    pub(super) fn arrange(&mut self, indices: &[usize]) -> Result<(), Refusal> {
+        self.require_logged(indices)?;
+        let view = self.state.view().iter().copied();
+        let left_out: Vec<usize> = view.filter(|index| !indices.contains(index)).collect();
+        self.require_unpinned(&left_out)?;
+        self.open_batch(indices.to_vec());
+        Ok(())
+    }
+
+    /// With tools: "stale descriptions that are not pinned leave, and every
+    /// visible present one is spared by the boundary and keeps its place; if there
+    /// is none, it comes right behind the leading system messages of the new
+    /// view. Without tools the option has no effect."
+    pub(super) fn batch_start(
+        &mut self,
+        boundary: Option<usize>,
+        with_tools: bool,
+        expected_batch: Option<usize>,
+    ) -> Result<(), Refusal> {
+        let new_batch = self.state.batch_index() + 1;
+        if let Some(expected) = expected_batch.filter(|&expected| expected != new_batch) {
+            let message = format!("the new batch is {new_batch}, not {expected}");
+            return Err(Refusal::operation(message)
+                .with_field("batch")
+                .with_details(json!({"expected": expected, "actual": new_batch})));
+        }
         let boundary = boundary.unwrap_or(0);
         if boundary > self.log.len() {
             let message = format!("boundary {boundary} is past the log's end, {}", self.log.len());
             return Err(Refusal::new("index_out_of_range", message));
         }
         let base = self.state.view().to_vec();
-        let chosen = base.iter().copied().filter(|&index| index >= boundary).collect();
-        let view = self.with_visible_pins(&base, &chosen);
+        let is_chosen = |&index: &usize| {
+            let is_spared = with_tools && self.is_present_description(index);
+            let is_dropped = with_tools && self.is_stale_description(index);
+            is_spared || (index >= boundary && !is_dropped)
+        };
+        let chosen = base.iter().copied().filter(is_chosen).collect();
+        let mut view = self.with_visible_pins(&base, &chosen);
+        if with_tools && let Some(present) = self.missing_description(&view) {
+            let leading = view.iter().take_while(|&&index| self.is_system(index)).count();
+            view.insert(leading, present);
+        }
         self.open_batch(view);
+        self.state.current_mut().is_started = true;
         Ok(())
     }
 
-    pub(super) fn batch_end(&mut self, target_batch: usize, carry: &Carry) -> Result<(), Refusal> {
+    pub(super) fn batch_end(
+        &mut self,
+        target_batch: Option<usize>,
+        carry: &Carry,
+    ) -> Result<(), Refusal> {
+        let target_batch = match target_batch {
+            Some(batch) => batch,
+            None => self.state.batch_before_newest_start()?,
+        };
         let left_at_log_len = self.state.batch(target_batch)?.left_at_log_len;
         // The current batch was not left, so nothing was added since.
         let added_since = left_at_log_len.unwrap_or(self.log.len())..self.log.len();
@@ -191,17 +238,28 @@ impl Draft<'_> {
         };
         let carried: Vec<usize> =
             added_since.filter(|&index| self.state.is_visible(index)).filter(is_carried).collect();
-        self.state.return_to_batch(target_batch)?;
+        self.return_to_batch(target_batch)?;
+        let is_skipped =
+            |&index: &usize| self.state.is_visible(index) || self.is_stale_description(index);
+        let carried: Vec<usize> = carried.into_iter().filter(|index| !is_skipped(index)).collect();
         self.extend_view(&carried);
         Ok(())
     }
 
-    /// The exact state at a version: its view, its live path and its marks. The
-    /// tools are a setting and stay.
+    /// Makes a batch current again. The present tools stay, so stale descriptions
+    /// in its view that are not pinned leave; no batch is opened.
+    pub(super) fn return_to_batch(&mut self, target_batch: usize) -> Result<(), Refusal> {
+        self.state.return_to_batch(target_batch)?;
+        if let Some(view) = self.view_without_stale_descriptions() {
+            self.state.current_mut().view = view;
+        }
+        Ok(())
+    }
+
+    /// The exact state at a version: its view, its live path, its marks and its
+    /// tools.
     pub(super) fn rollback_to_version(&mut self, target_version: u64) -> Result<(), Refusal> {
-        let target = &find_version(self.history, target_version)?.state;
-        self.state.path = target.path.clone();
-        self.state.marks = target.marks.clone();
+        self.state = find_version(self.history, target_version)?.state.clone();
         Ok(())
     }
 

@@ -1,9 +1,12 @@
 //! What an accepted request answers (section 7).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::message::Entry;
+use super::settings::{Settings, Tool};
 use super::state::State;
+use super::tool_description::Descriptions;
 use super::tool_exchange::torn;
 
 /// The answer to an accepted request.
@@ -33,10 +36,24 @@ pub struct Outcome {
     pub shared_prefix_messages: usize,
     /// Their tokens.
     pub shared_prefix_tokens: u64,
+    /// Whether the tools differ from those before the request.
+    pub tools_changed: bool,
+    /// The warnings that apply, each code with its log indices in ascending order.
+    /// See [`Outcome::warned`].
+    pub warnings: Vec<(&'static str, Vec<usize>)>,
     /// Visible entries with a call that the view tore from its results, sorted.
     pub torn_calls: Vec<usize>,
     /// Visible entries with a result that the view tore from its call, sorted.
     pub torn_results: Vec<usize>,
+}
+
+impl Outcome {
+    /// The indices of the warning with this code; none if there is no such
+    /// warning.
+    pub fn warned(&self, code: &str) -> Option<&[usize]> {
+        let found = self.warnings.iter().find(|warning| warning.0 == code);
+        found.map(|warning| &warning.1[..])
+    }
 }
 
 /// What was before a request and what is now.
@@ -44,9 +61,12 @@ pub(super) struct Comparison<'a> {
     pub(super) log: &'a [Arc<Entry>],
     pub(super) state: &'a State,
     pub(super) version: u64,
+    pub(super) settings: &'a Settings,
+    pub(super) tools_before: &'a [Tool],
     pub(super) view_before: &'a [usize],
     pub(super) log_len_before: usize,
     pub(super) changed: bool,
+    pub(super) ignored_indices: &'a BTreeSet<usize>,
 }
 
 impl Comparison<'_> {
@@ -57,7 +77,11 @@ impl Comparison<'_> {
         let shown = without(&without(view, self.view_before), &added);
         let same = |(before, now): &(&usize, &usize)| before == now;
         let shared_prefix = self.view_before.iter().zip(view).take_while(same).count();
-        let (torn_calls, torn_results) = torn(self.log, view);
+        let warnings = self.warnings();
+        let warned = |code: &str| {
+            let found = warnings.iter().find(|warning| warning.0 == code);
+            found.map_or(Vec::new(), |warning| warning.1.clone())
+        };
         Outcome {
             version: self.version,
             batch: self.state.batch_index(),
@@ -71,9 +95,41 @@ impl Comparison<'_> {
             added,
             shared_prefix_messages: shared_prefix,
             shared_prefix_tokens: self.tokens_of(&view[..shared_prefix]),
-            torn_calls,
-            torn_results,
+            tools_changed: self.state.tools != self.tools_before,
+            torn_calls: warned("torn_call"),
+            torn_results: warned("torn_result"),
+            warnings,
         }
+    }
+
+    /// The warnings about the view afterwards, then those about what the request
+    /// brought:
+    /// - `torn_call`, `torn_result`: visible entries that the view tore apart.
+    /// - `stale_tools`: visible stale descriptions, pinned or not.
+    /// - `view_empty`: nothing is visible; no indices.
+    /// - `foreign_message`: new entries, visible or not, that carry a tool call
+    ///   beside their content.
+    /// - `ignored_indices`: what the modification form's insert named.
+    pub(super) fn warnings(&self) -> Vec<(&'static str, Vec<usize>)> {
+        let view = self.state.view();
+        let (torn_calls, torn_results) = torn(self.log, view);
+        let descriptions = Descriptions::of(self.settings, &self.state.tools);
+        let mut stale: Vec<usize> = (view.iter().copied())
+            .filter(|&index| descriptions.is_warned_about(&self.log[index]))
+            .collect();
+        stale.sort_unstable();
+        let foreign: Vec<usize> = (self.log_len_before..self.log.len())
+            .filter(|&index| self.log[index].message.is_foreign)
+            .collect();
+        let ignored = self.ignored_indices.iter().copied().collect();
+        let mut warnings =
+            vec![("torn_call", torn_calls), ("torn_result", torn_results), ("stale_tools", stale)];
+        warnings.extend([("foreign_message", foreign), ("ignored_indices", ignored)]);
+        warnings.retain(|warning| !warning.1.is_empty());
+        if view.is_empty() {
+            warnings.push(("view_empty", Vec::new()));
+        }
+        warnings
     }
 
     fn tokens_of(&self, indices: &[usize]) -> u64 {

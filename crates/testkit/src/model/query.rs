@@ -93,7 +93,7 @@ impl Query {
 
     /// Every entry's index and, when visible, its position.
     pub(super) fn answer(&self, model: &Model) -> Result<Vec<(usize, Option<usize>)>, Refusal> {
-        let now = model.state();
+        let now = model.newest();
         let (view, marks, log_len) = match self.moment {
             Moment::Now => (now.view(), &now.marks, model.log_len()),
             Moment::Batch(batch) => (&now.batch(batch)?.view[..], &now.marks, model.log_len()),

@@ -1,5 +1,7 @@
 //! Why a request or query was refused.
 
+use serde_json::Value;
+
 /// An error answer: nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
@@ -7,11 +9,15 @@ pub struct Refusal {
     pub code: &'static str,
     /// What was wrong, for a reader; not part of the contract.
     pub message: String,
+    /// The field that was wrong, where the contract names it.
+    pub field: Option<&'static str>,
+    /// `details`, where the contract says what they hold.
+    pub details: Option<Box<Value>>,
 }
 
 impl Refusal {
     pub(super) fn new(code: &'static str, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: message.into() }
+        Refusal { code, message: message.into(), field: None, details: None }
     }
 
     /// The shape of an operation, query or list of tools is wrong.
@@ -22,6 +28,14 @@ impl Refusal {
     /// A message is malformed.
     pub(super) fn message(message: impl Into<String>) -> Refusal {
         Refusal::new("invalid_message", message)
+    }
+
+    pub(super) fn with_field(self, field: &'static str) -> Refusal {
+        Refusal { field: Some(field), ..self }
+    }
+
+    pub(super) fn with_details(self, details: Value) -> Refusal {
+        Refusal { details: Some(Box::new(details)), ..self }
     }
 }
 

@@ -1,8 +1,15 @@
 //! The settings of a conversation that the model knows. Its counter is `approx`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::refusal::Refusal;
+
+/// The heading of tool descriptions in new conversations.
+pub const DEFAULT_HEADING: &str = "Available tools:";
+
+/// The default heading of earlier releases. It is recognised in every
+/// conversation.
+pub const EARLIER_HEADING: &str = "可用工具:";
 
 /// What a new conversation is made with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,21 +24,35 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { media_tokens: 1_000, heading: "可用工具:".to_owned(), tools: Vec::new() }
+        Settings { media_tokens: 1_000, heading: DEFAULT_HEADING.to_owned(), tools: Vec::new() }
     }
 }
 
-/// A tool, as far as its description says it.
+/// A tool: what its description says, and the whole of it.
+///
+/// Two tools are the same if their JSON values are equal, so that tools that
+/// differ only in their input schema are different tools with one description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tool {
     /// `name`
     pub name: String,
     /// `description`
     pub description: String,
+    /// As it came, with all of its fields.
+    pub json: Value,
 }
 
 impl Tool {
-    /// Reads `[{name, description, …}]`. Other fields are left unread.
+    /// A tool that has a name and a description only.
+    pub fn new(name: &str, description: &str) -> Tool {
+        Tool {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            json: json!({"name": name, "description": description}),
+        }
+    }
+
+    /// Reads `[{name, description, …}]`. Other fields are kept.
     pub fn read_list(tools: &Value) -> Result<Vec<Tool>, Refusal> {
         let list = tools.as_array().ok_or_else(|| Refusal::operation("tools is not a list"))?;
         list.iter().map(Tool::read).collect()
@@ -44,6 +65,6 @@ impl Tool {
                 .map(str::to_owned)
                 .ok_or_else(|| Refusal::operation(format!("a tool's {field} is not a string")))
         };
-        Ok(Tool { name: text("name")?, description: text("description")? })
+        Ok(Tool { name: text("name")?, description: text("description")?, json: tool.clone() })
     }
 }

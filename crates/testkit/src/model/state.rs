@@ -34,14 +34,22 @@ pub(super) struct Batch {
     pub(super) opened_at: i64,
     /// As the user gave it with the operation that opened the batch.
     pub(super) description: Option<String>,
+    /// Whether BATCH_START opened it.
+    pub(super) is_started: bool,
     /// How long the log was when the batch was left. None for the current batch.
     pub(super) left_at_log_len: Option<usize>,
 }
 
 impl State {
     pub(super) fn new(view: Vec<usize>, tools: Vec<Tool>, now: i64) -> State {
-        let batch_0 =
-            Batch { view, boundary: 0, opened_at: now, description: None, left_at_log_len: None };
+        let batch_0 = Batch {
+            view,
+            boundary: 0,
+            opened_at: now,
+            description: None,
+            is_started: false,
+            left_at_log_len: None,
+        };
         State { path: vec![Arc::new(batch_0)], marks: BTreeMap::new(), tools }
     }
 
@@ -58,6 +66,14 @@ impl State {
         self.path.get(index).map(Arc::as_ref).ok_or_else(|| {
             let message = format!("batch {index} is not among 0 to {}", self.batch_index());
             Refusal::new("batch_not_found", message)
+        })
+    }
+
+    /// The batch that was current at the newest BATCH_START of the live path.
+    pub(super) fn batch_before_newest_start(&self) -> Result<usize, Refusal> {
+        let started = self.path.iter().rposition(|batch| batch.is_started);
+        started.map(|index| index - 1).ok_or_else(|| {
+            Refusal::new("batch_not_found", "no batch of the live path was opened by BATCH_START")
         })
     }
 

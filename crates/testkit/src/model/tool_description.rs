@@ -1,97 +1,158 @@
 //! The description of a conversation's tools: a system message (section 8).
+//!
+//! Whether a message is a description, and whether it is the present one or
+//! stale, depends on the tools that the conversation has at that moment and on
+//! nothing else.
+
+use std::sync::Arc;
 
 use serde_json::json;
 
 use super::draft::Draft;
 use super::message::{Entry, Message};
-use super::settings::{Settings, Tool};
+use super::role::Role;
+use super::settings::{DEFAULT_HEADING, EARLIER_HEADING, Settings, Tool};
 
 /// The heading, then a line for each tool. A conversation without tools has none.
 pub(super) fn text(heading: &str, tools: &[Tool]) -> Option<String> {
-    if tools.is_empty() {
-        return None;
-    }
-    let mut lines = vec![heading.to_owned()];
-    lines.extend(tools.iter().map(|tool| format!("- {}: {}", tool.name, tool.description)));
-    Some(lines.join("\n"))
+    list(tools).map(|list| format!("{heading}\n{list}"))
 }
 
-/// A description as a log entry.
+/// The part of a description below its heading.
+fn list(tools: &[Tool]) -> Option<String> {
+    let lines: Vec<String> =
+        tools.iter().map(|tool| format!("- {}: {}", tool.name, tool.description)).collect();
+    if lines.is_empty() { None } else { Some(lines.join("\n")) }
+}
+
+/// A description that the engine writes, as a log entry.
 pub(super) fn entry(text: &str, settings: &Settings, now: i64) -> Entry {
-    Entry::arrive(message(text), settings, now)
+    let json = json!({"role": "system", "content": text});
+    let message = Message::read(&json).expect("a description is never empty");
+    Entry { is_written_by_engine: true, ..Entry::arrive(message, settings, now) }
 }
 
-fn message(text: &str) -> Message {
-    let json = json!({"role": "system", "content": text});
-    Message::read(&json).expect("a description is never empty")
+/// Decides which messages are tool descriptions, for one list of tools.
+pub(super) struct Descriptions<'a> {
+    own_heading: &'a str,
+    /// What the present description says below its heading; none without tools.
+    present_list: Option<String>,
+}
+
+impl<'a> Descriptions<'a> {
+    pub(super) fn of(settings: &'a Settings, tools: &[Tool]) -> Descriptions<'a> {
+        Descriptions { own_heading: &settings.heading, present_list: list(tools) }
+    }
+
+    /// What stands below the heading, for every recognised heading that the text
+    /// of a system message begins with.
+    fn below_heading<'b>(&self, entry: &'b Entry) -> Vec<&'b str> {
+        if entry.message.role != Role::System {
+            return Vec::new();
+        }
+        let headings = [self.own_heading, DEFAULT_HEADING, EARLIER_HEADING];
+        let text = &entry.message.text;
+        let below = |heading: &str| text.strip_prefix(heading)?.strip_prefix('\n');
+        headings.into_iter().filter_map(below).collect()
+    }
+
+    /// "A system message whose whole text is a recognised heading followed by at
+    /// least one line, all of which start with `- `; or one whose text below the
+    /// heading is exactly that of the present description; or one that the engine
+    /// wrote."
+    pub(super) fn is_description(&self, entry: &Entry) -> bool {
+        let is_list = |below: &str| below.split('\n').all(|line| line.starts_with("- "));
+        entry.is_written_by_engine
+            || self.is_present(entry)
+            || self.below_heading(entry).into_iter().any(is_list)
+    }
+
+    /// "A description that lists the present tools under any recognised heading
+    /// is the present one."
+    pub(super) fn is_present(&self, entry: &Entry) -> bool {
+        let present = self.present_list.as_deref();
+        present.is_some_and(|present| self.below_heading(entry).contains(&present))
+    }
+
+    /// "Any other is stale. In a conversation without tools nothing is stale."
+    pub(super) fn is_stale(&self, entry: &Entry) -> bool {
+        self.present_list.is_some() && self.is_description(entry) && !self.is_present(entry)
+    }
+
+    /// Whether a visible entry gets the warning `stale_tools`. Without tools that
+    /// is every description that the engine wrote.
+    pub(super) fn is_warned_about(&self, entry: &Entry) -> bool {
+        self.is_stale(entry) || (self.present_list.is_none() && entry.is_written_by_engine)
+    }
 }
 
 impl Draft<'_> {
-    /// The present description, if there are tools.
-    fn present_description(&self) -> Option<String> {
-        text(&self.settings.heading, &self.state.tools)
+    fn descriptions(&self) -> Descriptions<'_> {
+        Descriptions::of(self.settings, &self.state.tools)
     }
 
-    /// A system message that says exactly this.
-    fn says(&self, index: usize, text: &str) -> bool {
-        self.is_system(index) && self.log[index].message.text == text
-    }
-
-    /// A system message whose text starts with the heading, and that does not say
-    /// what the present tools say. Without tools nothing is a description.
     pub(super) fn is_stale_description(&self, index: usize) -> bool {
-        self.present_description().is_some_and(|present| {
-            self.is_system(index)
-                && self.log[index].message.text.starts_with(&self.settings.heading)
-                && !self.says(index, &present)
-        })
+        self.descriptions().is_stale(&self.log[index])
     }
 
-    /// "If the present one is not among what was kept, the newest log entry with
-    /// exactly its text, else a new one, comes to the end of the view."
-    pub(super) fn description_to_add_after_clear(&mut self, kept: &[usize]) -> Option<usize> {
-        let present = self.present_description()?;
-        if kept.iter().any(|&index| self.says(index, &present)) {
+    pub(super) fn is_present_description(&self, index: usize) -> bool {
+        self.descriptions().is_present(&self.log[index])
+    }
+
+    /// The present description, if there are tools and none of the entries is
+    /// one: "the newest log entry that is one, else a new entry".
+    pub(super) fn missing_description(&mut self, view: &[usize]) -> Option<usize> {
+        let present = text(&self.settings.heading, &self.state.tools)?;
+        if view.iter().any(|&index| self.is_present_description(index)) {
             return None;
         }
-        let newest = (0..self.log.len()).rev().find(|&index| self.says(index, &present));
-        Some(newest.unwrap_or_else(|| self.log_messages(&[message(&present)])[0]))
+        let newest = (0..self.log.len()).rev().find(|&index| self.is_present_description(index));
+        Some(newest.unwrap_or_else(|| {
+            self.log.push(Arc::new(entry(&present, self.settings, self.now)));
+            self.log.len() - 1
+        }))
     }
 
-    /// The new description takes the place of a visible stale one (a new batch),
-    /// or is appended. One that is visible already need not come again, and a
-    /// pinned stale one keeps its place. "A conversation without tools has none":
-    /// then all that are not pinned go (a new batch).
+    /// The view without its stale descriptions that are not pinned; the present
+    /// one, if it is not visible, is in the place of the first that left. None if
+    /// none leaves.
+    pub(super) fn view_without_stale_descriptions(&mut self) -> Option<Vec<usize>> {
+        let leaves =
+            |&index: &usize| self.is_stale_description(index) && !self.state.is_pinned(index);
+        let first = self.state.view().iter().position(leaves)?;
+        let mut view: Vec<usize> =
+            self.state.view().iter().copied().filter(|index| !leaves(index)).collect();
+        if let Some(present) = self.missing_description(&view) {
+            view.insert(first, present);
+        }
+        Some(view)
+    }
+
+    /// Sets other tools than the present ones.
     pub(super) fn set_tools(&mut self, tools: Vec<Tool>) {
         self.state.tools = tools;
-        let Some(present) = self.present_description() else { return self.hide_descriptions() };
-        let mut view = self.state.view().to_vec();
-        if view.iter().any(|&index| self.says(index, &present)) {
-            return;
+        if self.state.tools.is_empty() {
+            return self.hide_descriptions();
         }
-        let is_replaceable =
-            |&index: &usize| self.is_stale_description(index) && !self.state.is_pinned(index);
-        let stale = view.iter().position(is_replaceable);
-        let added = self.log_messages(&[message(&present)]);
-        match stale {
-            Some(position) => {
-                view.splice(position..=position, added);
-                self.open_batch(view);
+        match self.view_without_stale_descriptions() {
+            Some(view) => self.open_batch(view),
+            None => {
+                let view = self.state.view().to_vec();
+                let missing = self.missing_description(&view);
+                self.extend_view(missing.as_slice());
             }
-            None => self.extend_view(&added),
         }
     }
 
+    /// "Setting no tools hides every visible description that is not pinned, in a
+    /// new batch; without one it is a version and no batch."
     fn hide_descriptions(&mut self) {
-        let heading = &self.settings.heading;
-        let may_stay = |index: usize| {
-            let is_description = !heading.is_empty()
-                && self.is_system(index)
-                && self.log[index].message.text.starts_with(heading);
-            !is_description || self.state.is_pinned(index)
+        let descriptions = self.descriptions();
+        let may_stay = |&index: &usize| {
+            !descriptions.is_description(&self.log[index]) || self.state.is_pinned(index)
         };
         let view = self.state.view();
-        let left: Vec<usize> = view.iter().copied().filter(|&index| may_stay(index)).collect();
+        let left: Vec<usize> = view.iter().copied().filter(may_stay).collect();
         if left.len() < view.len() {
             self.open_batch(left);
         }

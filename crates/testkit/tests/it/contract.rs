@@ -1,5 +1,9 @@
 //! Sentences of the contract that the conformance cases leave out.
 
+mod forms;
+mod tools;
+mod warnings;
+
 use serde_json::{Value, json};
 use testkit::{Model, Outcome, Settings, Tool};
 
@@ -26,6 +30,12 @@ fn append(model: &mut Model, contents: &[&str]) -> Outcome {
     apply(model, json!({"operation": "APPEND", "messages": messages}))
 }
 
+fn append_system(model: &mut Model, contents: &[&str]) -> Outcome {
+    let messages: Vec<Value> =
+        contents.iter().map(|content| json!({"role": "system", "content": content})).collect();
+    apply(model, json!({"operation": "APPEND", "messages": messages}))
+}
+
 fn search() -> Value {
     json!([{"name": "search", "description": "find pages"}])
 }
@@ -35,62 +45,192 @@ fn read() -> Value {
 }
 
 #[test]
-fn other_tools_replace_the_visible_stale_description_in_a_new_batch() {
-    let mut model = model_with_tools(&search());
-    append(&mut model, &["a"]);
-    let outcome = model.set_tools(&read(), 2_000).unwrap();
-    assert_eq!((outcome.view, outcome.batch, outcome.added), (vec![2, 1], 1, vec![2]));
-    assert_eq!(model.text(2), "可用工具:\n- read: open a page");
-}
-
-#[test]
-fn the_first_tools_append_their_description() {
-    let mut model = model();
-    append(&mut model, &["a"]);
-    let outcome = model.set_tools(&read(), 2_000).unwrap();
-    assert_eq!((outcome.view, outcome.batch, outcome.version), (vec![0, 1], 0, 2));
-}
-
-#[test]
-fn without_tools_no_description_is_visible_unless_it_is_pinned() {
-    let mut model = model_with_tools(&search());
-    append(&mut model, &["a"]);
-    let outcome = model.set_tools(&json!([]), 2_000).unwrap();
-    assert_eq!((outcome.view, outcome.batch, outcome.added), (vec![1], 1, vec![]));
-    // Nothing is left to be hidden.
-    let outcome = model.set_tools(&json!([]), 2_000).unwrap();
-    assert_eq!((outcome.view, outcome.batch), (vec![1], 1));
-    apply(&mut model, json!({"operation": "UNDO"}));
-    apply(&mut model, json!({"operation": "UNDO"}));
-    assert_eq!((model.tools()[0].name.as_str(), model.view()), ("search", &[0, 1][..]));
-    apply(&mut model, json!({"operation": "MARK", "indices": [0], "mark": "pinned"}));
-    let outcome = model.set_tools(&json!([]), 2_000).unwrap();
-    assert_eq!((outcome.view, outcome.batch), (vec![0, 1], 0));
-}
-
-#[test]
-fn undo_takes_back_the_tools_and_rollback_to_a_version_does_not() {
-    let mut model = model_with_tools(&search());
-    model.set_tools(&read(), 2_000).unwrap();
-    apply(&mut model, json!({"operation": "UNDO"}));
-    assert_eq!(model.tools()[0].name, "search");
-    apply(&mut model, json!({"operation": "REDO"}));
-    assert_eq!(model.tools()[0].name, "read");
-    apply(&mut model, json!({"operation": "ROLLBACK", "targetVersion": 0}));
-    assert_eq!((model.tools()[0].name.as_str(), model.view()), ("read", &[0][..]));
-    // What is visible now is stale, and CLEAR mends it.
-    assert_eq!(apply(&mut model, json!({"operation": "CLEAR"})).view, [1]);
-}
-
-#[test]
-fn a_fit_with_nothing_to_do_makes_no_version_alone_and_no_batch_in_a_list() {
+fn a_request_in_which_no_operation_did_anything_makes_no_version() {
     let mut model = model();
     append(&mut model, &["a", "b"]);
     let fit = json!({"operation": "FIT", "maxTokens": 100});
-    let alone = model.apply(&json!({"ops": [fit]}), 2_000).unwrap();
-    assert_eq!((alone.changed, alone.version, alone.shared_prefix_messages), (false, 1, 2));
-    let listed = model.apply(&json!({"ops": [fit, fit]}), 2_000).unwrap();
-    assert_eq!((listed.changed, listed.version, listed.batches), (true, 2, 1));
+    let delete = json!({"operation": "delete", "indices": []});
+    let compress = json!({"operation": "compress", "indices": []});
+    for ops in [json!([fit]), json!([fit, fit]), json!([delete, fit, compress])] {
+        let outcome = model.apply(&json!({"ops": ops}), 2_000).unwrap();
+        assert_eq!(
+            (outcome.changed, outcome.version, outcome.shared_prefix_messages),
+            (false, 1, 2)
+        );
+    }
+    let mark = json!({"operation": "MARK", "indices": [0], "mark": "m"});
+    let outcome = model.apply(&json!({"ops": [fit, mark, delete]}), 2_000).unwrap();
+    assert_eq!((outcome.changed, outcome.version, outcome.batches), (true, 2, 1));
+}
+
+#[test]
+fn every_other_operation_makes_a_version_even_if_nothing_differs_after_it() {
+    let mut model = model();
+    append(&mut model, &["a"]);
+    apply(&mut model, json!({"operation": "MARK", "indices": [0], "mark": "m"}));
+    let mut version = model.version();
+    for op in [
+        json!({"operation": "MARK", "indices": [0], "mark": "m"}),
+        json!({"operation": "UNMARK", "indices": [0], "mark": "other"}),
+        json!({"operation": "ROLLBACK", "targetBatchIndex": 0}),
+        json!({"operation": "BATCH_END", "targetBatchIndex": 0, "carry": "all"}),
+        json!({"operation": "ROLLBACK", "targetVersion": 5}),
+        json!({"operation": "ARRANGE", "indices": [0]}),
+        json!({"operation": "RESTORE", "indices": [0]}),
+        json!({"operation": "TRUNCATE", "keepLast": 9}),
+    ] {
+        version += 1;
+        let outcome = apply(&mut model, op.clone());
+        assert_eq!((outcome.changed, outcome.version), (true, version), "{op}");
+    }
+    assert_eq!(model.batches(), 4, "shaping opens a batch");
+}
+
+#[test]
+fn arrange_checks_existence_before_pins_and_may_name_a_hidden_pin() {
+    let mut model = model();
+    append(&mut model, &["a", "b", "c"]);
+    apply(&mut model, json!({"operation": "DELETE", "indices": [0]}));
+    apply(&mut model, json!({"operation": "MARK", "indices": [0, 1], "mark": "pinned"}));
+    let arrange = |indices: Value| json!({"operation": "ARRANGE", "indices": indices});
+    assert_eq!(refused(&mut model, arrange(json!([2, 3]))), "index_out_of_range");
+    assert_eq!(refused(&mut model, arrange(json!([2]))), "pinned");
+    // The pin that is hidden already may be left out.
+    assert_eq!(apply(&mut model, arrange(json!([2, 1, 2]))).view, [2, 1]);
+    assert_eq!(apply(&mut model, arrange(json!([1, 0]))).view, [1, 0]);
+    assert_eq!(
+        refused(&mut model, json!({"operation": "arrange", "indices": []})),
+        "invalid_operation"
+    );
+}
+
+#[test]
+fn batch_end_without_a_target_looks_at_the_live_path_only() {
+    let mut model = model();
+    append(&mut model, &["a"]);
+    apply(&mut model, json!({"operation": "BATCH_START"}));
+    apply(&mut model, json!({"operation": "ROLLBACK", "targetBatchIndex": 0}));
+    apply(&mut model, json!({"operation": "DELETE", "indices": [0]}));
+    assert_eq!(refused(&mut model, json!({"operation": "BATCH_END"})), "batch_not_found");
+    apply(&mut model, json!({"operation": "ROLLBACK", "targetVersion": 2}));
+    let back = apply(&mut model, json!({"operation": "BATCH_END", "targetBatchIndex": null}));
+    assert_eq!((back.batch, back.view), (0, vec![0]));
+}
+
+#[test]
+fn type_indices_follow_the_view_or_list_the_whole_log() {
+    let mut model = model();
+    append(&mut model, &["a", "b", "c"]);
+    append_system(&mut model, &["s"]);
+    apply(&mut model, json!({"operation": "ARRANGE", "indices": [2, 0]}));
+    let types = |map: Value| map["typeIndices"].clone();
+    let visible = json!({"system": [], "user": [2, 0], "assistant": [], "tool": []});
+    assert_eq!(types(model.mark_map()), visible);
+    let mut all = model.mark_map_of_all();
+    assert_eq!(
+        all["typeIndices"],
+        json!({"system": [3], "user": [0, 1, 2], "assistant": [], "tool": []})
+    );
+    all["typeIndices"] = visible;
+    assert_eq!(all, model.mark_map(), "nothing else differs");
+}
+
+#[test]
+fn the_state_counts_visible_messages_and_has_a_snapshot_of_each_batch_below_the_current_one() {
+    let mut model = model();
+    append(&mut model, &["a", "b"]);
+    apply(&mut model, json!({"operation": "DELETE", "indices": [0]}));
+    let message = |text: &str| json!({"role": "user", "content": text});
+    assert_eq!(
+        model.state(),
+        json!({
+            "messages": [message("b")],
+            "batchSnapshots": [{"batchIndex": 0, "timestamp": 1_000, "messageCount": 2,
+                "messages": [message("a"), message("b")]}],
+            "currentBatchIndex": 1,
+            "totalMessageCount": 1,
+        })
+    );
+}
+
+#[test]
+fn a_budget_that_is_too_small_says_which_one_would_do() {
+    let mut model = model();
+    append_system(&mut model, &["be brief"]);
+    append(&mut model, &["12345678", "1234", "12345678"]);
+    assert_eq!(model.tokens(), 5 + 5 + 4 + 5);
+    let needed = |model: &mut Model, fit: Value| {
+        let refusal = model.apply(&json!({"op": fit}), 2_000).unwrap_err();
+        assert_eq!(refusal.code, "budget_too_small");
+        refusal.details.unwrap()["needed"].as_u64().unwrap()
+    };
+    let fit = |max: u64| json!({"operation": "FIT", "maxTokens": max});
+    assert_eq!(needed(&mut model, fit(9)), 10);
+    assert_eq!(needed(&mut model, fit(0)), 10);
+    // No run starts with an assistant: only a budget for everything would do.
+    let assistant = json!({"operation": "FIT", "maxTokens": 18, "startOn": "assistant"});
+    assert_eq!(needed(&mut model, assistant), 19);
+    apply(&mut model, json!({"operation": "MARK", "indices": [1, 2, 3], "mark": "pinned"}));
+    assert_eq!(needed(&mut model, fit(18)), 19, "all must stay");
+    assert!(!apply(&mut model, fit(19)).changed);
+}
+
+#[test]
+fn the_needed_budget_respects_tool_exchanges() {
+    let call = json!({"role": "assistant", "content":
+        [{"type": "tool_use", "tool_use": {"id": "c", "name": "n", "input": {}}}]});
+    let result = json!({"role": "tool", "content":
+        [{"type": "tool_result", "tool_use_id": "c", "content": "ok"}]});
+    let mut model = model();
+    append(&mut model, &["a"]);
+    apply(&mut model, json!({"operation": "APPEND", "messages": [call, result]}));
+    let fit = json!({"op": {"operation": "FIT", "maxTokens": 4}});
+    let refusal = model.apply(&fit, 2_000).unwrap_err();
+    let exchange = model.entry_tokens(1) + model.entry_tokens(2);
+    assert_eq!(refusal.details.as_deref(), Some(&json!({"needed": exchange})));
+    let fit = json!({"operation": "FIT", "maxTokens": exchange});
+    assert_eq!(apply(&mut model, fit).view, [1, 2]);
+}
+
+#[test]
+fn thinking_is_counted_like_text_and_read_by_no_filter() {
+    let mut model = model();
+    let parts = |second: Value| json!([{"type": "text", "text": "1234"}, second]);
+    let thinking = json!({"type": "thinking", "text": "12345678"});
+    let text = json!({"type": "text", "text": "12345678"});
+    let result = json!({"type": "tool_result", "tool_use_id": "c", "content": [thinking]});
+    for part in [thinking, text, result] {
+        let message = json!({"role": "user", "content": parts(part)});
+        apply(&mut model, json!({"operation": "APPEND", "messages": [message]}));
+    }
+    // 4 + 1 + 8 bytes, whatever the part is.
+    assert_eq!((0..3).map(|index| model.entry_tokens(index)).collect::<Vec<_>>(), [7, 7, 7]);
+    assert_eq!(model.text(0), "1234");
+    assert_eq!(model.ask(&json!({"contains": "5678"})).unwrap(), [1]);
+    let filter = json!({"operation": "FILTER", "contentContains": ["5678"]});
+    assert_eq!(apply(&mut model, filter).view, [1]);
+}
+
+#[test]
+fn hidden_and_shown_are_ascending_whatever_the_order_of_the_view() {
+    let mut model = model();
+    append(&mut model, &["a", "b", "c", "d"]);
+    apply(&mut model, json!({"operation": "ARRANGE", "indices": [3, 1, 2, 0]}));
+    let hidden = apply(&mut model, json!({"operation": "ARRANGE", "indices": []}));
+    assert_eq!(hidden.hidden, [0, 1, 2, 3]);
+    let shown = apply(&mut model, json!({"operation": "ARRANGE", "indices": [3, 1, 2, 0]}));
+    assert_eq!(shown.shown, [0, 1, 2, 3]);
+}
+
+#[test]
+fn replace_past_the_view_is_an_index_and_insert_past_it_a_position_out_of_range() {
+    let mut model = model();
+    append(&mut model, &["a"]);
+    let message = json!({"role": "user", "content": "x"});
+    let replace = json!({"operation": "REPLACE", "index": 1, "message": message});
+    assert_eq!(refused(&mut model, replace), "index_out_of_range");
+    let insert = json!({"operation": "INSERT", "position": 2, "messages": [message]});
+    assert_eq!(refused(&mut model, insert), "position_out_of_range");
 }
 
 #[test]
@@ -127,24 +267,6 @@ fn what_an_operation_added_when_it_left_a_batch_is_carried_too() {
     apply(&mut model, json!({"operation": "INSERT", "position": 0, "messages": [message]}));
     let end = json!({"operation": "BATCH_END", "targetBatchIndex": 0, "carry": "all"});
     assert_eq!(apply(&mut model, end).view, [0, 1, 2]);
-}
-
-#[test]
-fn a_pending_call_is_not_torn_and_a_hidden_result_tears_its_call() {
-    let mut model = model();
-    let call = json!([{"type": "tool_use", "id": "c", "name": "n", "input": {}}]);
-    let result = json!([{"type": "tool_result", "tool_use_id": "c", "content": "ok"}]);
-    let message = |role: &str, content: &Value| json!({"role": role, "content": content});
-    let calling = json!({"operation": "APPEND", "messages": [message("assistant", &call)]});
-    assert!(apply(&mut model, calling).torn_calls.is_empty());
-    let answering = json!({"operation": "APPEND", "messages": [message("tool", &result)]});
-    let whole = apply(&mut model, answering);
-    assert_eq!((whole.torn_calls, whole.torn_results), (vec![], vec![]));
-    let hidden_result = apply(&mut model, json!({"operation": "DELETE", "indices": [1]}));
-    assert_eq!((hidden_result.torn_calls, hidden_result.torn_results), (vec![0], vec![]));
-    apply(&mut model, json!({"operation": "UNDO"}));
-    let hidden_call = apply(&mut model, json!({"operation": "DELETE", "indices": [0]}));
-    assert_eq!((hidden_call.torn_calls, hidden_call.torn_results), (vec![], vec![1]));
 }
 
 #[test]
@@ -188,18 +310,6 @@ fn with_scope_all_the_order_is_the_logs_and_only_visible_pins_stay() {
     apply(&mut model, json!({"operation": "MARK", "indices": [1, 3], "mark": "pinned"}));
     let truncate = json!({"operation": "TRUNCATE", "keepFirst": 1, "scope": "all"});
     assert_eq!(apply(&mut model, truncate).view, [0, 3]);
-}
-
-#[test]
-fn numbers_are_whole_numbers_from_0() {
-    let mut model = model();
-    append(&mut model, &["a"]);
-    for wrong in [json!(2.0), json!(-1), json!("2"), json!(1e3), json!(true), json!([1])] {
-        let op = json!({"operation": "TRUNCATE", "keepLast": wrong});
-        assert_eq!(refused(&mut model, op), "invalid_operation", "{wrong}");
-    }
-    let largest = json!({"operation": "TRUNCATE", "keepLast": u64::MAX});
-    assert_eq!(apply(&mut model, largest).view, [0]);
 }
 
 #[test]

@@ -2,5 +2,6 @@
 
 mod conformance;
 mod contract;
+mod corpus;
 mod provider;
 mod random_steps;

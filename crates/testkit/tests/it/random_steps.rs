@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use testkit::generate::{Choices, Step, numbers, settings, step};
+use testkit::generate::{Choices, Step, conversation, numbers, step};
 use testkit::{Model, Outcome, Refusal, Settings};
 
 /// Long walks reach deep histories, short ones the beginnings.
@@ -17,7 +17,11 @@ struct Met {
     accepted: usize,
     refused: usize,
     unchanged: usize,
-    torn: usize,
+    warnings: BTreeMap<&'static str, usize>,
+    tools_restored: usize,
+    created_with_messages: usize,
+    /// Fields of accepted operations, as `name.field`.
+    fields: BTreeSet<String>,
     operations: BTreeMap<String, usize>,
     codes: BTreeMap<&'static str, usize>,
 }
@@ -27,10 +31,10 @@ fn everything(model: &Model) -> Value {
     json!({
         "version": model.version(),
         "log": model.log_len(),
-        "map": model.mark_map(),
+        "map": model.mark_map_of_all(),
         "marks": model.marks(),
         "tokens": model.tokens(),
-        "tools": model.tool_description(),
+        "tools": model.tools().iter().map(|tool| tool.json.clone()).collect::<Vec<_>>(),
         "undo": model.can_undo(),
         "redo": model.can_redo(),
         "path": (0..model.batches())
@@ -39,10 +43,9 @@ fn everything(model: &Model) -> Value {
     })
 }
 
-fn operation_names(request: &Value) -> Vec<String> {
+fn operations(request: &Value) -> Vec<Value> {
     let ops = request.get("ops").and_then(Value::as_array).cloned();
-    let ops = ops.unwrap_or_else(|| vec![request["op"].clone()]);
-    ops.iter().filter_map(|op| op["operation"].as_str().map(str::to_owned)).collect()
+    ops.unwrap_or_else(|| vec![request["op"].clone()])
 }
 
 fn check_view(model: &Model) {
@@ -64,6 +67,40 @@ fn check_outcome(before: &Model, outcome: &Outcome) {
         outcome.view[..outcome.shared_prefix_messages],
         before.view()[..outcome.shared_prefix_messages]
     );
+    for list in [&outcome.hidden, &outcome.shown, &outcome.added] {
+        assert!(list.is_sorted(), "indices are in ascending order");
+    }
+    assert_eq!(outcome.warned("torn_call").unwrap_or_default(), outcome.torn_calls);
+    assert_eq!(outcome.warned("torn_result").unwrap_or_default(), outcome.torn_results);
+    assert_eq!(outcome.warned("view_empty").is_some(), outcome.view.is_empty());
+}
+
+/// What setting tools, and returning to a batch, leaves of descriptions.
+fn check_descriptions(model: &Model, outcome: &Outcome, is_tools: bool) {
+    let is_pinned =
+        |index: &usize| model.marks().get("pinned").is_some_and(|pinned| pinned.contains(index));
+    let stale = outcome.warned("stale_tools").unwrap_or_default();
+    assert!(stale.iter().all(is_pinned), "only a pinned description may be stale");
+    if is_tools && outcome.changed && !model.tools().is_empty() {
+        let present = model.tool_description().expect("there are tools");
+        let list = present.strip_prefix(&model.settings().heading).expect("it has its heading");
+        let is_present = |&index: &usize| model.text(index).ends_with(list);
+        assert!(outcome.view.iter().any(is_present), "the present description is visible");
+    }
+}
+
+/// The smallest budget that is said to be enough is enough, and one less is not.
+fn check_needed(model: &Model, request: &Value, refusal: &Refusal) {
+    let Some(details) = refusal.details.as_ref().filter(|_| request.get("op").is_some()) else {
+        return;
+    };
+    let Some(needed) = details["needed"].as_u64() else { return };
+    let mut fit = request.clone();
+    fit["op"]["maxTokens"] = json!(needed);
+    let outcome = model.clone().apply(&fit, 0).expect("the needed budget is enough");
+    assert!(outcome.tokens <= needed);
+    fit["op"]["maxTokens"] = json!(needed - 1);
+    assert_eq!(model.clone().apply(&fit, 0).unwrap_err().code, "budget_too_small");
 }
 
 fn check_request(
@@ -71,7 +108,7 @@ fn check_request(
     request: &str,
     act: impl FnOnce(&mut Model) -> Result<Outcome, Refusal>,
     met: &mut Met,
-) -> bool {
+) -> Result<Outcome, Refusal> {
     let before = model.clone();
     let answer = act(model);
     match &answer {
@@ -79,8 +116,9 @@ fn check_request(
             check_outcome(&before, outcome);
             met.accepted += 1;
             met.unchanged += usize::from(!outcome.changed);
-            met.torn +=
-                usize::from(!outcome.torn_calls.is_empty() || !outcome.torn_results.is_empty());
+            for (code, _) in &outcome.warnings {
+                *met.warnings.entry(code).or_default() += 1;
+            }
             if !outcome.changed {
                 assert_eq!(everything(&before), everything(model), "unchanged: {request}");
             }
@@ -92,22 +130,40 @@ fn check_request(
         }
     }
     check_view(model);
-    answer.is_ok()
+    answer
 }
 
 fn take(model: &mut Model, step: &Step, now: i64, met: &mut Met) {
     let refusal = match step {
         Step::Apply(request) => {
             let text = request.to_string();
-            if check_request(model, &text, |model| model.apply(request, now), met) {
-                for name in operation_names(request) {
-                    *met.operations.entry(name).or_default() += 1;
-                }
+            match check_request(model, &text, |model| model.apply(request, now), met) {
+                Ok(outcome) => meet_operations(model, request, &outcome, met),
+                Err(refusal) => check_needed(model, request, &refusal),
             }
             None
         }
         Step::SetTools(tools) => {
-            check_request(model, "tools", |model| model.set_tools(tools, now), met);
+            let answer = check_request(model, "tools", |model| model.set_tools(tools, now), met);
+            if let Ok(outcome) = answer {
+                assert_eq!(outcome.changed, outcome.tools_changed);
+                if outcome.changed {
+                    check_descriptions(model, &outcome, true);
+                }
+            }
+            None
+        }
+        Step::MarkMapOfAll => {
+            let all = model.mark_map_of_all();
+            let lists = all["typeIndices"].as_object().expect("lists by role");
+            let count: usize = lists.values().map(|list| list.as_array().unwrap().len()).sum();
+            assert_eq!(count, model.log_len());
+            None
+        }
+        Step::State => {
+            let state = model.state();
+            assert_eq!(state["totalMessageCount"], json!(model.view().len()));
+            assert_eq!(state["batchSnapshots"].as_array().unwrap().len(), model.batch());
             None
         }
         Step::Ask(query) => model.ask(query).err(),
@@ -123,10 +179,31 @@ fn take(model: &mut Model, step: &Step, now: i64, met: &mut Met) {
     }
 }
 
+fn meet_operations(model: &Model, request: &Value, outcome: &Outcome, met: &mut Met) {
+    for operation in operations(request) {
+        let name = operation["operation"].as_str().expect("it was accepted").to_owned();
+        for (field, value) in operation.as_object().expect("it was accepted") {
+            if !value.is_null() {
+                met.fields.insert(format!("{name}.{field}"));
+            }
+        }
+        *met.operations.entry(name).or_default() += 1;
+    }
+    met.tools_restored += usize::from(outcome.tools_changed);
+    let returns = |op: &Value| {
+        op["operation"] == "BATCH_END" && op.get("carry").is_none()
+            || op["operation"] == "ROLLBACK" && op.get("targetBatchIndex").is_some()
+    };
+    if returns(&request["op"]) && !model.tools().is_empty() {
+        check_descriptions(model, outcome, false);
+    }
+}
+
 fn walk(seed: u64, steps: usize, met: &mut Met) {
     let numbers = numbers(seed, steps * 100 + 1_000);
     let mut choices = Choices::new(&numbers);
-    let mut model = Model::new(settings(&mut choices), 1_000);
+    let mut model = conversation(&mut choices, 1_000);
+    met.created_with_messages += usize::from(model.initial_messages() != &json!([]));
     for number in 0..steps {
         assert!(!choices.is_exhausted(), "seed {seed}: too few numbers, at step {number}");
         let step = step(&mut choices, &model);
@@ -144,7 +221,22 @@ fn random_steps_keep_what_always_holds_and_reach_everything() {
     }
     let requests = met.accepted + met.refused;
     assert!(met.accepted * 10 >= requests * 4, "{} of {requests} accepted", met.accepted);
-    assert!(met.unchanged > 0 && met.torn > 0);
+    assert!(met.unchanged > 0 && met.tools_restored > 0 && met.created_with_messages > 0);
+    for code in [
+        "torn_call",
+        "torn_result",
+        "stale_tools",
+        "foreign_message",
+        "view_empty",
+        "ignored_indices",
+    ] {
+        assert!(met.warnings.contains_key(code), "{code} was never warned");
+    }
+    for field in
+        ["BATCH_START.withTools", "batch_start.batch", "batch_end.batch", "batch_end.carry"]
+    {
+        assert!(met.fields.contains(field), "{field} was never accepted");
+    }
     for name in [
         "APPEND",
         "INSERT",
@@ -155,6 +247,7 @@ fn random_steps_keep_what_always_holds_and_reach_everything() {
         "FILTER",
         "CLEAR",
         "RESTORE",
+        "ARRANGE",
         "FIT",
         "BATCH_START",
         "BATCH_END",
@@ -202,4 +295,6 @@ fn a_stream_of_zeros_appends_one_plain_message() {
     let message = json!({"role": "user", "content": "a"});
     let append = json!({"op": {"operation": "APPEND", "messages": [message]}});
     assert_eq!(simplest, Step::Apply(append));
+    let empty = conversation(&mut Choices::new(&[]), 1_000);
+    assert_eq!((empty.settings(), empty.log_len()), (&Settings::default(), 0));
 }

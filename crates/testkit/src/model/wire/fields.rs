@@ -25,6 +25,22 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Refuses every field that is not named, unless it is one of `sections` and
+    /// `null`.
+    pub(in crate::model) fn only_or_null(
+        &self,
+        names: &[&str],
+        sections: &[&str],
+    ) -> Result<(), Refusal> {
+        let is_allowed = |(key, value): (&String, &Value)| {
+            names.contains(&key.as_str()) || (value.is_null() && sections.contains(&key.as_str()))
+        };
+        match self.0.iter().find(|&field| !is_allowed(field)) {
+            Some((unknown, _)) => Err(Refusal::operation(format!("unknown field {unknown}"))),
+            None => Ok(()),
+        }
+    }
+
     /// A field that is there; `null` means absent.
     pub(in crate::model) fn get(&self, name: &str) -> Option<&'a Value> {
         self.0.get(name).filter(|value| !value.is_null())
@@ -79,13 +95,19 @@ impl<'a> Fields<'a> {
 
     /// A list of log indices that is not empty. An index named twice counts once.
     pub(in crate::model) fn indices(&self, name: &str) -> Result<Vec<usize>, Refusal> {
+        not_empty(name, self.distinct_numbers(name)?)
+    }
+
+    /// A list of log indices that may be empty. An index named twice counts once,
+    /// at its first place.
+    pub(in crate::model) fn distinct_numbers(&self, name: &str) -> Result<Vec<usize>, Refusal> {
         let mut indices = Vec::new();
         for index in self.numbers(name)? {
             if !indices.contains(&index) {
                 indices.push(index);
             }
         }
-        not_empty(name, indices)
+        Ok(indices)
     }
 
     pub(in crate::model) fn role(&self, name: &str) -> Result<Option<Role>, Refusal> {

@@ -1,39 +1,56 @@
 //! The modification form: `{"operation": "delete", "indices": [1, 2]}`.
 
-use super::Fields;
-use crate::model::operation::{Carry, Operation};
+use super::{Fields, plain_form};
+use crate::model::operation::Operation;
 use crate::model::refusal::Refusal;
 
-/// `indices` is always there (empty for insert); `data` belongs to insert and
-/// replace only.
+/// `indices` is always there. `data` belongs to insert and replace, `batch` to
+/// batch_start and batch_end, `carry` to batch_end.
 pub(super) fn read(name: &str, fields: &Fields) -> Result<Operation, Refusal> {
+    let own: &[&str] = match name {
+        "insert" | "replace" => &["data"],
+        "batch_start" => &["batch"],
+        "batch_end" => &["batch", "carry"],
+        _ => &[],
+    };
+    fields.only(&[&["operation", "description", "indices"], own].concat())?;
     match name {
-        "insert" | "replace" => fields.only(&["operation", "description", "indices", "data"])?,
-        _ => fields.only(&["operation", "description", "indices"])?,
-    }
-    match name {
-        "insert" => {
-            if !fields.numbers("indices")?.is_empty() {
-                return Err(Refusal::operation("the indices of insert are empty"));
-            }
-            Ok(Operation::Append { messages: fields.one_or_more_messages("data")? })
-        }
+        "insert" => Ok(Operation::Append {
+            ignored_indices: fields.numbers("indices")?,
+            messages: fields.one_or_more_messages("data")?,
+        }),
         "replace" => Ok(Operation::ReplaceEntries {
             indices: fields.indices("indices")?,
             messages: fields.one_or_more_messages("data")?,
         }),
-        "delete" => Ok(Operation::Delete { indices: fields.indices("indices")? }),
+        "delete" => Ok(Operation::Delete { indices: fields.distinct_numbers("indices")? }),
         "compress" => {
-            Ok(Operation::Compress { indices: fields.indices("indices")?, summary: None })
+            Ok(Operation::Compress { indices: fields.distinct_numbers("indices")?, summary: None })
         }
-        "batch_start" => Ok(Operation::BatchStart { boundary: Some(one_number(fields)?) }),
-        _ => Ok(Operation::BatchEnd { target_batch: one_number(fields)?, carry: Carry::None }),
+        "batch_start" => {
+            let boundary = at_most_one_number(fields)?;
+            if boundary.is_none() {
+                return Err(Refusal::operation("the indices of batch_start hold its boundary"));
+            }
+            let expected_batch = fields.count("batch")?;
+            Ok(Operation::BatchStart { boundary, with_tools: false, expected_batch })
+        }
+        _ => {
+            let target_batch = match (at_most_one_number(fields)?, fields.count("batch")?) {
+                (Some(index), Some(batch)) if index != batch => {
+                    return Err(Refusal::operation("indices and batch disagree"));
+                }
+                (index, batch) => index.or(batch),
+            };
+            Ok(Operation::BatchEnd { target_batch, carry: plain_form::read_carry(fields)? })
+        }
     }
 }
 
-fn one_number(fields: &Fields) -> Result<usize, Refusal> {
+fn at_most_one_number(fields: &Fields) -> Result<Option<usize>, Refusal> {
     match fields.numbers("indices")?[..] {
-        [number] => Ok(number),
+        [] => Ok(None),
+        [number] => Ok(Some(number)),
         _ => Err(Refusal::operation("indices holds one number")),
     }
 }

@@ -6,10 +6,13 @@ use super::{Fields, plain_form};
 use crate::model::operation::Operation;
 use crate::model::refusal::Refusal;
 
+/// The sections of a node. Those that are not used may be `null`.
+const SECTIONS: [&str; 5] = ["truncate", "insert", "replace", "clear", "filter"];
+
 /// Reads a body whose fields and meaning are those of the plain form. The body
 /// of `clear` may be missing; `description` stands beside `operation`.
 pub(super) fn read(name: &str, fields: &Fields) -> Result<Operation, Refusal> {
-    fields.only(&["operation", "description", name])?;
+    fields.only_or_null(&["operation", "description", name], &SECTIONS)?;
     let missing = json!({});
     let body = match fields.get(name) {
         Some(body) => body,
@@ -26,5 +29,6 @@ pub(super) fn read(name: &str, fields: &Fields) -> Result<Operation, Refusal> {
 fn read_append(body: &Value) -> Result<Operation, Refusal> {
     let fields = Fields::of(body)?;
     fields.only(&["position", "messages"])?;
-    Ok(Operation::Append { messages: fields.messages("messages")? })
+    let messages = fields.messages("messages")?;
+    Ok(Operation::Append { messages, ignored_indices: Vec::new() })
 }

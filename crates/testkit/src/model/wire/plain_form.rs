@@ -12,7 +12,10 @@ pub(super) fn read(name: &str, fields: &Fields, frame: &[&str]) -> Result<Operat
     let own = own_fields(name)?;
     fields.only(&[own, frame].concat())?;
     match name {
-        "APPEND" => Ok(Operation::Append { messages: fields.messages("messages")? }),
+        "APPEND" => Ok(Operation::Append {
+            messages: fields.messages("messages")?,
+            ignored_indices: Vec::new(),
+        }),
         "INSERT" => Ok(Operation::Insert {
             position: fields.required_count("position")?,
             messages: fields.messages("messages")?,
@@ -38,9 +41,14 @@ pub(super) fn read(name: &str, fields: &Fields, frame: &[&str]) -> Result<Operat
             keep_system: fields.flag("keepSystem")?.unwrap_or(true),
             start_on: fields.role("startOn")?,
         })),
-        "BATCH_START" => Ok(Operation::BatchStart { boundary: fields.count("boundary")? }),
+        "ARRANGE" => Ok(Operation::Arrange { indices: fields.distinct_numbers("indices")? }),
+        "BATCH_START" => Ok(Operation::BatchStart {
+            boundary: fields.count("boundary")?,
+            with_tools: fields.flag("withTools")?.unwrap_or(false),
+            expected_batch: None,
+        }),
         "BATCH_END" => Ok(Operation::BatchEnd {
-            target_batch: fields.required_count("targetBatchIndex")?,
+            target_batch: fields.count("targetBatchIndex")?,
             carry: read_carry(fields)?,
         }),
         "ROLLBACK" => read_rollback(fields),
@@ -58,7 +66,7 @@ fn own_fields(name: &str) -> Result<&'static [&'static str], Refusal> {
         "APPEND" => &["messages"],
         "INSERT" => &["position", "messages"],
         "REPLACE" => &["index", "message"],
-        "DELETE" | "RESTORE" => &["indices"],
+        "DELETE" | "RESTORE" | "ARRANGE" => &["indices"],
         "COMPRESS" => &["indices", "summary"],
         "TRUNCATE" => &[
             "keepFirst",
@@ -73,7 +81,7 @@ fn own_fields(name: &str) -> Result<&'static [&'static str], Refusal> {
         "FILTER" => &["roles", "contentContains", "contentExcludes", "scope"],
         "CLEAR" => &["keepSystemMessage", "scope"],
         "FIT" => &["maxTokens", "keepSystem", "startOn"],
-        "BATCH_START" => &["boundary"],
+        "BATCH_START" => &["boundary", "withTools"],
         "BATCH_END" => &["targetBatchIndex", "carry"],
         "ROLLBACK" => &["targetBatchIndex", "targetVersion"],
         "MARK" | "UNMARK" => &["indices", "mark"],
@@ -121,7 +129,7 @@ fn read_filter(fields: &Fields) -> Result<Operation, Refusal> {
     }))
 }
 
-fn read_carry(fields: &Fields) -> Result<Carry, Refusal> {
+pub(super) fn read_carry(fields: &Fields) -> Result<Carry, Refusal> {
     match fields.get("carry") {
         None => Ok(Carry::None),
         Some(Value::String(carry)) if carry == "none" => Ok(Carry::None),

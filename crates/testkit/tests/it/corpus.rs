@@ -1,0 +1,61 @@
+//! The model comes to the verdicts of the corpus, wherever its plain JSON values
+//! can hold the input.
+
+use serde_json::{Value, json};
+use testkit::corpus::{KEPT, MESSAGES, QUERIES, REQUESTS, START};
+use testkit::{Model, Refusal, Settings};
+
+/// The conversation that the requests and queries meet. Half of a surrogate pair
+/// in a message is no plain JSON value, so it is left out.
+fn start() -> Model {
+    let mut model = Model::new(Settings::default(), 0);
+    for request in START {
+        let operation: Value = serde_json::from_str(&request.replace("\\ud800", "")).unwrap();
+        model.apply(&json!({"op": operation}), 0).unwrap();
+    }
+    model
+}
+
+fn verdict<T>(answer: Result<T, Refusal>) -> &'static str {
+    answer.map_or_else(|refusal| refusal.code, |_| KEPT)
+}
+
+/// The inputs that plain JSON values hold exactly. Numbers with many digits and
+/// minus zero are not among them.
+fn plain(inputs: &'static [(&str, &str)]) -> impl Iterator<Item = (Value, &'static str)> {
+    let is_exact = |text: &&(&str, &str)| {
+        let digits = text.0.split(|c: char| !c.is_ascii_digit());
+        digits.map(str::len).max().unwrap_or(0) < 19 && !text.0.contains("-0")
+    };
+    inputs
+        .iter()
+        .filter(is_exact)
+        .filter_map(|&(text, expected)| Some((serde_json::from_str(text).ok()?, expected)))
+}
+
+#[test]
+fn messages_are_kept_or_refused() {
+    for (message, expected) in plain(MESSAGES) {
+        let append = json!({"op": {"operation": "APPEND", "messages": [message]}});
+        let mut model = Model::new(Settings::default(), 0);
+        assert_eq!(verdict(model.apply(&append, 0)), expected, "{message}");
+    }
+}
+
+#[test]
+fn requests_are_carried_out_or_refused() {
+    for (request, expected) in plain(REQUESTS) {
+        let is_bare = request.get("operation").is_some()
+            || request.get("op").or(request.get("ops")).is_none();
+        let has_both = request.get("operation").is_some() && request.get("op").is_some();
+        let wrapped = if is_bare && !has_both { json!({"op": request}) } else { request.clone() };
+        assert_eq!(verdict(start().apply(&wrapped, 0)), expected, "{request}");
+    }
+}
+
+#[test]
+fn queries_are_answered_or_refused() {
+    for (query, expected) in plain(QUERIES) {
+        assert_eq!(verdict(start().ask(&query)), expected, "{query}");
+    }
+}
