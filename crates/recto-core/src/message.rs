@@ -329,25 +329,26 @@ impl Message {
         room
     }
 
-    /// Whether the [`text`](Self::text) may start with `start`. A quick test that decodes nothing:
-    /// it may say yes where it does not.
-    pub(crate) fn text_may_start_with(&self, start: &str) -> bool {
-        let mut first = None;
-        self.for_each_text(|text| {
-            first = Some(text);
-            false
-        });
-        match first {
-            Some(PartText::String(escaped)) if self.has_plain_escapes() => {
-                // As far as it is written without escapes.
-                let is_escaped = |c: char| c == '"' || c == '\\' || c.is_control();
-                let start = start.split(is_escaped).next().unwrap_or_default();
-                let len = start.len().min(escaped.len());
-                start.as_bytes()[..len] == escaped.as_bytes()[..len]
-            }
-            Some(_) => true,
-            None => start.is_empty(),
-        }
+    /// The start of the [`text`](Self::text) as it stands in the JSON. `None` if it is not known
+    /// without decoding: then characters are escaped without need.
+    pub(crate) fn escaped_start(&self) -> Option<&str> {
+        let whole = self.json();
+        let first = match &self.header().content {
+            Content::Text(text) | Content::Result { text, .. } => Some(*text),
+            Content::Parts(parts) => parts.iter().find_map(|part| match part {
+                Part::Text(text) => Some(*text),
+                _ => None,
+            }),
+        };
+        first.map(|text| text.read(whole)).filter(|_| self.has_plain_escapes())
+    }
+
+    /// The [`text`](Self::text) as it stands in the JSON, if each text is written in only one way
+    /// like that: it is one string, with as few escapes as possible, and none of them is a number.
+    pub(crate) fn canonical_text(&self) -> Option<&str> {
+        let Content::Text(text) = &self.header().content else { return None };
+        let escaped = text.read(self.json());
+        (self.has_plain_escapes() && !escaped.contains("\\u")).then_some(escaped)
     }
 
     /// The text that is counted: the [`text`](Self::text) and, joined in the same way, what is in

@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for Tool {
 pub struct ToolSet {
     tools: Vec<Tool>,
     /// The description without its heading: a line for each tool.
-    lines: String,
+    lines: Text,
     description: Message,
 }
 
@@ -113,7 +113,7 @@ impl ToolSet {
         let line = |tool: &Tool| format!("- {}: {}", tool.name, tool.description);
         let lines = tools.iter().map(line).collect::<Vec<_>>().join("\n");
         let description = Message::new(Role::System, &format!("{heading}\n{lines}"))?;
-        Ok(Some(ToolSet { tools, lines, description }))
+        Ok(Some(ToolSet { tools, lines: Text::new(lines), description }))
     }
 
     /// The tools in order.
@@ -142,32 +142,54 @@ pub(crate) fn are_same(tools: Option<&ToolSet>, others: Option<&ToolSet>) -> boo
             && tools.tools.iter().zip(&others.tools).all(|(tool, other)| is_same(tool, other)))
 }
 
+/// A text, and how it stands between the quotes of a JSON string with as few escapes as possible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Text {
+    plain: String,
+    escaped: String,
+    /// How many bytes at the front need no escape.
+    unescaped: usize,
+}
+
+impl Text {
+    fn new(plain: String) -> Text {
+        let json = serde_json::Value::from(&*plain).to_string();
+        let escaped = json::quoted(&json).unwrap_or_default().to_owned();
+        let unescaped = escaped.find('\\').unwrap_or(escaped.len());
+        Text { plain, escaped, unescaped }
+    }
+
+    /// Whether a text of which the front is given, without needless escapes, may start with this
+    /// one. A quick test: it may say yes where it does not.
+    fn may_start(&self, front: &str) -> bool {
+        let len = self.unescaped.min(front.len());
+        self.escaped.as_bytes()[..len] == front.as_bytes()[..len]
+    }
+}
+
 /// The headings under which a system message describes tools: that of the conversation, and those
 /// that Recto writes, or wrote before, where no other is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Headings {
-    own: String,
-}
+pub(crate) struct Headings([Text; 3]);
 
 impl Headings {
     pub(crate) fn new(own: String) -> Headings {
-        Headings { own }
+        Headings([own, DEFAULT_HEADING.to_owned(), EARLIER_HEADING.to_owned()].map(Text::new))
     }
 
     /// The heading of the conversation.
     pub(crate) fn own(&self) -> &str {
-        &self.own
+        &self.0[0].plain
     }
 
-    fn all(&self) -> impl Iterator<Item = &str> {
-        let all = [&*self.own, DEFAULT_HEADING, EARLIER_HEADING];
-        all.into_iter().filter(|heading| !heading.is_empty())
+    fn all(&self) -> impl Iterator<Item = &Text> {
+        self.0.iter().filter(|heading| !heading.plain.is_empty())
     }
 
     /// What stands below the heading of a text. Where one heading begins with another, there may be
     /// several.
     fn bodies<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
-        self.all().filter_map(|heading| text.strip_prefix(heading)?.strip_prefix('\n'))
+        self.all().filter_map(|heading| text.strip_prefix(&*heading.plain)?.strip_prefix('\n'))
     }
 }
 
@@ -189,10 +211,18 @@ pub(crate) type Places = Vec<usize>;
 impl<'a> Descriptions<'a> {
     /// Whether a message lists the present tools.
     pub(crate) fn is_present(self, message: &Message) -> bool {
-        self.tools.is_some_and(|tools| {
-            self.may_be_headed(message)
-                && self.headings.bodies(&message.text()).any(|body| body == tools.lines)
-        })
+        let Some(tools) = self.tools else { return false };
+        if !self.may_be_headed(message) {
+            return false;
+        }
+        // Nearly all are written as the engine writes them, and need not be decoded.
+        match message.canonical_text() {
+            Some(escaped) => self.headings.all().any(|heading| {
+                let body = escaped.strip_prefix(&*heading.escaped);
+                body.and_then(|body| body.strip_prefix("\\n")) == Some(&*tools.lines.escaped)
+            }),
+            None => self.headings.bodies(&message.text()).any(|body| body == tools.lines.plain),
+        }
     }
 
     /// Whether a log entry describes tools, but not the present ones.
@@ -215,7 +245,9 @@ impl<'a> Descriptions<'a> {
     /// from being decoded.
     fn may_be_headed(self, message: &Message) -> bool {
         message.role().is_system()
-            && self.headings.all().any(|heading| message.text_may_start_with(heading))
+            && message
+                .escaped_start()
+                .is_none_or(|start| self.headings.all().any(|heading| heading.may_start(start)))
     }
 
     /// Whether the present description is in a view.
@@ -232,8 +264,9 @@ impl<'a> Descriptions<'a> {
     ) -> Result<Places, Error> {
         let mut absent = Vec::new();
         let mut places = Vec::new();
+        let mut log = self.log.reader();
         view.visit_system_messages(|at, index| {
-            let entry = self.log.get(index).expect("a view holds only entries of the log");
+            let entry = log.entry(index);
             if is_at_hand(entry, index, &mut absent) && passes(index, &entry.message) {
                 places.push(at);
             }

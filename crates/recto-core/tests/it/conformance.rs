@@ -1,8 +1,9 @@
 //! All cases of `conformance/`, on the Rust API.
 
-use recto_core::{Conversation, Counter, Outcome, Query, Request, Settings, Tool};
-use serde_json::Value;
-use testkit::conformance::{Case, Expect, ExpectedOutcome, Kind, all_cases};
+use recto_core::{
+    Conversation, Counter, MarkMap, Message, Outcome, Query, Request, Scope, Settings, Tool,
+};
+use testkit::conformance::{Case, Expect, ExpectedOutcome, Kind, all_cases, comparable_state};
 
 use crate::driver::{fingerprint, numbers};
 
@@ -22,7 +23,12 @@ fn run(case: &Case) {
         tools: Tool::list_from_json(&case.tools.to_string()).expect("the tools are well-formed"),
         ..Settings::counting_with(recto_core::Approx)
     };
-    let mut conversation = Conversation::new(settings, 0).expect("the settings are right");
+    let messages = case.messages.as_array().expect("a list of messages").iter();
+    let messages: Vec<Message> = messages
+        .map(|message| Message::from_json(&message.to_string()).expect("it is well-formed"))
+        .collect();
+    let conversation = Conversation::with_messages(settings, &messages, 0);
+    let mut conversation = conversation.expect("the settings are right");
     for (number, step) in case.steps.iter().enumerate() {
         let answer = perform(&mut conversation, &step.kind);
         assert_eq!(answer, step.expect, "{}, step {number}: {:?}", case.name, step.kind);
@@ -32,24 +38,36 @@ fn run(case: &Case) {
 
 fn perform(conversation: &mut Conversation, kind: &Kind) -> Expect {
     let result = match kind {
-        Kind::Request(request) => apply(conversation, request),
+        Kind::Request(request) => change(conversation, |conversation| {
+            let request = Request::from_json(&request.to_string())?;
+            conversation.apply(request, 1_000_000)
+        }),
+        Kind::SetTools(tools) => change(conversation, |conversation| {
+            let tools = Tool::list_from_json(&tools.to_string())?;
+            conversation.set_tools(tools, 1_000_000)
+        }),
         Kind::Ask(query) => Query::from_json(&query.to_string())
             .and_then(|query| conversation.ask(&query))
             .map(|hits| Expect::Indices(numbers(hits.into_iter().map(|hit| hit.index)))),
-        Kind::MarkMap => {
-            let map =
-                serde_json::to_value(conversation.mark_map().unwrap()).expect("it can be written");
-            Ok(Expect::MarkMap(map))
-        }
+        Kind::MarkMap => conversation.mark_map(Scope::Visible).map(|map| written(&map)),
+        Kind::MarkMapOfAll => conversation.mark_map(Scope::All).map(|map| written(&map)),
+        Kind::State => conversation.array_state().map(|state| {
+            Expect::State(comparable_state(&serde_json::to_value(state).expect("it is plain")))
+        }),
     };
     result.unwrap_or_else(|error| Expect::Error(error.code().to_string()))
 }
 
-fn apply(conversation: &mut Conversation, request: &Value) -> Result<Expect, recto_core::Error> {
+fn written(map: &MarkMap) -> Expect {
+    Expect::MarkMap(serde_json::to_value(map).expect("it can be written"))
+}
+
+fn change(
+    conversation: &mut Conversation,
+    perform: impl FnOnce(&Conversation) -> Result<(Conversation, Outcome), recto_core::Error>,
+) -> Result<Expect, recto_core::Error> {
     let before = fingerprint(conversation);
-    let result = Request::from_json(&request.to_string())
-        .and_then(|request| conversation.apply(request, 1_000_000));
-    match result {
+    match perform(conversation) {
         Ok((next, outcome)) => {
             *conversation = next;
             Ok(Expect::Outcome(expected(&outcome)))

@@ -1,10 +1,11 @@
 //! Drives the engine with the same JSON as the model, and compares what both answer.
 
 use recto_core::{
-    Approx, BatchIndex, Conversation, Error, LogIndex, Outcome, Query, Request, SavedConversation,
-    Settings, Tool, Version, WarningCode,
+    Approx, BatchIndex, Conversation, Error, LogIndex, Message, Outcome, Query, Request,
+    SavedConversation, Scope, Settings, Tool, Version,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+use testkit::conformance::comparable_state;
 use testkit::generate::Step;
 use testkit::{Model, Refusal};
 
@@ -40,20 +41,25 @@ pub(crate) fn fingerprint(conversation: &Conversation) -> String {
         .collect();
     let tools = conversation.tools().map(|tools| tools.tools().to_vec());
     let stats = conversation.stats();
-    let map = serde_json::to_string(&conversation.mark_map().unwrap()).expect("it can be written");
+    let map = conversation.mark_map(Scope::All).expect("everything is at hand");
+    let map = serde_json::to_string(&map).expect("it can be written");
     format!("{stats:?}{versions:?}{views:?}{marks:?}{log:?}{batches:?}{tools:?}{map}")
 }
 
 pub(crate) fn engine_for(model: &Model, now: i64) -> Conversation {
     let settings = model.settings();
-    let tools = model.tools().iter().map(|tool| Tool::new(&*tool.name, &*tool.description));
+    let tools = model.tools().iter().map(|tool| Tool::from_json(&tool.json.to_string()));
     let settings = Settings {
-        tools: tools.collect(),
+        tools: tools.collect::<Result<_, Error>>().expect("the tools are well-formed"),
         heading: settings.heading.clone(),
         media_tokens: settings.media_tokens,
         ..Settings::counting_with(Approx)
     };
-    Conversation::new(settings, now).expect("the tools are well-formed")
+    let messages = model.initial_messages().as_array().expect("a list of messages").iter();
+    let messages: Vec<Message> = messages
+        .map(|message| Message::from_json(&message.to_string()).expect("it is well-formed"))
+        .collect();
+    Conversation::with_messages(settings, &messages, now).expect("the heading is not empty")
 }
 
 /// The conversation as it comes back from being saved.
@@ -86,9 +92,17 @@ impl Pair {
             }
             Step::Ask(query) => self.ask(query),
             Step::MarkMap => {
-                let ours = serde_json::to_value(self.engine.mark_map().unwrap())
-                    .expect("it can be written");
-                assert_eq!(ours, self.model.mark_map());
+                let map = self.engine.mark_map(Scope::Visible).expect("everything is at hand");
+                assert_eq!(json!(map), self.model.mark_map());
+            }
+            Step::MarkMapOfAll => {
+                let map = self.engine.mark_map(Scope::All).expect("everything is at hand");
+                assert_eq!(json!(map), self.model.mark_map_of_all());
+            }
+            Step::State => {
+                let state = self.engine.array_state().expect("everything is at hand");
+                let (ours, theirs) = (json!(state), self.model.state());
+                assert_eq!(comparable_state(&ours), comparable_state(&theirs));
             }
             Step::Snapshot(batch) => self.snapshot(*batch),
             Step::Diff(from, to) => self.diff(*from, *to),
@@ -108,6 +122,12 @@ impl Pair {
             }
             (Err(error), Err(refusal)) => {
                 assert_eq!(error.code().as_str(), refusal.code, "{error} | {}", refusal.message);
+                if let Some(details) = refusal.details {
+                    let ours = error.to_json()["error"]["details"].clone();
+                    for (name, value) in details.as_object().expect("details are an object") {
+                        assert_eq!(ours[name], *value, "{error}");
+                    }
+                }
             }
             (Ok(_), Err(refusal)) => panic!("only the model refused: {refusal}"),
             (Err(error), Ok(_)) => panic!("only the engine refused: {error}"),
@@ -231,11 +251,18 @@ fn compare(outcome: &Outcome, expected: &testkit::Outcome) {
     assert_eq!(numbers(outcome.added()), expected.added);
     assert_eq!(outcome.shared_prefix().messages, expected.shared_prefix_messages);
     assert_eq!(outcome.shared_prefix().tokens, expected.shared_prefix_tokens);
-    let warned = |code: WarningCode| {
-        let warnings = outcome.warnings();
-        let found = warnings.iter().find(|warning| warning.code == code);
-        found.map_or(Vec::new(), |warning| numbers(warning.indices.clone()))
-    };
-    assert_eq!(warned(WarningCode::TornCall), expected.torn_calls);
-    assert_eq!(warned(WarningCode::TornResult), expected.torn_results);
+    assert_eq!(outcome.tools_changed(), expected.tools_changed);
+    let warnings = outcome.warnings();
+    let mut warned: Vec<(String, Vec<usize>)> = warnings
+        .iter()
+        .map(|warning| (json!(warning.code).to_string(), numbers(warning.indices.clone())))
+        .collect();
+    warned.sort_unstable();
+    let mut expected: Vec<(String, Vec<usize>)> = expected
+        .warnings
+        .iter()
+        .map(|(code, indices)| (json!(code).to_string(), indices.clone()))
+        .collect();
+    expected.sort_unstable();
+    assert_eq!(warned, expected);
 }

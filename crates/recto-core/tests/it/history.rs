@@ -592,7 +592,7 @@ mod tool_descriptions {
     }
 
     fn description(name: &str) -> String {
-        format!("可用工具:\n- {name}: does it")
+        format!("Available tools:\n- {name}: does it")
     }
 
     fn set(talk: &Conversation, names: &[&str]) -> Conversation {
@@ -609,9 +609,14 @@ mod tool_descriptions {
             next.snapshot(BatchIndex(1)).map(|found| found.description),
             Ok("SET_TOOLS".into())
         );
-        let (back, _) = next.apply(Rollback::ToBatch(BatchIndex(0)), 51).expect("it exists");
+        let (back, outcome) = next.apply(Rollback::ToBatch(BatchIndex(0)), 51).expect("it exists");
+        assert_eq!(texts(&back), [description("new"), "x".into()], "the tools are the new ones");
+        assert!(!outcome.tools_changed());
+        let (back, outcome) = next.apply(Rollback::ToVersion(Version(1)), 51).expect("it exists");
         assert_eq!(texts(&back)[0], description("old"));
-        assert_eq!(back.tools().map(|tools| tools.tools()), Some(&*tools(&["new"])));
+        assert_eq!(back.tools().map(|tools| tools.tools()), Some(&*tools(&["old"])));
+        assert!(outcome.tools_changed());
+        assert_eq!(outcome.to_json()["toolsChanged"], true);
     }
 
     #[test]
@@ -633,11 +638,11 @@ mod tool_descriptions {
     }
 
     #[test]
-    fn tools_that_are_described_already_change_nothing_that_is_read() {
+    fn setting_the_same_tools_changes_nothing() {
         let talk = after(with_tools(&["f"]), &[&append(1)]);
-        let next = set(&talk, &["f"]);
+        let (next, outcome) = talk.set_tools(tools(&["f"]), 50).expect("it is accepted");
         assert_eq!((view(&next), next.log().len()), (view(&talk), talk.log().len()));
-        assert_eq!(next.version().0, talk.version().0 + 1, "it is a request of its own");
+        assert_eq!((next.version(), outcome.changed), (talk.version(), false));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! limits and history.
 
 mod conformance;
+mod contract;
 mod corpus;
 mod driver;
 mod history;

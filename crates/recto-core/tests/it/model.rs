@@ -1,7 +1,6 @@
 //! Random requests on the engine and on the plain model: the two must never differ.
 
 use proptest::prelude::*;
-use testkit::Model;
 use testkit::generate::{self, Choices, Step};
 
 use crate::driver::Pair;
@@ -13,8 +12,7 @@ fn steps() -> impl Strategy<Value = Vec<Vec<u16>>> {
 }
 
 fn start(numbers: &[u16]) -> Pair {
-    let settings = generate::settings(&mut Choices::new(numbers));
-    Pair::new(Model::new(settings, 0), 0)
+    Pair::new(generate::conversation(&mut Choices::new(numbers), 0), 0)
 }
 
 proptest! {
@@ -22,7 +20,7 @@ proptest! {
 
     #[test]
     fn the_engine_answers_like_the_model(
-        settings in prop::collection::vec(any::<u16>(), 0..8),
+        settings in prop::collection::vec(any::<u16>(), 0..60),
         steps in steps(),
     ) {
         let mut pair = start(&settings);
@@ -36,7 +34,7 @@ proptest! {
 
 /// Runs `count` random steps and says how many requests were accepted.
 fn run(seed: u64, count: usize) -> usize {
-    let mut pair = start(&generate::numbers(seed, 8));
+    let mut pair = start(&generate::numbers(seed, 60));
     for number in 0..count {
         let numbers =
             generate::numbers(seed.wrapping_mul(1_000_003).wrapping_add(number as u64), 120);

@@ -221,7 +221,7 @@ fn an_error_carries_the_numbers_that_it_is_about() {
             r#"{"operation":"ROLLBACK","targetVersion":9}"#,
             serde_json::json!({"version": 9, "currentVersion": 6}),
         ),
-        (r#"{"operation":"FIT","maxTokens":9}"#, serde_json::json!({"needed": 10, "maxTokens": 9})),
+        (r#"{"operation":"FIT","maxTokens":9}"#, serde_json::json!({"needed": 14, "maxTokens": 9})),
         (r#"{"operation":"NOPE"}"#, Value::Null),
     ];
     for (request, expected) in cases {

@@ -76,8 +76,9 @@ fn ten_thousand_torn_exchanges_are_warned_of_and_edited() {
     assert_eq!(torn(&outcome), []);
     // All calls first, then all results: every start between them is inside an exchange.
     let budget = Fit::into_tokens(talk.view().tokens() - 1);
-    let (fitted, _) = talk.apply(budget, 2).expect("the newest fit");
-    assert!(fitted.view().is_empty(), "no run can start anywhere: {}", fitted.view().len());
+    let error = talk.apply(budget, 2).expect_err("no run can start anywhere");
+    let (needed, max_tokens) = (talk.view().tokens(), talk.view().tokens() - 1);
+    assert_eq!(error, Error::BudgetTooSmall { needed, max_tokens });
 
     let truncate = Truncate { keep_first: Some(EXCHANGES), ..Truncate::default() };
     let (calls, outcome) = talk.apply(truncate.clone(), 2).expect("it is accepted");
@@ -110,8 +111,9 @@ fn a_thousand_calls_of_one_id_are_paired_off() {
     let results = (0..COUNT).map(|_| message("tool", &result(0)));
     let (talk, outcome) = fresh().append(calls.chain(results), 1).expect("it is accepted");
     assert_eq!(torn(&outcome), []);
-    let (fitted, _) = talk.apply(Fit::into_tokens(100), 2).expect("something fits");
-    assert!(fitted.view().is_empty());
+    let error = talk.apply(Fit::into_tokens(100), 2).expect_err("no run can start anywhere");
+    let (needed, max_tokens) = (talk.view().tokens(), 100);
+    assert_eq!(error, Error::BudgetTooSmall { needed, max_tokens });
     let (cut, outcome) =
         send(&talk, r#"{"operation":"DELETE","indices":[0]}"#, 2).expect("it is accepted");
     assert_eq!(torn(&outcome), [(WarningCode::TornResult, 1)]);

@@ -78,7 +78,7 @@ fn every_question_is_answered_in_an_empty_conversation() {
     assert_eq!(talk.diff(Version(0), Version(0)), Ok(recto_core::Diff::default()));
     assert!(talk.blame(LogIndex(0)).is_err());
     assert_eq!(talk.snapshot(BatchIndex(0)).map(|batch| batch.view.len()), Ok(0));
-    assert_eq!(talk.mark_map().unwrap().batch_boundaries, [LogIndex(0)]);
+    assert_eq!(talk.mark_map(recto_core::Scope::Visible).unwrap().batch_boundaries, [LogIndex(0)]);
     assert!(talk.set_tools(tools(&[]), 1).is_ok());
     let at = talk.at(Version(0)).expect("it always exists");
     assert_eq!(fingerprint(&at), fingerprint(&talk));

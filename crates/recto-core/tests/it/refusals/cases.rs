@@ -135,7 +135,6 @@ pub(super) const SHAPES: &[Case<'_>] = &[
         "",
         &["either targetBatchIndex or targetVersion"],
     ),
-    (r#"{"operation":"BATCH_END"}"#, "invalid_operation", "targetBatchIndex", &["needs the field"]),
     (
         r#"{"operation":"BATCH_END","targetBatchIndex":0,"carry":[]}"#,
         "invalid_operation",
@@ -175,10 +174,37 @@ pub(super) const SHAPES: &[Case<'_>] = &[
     // The modification form.
     (r#"{"operation":"insert","data":{}}"#, "invalid_operation", "indices", &["needs the field"]),
     (
-        r#"{"operation":"insert","indices":[1],"data":{"role":"user","content":"x"}}"#,
+        r#"{"operation":"batch_end","indices":[0],"batch":1}"#,
+        "invalid_operation",
+        "batch",
+        &["different batches"],
+    ),
+    (r#"{"operation":"delete","indices":[0],"batch":1}"#, "invalid_operation", "batch", &["batch"]),
+    (
+        r#"{"operation":"BATCH_START","withTools":"yes"}"#,
+        "invalid_operation",
+        "withTools",
+        &["true or false"],
+    ),
+    (r#"{"operation":"BATCH_START","batch":1}"#, "invalid_operation", "batch", &["no field"]),
+    (
+        r#"{"operation":"TRUNCATE","keepLast":1,"filter":null}"#,
+        "invalid_operation",
+        "filter",
+        &["no field"],
+    ),
+    (
+        r#"{"operation":"truncate","truncate":{"keepLast":1},"nope":null}"#,
+        "invalid_operation",
+        "nope",
+        &["no field"],
+    ),
+    (r#"{"operation":"ARRANGE"}"#, "invalid_operation", "indices", &["needs the field indices"]),
+    (
+        r#"{"operation":"ARRANGE","indices":[-1]}"#,
         "invalid_operation",
         "indices",
-        &["must be empty"],
+        &["whole number"],
     ),
     (r#"{"operation":"insert","indices":[]}"#, "invalid_operation", "data", &["needs the field"]),
     (
@@ -386,10 +412,23 @@ pub(super) const MISFITS: &[Case<'_>] = &[
         &["none of the entries is visible", "name visible entries"],
     ),
     (
+        r#"{"operation":"ARRANGE","indices":[0,7]}"#,
+        "index_out_of_range",
+        "indices",
+        &["use 0 to 6"],
+    ),
+    (r#"{"operation":"ARRANGE","indices":[]}"#, "pinned", "indices", &["UNMARK"]),
+    (
+        r#"{"operation":"batch_start","indices":[99],"batch":1}"#,
+        "invalid_operation",
+        "batch",
+        &["number 3, not 1"],
+    ),
+    (
         r#"{"operation":"FIT","maxTokens":9}"#,
         "budget_too_small",
         "maxTokens",
-        &["takes 10 tokens", "only 9", "raise maxTokens"],
+        &["fits into 9 tokens", "set maxTokens to 14 or more"],
     ),
     // The older forms have no names of their own for these: errors use the contract's.
     (

@@ -58,7 +58,7 @@ fn typed_requests() -> Vec<(Request, &'static str)> {
             "invalid_operation",
         ),
         (
-            BatchEnd { target: BatchIndex(0), carry: Carry::Roles(RoleSet::NONE) }.into(),
+            BatchEnd { target: Some(BatchIndex(0)), carry: Carry::Roles(RoleSet::NONE) }.into(),
             "invalid_operation",
         ),
         (
@@ -71,12 +71,18 @@ fn typed_requests() -> Vec<(Request, &'static str)> {
         (Compress { indices: beyond.clone(), summary: None }.into(), "index_out_of_range"),
         (Mark { indices: beyond.clone(), mark: "x".into() }.into(), "index_out_of_range"),
         (Unmark { indices: beyond.clone(), mark: "x".into() }.into(), "index_out_of_range"),
-        (BatchStart { boundary: Some(LogIndex(u32::MAX)) }.into(), "index_out_of_range"),
+        (
+            BatchStart { boundary: Some(LogIndex(u32::MAX)), with_tools: false }.into(),
+            "index_out_of_range",
+        ),
         (ReplaceEntries { indices: beyond, messages: vec![user()] }.into(), "index_out_of_range"),
         (ReplaceEntries { indices: hidden.clone(), messages: vec![user()] }.into(), "not_visible"),
         (backwards(|range| Truncate { range, ..Truncate::default() }).into(), "invalid_range"),
         (Rollback::ToBatch(BatchIndex(usize::MAX)).into(), "batch_not_found"),
-        (BatchEnd { target: BatchIndex(usize::MAX), carry: Carry::All }.into(), "batch_not_found"),
+        (
+            BatchEnd { target: Some(BatchIndex(usize::MAX)), carry: Carry::All }.into(),
+            "batch_not_found",
+        ),
         (Rollback::ToVersion(Version(u32::MAX)).into(), "version_not_found"),
         (Delete { indices: pinned.clone() }.into(), "pinned"),
         (Compress { indices: pinned.clone(), summary: Some(user()) }.into(), "pinned"),

@@ -1,11 +1,13 @@
 //! The modification form: `{"operation": "delete", "indices": [1, 2]}`.
 
+use super::node_form::SECTIONS;
 use super::{Fields, plain_form};
 use crate::model::operation::Operation;
 use crate::model::refusal::Refusal;
 
 /// `indices` is always there. `data` belongs to insert and replace, `batch` to
-/// batch_start and batch_end, `carry` to batch_end.
+/// batch_start and batch_end, `carry` to batch_end. Sections of the node form may be
+/// there as `null`.
 pub(super) fn read(name: &str, fields: &Fields) -> Result<Operation, Refusal> {
     let own: &[&str] = match name {
         "insert" | "replace" => &["data"],
@@ -13,7 +15,8 @@ pub(super) fn read(name: &str, fields: &Fields) -> Result<Operation, Refusal> {
         "batch_end" => &["batch", "carry"],
         _ => &[],
     };
-    fields.only(&[&["operation", "description", "indices"], own].concat())?;
+    let known = [&["operation", "description", "indices"], own].concat();
+    fields.only_or_null(&known, &SECTIONS)?;
     match name {
         "insert" => Ok(Operation::Append {
             ignored_indices: fields.numbers("indices")?,

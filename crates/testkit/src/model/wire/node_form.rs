@@ -7,7 +7,7 @@ use crate::model::operation::Operation;
 use crate::model::refusal::Refusal;
 
 /// The sections of a node. Those that are not used may be `null`.
-const SECTIONS: [&str; 5] = ["truncate", "insert", "replace", "clear", "filter"];
+pub(super) const SECTIONS: [&str; 5] = ["truncate", "insert", "replace", "clear", "filter"];
 
 /// Reads a body whose fields and meaning are those of the plain form. The body
 /// of `clear` may be missing; `description` stands beside `operation`.
