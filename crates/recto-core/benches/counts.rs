@@ -16,9 +16,9 @@ use std::hint::black_box;
 use gungraun::prelude::*;
 use gungraun::{Callgrind, EventKind};
 use recto_core::{
-    Append, Approx, BatchIndex, BatchStart, Compress, Conversation, Delete, Diff, Fit, Insert,
-    LogIndex, Message, Outcome, Position, Replace, Request, Restore, Role, Rollback, Settings,
-    Truncate, Undo, Version,
+    Append, Approx, Arrange, BatchIndex, BatchStart, Compress, Conversation, Delete, Diff, Fit,
+    Insert, LogIndex, Message, Outcome, Position, Replace, Request, Restore, Role, Rollback,
+    Settings, Truncate, Undo, Version,
 };
 
 use transcript::{Transcript, remarks};
@@ -84,6 +84,20 @@ fn restore() -> (Conversation, Request) {
     with(Restore { indices: entry(MIDDLE + 1) })
 }
 
+/// The entries of a conversation's view, of which one has moved.
+fn moved(talk: &Conversation) -> Vec<LogIndex> {
+    let mut indices: Vec<LogIndex> = talk.view().iter().collect();
+    let moved = indices.remove(SIZE / 4);
+    indices.insert(SIZE / 4 * 3, moved);
+    indices
+}
+
+fn arrange() -> (Conversation, Request) {
+    let talk = conversation();
+    let indices = moved(&talk);
+    (talk, Arrange { indices }.into())
+}
+
 fn truncate() -> (Conversation, Request) {
     with(Truncate { keep_last: Some(MIDDLE), ..Default::default() })
 }
@@ -94,7 +108,7 @@ fn compress() -> (Conversation, Request) {
 }
 
 fn batch_start() -> (Conversation, Request) {
-    with(BatchStart { boundary: Some(LogIndex(MIDDLE as u32)) })
+    with(BatchStart { boundary: Some(LogIndex(MIDDLE as u32)), with_tools: false })
 }
 
 fn rollback_to_batch() -> (Conversation, Request) {
@@ -124,6 +138,7 @@ fn fit() -> (Conversation, Request) {
 #[bench::replace(setup = replace, config = at_most(15_600))]
 #[bench::delete(setup = delete, config = at_most(17_000))]
 #[bench::restore(setup = restore, config = at_most(21_500))]
+#[bench::arrange(setup = arrange, config = at_most(400_000))]
 #[bench::truncate(setup = truncate, config = at_most(20_500))]
 #[bench::compress(setup = compress, config = at_most(42_000))]
 #[bench::batch_start(setup = batch_start, config = at_most(37_700))]
@@ -135,6 +150,21 @@ fn apply((talk, request): (Conversation, Request)) -> (Conversation, Conversatio
     let (next, outcome) = black_box(&talk).apply(request, 0).expect("the request is right");
     // The old value stays alive: it is dropped off the count.
     (talk, next, outcome)
+}
+
+fn arranged() -> (Conversation, Vec<LogIndex>) {
+    let (talk, request) = arrange();
+    let arranged = after(&talk, request);
+    let indices = arranged.view().iter().collect();
+    (arranged, indices)
+}
+
+/// What of an ARRANGE is reading its list.
+#[library_benchmark]
+#[bench::arranged(setup = arranged, config = at_most(300_000))]
+fn read_list((talk, indices): (Conversation, Vec<LogIndex>)) -> (Conversation, Vec<LogIndex>) {
+    assert_eq!(talk.view().run_length(Position(0), black_box(&indices)), indices.len());
+    (talk, indices)
 }
 
 fn after_insert() -> (Conversation, Outcome) {
@@ -176,6 +206,6 @@ fn diff(talk: Conversation) -> (Conversation, Diff) {
 
 library_benchmark_group!(
     name = counts,
-    benchmarks = [apply, read_outcome, nth_of_role, position, diff]
+    benchmarks = [apply, read_list, read_outcome, nth_of_role, position, diff]
 );
 main!(library_benchmark_groups = counts);

@@ -262,6 +262,12 @@ impl View {
         self.is_empty() || (self.0.summary().most as usize) < log_len
     }
 
+    /// How many of these entries stand one behind the other in the view, from a place on.
+    pub fn run_length(&self, from: Position, indices: &[LogIndex]) -> usize {
+        let entries = self.0.iter_range(from.0..).map(Placed::index);
+        entries.zip(indices).take_while(|(entry, index)| entry == *index).count()
+    }
+
     /// All entries in order, from either end.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = LogIndex> + ExactSizeIterator {
         self.0.iter().map(Placed::index)

@@ -4,9 +4,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use recto_core::{
-    Append, BatchIndex, BatchStart, Compress, Conversation, Delete, Error, Filter, Fit, LogIndex,
-    Mark, Message, Outcome, Pick, Position, Query, Redo, Replace, Restore, Role, RoleSet, Rollback,
-    Truncate, Undo, Version,
+    Append, Arrange, BatchIndex, BatchStart, Compress, Conversation, Delete, Error, Filter, Fit,
+    LogIndex, Mark, Message, Outcome, Pick, Position, Query, Redo, Replace, Request, Restore, Role,
+    RoleSet, Rollback, Truncate, Undo, Version,
 };
 
 use crate::sheet::Sheet;
@@ -109,13 +109,15 @@ fn edits(subject: &Subject, sheet: &mut Sheet<'_>) {
         patience.chain(&without, STEPS, restore)
     });
 
+    arrange(subject, sheet);
+
     let half = Truncate { keep_last: Some(subject.size / 2), ..Default::default() };
     sheet.row("TRUNCATE to the last half", |patience| {
         patience.each(fresh, |on, _| on.apply(half.clone(), 0))
     });
     let batch_start = |on: &Conversation, number: usize| {
         let boundary = Some(LogIndex(subject.place(number) as u32));
-        on.apply(BatchStart { boundary }, 0)
+        on.apply(BatchStart { boundary, with_tools: false }, 0)
     };
     sheet.row("BATCH_START from the middle", |patience| patience.each(fresh, batch_start));
     let compress = |on: &Conversation, number: usize| {
@@ -137,6 +139,38 @@ fn edits(subject: &Subject, sheet: &mut Sheet<'_>) {
     sheet.row("INSERT, outcome read", |patience| patience.chain(fresh, STEPS, insert_and_read));
     sheet.row("INSERT after 200 edits, outcome read", |patience| {
         patience.chain(edited, STEPS, |on, number| insert_and_read(on, number + EDITS))
+    });
+}
+
+/// ARRANGE that moves one entry, and what of that is reading its list: the list is as long as the
+/// view, and compared with it entry by entry.
+fn arrange(subject: &Subject, sheet: &mut Sheet<'_>) {
+    let fresh = &subject.fresh;
+    let mut indices: Vec<LogIndex> = fresh.view().iter().collect();
+    let moved = indices.remove(subject.size / 4);
+    indices.insert(subject.size / 4 * 3, moved);
+    let request = Request::from(Arrange { indices: indices.clone() });
+    let arranged = fresh.apply_request(&request, 0).expect("the entries exist").0;
+    let read = || {
+        let clock = Instant::now();
+        let length = arranged.view().run_length(Position(0), black_box(&indices));
+        assert_eq!(length, subject.size);
+        clock.elapsed().as_secs_f64()
+    };
+    sheet.row("reading the list of an ARRANGE", |patience| patience.samples(read));
+    // The difference of two times that are much longer: of many samples of both, taken in turns, the
+    // quickest are compared.
+    sheet.row("ARRANGE one entry, beyond that", |patience| {
+        let (mut least_whole, mut least_read) = (f64::MAX, f64::MAX);
+        patience.samples(|| {
+            let clock = Instant::now();
+            let applied = fresh.apply_request(black_box(&request), 0);
+            least_whole = least_whole.min(clock.elapsed().as_secs_f64());
+            drop(black_box(applied));
+            least_read = least_read.min(read());
+            least_whole
+        });
+        (least_whole - least_read).max(0.0)
     });
 }
 

@@ -10,7 +10,7 @@ use sum_tree::SumTree;
 
 use crate::draft::Draft;
 use crate::view::{Placed, View};
-use crate::{Error, LogIndex};
+use crate::{Error, LogIndex, Position};
 
 /// Makes the view exactly these log entries in this order, in a new batch. Hidden entries may be
 /// named. An index that is named twice counts once, at its first place. Leaving out a visible pinned
@@ -35,15 +35,14 @@ pub struct Arrange {
 
 impl Arrange {
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
-        if let Some(&largest) = self.indices.iter().max() {
-            draft.log.check_index(largest)?;
-        }
         let view = &draft.state.view;
-        let runs = match Runs::read(&self.indices, view) {
-            Ok(runs) => runs,
-            Err(Repeated) => Runs::read(&each_once(&self.indices), view)
-                .expect("no entry of the list is repeated any more"),
-        };
+        let mut runs = Runs::read(&self.indices, view);
+        for &index in &runs.shown {
+            draft.log.check_index(index)?;
+        }
+        if runs.is_repeated() {
+            runs = Runs::read(&each_once(&self.indices), view);
+        }
         let dropped = draft.pinned_in(view).into_iter().find(|pin| !runs.keep(pin.0));
         if let Some(index) = dropped.and_then(|pin| view.get(pin)) {
             return Err(Error::Pinned { index, field: "indices" });
@@ -60,10 +59,6 @@ fn each_once(indices: &[LogIndex]) -> Vec<LogIndex> {
     indices.iter().copied().filter(|index| seen.insert(*index)).collect()
 }
 
-/// The list names an entry more than once.
-#[derive(Debug)]
-struct Repeated;
-
 /// A stretch of the new view.
 enum Run {
     /// These places of the old view.
@@ -77,10 +72,12 @@ struct Runs {
     runs: Vec<Run>,
     /// The places of the old view that are kept, in order.
     kept: Vec<Range<usize>>,
+    /// The hidden entries that are shown, in log order.
+    shown: Vec<LogIndex>,
 }
 
 impl Runs {
-    fn read(indices: &[LogIndex], view: &View) -> Result<Runs, Repeated> {
+    fn read(indices: &[LogIndex], view: &View) -> Runs {
         let mut runs = Vec::new();
         let mut locator = view.locator();
         let mut rest = indices;
@@ -90,9 +87,7 @@ impl Runs {
                 rest = &rest[1..];
                 continue;
             };
-            let entries = view.0.iter_range(start..);
-            let len = entries.zip(rest).take_while(|(entry, index)| entry.index() == **index);
-            let len = len.count();
+            let len = view.run_length(Position(start), rest);
             runs.push(Run::Kept(start..start + len));
             rest = &rest[len..];
         }
@@ -106,9 +101,13 @@ impl Runs {
         }
         kept.sort_unstable_by_key(|range| range.start);
         shown.sort_unstable();
-        let is_repeated = kept.windows(2).any(|pair| pair[1].start < pair[0].end)
-            || shown.windows(2).any(|pair| pair[0] == pair[1]);
-        if is_repeated { Err(Repeated) } else { Ok(Runs { runs, kept }) }
+        Runs { runs, kept, shown }
+    }
+
+    /// Whether the list names an entry more than once.
+    fn is_repeated(&self) -> bool {
+        self.kept.windows(2).any(|pair| pair[1].start < pair[0].end)
+            || self.shown.windows(2).any(|pair| pair[0] == pair[1])
     }
 
     /// Whether an entry of the old view is in the new one.
