@@ -10,7 +10,6 @@
 mod driver;
 
 use libfuzzer_sys::fuzz_target;
-use testkit::Model;
 use testkit::generate::{self, Choices};
 
 use driver::Pair;
@@ -22,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
     let numbers: Vec<u16> =
         data.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
     let mut choices = Choices::new(&numbers);
-    let mut pair = Pair::new(Model::new(generate::settings(&mut choices), 0), 0);
+    let mut pair = Pair::new(generate::conversation(&mut choices, 0), 0);
     for _ in 0..MOST_STEPS {
         if choices.is_exhausted() {
             break;

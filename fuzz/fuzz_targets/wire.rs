@@ -68,7 +68,7 @@ fn read_request(text: &str) {
     if let Ok((next, outcome)) = &ours {
         next.verify().expect("the conversation holds together");
         outcome.to_json();
-        next.mark_map().unwrap();
+        next.mark_map(recto_core::Scope::All).unwrap();
     }
     let Some(value) = plain_value(text) else { return };
     let is_bare =

@@ -44,7 +44,7 @@ async fn work(store: &Arc<dyn Store>, clocks: [Clock; 2]) -> StoredConversation 
         let talk = &talks[number as usize / 2 % 2];
         talk.append([Message::user(&format!("message number {number}"))]).await.unwrap();
         match number % 25 {
-            5 => drop(talk.apply(BatchStart { boundary: None }).await.unwrap()),
+            5 => drop(talk.apply(BatchStart::default()).await.unwrap()),
             9 => {
                 let keep = Truncate { keep_last: Some(4), ..Default::default() };
                 talk.apply(keep).await.unwrap();

@@ -1,7 +1,10 @@
 //! All cases of `conformance/`, on every store. Every few steps the program starts anew.
 
-use recto::{Counter, Error, Options, Outcome, Query, Recto, Request, Settings, Tool};
-use testkit::conformance::{Case, Expect, ExpectedOutcome, Kind, all_cases};
+use recto::{
+    Counter, Error, Message, Options, Outcome, Query, Recto, Request, Scope, Settings, Tool, Write,
+};
+use serde_json::json;
+use testkit::conformance::{Case, Expect, ExpectedOutcome, Kind, all_cases, comparable_state};
 
 use crate::driver::numbers;
 use crate::places::{self, Place};
@@ -42,7 +45,12 @@ async fn run(place: &Place, number: usize, case: &Case) {
         Recto::over(place.store.clone(), options)
     };
     let mut recto = start();
-    recto.create(&name, settings).await.expect("the settings are right");
+    let messages = case.messages.as_array().expect("a list of messages").iter();
+    let messages: Vec<Message> = messages
+        .map(|message| Message::from_json(&message.to_string()).expect("it is well-formed"))
+        .collect();
+    let created = recto.create_with_messages(&name, settings, &messages).await;
+    created.expect("the settings are right");
     for (number, step) in case.steps.iter().enumerate() {
         if number % 7 == 3 {
             recto = start();
@@ -64,10 +72,13 @@ async fn perform(recto: &Recto, name: &str, kind: &Kind) -> Result<Expect, Error
             let entries = talk.ask(&Query::from_json(&query.to_string())?).await?;
             Ok(Expect::Indices(numbers(entries.into_iter().map(|entry| entry.index))))
         }
-        Kind::MarkMap => {
-            let map = talk.mark_map().await?;
-            Ok(Expect::MarkMap(serde_json::to_value(map).expect("it can be written")))
+        Kind::SetTools(tools) => {
+            let tools = Tool::list_from_json(&tools.to_string())?;
+            Ok(Expect::Outcome(expected(&talk.set_tools(tools, Write::default()).await?)))
         }
+        Kind::MarkMap => Ok(Expect::MarkMap(json!(talk.mark_map(Scope::Visible).await?))),
+        Kind::MarkMapOfAll => Ok(Expect::MarkMap(json!(talk.mark_map(Scope::All).await?))),
+        Kind::State => Ok(Expect::State(comparable_state(&json!(talk.state().await?)))),
     }
 }
 

@@ -61,7 +61,7 @@ async fn batches_that_point_to_each_other_are_refused_at_once() {
         {"ordinal":1,"timestamp":0,"description":"","boundary":0,
          "left":{"batch":[1,0],"view":{"of":0},"logLen":0}}]}"#;
     let talk = made_up(&[(START, 0), (circle, 0)]).await;
-    assert_eq!(talk.mark_map().await.unwrap_err().code(), "storage");
+    assert_eq!(talk.mark_map(recto::Scope::Visible).await.unwrap_err().code(), "storage");
     assert_eq!(talk.snapshot(BatchIndex(0)).await.unwrap_err().code(), "storage");
     assert!(!talk.verify().await.unwrap().is_sound());
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use recto::{
-    Approx, BatchIndex, Error, LogIndex, Options, Outcome, Query, Recto, Request, Settings, Store,
-    StoredConversation, Tool, Version, WarningCode, Write,
+    Approx, BatchIndex, Error, LogIndex, Message, Options, Outcome, Query, Recto, Request, Scope,
+    Settings, Store, StoredConversation, Tool, Version, Write,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+use testkit::conformance::comparable_state;
 use testkit::generate::Step;
 use testkit::{Model, Refusal};
 
@@ -32,14 +33,20 @@ fn recto_over(store: &Arc<dyn Store>) -> Recto {
 impl Pair {
     pub(crate) async fn new(store: Arc<dyn Store>, name: &str, model: Model) -> Pair {
         let settings = model.settings();
-        let tools = model.tools().iter().map(|tool| Tool::new(&*tool.name, &*tool.description));
+        let tools = model.tools().iter().map(|tool| Tool::from_json(&tool.json.to_string()));
         let settings = Settings {
-            tools: tools.collect(),
+            tools: tools.collect::<Result<_, _>>().expect("the tools are well-formed"),
             heading: settings.heading.clone(),
             media_tokens: settings.media_tokens,
             ..Settings::counting_with(Approx)
         };
-        let first = recto_over(&store).create(name, settings).await.expect("it is new");
+        let messages = model.initial_messages().as_array().expect("a list of messages").iter();
+        let messages: Vec<Message> = messages
+            .map(|message| Message::from_json(&message.to_string()).expect("it is well-formed"))
+            .collect();
+        let recto = recto_over(&store);
+        let first = recto.create_with_messages(name, settings, &messages).await;
+        let first = first.expect("it is new");
         let second = recto_over(&store).conversation(name).await.expect("it is there");
         let (programs, name) = ([first, second], name.to_owned());
         Pair { store, programs, turn: 0, model, name }
@@ -86,9 +93,16 @@ impl Pair {
             }
             Step::Ask(_) => {}
             Step::MarkMap => {
-                let ours = self.talk().mark_map().await.expect("it can be made");
-                let ours = serde_json::to_value(ours).expect("it can be written");
-                assert_eq!(ours, self.model.mark_map());
+                let ours = self.talk().mark_map(Scope::Visible).await.expect("it can be made");
+                assert_eq!(json!(ours), self.model.mark_map());
+            }
+            Step::MarkMapOfAll => {
+                let ours = self.talk().mark_map(Scope::All).await.expect("it can be made");
+                assert_eq!(json!(ours), self.model.mark_map_of_all());
+            }
+            Step::State => {
+                let ours = json!(self.talk().state().await.expect("it can be made"));
+                assert_eq!(comparable_state(&ours), comparable_state(&self.model.state()));
             }
             Step::Snapshot(batch) => self.snapshot(*batch).await,
             Step::Diff(from, to) => self.diff(*from, *to).await,
@@ -200,11 +214,18 @@ fn compare(outcome: &Outcome, expected: &testkit::Outcome) {
     assert_eq!(numbers(outcome.shown()), expected.shown);
     assert_eq!(numbers(outcome.added()), expected.added);
     assert_eq!(outcome.shared_prefix().messages, expected.shared_prefix_messages);
-    let warned = |code: WarningCode| {
-        let warnings = outcome.warnings();
-        let found = warnings.iter().find(|warning| warning.code == code);
-        found.map_or(Vec::new(), |warning| numbers(warning.indices.clone()))
-    };
-    assert_eq!(warned(WarningCode::TornCall), expected.torn_calls);
-    assert_eq!(warned(WarningCode::TornResult), expected.torn_results);
+    assert_eq!(outcome.tools_changed(), expected.tools_changed);
+    let warnings = outcome.warnings();
+    let mut warned: Vec<(String, Vec<usize>)> = warnings
+        .iter()
+        .map(|warning| (json!(warning.code).to_string(), numbers(warning.indices.clone())))
+        .collect();
+    warned.sort_unstable();
+    let mut expected: Vec<(String, Vec<usize>)> = expected
+        .warnings
+        .iter()
+        .map(|(code, indices)| (json!(code).to_string(), indices.clone()))
+        .collect();
+    expected.sort_unstable();
+    assert_eq!(warned, expected);
 }

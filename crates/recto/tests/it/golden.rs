@@ -39,12 +39,12 @@ async fn write(recto: &Recto) {
     talk.apply_with(cut, write).await.unwrap();
     talk.apply(Delete { indices: vec![LogIndex(70)] }).await.unwrap();
     talk.apply(Undo).await.unwrap();
-    talk.apply(BatchStart { boundary: None }).await.unwrap();
+    talk.apply(BatchStart::default()).await.unwrap();
     talk.append([Message::assistant("thinking aloud")]).await.unwrap();
     let list: recto::Request =
         [60, 62, 64].map(|at| Delete { indices: vec![LogIndex(at)] }).into_iter().collect();
     talk.apply(list).await.unwrap();
-    talk.apply(BatchEnd { target: BatchIndex(1), carry: Carry::All }).await.unwrap();
+    talk.apply(BatchEnd { target: Some(BatchIndex(1)), carry: Carry::All }).await.unwrap();
     let summary = Message::assistant("they talked");
     let indices = LogIndex::range(72..80);
     talk.apply(Compress { indices, summary: Some(summary) }).await.unwrap();
@@ -79,7 +79,7 @@ async fn read(recto: &Recto) -> Value {
             found.push(json!({
                 "tenant": tenant, "name": info.name, "versions": versions, "log": log,
                 "marks": talk.marks().await.unwrap(), "tools": talk.tools().await.unwrap(),
-                "link": info.link.to_string(), "batches": talk.mark_map().await.unwrap(),
+                "link": info.link.to_string(), "batches": talk.mark_map(recto::Scope::All).await.unwrap(),
             }));
         }
     }

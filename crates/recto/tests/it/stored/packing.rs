@@ -281,7 +281,14 @@ async fn batches_below_are_found_after_a_restart(place: Place) {
     assert_eq!(snapshot.view.len(), 30);
     again.apply(Rollback::ToBatch(recto::BatchIndex(5))).await.unwrap();
     assert_eq!(texts(&again).await.len(), 35);
-    let map = place.recto().conversation("a").await.unwrap().mark_map().await.unwrap();
+    let map = place
+        .recto()
+        .conversation("a")
+        .await
+        .unwrap()
+        .mark_map(recto::Scope::Visible)
+        .await
+        .unwrap();
     assert_eq!(map.batch_boundaries.len(), 6);
     assert_eq!(again.blame(LogIndex(0)).await.unwrap().len(), 2);
 }

@@ -67,7 +67,7 @@ async fn labels_times_and_the_mark_map_are_those_of_a_version(place: Place) {
         let at = 1_000 + number as i64;
         let message = format!(r#"{{"role":"user","content":"{number}","timestamp":{at}}}"#);
         talk.append([Message::from_json(&message).unwrap()]).await.unwrap();
-        maps.push(talk.mark_map().await.unwrap());
+        maps.push(talk.mark_map(recto::Scope::All).await.unwrap());
     }
     let mark = "pinned".to_owned();
     talk.apply(recto::Mark { indices: vec![LogIndex(7)], mark }).await.unwrap();
@@ -75,10 +75,14 @@ async fn labels_times_and_the_mark_map_are_those_of_a_version(place: Place) {
     // Opened anew, nothing of the past is at hand.
     let again = place.recto().conversation("a").await.unwrap();
     for (version, map) in (1..).zip(&maps).step_by(9) {
-        assert_eq!(&again.mark_map_at(Version(version)).await.unwrap(), map, "{version}");
+        assert_eq!(
+            &again.mark_map_at(Version(version), recto::Scope::All).await.unwrap(),
+            map,
+            "{version}"
+        );
     }
-    let newest = again.mark_map().await.unwrap();
-    assert_eq!(again.mark_map_at(Version(102)).await.unwrap(), newest);
+    let newest = again.mark_map(recto::Scope::All).await.unwrap();
+    assert_eq!(again.mark_map_at(Version(102), recto::Scope::All).await.unwrap(), newest);
     assert!(again.marks_at(Version(100)).await.unwrap().is_empty());
     let pinned = vec![("pinned".to_owned(), vec![LogIndex(7)])];
     assert_eq!(again.marks_at(Version(101)).await.unwrap(), pinned);
