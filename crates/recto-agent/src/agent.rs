@@ -256,6 +256,7 @@ impl Agent {
     }
 
     /// Tools belong to the conversation, so that every version knows which ones the model was offered.
+    /// Going back to a version brings back its tools, so they may be others than the agent's.
     async fn offer_tools(&self) -> Result<(), Error> {
         let tools = self.tools.described();
         if self.talk.tools().await? != tools {

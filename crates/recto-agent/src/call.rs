@@ -5,9 +5,10 @@
 //! before: so it is in the log, was never in a view, and changes no batch. Rendering ignores metadata:
 //! no model reads a manifest.
 //!
-//! The bytes that were sent are not kept. The version says which messages they were made of, the
-//! manifest which fields stood beside them, and rendering is stable: so they can be made again, and
-//! the hash says whether they are the same. See [`Agent::sent`](crate::Agent::sent).
+//! The bytes that were sent are not kept. The version says which messages they were made of (all that
+//! were visible but for tool descriptions, since the tools are sent themselves), the manifest which
+//! fields stood beside them, and rendering is stable: so they can be made again, and the hash says
+//! whether they are the same. See [`Agent::sent`](crate::Agent::sent).
 
 use recto::{LogIndex, Message, Version};
 use serde::{Deserialize, Serialize};
@@ -106,9 +107,9 @@ pub struct Compressed {
     pub why: String,
     /// The version that it made.
     pub version: Version,
-    /// The tokens of the view before.
+    /// The tokens of what was sent of the view before, without tools and their description.
     pub before: u64,
-    /// The tokens of the view after.
+    /// The tokens of what is sent of the view after.
     pub after: u64,
 }
 

@@ -28,9 +28,9 @@ pub enum Event<'a> {
     CompressionCompleted {
         /// Which.
         strategy: &'a str,
-        /// The tokens of the view before.
+        /// The tokens of what was sent of the view before, without tools and their description.
         before: u64,
-        /// The tokens of the view after.
+        /// The tokens of what is sent of the view after.
         after: u64,
         /// The version that it made.
         version: Version,

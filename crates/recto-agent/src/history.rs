@@ -49,18 +49,31 @@ pub async fn call(talk: &StoredConversation, number: u64) -> Result<Call, Error>
 }
 
 /// The exact request that a call sent: rendered again, and compared with the hash in its manifest.
+///
+/// Releases before tool descriptions were left out of requests sent the whole view. Their calls are
+/// rendered that way if the hash says so.
 pub async fn sent(talk: &StoredConversation, number: u64) -> Result<String, Error> {
     let call = call(talk, number).await?;
     let target = Target::named(&call.target).unwrap_or(Target::OpenAiChat);
     let fields: Vec<(&str, &str)> =
         call.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let is_same = |body: &str| sha256(body.as_bytes()) == call.sha256;
     let body = match &call.about {
         None => {
-            let entries = talk.messages_at(call.version).await?;
             let tools = talk.tools_at(call.version).await?;
             let model = Some(call.model.as_str());
             let options = RenderOptions { model, fields: &fields, tools: &tools };
-            render(entries.iter().map(|entry| &entry.message), target, &options)?.body
+            let rendered = |entries: &[Entry]| {
+                render(entries.iter().map(|entry| &entry.message), target, &options)
+            };
+            let entries = talk.messages_to_send(call.version).await?;
+            if let Ok(rendered) = rendered(&entries)
+                && is_same(&rendered.body)
+            {
+                return Ok(rendered.body);
+            }
+            let whole_view = talk.messages_at(call.version).await?;
+            rendered(&whole_view)?.body
         }
         Some(about) => {
             let entries = talk.entries(&about.entries).await?;
@@ -68,7 +81,7 @@ pub async fn sent(talk: &StoredConversation, number: u64) -> Result<String, Erro
             render(&question(&about.instructions, &entries), target, &options)?.body
         }
     };
-    if sha256(body.as_bytes()) != call.sha256 {
+    if !is_same(&body) {
         let reason = "a message was erased or pruned since, or another release has rendered it";
         let (reason, sent) = (reason.to_owned(), call.sha256);
         return Err(Error::NotTheSame { number, target, reason, sent });
@@ -223,4 +236,41 @@ impl Agent {
 async fn page(talk: &StoredConversation, start: usize, end: usize) -> Result<Vec<Entry>, Error> {
     let indices: Vec<LogIndex> = (start..end).map(|index| LogIndex(index as u32)).collect();
     Ok(talk.entries(&indices).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use recto::{Message, Recto, Settings, Tool, Write};
+    use serde_json::json;
+
+    use super::*;
+
+    /// A call as releases recorded it that sent the whole view.
+    #[tokio::test]
+    async fn a_call_that_sent_a_tool_description_is_shown_as_it_was_sent() {
+        let recto = Recto::open("memory:").await.unwrap();
+        let talk = recto.create("talk", Settings::default()).await.unwrap();
+        let tools = vec![Tool::new("load", "How busy a host is.")];
+        talk.set_tools(tools.clone(), Write::default()).await.unwrap();
+        talk.append([Message::user("Is a idle?")]).await.unwrap();
+        let version = talk.version().await.unwrap();
+        let entries = talk.messages_at(version).await.unwrap();
+        let options = RenderOptions { model: Some("m"), tools: &tools, ..RenderOptions::default() };
+        let messages = entries.iter().map(|entry| &entry.message);
+        let body = render(messages, Target::OpenAiChat, &options).unwrap().body;
+        assert!(body.contains("Available tools:"), "{body}");
+        let call = |number: u64, sha256: &str| {
+            json!({"role": "assistant", "content": "Yes.", "metadata": {"call": {
+                "number": number, "version": version, "target": "openai-chat", "model": "m",
+                "fields": [], "sha256": sha256, "bytes": body.len(), "at": 0, "millis": 1,
+                "counted": 1, "expected": 1, "cumulative": Totals::default(),
+                "lifetime": Totals::default(),
+            }}})
+        };
+        for call in [call(1, &sha256(body.as_bytes())), call(2, &sha256(b"another"))] {
+            talk.append([Message::from_json(&call.to_string()).unwrap()]).await.unwrap();
+        }
+        assert_eq!(sent(&talk, 1).await.unwrap(), body);
+        assert!(matches!(sent(&talk, 2).await, Err(Error::NotTheSame { number: 2, .. })));
+    }
 }

@@ -11,10 +11,12 @@
 //! JSON lines come back as JSON lines with [`Container::Lines`], and white space between messages is
 //! not kept.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use recto_core::{Message, Timestamp};
 
+use crate::flat::flat_message;
 use crate::import::Remark;
 use crate::json;
 use crate::parts::MessageParts;
@@ -89,7 +91,7 @@ pub fn export<'m>(
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
 ) -> Result<Vec<Remark>, Error> {
-    format.codec().export(&mut messages.into_iter(), Extent::View, options, file)
+    write(messages, format, Extent::View, options, file)
 }
 
 /// Writes all messages of a log in a format, as [`export`] does those of a view. A session comes out
@@ -123,5 +125,33 @@ pub fn export_log<'m>(
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
 ) -> Result<Vec<Remark>, Error> {
-    format.codec().export(&mut messages.into_iter(), Extent::Log, options, file)
+    write(messages, format, Extent::Log, options, file)
+}
+
+/// Writes messages, with tool parts in the flat form where the format is not Recto's own. What was
+/// imported from the format comes back as it came.
+fn write<'m>(
+    messages: impl IntoIterator<Item = &'m Message>,
+    format: Format,
+    extent: Extent,
+    options: &ExportOptions<'_>,
+    file: &mut dyn Write,
+) -> Result<Vec<Remark>, Error> {
+    if format == Format::Recto {
+        return format.codec().export(&mut messages.into_iter(), extent, options, file);
+    }
+    let is_foreign = |message: &Message| {
+        let source = MessageParts::of(message).source;
+        source.is_none_or(|source| !source.is_from(format.name()))
+    };
+    let messages: Vec<&Message> = messages.into_iter().collect();
+    let flat: HashMap<usize, Message> = messages
+        .iter()
+        .enumerate()
+        .filter_map(|(at, message)| Some((at, flat_message(message)?)))
+        .filter(|(at, _)| is_foreign(messages[*at]))
+        .collect();
+    let mut messages =
+        messages.iter().enumerate().map(|(at, message)| flat.get(&at).unwrap_or(message));
+    format.codec().export(&mut messages, extent, options, file)
 }

@@ -70,6 +70,7 @@ mod around;
 mod cache_plan;
 mod error;
 mod export;
+mod flat;
 mod format;
 mod import;
 mod json;

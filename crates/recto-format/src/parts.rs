@@ -16,6 +16,10 @@
 //! | `detail` | on `image` | kept for OpenAI |
 //! | `metadata.source` | on messages | where the message comes from: see [`Source`](crate::Source) |
 //!
+//! A tool part in the nested form, such as `{"type":"tool_use","tool_use":{id,name,input}}`, is read
+//! like one in the flat form. The fields of the table stand beside the nested object. A part's `json`
+//! is the part as it came; `flat.rs` rewrites nested parts for formats that copy it.
+//!
 //! Images, audio and files are described in [`Media`].
 
 use recto_core::{Message, Role};
@@ -197,8 +201,11 @@ impl<'a> Part<'a> {
             answers,
             content,
             is_error,
+            tool_use,
+            tool_result,
             has_more,
-        } = read;
+        } = read.with_nested();
+        let has_more = has_more || tool_use.is_some() || tool_result.is_some();
         let kind = kind.unwrap_or(Str::plain(""));
         let other = Part::Other { kind, json };
         match (&*kind.text(), text, answers, (id, name, input)) {
@@ -261,10 +268,34 @@ struct PartFields<'a> {
     answers: Option<Str<'a>>,
     content: Option<&'a str>,
     is_error: bool,
+    /// The object that holds the fields of a `tool_use` part in the nested form.
+    tool_use: Option<&'a str>,
+    /// The object that holds the fields of a `tool_result` part in the nested form.
+    tool_result: Option<&'a str>,
     has_more: bool,
 }
 
 impl<'a> PartFields<'a> {
+    /// The fields of a tool part in the nested form, as if they were flat; any other part is left as
+    /// it is.
+    fn with_nested(mut self) -> PartFields<'a> {
+        if self.tool_use.is_none() && self.tool_result.is_none() {
+            return self;
+        }
+        let nested = match self.kind {
+            Some(kind) if kind.is("tool_use") => &mut self.tool_use,
+            Some(kind) if kind.is("tool_result") => &mut self.tool_result,
+            _ => return self,
+        };
+        let Some(object) = nested.take_if(|value| json::is_object(value)) else { return self };
+        let mut inner = PartFields::default();
+        for (key, value) in json::fields(object) {
+            inner.take(&key.text(), value);
+        }
+        let PartFields { id, name, input, answers, content, is_error, .. } = inner;
+        PartFields { id, name, input, answers, content, is_error, ..self }
+    }
+
     fn take(&mut self, key: &str, value: &'a str) {
         match key {
             "type" => self.kind = Str::of(value),
@@ -279,6 +310,8 @@ impl<'a> PartFields<'a> {
             "tool_use_id" => self.answers = Str::of(value),
             "content" => self.content = Some(value).filter(|&value| value != "null"),
             "is_error" => self.is_error = value == "true",
+            "tool_use" => self.tool_use = Some(value).filter(|&value| value != "null"),
+            "tool_result" => self.tool_result = Some(value).filter(|&value| value != "null"),
             _ => self.has_more = true,
         }
     }
@@ -298,6 +331,22 @@ mod tests {
         assert!(matches!(read.parts[1], Part::ToolUse { input: r#"{"n":1.50}"#, .. }));
         assert_eq!(read.parts[2].json(), r#"{"type":"hologram","x":1e400}"#);
         assert_eq!(read.source.unwrap().provider.unwrap().text(), "anthropic");
+    }
+
+    #[test]
+    fn nested_tool_parts_are_read_like_flat_ones() {
+        let json = r#"{"role":"user","content":[{"type":"tool_use","id":null,"tool_use":{"id":"c","name":"f","input":{"n":1.50}}},{"tool_result":{"tool_use_id":"c","content":"x","is_error":true},"type":"tool_result","signature":"s"},{"type":"text","text":"t","tool_use":{"id":"d"}}]}"#;
+        let message = Message::from_json(json).unwrap();
+        let parts = MessageParts::of(&message).parts;
+        let Part::ToolUse { id, name, input, has_more, json } = parts[0] else {
+            panic!("{parts:?}")
+        };
+        assert_eq!((id.escaped(), name.escaped(), input), ("c", "f", r#"{"n":1.50}"#));
+        assert!(!has_more && json.starts_with(r#"{"type":"tool_use","id":null,"#));
+        let Part::ToolResult { id, content, is_error, .. } = parts[1] else { panic!("{parts:?}") };
+        assert_eq!((id.escaped(), content, is_error), ("c", Some("\"x\""), true));
+        assert_eq!(parts[1].signature().unwrap().escaped(), "s");
+        assert!(matches!(parts[2], Part::Text { has_more: true, .. }));
     }
 
     #[test]

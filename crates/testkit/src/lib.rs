@@ -10,6 +10,7 @@
 //! - [`generate`]: one generator of random steps for proptest, fuzzers and
 //!   seeded loops.
 //! - [`provider`]: what model providers refuse.
+//! - [`tool_form`]: the flat and the nested form of tool parts.
 //!
 //! Nothing here knows the real engine: the engine is tested against this.
 
@@ -19,6 +20,7 @@ pub mod corpus;
 pub mod generate;
 pub mod model;
 pub mod provider;
+pub mod tool_form;
 
 pub use agent_run::AgentRun;
 pub use model::{

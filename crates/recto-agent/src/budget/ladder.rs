@@ -1,9 +1,11 @@
 //! Strategies one after the other, until a view is short enough.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use recto::{Entry, LogIndex, Moment, Query, Request, Role, Tool, Version, Write};
+use recto::{
+    Entry, LogIndex, Message, Moment, Preview, Query, Request, Role, Tool, Version, Write,
+};
 use recto_format::{CachePlan, PaysOff};
 
 use super::{Part, Strategy};
@@ -16,13 +18,18 @@ const MOST_ROUNDS: usize = 4;
 const MOST_OVERTAKEN: usize = 8;
 const OVERTAKEN: &str = "others wrote in between again and again";
 
-/// A view, with what a budget wants to know of it.
+/// What is sent of a view, with what a budget wants to know of it.
+///
+/// The view's tool descriptions are not part of it: the provider receives the tools themselves, and
+/// their tokens are `tools_tokens`. So no strategy hides a description, and its tokens, which the
+/// statistics of the conversation include, count for no budget.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) version: Version,
+    /// The visible entries without tool descriptions, in order.
     pub(crate) entries: Vec<Entry>,
     pub(crate) tools: Vec<Tool>,
-    /// The tokens of the view.
+    /// The tokens of the entries.
     pub(crate) tokens: u64,
     /// The tokens of the tools beside it.
     pub(crate) tools_tokens: u64,
@@ -41,6 +48,13 @@ impl Seen {
     /// The tokens of the whole request, as the conversation counts.
     pub(crate) fn counted(&self) -> u64 {
         self.tokens.saturating_add(self.tools_tokens)
+    }
+
+    /// The tokens of what a request would leave to be sent.
+    fn tokens_after(&self, preview: &Preview) -> u64 {
+        let known = self.entries.iter().chain(&preview.added);
+        let known: HashMap<LogIndex, u64> = known.map(|it| (it.index, it.tokens)).collect();
+        preview.outcome.view().iter().filter_map(|index| known.get(&index)).sum()
     }
 
     /// Whether the entry at a place is part of the floor.
@@ -126,10 +140,10 @@ fn is_question(entry: &Entry) -> bool {
 }
 
 impl Agent {
-    /// The view as it is now.
+    /// What would be sent of the view as it is now.
     pub(crate) async fn look(&self) -> Result<Seen, Error> {
         let version = self.talk.version().await?;
-        let entries = self.talk.messages_at(version).await?;
+        let entries = self.talk.messages_to_send(version).await?;
         let tools = self.talk.tools_at(version).await?;
         let tools_tokens = self.tokens_of_tools(&tools).await?;
         let tokens = entries.iter().map(|entry| entry.tokens).sum();
@@ -369,7 +383,7 @@ impl Agent {
             Err(recto::Error::Engine(error)) => return Ok(Step::Failed(error.to_string())),
             Err(error) => return Err(error.into()),
         };
-        let (before, after) = (seen.tokens, preview.outcome.stats().tokens);
+        let (before, after) = (seen.tokens, seen.tokens_after(&preview));
         if after >= before {
             let reason = format!("{after} tokens would be no fewer than {before}");
             return Ok(Step::Failed(reason));
@@ -392,12 +406,7 @@ impl Agent {
     }
 
     /// Whether an edit would cost more than it saves within the horizon, if there is one.
-    fn must_wait(
-        &self,
-        strategy: Strategy,
-        seen: &Seen,
-        preview: &recto::Preview,
-    ) -> Result<bool, Error> {
+    fn must_wait(&self, strategy: Strategy, seen: &Seen, preview: &Preview) -> Result<bool, Error> {
         let Some(horizon) = self.budget.horizon else { return Ok(false) };
         let plan = self.cache_plan(seen, preview)?;
         let pays_off_after = match plan.map(|plan| plan.pays_off) {
@@ -414,14 +423,10 @@ impl Agent {
     }
 
     /// What an edit costs at the provider's cache; `None` if the model's prices are not known.
-    fn cache_plan(
-        &self,
-        seen: &Seen,
-        preview: &recto::Preview,
-    ) -> Result<Option<CachePlan>, Error> {
+    fn cache_plan(&self, seen: &Seen, preview: &Preview) -> Result<Option<CachePlan>, Error> {
         let Some(price) = self.prices.of(self.model.name()) else { return Ok(None) };
         let known = seen.entries.iter().chain(&preview.added);
-        let known: std::collections::HashMap<LogIndex, &recto::Message> =
+        let known: HashMap<LogIndex, &Message> =
             known.map(|entry| (entry.index, &entry.message)).collect();
         let after = preview.outcome.view().iter().filter_map(|index| known.get(&index).copied());
         let before = self.render(seen.entries.iter().map(|entry| &entry.message), &seen.tools)?;
@@ -454,7 +459,6 @@ struct Climbed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use recto::Message;
 
     fn entries(messages: &[Message]) -> Vec<Entry> {
         let entry = |(at, message): (usize, &Message)| Entry {

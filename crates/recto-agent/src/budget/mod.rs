@@ -9,6 +9,9 @@
 //!            └ system messages, tools, pins, the newest question and exchange: they stay
 //! ```
 //!
+//! The tokens of a request are those of the messages that are sent and those of the tools. The view's
+//! tool description is not sent and not counted, unlike in the statistics of the conversation.
+//!
 //! The floor is looked at first: what is over the limit by itself cannot be helped, and the error says
 //! which part is how large. Then strategies are tried in order. Each must make the view shorter, or the
 //! next is tried; each is tried a few times at most, so it always ends. What failed rests until the view

@@ -1,7 +1,10 @@
 //! Budgets: never over the limit, nothing lost, and it always ends.
 
-use recto::{LogIndex, Mark, Message, PINNED, Restore, Role};
-use recto_agent::{Agent, Budget, Error, Stop, Strategy, Target};
+use recto::{Fit, LogIndex, Mark, Message, PINNED, Recto, Restore, Role, Settings};
+use recto_agent::{
+    Agent, Budget, CancellationToken, Error, ExpandTool, RunTool, Stop, Strategy, Target,
+    ToolInput, hand_back, process,
+};
 use testserver::{ModelServer, Received, Reply};
 
 use crate::streams::Says;
@@ -109,6 +112,66 @@ async fn old_results_are_cleared_first_and_come_back() {
         let after = talk.messages().await.unwrap();
         assert!(before.iter().all(|old| after.iter().any(|new| new.message == old.message)));
     }
+}
+
+#[tokio::test]
+async fn nested_tool_parts_are_cleared_summarised_and_looked_at_like_flat_ones() {
+    let target = Target::Anthropic;
+    for strategy in [Strategy::ClearToolResults, Strategy::Summarise] {
+        let server = ModelServer::playing([
+            plain(if strategy == Strategy::Summarise { "All hosts are idle." } else { "ok" })
+                .streamed(target),
+            plain("ok").streamed(target),
+        ]);
+        let agent = agent(target, &server).await.budget(budget(6_000, 1_500, 900, &[strategy]));
+        let talk = agent.conversation();
+        talk.append([Message::user("Look at all hosts.")]).await.unwrap();
+        for host in 0..8 {
+            let text = format!("host {host}: {}", "load is low, disk is fine ".repeat(30));
+            let call = serde_json::json!({"role": "assistant", "content": [{"type": "tool_use",
+                "tool_use": {"id": format!("c{host}"), "name": "load", "input": {"host": host}}}]});
+            let result = serde_json::json!({"role": "tool", "content": [{"type": "tool_result",
+                "tool_result": {"tool_use_id": format!("c{host}"), "content": text}}]});
+            let read = |json: &serde_json::Value| Message::from_json(&json.to_string()).unwrap();
+            talk.append([read(&call), read(&result)]).await.unwrap();
+        }
+        assert_eq!(agent.run(&Default::default()).await.unwrap().stop, Stop::Done);
+        let received = server.received();
+        let question = String::from_utf8_lossy(&received[0].body);
+        let body = &received.last().unwrap().body;
+        check(target, body);
+        let sent = String::from_utf8_lossy(body);
+        assert!(sent.contains(r#""tool_use_id":"c7""#) && sent.contains("host 7:"), "{sent}");
+        match strategy {
+            Strategy::Summarise => {
+                assert!(question.contains("load {\\\"host\\\":0}"), "{question}");
+                assert!(question.contains("host 0:") && sent.contains("All hosts are idle."));
+            }
+            _ => assert!(sent.contains("[cleared: entry 2 of the log]"), "{sent}"),
+        }
+        assert!(!sent.contains("host 0:"), "{sent}");
+        let expand = ExpandTool::new(talk.clone());
+        let cancel = CancellationToken::new();
+        let input = ToolInput { id: "x", json: r#"{"from":1,"to":2}"#, cancel };
+        let shown = expand.run(input).await.text;
+        assert!(shown.contains(r#"load {"host":0}"#) && shown.contains("host 0:"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn fit_that_no_run_fits_is_refused_and_hands_nothing_back() {
+    let recto = Recto::open("memory:").await.unwrap();
+    let child = recto.create("child", Settings::default()).await.unwrap();
+    let parent = recto.create("parent", Settings::default()).await.unwrap();
+    let long = Message::user(&"a long story ".repeat(50));
+    child.append([Message::system("Be brief."), long]).await.unwrap();
+    let fit = Fit { max_tokens: 20, ..Fit::default() };
+    let error = hand_back(&child, fit, &parent).await.unwrap_err();
+    assert_eq!(error.code(), "budget_too_small", "{error}");
+    assert_eq!(parent.stats().await.unwrap().total_messages, 0);
+    let fit = r#"{"operation":"FIT","maxTokens":20}"#;
+    assert_eq!(process(&child, fit).await.unwrap_err().code(), "budget_too_small");
+    assert_eq!(child.messages().await.unwrap().len(), 2);
 }
 
 #[tokio::test]

@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use recto::{Message, Tool};
+use recto::{
+    BatchIndex, Counter, Mark, Message, PINNED, Redo, Rollback, Tool, Undo, Version, Write,
+};
 use recto_agent::{
-    Agent, BoxFuture, CancellationToken, CommandTool, RunTool, Stop, Target, ToolInput, ToolOutput,
+    Agent, BoxFuture, CancellationToken, CommandTool, RunTool, Stop, Strategy, Target, ToolInput,
+    ToolOutput,
 };
 use testserver::ModelServer;
 
@@ -247,4 +250,108 @@ async fn not_all_calls_of_an_answer_run_at_once() {
     let agent = agent(target, &server).await.tool(Busy(Arc::default(), most.clone()));
     assert_eq!(agent.say(Message::user("Go.")).await.unwrap().stop, Stop::Done);
     assert_eq!(most.load(Ordering::SeqCst), 8);
+}
+
+/// The names of the tools in a request.
+fn tool_names(body: &[u8]) -> Vec<String> {
+    let request: serde_json::Value = serde_json::from_slice(body).unwrap();
+    let tools = request["tools"].as_array().cloned().unwrap_or_default();
+    let name = |tool: &serde_json::Value| {
+        tool["name"].as_str().or(tool["function"]["name"].as_str()).unwrap().to_owned()
+    };
+    tools.iter().map(name).collect()
+}
+
+#[tokio::test]
+async fn a_provider_gets_the_tools_and_no_description_whatever_was_rolled_back() {
+    for target in TARGETS {
+        let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
+        let agent = agent(target, &server).await.tool(Load);
+        let talk = agent.conversation();
+        let stale = || vec![Tool::new("disk", "How full a disk is.")];
+        agent.say(Message::user("1")).await.unwrap();
+        let with_load = talk.version().await.unwrap();
+        talk.set_tools(stale(), Write::default()).await.unwrap();
+        let with_disk = talk.version().await.unwrap();
+        assert!(talk.messages().await.unwrap().iter().any(|it| it.message.text().contains("disk")));
+        agent.say(Message::user("2")).await.unwrap();
+        // Back to a version: its tools come back, and the agent sets its own again.
+        talk.apply(Rollback::ToVersion(with_disk)).await.unwrap();
+        assert_eq!(talk.tools().await.unwrap(), stale());
+        agent.say(Message::user("3")).await.unwrap();
+        talk.apply(Rollback::ToVersion(with_load)).await.unwrap();
+        let before = talk.version().await.unwrap();
+        agent.say(Message::user("4")).await.unwrap();
+        // The tools were those of the agent: only the question and the answer are new.
+        assert_eq!(talk.version().await.unwrap().0, before.0 + 2);
+        // Back to a batch: the tools stay.
+        talk.apply(Rollback::ToBatch(BatchIndex(0))).await.unwrap();
+        agent.say(Message::user("5")).await.unwrap();
+        talk.apply(Rollback::ToVersion(Version(0))).await.unwrap();
+        assert_eq!(talk.tools().await.unwrap(), []);
+        agent.say(Message::user("6")).await.unwrap();
+        // A description that was pinned stays visible, stale or not.
+        talk.apply(Rollback::ToVersion(with_disk)).await.unwrap();
+        let entries = talk.messages().await.unwrap();
+        let pinned = entries.iter().find(|it| it.message.text().contains("- disk: ")).unwrap();
+        talk.apply(Mark { indices: vec![pinned.index], mark: PINNED.into() }).await.unwrap();
+        agent.say(Message::user("7")).await.unwrap();
+        assert!(talk.messages().await.unwrap().iter().any(|it| it.index == pinned.index));
+
+        let received = server.received();
+        assert_eq!(received.len(), 7);
+        for (number, received) in (1..).zip(&received) {
+            let body = String::from_utf8_lossy(&received.body);
+            assert!(!body.contains("Available tools"), "{target} {number}: {body}");
+            assert!(!body.contains("- load") && !body.contains("disk"), "{target}: {body}");
+            assert_eq!(tool_names(&received.body), ["load"], "{target} {number}: {body}");
+            check(target, &received.body);
+            assert_eq!(agent.sent(number).await.unwrap().as_bytes(), received.body);
+        }
+    }
+}
+
+#[tokio::test]
+async fn undo_and_redo_of_the_tools_are_followed_by_the_agents_own() {
+    let target = Target::OpenAiChat;
+    let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
+    let agent = agent(target, &server).await.tool(Load);
+    let talk = agent.conversation();
+    agent.say(Message::user("1")).await.unwrap();
+    let load = talk.tools().await.unwrap();
+    talk.set_tools(Vec::new(), Write::default()).await.unwrap();
+    talk.apply(Undo).await.unwrap();
+    assert_eq!(talk.tools().await.unwrap(), load);
+    talk.apply(Redo).await.unwrap();
+    assert_eq!(talk.tools().await.unwrap(), []);
+    agent.say(Message::user("2")).await.unwrap();
+    assert_eq!(talk.tools().await.unwrap(), load);
+    assert_eq!(tool_names(&server.received()[1].body), ["load"]);
+}
+
+#[tokio::test]
+async fn a_description_counts_for_no_budget_and_no_strategy_hides_it() {
+    let target = Target::Anthropic;
+    let server = ModelServer::answering(move |_| {
+        Says { usage: None, ..Says::text("Fine.") }.streamed(target)
+    });
+    let agent = agent(target, &server).await.tool(Load);
+    let talk = agent.conversation();
+    agent.say(Message::user("1")).await.unwrap();
+    let call = agent.call(1).await.unwrap();
+    let entries = talk.messages_at(call.version).await.unwrap();
+    let (described, others): (Vec<_>, Vec<_>) =
+        entries.iter().partition(|it| it.message.text().starts_with("Available tools:"));
+    assert_eq!((described.len(), others.len()), (1, 1));
+    let tools: String = talk.tools().await.unwrap().iter().map(|it| it.json().to_owned()).collect();
+    let counter = <dyn Counter>::named("o200k_base").unwrap();
+    assert_eq!(call.counted, others[0].tokens + counter.count(&tools));
+    // Even the strategy that hides system messages leaves it.
+    crate::budget::fill(&agent, 20).await;
+    let budget = crate::budget::budget(900, 400, 200, &[Strategy::KeepRecent]);
+    let agent = agent.budget(budget);
+    agent.say(Message::user("2")).await.unwrap();
+    let call = agent.call(2).await.unwrap();
+    assert_eq!(call.compressed[0].strategy, "keep-recent");
+    assert!(agent.conversation().messages().await.unwrap()[0].index == described[0].index);
 }

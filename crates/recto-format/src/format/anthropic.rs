@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use recto_core::Role;
 
 use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
+use super::recto::is_nested;
 use super::{Head, Likelihood};
 use crate::json::{self, Str};
 use crate::media::{self, MediaBody, MediaKind};
@@ -29,6 +30,7 @@ fn likelihood(message: &str) -> Likelihood {
     for block in blocks {
         let kind = json::get_str(block, "type").map(Str::escaped).unwrap_or_default();
         let found = match kind {
+            "tool_use" | "tool_result" if is_nested(block) => Likelihood::No,
             // Recto's own results stand in messages from the tool.
             "tool_result" if role == Some("user") => Likelihood::Surely,
             "thinking" if json::get(block, "thinking").is_some() => Likelihood::Surely,

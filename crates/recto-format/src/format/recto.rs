@@ -30,6 +30,7 @@ fn likelihood(message: &str) -> Likelihood {
         let has = |key: &str| json::get(part, key).is_some();
         let kind = json::get_str(part, "type").map(Str::text).unwrap_or_default();
         let found = match &*kind {
+            "tool_use" | "tool_result" if is_nested(part) => true,
             "tool_result" => role == "tool" && has("tool_use_id"),
             "thinking" => has("text"),
             "file" | "audio" => json::get(part, "source").is_some_and(json::is_object),
@@ -45,8 +46,15 @@ fn likelihood(message: &str) -> Likelihood {
     }
 }
 
+/// Whether a tool part is in the nested form, which is Recto's alone.
+pub(super) fn is_nested(part: &str) -> bool {
+    let kind = json::get_str(part, "type").map(Str::text).unwrap_or_default();
+    matches!(&*kind, "tool_use" | "tool_result")
+        && json::get(part, &kind).is_some_and(json::is_object)
+}
+
 impl MessageForm for Recto {
-    /// Results in messages from the tool, thoughts under `text`, and `metadata.source` are only here.
+    /// Nested tool parts, results in messages from the tool, thoughts under `text`, and `metadata.source` are only here.
     /// A list with nothing in it is nobody's, so it may be ours.
     fn recognise(&self, head: &Head) -> Likelihood {
         let mut most = match head.text().strip_prefix('[').map(str::trim_start) {

@@ -45,6 +45,11 @@ impl Marks {
 
     fn mark_part(&mut self, part: &mut Value) {
         let kind = part["type"].as_str().unwrap_or_default().to_owned();
+        // The fields of a tool part may stand in an object of their own.
+        let part = match &*kind {
+            "tool_use" | "tool_result" if part.get(&kind).is_some() => &mut part[&kind],
+            _ => part,
+        };
         match &*kind {
             "text" | "refusal" => {
                 if let Some(Value::String(text)) = part.get_mut(&kind) {

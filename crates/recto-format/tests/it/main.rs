@@ -7,6 +7,7 @@ mod corpus;
 mod files;
 mod hostile;
 mod lists;
+mod nested;
 mod openai_chat;
 mod operations;
 mod recognise;

@@ -4,9 +4,10 @@
 //!
 //! Every message is a proper Recto message; nothing else is promised.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::choices::Choices;
+use crate::tool_form;
 
 const IDS: [&str; 12] = [
     "call_1",
@@ -232,24 +233,12 @@ fn call(choices: &mut Choices, with: Option<&str>) -> Value {
     if choices.chance(1) {
         part["cache_control"] = json!({"type": "ephemeral", "ttl": *choices.pick(&["5m", "9d"])});
     }
-    perhaps_nested(choices, part, &["id", "name", "input"])
+    perhaps_nested(choices, part)
 }
 
-/// Sometimes the nested form of a tool part. Fields that are not of its type stay
-/// beside the nested object.
-fn perhaps_nested(choices: &mut Choices, part: Value, flat: &[&str]) -> Value {
-    if !choices.chance(3) {
-        return part;
-    }
-    let mut outer = Map::new();
-    let mut inner = Map::new();
-    for (field, value) in part.as_object().expect("a part is an object") {
-        let place = if flat.contains(&field.as_str()) { &mut inner } else { &mut outer };
-        place.insert(field.clone(), value.clone());
-    }
-    let kind = part["type"].as_str().expect("a part has a type").to_owned();
-    outer.insert(kind, Value::Object(inner));
-    Value::Object(outer)
+/// Sometimes the nested form of a tool part.
+fn perhaps_nested(choices: &mut Choices, part: Value) -> Value {
+    if choices.chance(3) { tool_form::nested_part(&part) } else { part }
 }
 
 fn result(choices: &mut Choices, with: Option<&str>) -> Value {
@@ -275,7 +264,7 @@ fn result(choices: &mut Choices, with: Option<&str>) -> Value {
     if choices.chance(1) {
         part["cache_control"] = json!({"type": "ephemeral"});
     }
-    perhaps_nested(choices, part, &["tool_use_id", "content", "is_error"])
+    perhaps_nested(choices, part)
 }
 
 /// Calls, and results in any order, in one message or several, early, late, twice or never.

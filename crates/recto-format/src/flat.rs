@@ -1,0 +1,139 @@
+//! Tool parts in the flat form.
+//!
+//! A message may hold tool parts in the nested form, such as
+//! `{"type":"tool_use","tool_use":{id,name,input}}`. Only Recto's own format knows that form, so
+//! messages are exported to all other formats with their tool parts flat, at every depth.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+use recto_core::{Limits, Message};
+
+use crate::json::{self, Str};
+
+/// The types of tool parts, each with the fields that the nested object holds.
+const TOOL_PARTS: [(&str, [&str; 3]); 2] = [
+    ("tool_use", ["id", "name", "input"]),
+    ("tool_result", ["tool_use_id", "content", "is_error"]),
+];
+
+/// The message with all tool parts in the flat form; `None` if they are flat already.
+pub(crate) fn flat_message(message: &Message) -> Option<Message> {
+    if !may_be_nested(message) {
+        return None;
+    }
+    let text = message.json();
+    let content = flat_list(json::get(text, "content")?)?;
+    let mut out = String::with_capacity(text.len());
+    push_fields(text, &[("content", &content)], &mut out);
+    Message::from_json_within(&out, &Limits::NONE).ok()
+}
+
+/// A quick look: whether a type of tool part may be the name of a field.
+fn may_be_nested(message: &Message) -> bool {
+    if message.tool_calls().next().is_none() && message.tool_results().next().is_none() {
+        return false;
+    }
+    let text = message.json().as_bytes();
+    // An escape could stand in the name.
+    !message.has_plain_escapes()
+        || ["\"tool_use\"", "\"tool_result\""].iter().any(|name| {
+            memmem::find_iter(text, name)
+                .any(|at| text[at + name.len()..].trim_ascii_start().first() == Some(&b':'))
+        })
+}
+
+/// A list of parts with all tool parts flat; `None` if they are so already, or it is no list.
+fn flat_list(list: &str) -> Option<String> {
+    let parts: Vec<Cow<'_, str>> = json::items(list)
+        .map(|part| flat_part(part).map_or(Cow::Borrowed(part), Cow::Owned))
+        .collect();
+    let is_changed = parts.iter().any(|part| matches!(part, Cow::Owned(_)));
+    is_changed.then(|| format!("[{}]", parts.join(",")))
+}
+
+/// A part in the flat form; `None` if it is so already. The depth of results inside results has a
+/// limit in the engine, which bounds the recursion.
+fn flat_part(part: &str) -> Option<String> {
+    let kind = json::get_str(part, "type")?;
+    let (kind, names) = TOOL_PARTS.iter().find(|(name, _)| kind.is(name))?;
+    let nested = json::get(part, kind).filter(|value| json::is_object(value));
+    let holder = nested.unwrap_or(part);
+    let content = match *kind {
+        "tool_result" => json::get(holder, "content").and_then(flat_list),
+        _ => None,
+    };
+    let content: Vec<(&str, &str)> = content.iter().map(|it| ("content", it.as_str())).collect();
+    let Some(nested) = nested else {
+        let mut out = String::with_capacity(part.len());
+        return (!content.is_empty()).then(|| {
+            push_fields(part, &content, &mut out);
+            out
+        });
+    };
+    // Beside the object a field of the part can only be `null`, and the object itself is gone.
+    let is_beside = |key: &Str<'_>| !key.is(kind) && !names.iter().any(|name| key.is(name));
+    let mut out = String::from("{");
+    let beside: Vec<_> = json::fields(part).filter(|(key, _)| is_beside(key)).collect();
+    for (key, value) in &beside {
+        push_field(*key, value, &[], &mut out);
+    }
+    for (key, value) in json::fields(nested) {
+        let is_said = beside.iter().any(|(said, _)| said.text() == key.text());
+        if !is_said && !key.is(kind) {
+            push_field(key, value, &content, &mut out);
+        }
+    }
+    out.push('}');
+    Some(out)
+}
+
+/// Writes an object again with other values for some of its fields.
+fn push_fields(object: &str, others: &[(&str, &str)], out: &mut String) {
+    out.push('{');
+    for (key, value) in json::fields(object) {
+        push_field(key, value, others, out);
+    }
+    out.push('}');
+}
+
+fn push_field(key: Str<'_>, value: &str, others: &[(&str, &str)], out: &mut String) {
+    if !out.ends_with('{') {
+        out.push(',');
+    }
+    json::push_str(key, out);
+    out.push(':');
+    let other = others.iter().find(|(name, _)| key.is(name));
+    out.push_str(other.map_or(value, |(_, other)| other));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flat(json: &str) -> Option<String> {
+        flat_message(&Message::from_json(json).unwrap()).map(|message| message.json().to_owned())
+    }
+
+    #[test]
+    fn nested_parts_become_flat_at_every_depth() {
+        let nested = r#"{"role":"user","content":[{"type":"tool_result","tool_result" : {"tool_use_id":"c","content":[{"type":"tool_use","id":null,"tool_use":{"id":"q","name":"n","input":{"a":1.0}},"signature":"s"}]}}],"x":1}"#;
+        let expected = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"tool_use","signature":"s","id":"q","name":"n","input":{"a":1.0}}]}],"x":1}"#;
+        assert_eq!(flat(nested).unwrap(), expected);
+        assert_eq!(flat(expected), None);
+        let inside = r#"{"role":"tool","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"tool_result","tool\u005fresult":{"tool_use_id":"d"}}]}]}"#;
+        let expected = r#"{"role":"tool","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"tool_result","tool_use_id":"d"}]}]}"#;
+        assert_eq!(flat(inside).unwrap(), expected);
+    }
+
+    #[test]
+    fn messages_without_nested_parts_stay_as_they_are() {
+        for json in [
+            r#"{"role":"user","content":"\"tool_use\": {}"}"#,
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"tool_use","input":{"tool_use":{"id":"x"}}}]}"#,
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{},"tool_use":null}]}"#,
+        ] {
+            assert_eq!(flat(json), None, "{json}");
+        }
+    }
+}
