@@ -255,3 +255,27 @@ async fn what_a_child_hands_back_is_no_call_of_its_parent() {
     assert!(json.contains(r#""signature":"c2ln""#) && json.contains(r#""source":{"#), "{json}");
     assert!(json.contains(r#""handedBack":{"#) && !json.contains("sha256"), "{json}");
 }
+
+#[tokio::test]
+async fn operations_of_a_workflow_may_have_any_form() {
+    let recto = recto::Recto::open("memory:").await.unwrap();
+    let create = |name| recto.create(name, recto::Settings::counting_with(recto::Approx));
+    let (child, parent) = (create("child").await.unwrap(), create("parent").await.unwrap());
+    child.append(["one", "two", "three"].map(recto::Message::user)).await.unwrap();
+    for operation in [
+        r#"{"operation": "BATCH_START"}"#,
+        r#"{"operation": "truncate", "truncate": {"keepLast": 2}}"#,
+        r#"{"operation": "delete", "indices": [1]}"#,
+    ] {
+        recto_agent::process(&child, operation).await.unwrap();
+    }
+    assert_eq!(child.messages().await.unwrap().len(), 1);
+    for (operation, messages) in [
+        (r#"{"operation": "filter", "filter": {"contentContains": ["three"]}}"#, 1),
+        (r#"{"operation": "delete", "indices": [0]}"#, 2),
+    ] {
+        let operation = recto::Request::from_json(operation).unwrap();
+        recto_agent::hand_back(&child, operation, &parent).await.unwrap();
+        assert_eq!(parent.messages().await.unwrap().len(), messages);
+    }
+}

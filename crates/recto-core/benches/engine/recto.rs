@@ -4,9 +4,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use recto_core::{
-    Append, Arrange, BatchIndex, BatchStart, Compress, Conversation, Delete, Error, Filter, Fit,
-    LogIndex, Mark, Message, Outcome, Pick, Position, Query, Redo, Replace, Request, Restore, Role,
-    RoleSet, Rollback, Truncate, Undo, Version,
+    Append, Arrange, BatchIndex, BatchStart, Clear, Compress, Conversation, Delete, Error, Filter,
+    Fit, LogIndex, Mark, Message, Outcome, Pick, Position, Query, Redo, Replace, Request, Restore,
+    Role, RoleSet, Rollback, Truncate, Undo, Version,
 };
 
 use crate::sheet::Sheet;
@@ -115,6 +115,7 @@ fn edits(subject: &Subject, sheet: &mut Sheet<'_>) {
     sheet.row("TRUNCATE to the last half", |patience| {
         patience.each(fresh, |on, _| on.apply(half.clone(), 0))
     });
+    sheet.row("CLEAR", |patience| patience.each(fresh, |on, _| on.apply(Clear::default(), 0)));
     let batch_start = |on: &Conversation, number: usize| {
         let boundary = Some(LogIndex(subject.place(number) as u32));
         on.apply(BatchStart { boundary, with_tools: false }, 0)

@@ -46,6 +46,7 @@ pub(crate) const SECTIONS: &[Section] = &[
             row("reading the list of an ARRANGE", Seconds, &[]),
             row("ARRANGE one entry, beyond that", Seconds, &[Bar::Under(20e-6)]),
             row("TRUNCATE to the last half", Seconds, EDIT),
+            row("CLEAR", Seconds, &[]),
             row("BATCH_START from the middle", Seconds, EDIT),
             row("COMPRESS 10 entries", Seconds, LONGER_EDIT),
             row("MARK", Seconds, &[]),

@@ -10,6 +10,7 @@ mod limits;
 mod model;
 mod refusals;
 mod saved;
+mod seeds;
 mod talk;
 mod tools;
 mod written;

@@ -66,15 +66,17 @@ fn insert_in_the_modification_form_ignores_its_indices_with_a_warning() {
 }
 
 #[test]
-fn null_is_an_absent_section_of_the_node_form_only() {
+fn null_is_an_absent_section_of_the_older_forms_only() {
     let mut model = model();
     append(&mut model, &["a", "b"]);
     let truncate = json!({"operation": "truncate", "truncate": {"keepLast": 1},
         "insert": null, "replace": null, "clear": null, "filter": null});
     assert_eq!(apply(&mut model, truncate).view, [1]);
+    let insert = json!({"operation": "insert", "insert": null, "clear": null, "indices": [],
+        "data": {"role": "user", "content": "c"}});
+    assert_eq!(apply(&mut model, insert).view, [1, 2]);
     for op in [
         json!({"operation": "truncate", "truncate": {"keepLast": 1}, "delete": null}),
-        json!({"operation": "delete", "indices": [1], "truncate": null}),
         json!({"operation": "TRUNCATE", "keepLast": 1, "filter": null}),
         json!({"operation": "insert", "insert": null}),
         json!({"operation": "filter", "filter": null}),
