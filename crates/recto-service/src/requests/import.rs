@@ -1,0 +1,85 @@
+//! `{"import": NAME, "format": FORMAT, "data": …, "settings": {…}}`
+
+use recto::{Naming, Policy};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use serde_json::value::RawValue;
+
+use crate::settings::NewSettings;
+use crate::values::TranscriptFormat;
+use crate::{Error, ImportedConversation, NoticedLoss, Perform, Service, import_text, schema};
+
+/// Imports a transcript: the conversations in it, with their versions and forks. All of it is
+/// imported, or nothing.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Import<'a> {
+    /// The name of the conversation. Of several in one transcript, each further one has a number.
+    pub import: String,
+    /// The format of the transcript. Default: recognised.
+    pub format: Option<TranscriptFormat>,
+    /// The transcript as JSON, or a string that holds it.
+    #[serde(borrow)]
+    #[schemars(with = "schema::Anything")]
+    pub data: &'a RawValue,
+    /// The settings of the conversation, without `tools`.
+    #[serde(borrow)]
+    pub settings: Option<NewSettings<'a>>,
+}
+
+/// A transcript that was imported.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Imported {
+    /// The name of the first conversation.
+    pub conversation: String,
+    /// The id of the first conversation.
+    pub id: String,
+    /// The newest version of the first conversation.
+    pub version: u32,
+    /// The format of the transcript.
+    pub format: &'static str,
+    /// The conversations that were imported.
+    pub conversations: Vec<ImportedConversation>,
+    /// What could not be represented.
+    pub remarks: Vec<NoticedLoss>,
+}
+
+impl Perform for Import<'_> {
+    type Response = Imported;
+
+    async fn perform(self, service: &Service) -> Result<Imported, Error> {
+        let (settings, policy) = self.settings.unwrap_or_default().checked()?;
+        if !settings.tools.is_empty() {
+            let reason = "a conversation is imported without tools; set them afterwards";
+            return Err(Error::field("settings", reason));
+        }
+        let held: String;
+        let data = match self.data.get().starts_with('"') {
+            true => {
+                held = crate::read::read(self.data.get())?;
+                &*held
+            }
+            false => self.data.get(),
+        };
+        let (recto, naming) = (service.recto(), Naming::Exactly(self.import));
+        let format = self.format.map(|format| format.0);
+        let transcript = import_text(recto, data, format, naming, settings).await?;
+        let conversations = transcript.imported();
+        if policy != Policy::default() {
+            for made in &conversations {
+                recto.set_policy(&made.conversation, &policy).await?;
+            }
+        }
+        let first = &conversations[0];
+        Ok(Imported {
+            conversation: first.conversation.clone(),
+            id: first.id.clone().unwrap_or_default(),
+            version: first.version,
+            format: transcript.format.name(),
+            remarks: transcript.remarks.iter().map(NoticedLoss::from).collect(),
+            conversations,
+        })
+    }
+}

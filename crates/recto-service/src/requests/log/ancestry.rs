@@ -1,0 +1,62 @@
+//! The version that each version goes on from.
+
+use std::collections::HashMap;
+
+use recto::{OperationKind, StoredConversation, Version, VersionInfo};
+
+use crate::Error;
+
+/// The version that each of these goes on from. They are in ascending order. Of several versions with
+/// the view that was restored, it is the newest: a mark in between has not changed the view.
+pub(super) async fn parents(
+    conversation: &StoredConversation,
+    versions: &[VersionInfo],
+) -> Result<Vec<Option<Version>>, Error> {
+    let mut ancestry = Ancestry::default();
+    let mut parents = Vec::with_capacity(versions.len());
+    for info in versions {
+        let home = match goes_back(info.operation) {
+            true => conversation.parent(info.version).await?,
+            false => None,
+        };
+        parents.push(ancestry.next(info, home));
+    }
+    Ok(parents)
+}
+
+fn goes_back(operation: OperationKind) -> bool {
+    use OperationKind::{BatchEnd, Redo, Rollback, Undo};
+    matches!(operation, BatchEnd | Redo | Rollback | Undo)
+}
+
+/// The versions so far, by what they show. A view is identified by the version that made it.
+#[derive(Debug, Default)]
+struct Ancestry {
+    by_view: HashMap<(Version, Version), Version>,
+    by_figures: HashMap<(Version, usize, u64), Version>,
+    /// The version that made the view of the version before.
+    view: Version,
+}
+
+impl Ancestry {
+    /// The version that the next one goes on from. `home` made the view that it restored.
+    fn next(&mut self, info: &VersionInfo, home: Option<Version>) -> Option<Version> {
+        let batch = info.batch_opened_by;
+        let figures = (batch, info.messages, info.tokens);
+        let parent = match home {
+            Some(home) => {
+                let same = self.by_view.get(&(home, batch)).or(self.by_figures.get(&figures));
+                Some(same.copied().unwrap_or(home))
+            }
+            None => info.version.0.checked_sub(1).map(Version),
+        };
+        self.view = match (home, info.operation) {
+            (Some(home), _) => home,
+            (None, OperationKind::Mark | OperationKind::Unmark) => self.view,
+            (None, _) => info.version,
+        };
+        self.by_view.insert((self.view, batch), info.version);
+        self.by_figures.insert(figures, info.version);
+        parent
+    }
+}
