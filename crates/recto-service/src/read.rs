@@ -148,12 +148,13 @@ fn explain(text: &str, error: &serde_json::Error) -> EngineError {
         }
         return wrong(&path.join("."), said);
     }
-    let reason = ["u64", "u32", "usize", "i64"].iter().fold(reason.to_owned(), |reason, kind| {
-        match reason.strip_suffix(&format!("expected {kind}")) {
+    let reason =
+        ["u64", "u32", "usize", "i64"].iter().fold(reason.to_owned(), |reason, kind| match reason
+            .strip_suffix(&format!("expected {kind}"))
+        {
             Some(start) => format!("{start}expected a whole number from 0"),
             None => reason,
-        }
-    });
+        });
     // A number is known to have ended only with the byte behind it.
     let field = path_at(text, offset, 2).join(".");
     match field.is_empty() {

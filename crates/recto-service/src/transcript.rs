@@ -93,52 +93,42 @@ pub async fn import_text(
     settings: Settings,
 ) -> Result<Transcript, Error> {
     let mut read = Collected::default();
-    let format = recto_format::import(text, format, &ImportOptions::default(), &mut read);
     let mut import = Import::new(recto, naming, settings);
-    let stepped = match format {
-        Ok(format) => {
-            let mut stepped = Ok(format);
-            for step in read.steps {
-                if let Err(error) = import.step(step).await {
-                    stepped = Err(error.into());
-                    break;
-                }
-            }
-            stepped
-        }
-        Err(error) => Err(error.into()),
+    let format = match recto_format::import(text, format, &ImportOptions::default(), &mut read) {
+        Ok(format) => format,
+        Err(error) => return Err(give_up(import, error.into()).await),
     };
-    finish_import(import, stepped, read.remarks).await
-}
-
-/// Ends an import whose steps were performed: gives the conversations their names, or removes what
-/// was written. `stepped` is the format of the transcript, or why it was not imported.
-pub async fn finish_import(
-    mut import: Import,
-    stepped: Result<Format, Error>,
-    mut remarks: Vec<Remark>,
-) -> Result<Transcript, Error> {
-    let finished = match stepped {
-        Err(error) => Err(error),
-        Ok(format) => match import.finish().await {
-            Err(error) => Err(error.into()),
-            Ok(conversations) if conversations.iter().any(|made| made.messages > 0) => {
-                Ok((format, conversations))
-            }
-            Ok(_) => Err(Error::NothingToImport { format: format.name() }),
-        },
-    };
-    match finished {
-        Ok((format, conversations)) => {
-            remarks.extend(about_envelopes(&conversations, format));
-            Ok(Transcript { format, conversations, remarks })
-        }
-        Err(cause) => {
-            let left = import.abandon().await;
-            let left = left.into_iter().map(|(name, error)| (name, error.to_string())).collect();
-            Err(Error::NotImported { cause: Box::new(cause), left })
+    for step in read.steps {
+        if let Err(error) = import.step(step).await {
+            return Err(give_up(import, error.into()).await);
         }
     }
+    finish_import(import, format, read.remarks).await
+}
+
+/// Ends an import whose steps were all performed: the conversations get their names. If that fails,
+/// what was written is removed.
+pub async fn finish_import(
+    mut import: Import,
+    format: Format,
+    mut remarks: Vec<Remark>,
+) -> Result<Transcript, Error> {
+    let cause = match import.finish().await {
+        Ok(conversations) if conversations.iter().any(|made| made.messages > 0) => {
+            remarks.extend(about_envelopes(&conversations, format));
+            return Ok(Transcript { format, conversations, remarks });
+        }
+        Ok(_) => Error::NothingToImport { format: format.name() },
+        Err(error) => error.into(),
+    };
+    Err(give_up(import, cause).await)
+}
+
+/// Removes what an import has written.
+async fn give_up(mut import: Import, cause: Error) -> Error {
+    let left = import.abandon().await;
+    let left = left.into_iter().map(|(name, error)| (name, error.to_string())).collect();
+    Error::NotImported { cause: Box::new(cause), left }
 }
 
 /// What stood around the messages is not stored. Tools could be set, but then the model would read
