@@ -451,7 +451,7 @@ fn advice_is_in_the_words_of_the_command_line() {
     // Programs are told of fields and operations, which is what they write.
     let answers = stage.exec(&[
         json!({ "conversation": "shop", "op": { "operation": "DELETE", "indices": [0] } }),
-        json!({ "conversation": "shop", "show": true }),
+        json!({ "conversation": "shop", "peek": true }),
     ]);
     let told = |answer: &Value| answer["error"]["message"].as_str().unwrap().to_owned();
     assert!(told(&answers[0]).contains("UNMARK"), "{answers:?}");
