@@ -94,14 +94,14 @@ pub use self::request::{Perform, Request, RequestKind, Response, Scoped};
 pub use self::requests::*;
 pub use self::schema::schema;
 pub use self::sent::{
-    DEFAULT_TARGET, FoundProblem, RenderWarning, Sent, render_warnings, source_format,
+    DEFAULT_TARGET, RenderWarning, Sent, ShownFinding, render_warnings, source_format,
 };
 pub use self::service::{NamedConversation, Service};
 pub use self::settings::{
     ChangedSettings, CompressionSettings, DEFAULT_STRATEGY, NewSettings, counter_named,
-    read_settings, read_strategies,
+    read_strategies,
 };
 pub use self::transcript::{
-    ForkOf, ImportedConversation, NoticedLoss, Transcript, finish_import, import_text,
+    ForkOf, ImportedConversation, ShownRemark, Transcript, finish_import, import_text,
 };
 pub use self::values::{At, Include, Provider, Scope, TranscriptFormat, True, TrueOr};

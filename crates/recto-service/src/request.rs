@@ -76,7 +76,8 @@ macro_rules! requests {
             pub(crate) async fn perform(self, service: &Service) -> Result<Response, Error> {
                 Ok(match self {
                     $($(Request::$variant(request) => {
-                        Response::$variant(request.perform(service).await?)
+                        // In a box, so that a small request does not move the future of a large one.
+                        Response::$variant(Box::pin(request.perform(service)).await?)
                     })*)*
                 })
             }

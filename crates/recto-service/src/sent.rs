@@ -24,7 +24,7 @@ pub struct Sent {
 /// A finding: what a provider would refuse, and what rendering does about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Finding")]
-pub struct FoundProblem {
+pub struct ShownFinding {
     /// The name of the rule.
     pub rule: &'static str,
     /// `error`, `warning` or `note`.
@@ -108,10 +108,10 @@ impl Sent {
 
     /// A finding with the position in the view and the number in the log. Both differ from the
     /// index of the finding, which counts the messages that are sent.
-    pub fn finding(&self, finding: &Finding) -> FoundProblem {
+    pub fn finding(&self, finding: &Finding) -> ShownFinding {
         let entry = self.entries.get(finding.index);
         let position = entry.and_then(|entry| entry.position);
-        FoundProblem {
+        ShownFinding {
             rule: finding.rule.name,
             severity: finding.rule.severity.as_str(),
             index: position.map_or(finding.index, |position| position.0) as u64,
@@ -122,7 +122,7 @@ impl Sent {
     }
 
     /// [`finding`](Self::finding) of each.
-    pub fn findings(&self, findings: &[Finding]) -> Vec<FoundProblem> {
+    pub fn findings(&self, findings: &[Finding]) -> Vec<ShownFinding> {
         findings.iter().map(|finding| self.finding(finding)).collect()
     }
 }

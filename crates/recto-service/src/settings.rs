@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::error::wrong;
-use crate::{read, schema};
+use crate::schema;
 
 /// The strategies of a compression that names none: old tool results are cleared first, because
 /// they are the largest and can be fetched again; then the oldest messages are hidden, and system
@@ -22,22 +22,22 @@ pub const DEFAULT_STRATEGY: &str = "clear-tool-results,keep-system-and-recent";
 pub struct NewSettings<'a> {
     /// The token counter. Default: `o200k_base`. It cannot be changed later.
     #[schemars(with = "Option<schema::CounterName>")]
-    counter: Option<String>,
+    pub counter: Option<String>,
     /// The tokens of an image, audio or file part. Default: 1000. It cannot be changed later.
-    media_tokens: Option<u64>,
+    pub media_tokens: Option<u64>,
     /// The tools that the model may call.
     #[serde(borrow)]
     #[schemars(with = "Option<Vec<schema::Tool>>")]
-    tools: Option<&'a RawValue>,
+    pub tools: Option<&'a RawValue>,
     /// The first line of the tool description. Default: `Available tools:`. It cannot be changed
     /// later.
-    heading: Option<String>,
+    pub heading: Option<String>,
     /// The largest number of tokens of a request to a model. Default: no limit.
-    token_limit: Option<u64>,
+    pub token_limit: Option<u64>,
     /// When and how the view is made shorter.
-    compression: Option<CompressionSettings>,
+    pub compression: Option<CompressionSettings>,
     /// Another name for `compression`.
-    compression_config: Option<CompressionSettings>,
+    pub compression_config: Option<CompressionSettings>,
 }
 
 /// When and how the view is made shorter.
@@ -45,14 +45,14 @@ pub struct NewSettings<'a> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CompressionSettings {
     /// Whether it is done.
-    enabled: bool,
+    pub enabled: bool,
     /// Above this number of tokens it is due.
-    threshold: u64,
+    pub threshold: u64,
     /// The number of tokens that it goes down to.
-    target_tokens: u64,
+    pub target_tokens: u64,
     /// The strategies, separated by commas, in the order in which they are tried. Default:
     /// `clear-tool-results,keep-system-and-recent`.
-    strategy: Option<String>,
+    pub strategy: Option<String>,
 }
 
 /// Changes to the settings of a conversation. A field that is missing stays as it is.
@@ -62,19 +62,19 @@ pub struct ChangedSettings<'a> {
     /// The tools that the model may call; an empty list or `null` for none.
     #[serde(borrow, default, deserialize_with = "present")]
     #[schemars(with = "Option<Vec<schema::Tool>>")]
-    pub(crate) tools: Option<Option<&'a RawValue>>,
+    pub tools: Option<Option<&'a RawValue>>,
     /// The largest number of tokens of a request to a model; `null` for no limit.
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "Option<u64>")]
-    pub(crate) token_limit: Option<Option<u64>>,
+    pub token_limit: Option<Option<u64>>,
     /// When and how the view is made shorter; `null` for never.
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "Option<CompressionSettings>")]
-    pub(crate) compression: Option<Option<CompressionSettings>>,
+    pub compression: Option<Option<CompressionSettings>>,
     /// Another name for `compression`.
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "Option<CompressionSettings>")]
-    pub(crate) compression_config: Option<Option<CompressionSettings>>,
+    pub compression_config: Option<Option<CompressionSettings>>,
 }
 
 /// Reads a field that is there: `null` is a value of it, not its absence.
@@ -152,12 +152,6 @@ impl ChangedSettings<'_> {
             Some(Some(tools)) => Tool::list_from_json(tools.get()).map(Some),
         }
     }
-}
-
-/// Reads the settings of a new conversation: `{counter?, mediaTokens?, tools?, heading?,
-/// tokenLimit?, compression?}`.
-pub fn read_settings(text: &str) -> Result<(recto::Settings, Policy), EngineError> {
-    read::read::<NewSettings<'_>>(text)?.checked()
 }
 
 /// A built-in token counter by its name.

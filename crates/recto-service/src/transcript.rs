@@ -50,7 +50,7 @@ pub struct ForkOf {
 /// Something that could not be represented: `{line, field, message}`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Remark")]
-pub struct NoticedLoss {
+pub struct ShownRemark {
     /// The line of the file, or the number of the message, from 1. 0 for what stood around the
     /// messages.
     pub line: u64,
@@ -60,10 +60,10 @@ pub struct NoticedLoss {
     pub message: String,
 }
 
-impl From<&Remark> for NoticedLoss {
-    fn from(remark: &Remark) -> NoticedLoss {
+impl From<&Remark> for ShownRemark {
+    fn from(remark: &Remark) -> ShownRemark {
         let Remark { line, field, message } = remark;
-        NoticedLoss { line: *line as u64, field: field.clone(), message: message.clone() }
+        ShownRemark { line: *line as u64, field: field.clone(), message: message.clone() }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args;
 use recto_format::Format;
 use recto_service::{
-    At, Export as ExportRequest, ExportOptions, Exported, NoticedLoss, Scope, TranscriptFormat,
+    At, Export as ExportRequest, ExportOptions, Exported, Scope, ShownRemark, TranscriptFormat,
     TrueOr,
 };
 
@@ -90,8 +90,8 @@ impl Export {
 }
 
 /// Something that the format has no place for; the line is that of the message.
-fn beside(remark: &NoticedLoss) -> Line {
-    let NoticedLoss { line, field, message } = remark;
+fn beside(remark: &ShownRemark) -> Line {
+    let ShownRemark { line, field, message } = remark;
     let field = if field.is_empty() { String::new() } else { format!(", {field}") };
     Line::wrapping().styled(NOTE, format!("message {line}{field}")).text(": ").text(message)
 }

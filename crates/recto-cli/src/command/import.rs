@@ -9,7 +9,7 @@ use anstyle::Style;
 use clap::Args;
 use recto::{Naming, Progress, Settings};
 use recto_format::{Format, ImportOptions};
-use recto_service::{ImportedConversation, NoticedLoss, counter_named};
+use recto_service::{ImportedConversation, ShownRemark, counter_named};
 use serde::Serialize;
 
 use crate::desk::Desk;
@@ -107,7 +107,7 @@ impl Import {
             format: transcript.format.name(),
             dry_run: self.dry_run,
             conversations,
-            remarks: transcript.remarks.iter().map(NoticedLoss::from).collect(),
+            remarks: transcript.remarks.iter().map(ShownRemark::from).collect(),
         })
     }
 
@@ -179,7 +179,7 @@ struct Answered {
     format: &'static str,
     dry_run: bool,
     conversations: Vec<ImportedConversation>,
-    remarks: Vec<NoticedLoss>,
+    remarks: Vec<ShownRemark>,
 }
 
 impl Answer for Answered {
@@ -209,8 +209,8 @@ impl Answer for Answered {
 }
 
 /// What could not be represented, a line each.
-pub(super) fn show_remarks(remarks: &[NoticedLoss], page: &mut Page) {
-    for NoticedLoss { line, field, message } in remarks {
+pub(super) fn show_remarks(remarks: &[ShownRemark], page: &mut Page) {
+    for ShownRemark { line, field, message } in remarks {
         let place = match (line, &**field) {
             (0, field) => field.to_owned(),
             (line, "") => format!("line {line}"),

@@ -3,7 +3,7 @@
 use anstyle::Style;
 use clap::Args;
 use recto_format::{Finding, RenderOptions, Rule, Severity, Target};
-use recto_service::{FoundProblem, Sent};
+use recto_service::{Sent, ShownFinding};
 use serde::Serialize;
 
 use super::change::ChangeArguments;
@@ -94,7 +94,7 @@ impl Serialize for Findings {
             version: u32,
             #[serde(rename = "for")]
             target: &'static str,
-            findings: Vec<FoundProblem>,
+            findings: Vec<ShownFinding>,
         }
         let document = Document {
             conversation: &self.conversation,
@@ -114,7 +114,7 @@ impl Answer for Findings {
             let mut rules: Vec<&Rule> = Vec::new();
             for finding in &self.findings {
                 let rule = finding.rule;
-                let FoundProblem { index, entry, .. } = self.sent.finding(finding);
+                let ShownFinding { index, entry, .. } = self.sent.finding(finding);
                 table.row([
                     (style(rule.severity), rule.severity.to_string()),
                     (plain, index.to_string()),

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use recto::Warning;
-use recto_service::{FoundProblem, RenderWarning, render_warnings};
+use recto_service::{RenderWarning, ShownFinding, render_warnings};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -85,7 +85,7 @@ impl Render {
             return desk.output.json(&document, desk.surroundings);
         }
         for finding in sent.findings(&rendered.findings) {
-            let FoundProblem { rule, index, message, repair, entry, .. } = finding;
+            let ShownFinding { rule, index, message, repair, entry, .. } = finding;
             let line = Line::wrapping()
                 .styled(NOTE, format!("#{entry} at {index}"))
                 .text(format!(": {message}; {rule}: "))
@@ -110,7 +110,7 @@ struct Document<'a> {
     #[serde(rename = "for")]
     target: &'static str,
     request: &'a RawValue,
-    repairs: Vec<FoundProblem>,
+    repairs: Vec<ShownFinding>,
     warnings: Vec<RenderWarning>,
     /// So many bytes at the front of the request stay as they are, whatever is appended.
     stable: usize,

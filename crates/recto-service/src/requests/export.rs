@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::values::TranscriptFormat;
-use crate::{At, Error, NoticedLoss, Perform, Scope, Service, TrueOr, source_format};
+use crate::{At, Error, Perform, Scope, Service, ShownRemark, TrueOr, source_format};
 
 /// Writes a conversation as a transcript.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -47,7 +47,7 @@ pub struct Exported {
     /// The number of bytes.
     pub bytes: usize,
     /// What the format has no place for.
-    pub remarks: Vec<NoticedLoss>,
+    pub remarks: Vec<ShownRemark>,
     /// The file that the transcript was written to, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -96,7 +96,7 @@ impl Perform for Export {
             format: format.name(),
             messages: entries.len(),
             bytes: data.len(),
-            remarks: remarks.iter().map(NoticedLoss::from).collect(),
+            remarks: remarks.iter().map(ShownRemark::from).collect(),
             file: None,
             data: Some(data),
         })

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::settings::NewSettings;
 use crate::values::TranscriptFormat;
-use crate::{Error, ImportedConversation, NoticedLoss, Perform, Service, import_text, schema};
+use crate::{Error, ImportedConversation, Perform, Service, ShownRemark, import_text, schema};
 
 /// Imports a transcript: the conversations in it, with their versions and forks. All of it is
 /// imported, or nothing.
@@ -43,7 +43,7 @@ pub struct Imported {
     /// The conversations that were imported.
     pub conversations: Vec<ImportedConversation>,
     /// What could not be represented.
-    pub remarks: Vec<NoticedLoss>,
+    pub remarks: Vec<ShownRemark>,
 }
 
 impl Perform for Import<'_> {
@@ -78,7 +78,7 @@ impl Perform for Import<'_> {
             id: first.id.clone().unwrap_or_default(),
             version: first.version,
             format: transcript.format.name(),
-            remarks: transcript.remarks.iter().map(NoticedLoss::from).collect(),
+            remarks: transcript.remarks.iter().map(ShownRemark::from).collect(),
             conversations,
         })
     }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::values::Provider;
-use crate::{At, Error, FoundProblem, Perform, Sent, Service};
+use crate::{At, Error, Perform, Sent, Service, ShownFinding};
 
 /// Finds what a provider would refuse in the view.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -25,7 +25,7 @@ pub struct Lint {
 #[serde(rename_all = "camelCase")]
 pub struct Findings {
     /// The findings.
-    pub findings: Vec<FoundProblem>,
+    pub findings: Vec<ShownFinding>,
 }
 
 impl Perform for Lint {

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::sent::RenderWarning;
 use crate::values::Provider;
-use crate::{At, Error, Fields, FoundProblem, Perform, Sent, Service, render_warnings, schema};
+use crate::{At, Error, Fields, Perform, Sent, Service, ShownFinding, render_warnings, schema};
 
 /// Renders the view as a request to a provider, with repairs.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub struct Rendered {
     #[schemars(with = "schema::Anything")]
     pub request: Box<RawValue>,
     /// What was repaired.
-    pub repairs: Vec<FoundProblem>,
+    pub repairs: Vec<ShownFinding>,
     /// What a reader of the request should know.
     pub warnings: Vec<RenderWarning>,
 }
