@@ -189,7 +189,7 @@ fn a_dry_run_changes_nothing_and_says_what_the_deed_would_say() {
         &["filter", "--contains", "eu-1", "--excludes", "ERROR"],
         &["clear", "--drop-system"],
         &["restore", "2"],
-        &["fit", "--max-tokens", "60"],
+        &["fit", "--max-tokens", "80"],
         &["batch", "start", "--boundary", "3"],
         &["batch", "end", "0", "--carry", "all"],
         &["rollback", "--to-batch", "0"],
