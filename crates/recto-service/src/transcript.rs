@@ -63,7 +63,7 @@ pub struct ShownRemark {
 impl From<&Remark> for ShownRemark {
     fn from(remark: &Remark) -> ShownRemark {
         let Remark { line, field, message } = remark;
-        ShownRemark { line: *line as u64, field: field.clone(), message: message.clone() }
+        ShownRemark { line: *line, field: field.clone(), message: message.clone() }
     }
 }
 

@@ -32,7 +32,9 @@ impl Rename {
         let session = desk.session()?;
         let from = session.name_of(&self.conversation)?;
         let Rename { to, dry_run, .. } = self;
-        let request = RenameRequest { conversation: from, rename: to, dry_run: Some(dry_run) };
+        let include = Vec::new();
+        let request =
+            RenameRequest { conversation: from, rename: to, dry_run: Some(dry_run), include };
         let renamed = session.run(request)?;
         if !dry_run {
             session.conversation(&renamed.to)?;

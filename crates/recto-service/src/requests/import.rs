@@ -1,14 +1,18 @@
 //! `{"import": NAME, "format": FORMAT, "data": …, "settings": {…}}`
 
-use recto::{Naming, Policy};
+use recto::{Naming, Policy, Version};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use serde_json::value::RawValue;
 
+use super::ArrayState;
+use super::state::state_after;
 use crate::settings::NewSettings;
 use crate::values::TranscriptFormat;
-use crate::{Error, ImportedConversation, Perform, Service, ShownRemark, import_text, schema};
+use crate::{
+    Error, ImportedConversation, Include, Perform, Service, ShownRemark, import_text, schema,
+};
 
 /// Imports a transcript: the conversations in it, with their versions and forks. All of it is
 /// imported, or nothing.
@@ -26,6 +30,9 @@ pub struct Import<'a> {
     /// The settings of the conversation, without `tools`.
     #[serde(borrow)]
     pub settings: Option<NewSettings<'a>>,
+    /// What the response includes beside its own fields: `["state"]`.
+    #[serde(rename = "return", default)]
+    pub include: Vec<Include>,
 }
 
 /// A transcript that was imported.
@@ -44,6 +51,9 @@ pub struct Imported {
     pub conversations: Vec<ImportedConversation>,
     /// What could not be represented.
     pub remarks: Vec<ShownRemark>,
+    /// The state of the first conversation, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<ArrayState>,
 }
 
 impl Perform for Import<'_> {
@@ -73,6 +83,8 @@ impl Perform for Import<'_> {
             }
         }
         let first = &conversations[0];
+        let conversation = service.conversation(&first.conversation).await?;
+        let state = state_after(&self.include, &conversation, Some(Version(first.version))).await?;
         Ok(Imported {
             conversation: first.conversation.clone(),
             id: first.id.clone().unwrap_or_default(),
@@ -80,6 +92,7 @@ impl Perform for Import<'_> {
             format: transcript.format.name(),
             remarks: transcript.remarks.iter().map(ShownRemark::from).collect(),
             conversations,
+            state,
         })
     }
 }

@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Perform, Service};
+use super::ArrayState;
+use super::apply::check_dry_run;
+use super::state::state_after;
+use crate::{Error, Include, Perform, Service};
 
 /// Gives a conversation another name.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -15,6 +18,9 @@ pub struct Rename {
     pub rename: String,
     /// Whether only the response is wanted, and nothing is changed. Default: `false`.
     pub dry_run: Option<bool>,
+    /// What the response includes beside its own fields: `["state"]`.
+    #[serde(rename = "return", default)]
+    pub include: Vec<Include>,
 }
 
 /// A conversation that was renamed.
@@ -27,6 +33,9 @@ pub struct Renamed {
     pub to: String,
     /// Whether nothing was changed.
     pub dry_run: bool,
+    /// The state of the conversation, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<ArrayState>,
 }
 
 impl Perform for Rename {
@@ -34,14 +43,16 @@ impl Perform for Rename {
 
     async fn perform(self, service: &Service) -> Result<Renamed, Error> {
         let (to, dry_run) = (self.rename, self.dry_run.unwrap_or(false));
+        check_dry_run(dry_run, None, &self.include)?;
         let conversation = service.conversation(&self.conversation).await?;
-        let from = conversation.name;
+        let from = conversation.name.clone();
         if !dry_run {
             service.recto().rename(&from, &to).await?;
             service.forget(&from);
         } else if service.recto().info(&to).await.is_ok() {
             return Err(recto::StoreError::ConversationExists { name: to }.into());
         }
-        Ok(Renamed { from, to, dry_run })
+        let state = state_after(&self.include, &conversation, None).await?;
+        Ok(Renamed { from, to, dry_run, state })
     }
 }

@@ -406,7 +406,8 @@ async fn a_conversation_goes_out_and_in_again() {
     let exported = session.of("export", json!(true)).await;
     assert_eq!(exported["format"], "recto");
     let data = &exported["data"];
-    let imported = session.ask(json!({ "import": "b", "data": data })).await;
+    let imported = session.ask(json!({ "import": "b", "data": data, "return": ["state"] })).await;
+    assert_eq!(imported["state"]["messages"], json!([user("one"), user("two")]));
     assert_eq!(
         (&imported["conversation"], &imported["conversations"][0]["messages"]),
         (&json!("b"), &json!(2))
@@ -462,7 +463,9 @@ async fn conversations_are_forked_renamed_and_removed() {
         let taken =
             session.refused(r#"{"conversation": "a", "rename": "f", "dryRun": true}"#).await;
         assert_eq!(taken["code"], "conversation_exists");
-        session.of("rename", json!("z")).await;
+        let renamed =
+            session.ask(json!({ "conversation": "a", "rename": "z", "return": ["state"] })).await;
+        assert_eq!(renamed["state"]["totalMessageCount"], 2);
         let gone = session.refused(r#"{"conversation": "a", "stats": true}"#).await;
         assert_eq!(gone["code"], "conversation_not_found");
         let id = session.ask(json!({ "conversation": "z", "info": true })).await["id"].clone();
