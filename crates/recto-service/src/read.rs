@@ -103,8 +103,7 @@ fn nothing_named(fields: &Fields<'_>, scoped: Scoped) -> EngineError {
     }
     match unknown {
         Some(name) => {
-            let reason = format!("no request is called {name:?}{}", did_you_mean(name, &names));
-            wrong(name, format!("{reason}; requests are {}", names.join(", ")))
+            wrong(name, format!("no request is called {name:?}{}", known_names(name, &names)))
         }
         None => EngineError::InvalidOperation {
             reason: format!("a request asks for something: {}", names.join(", ")),
@@ -143,8 +142,7 @@ fn explain(text: &str, error: &serde_json::Error) -> EngineError {
         let known: Vec<&str> = quoted.collect();
         let mut said = format!("{name} {end}");
         if start == "unknown field" {
-            said.push_str(&did_you_mean(name, &known));
-            said.push_str(&format!("; use {}", known.join(", ")));
+            said.push_str(&known_names(name, &known));
         }
         return wrong(&path.join("."), said);
     }
@@ -192,19 +190,25 @@ fn path_at(text: &str, offset: usize, beyond: usize) -> Vec<String> {
     path
 }
 
-/// `; did you mean NAME?` if a known name is similar.
-fn did_you_mean(given: &str, known: &[&str]) -> String {
-    let similar = known
-        .iter()
-        .filter(|name| is_similar(given, name))
-        .min_by_key(|name| (distance(given, name), name.len().abs_diff(given.len())));
-    similar.map_or_else(String::new, |name| format!("; did you mean {name}?"))
+/// The names that are known. If one is similar, it comes first.
+fn known_names(given: &str, known: &[&str]) -> String {
+    let all = known.join(", ");
+    match similar(given, known) {
+        Some(name) => format!("; did you mean {name}? Known are {all}"),
+        None => format!("; use {all}"),
+    }
+}
+
+/// The known name that is most similar to the given one, if there is one.
+fn similar<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
+    let similar = known.iter().copied().filter(|name| is_similar(given, name));
+    similar.min_by_key(|name| (distance(given, name), name.len().abs_diff(given.len())))
 }
 
 fn is_similar(given: &str, known: &str) -> bool {
     let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
     let (given, known) = (plain(given), plain(known));
-    given.len() <= 64 && distance(&given, &known) <= 1 + known.len() / 5
+    given.len() <= 64 && distance(&given, &known) <= (known.len() / 3).min(2)
 }
 
 /// The number of letters to insert, remove or change.
@@ -239,9 +243,11 @@ mod tests {
     #[test]
     fn similar_names_are_suggested() {
         let known = ["markMap", "stats", "state", "expectedVersion"];
-        assert_eq!(did_you_mean("markmap", &known), "; did you mean markMap?");
-        assert_eq!(did_you_mean("expected_version", &known), "; did you mean expectedVersion?");
-        assert_eq!(did_you_mean("stat", &known), "; did you mean stats?");
-        assert_eq!(did_you_mean("render", &known), "");
+        assert_eq!(similar("markmap", &known), Some("markMap"));
+        assert_eq!(similar("expected_version", &known), Some("expectedVersion"));
+        assert_eq!(similar("stat", &known), Some("stats"));
+        assert_eq!(similar("render", &known), None);
+        assert_eq!(known_names("x", &["a", "b"]), "; use a, b");
+        assert_eq!(known_names("stat", &["stats"]), "; did you mean stats? Known are stats");
     }
 }
