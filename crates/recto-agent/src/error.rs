@@ -124,6 +124,7 @@ impl Failure {
     }
 }
 
+#[cfg(feature = "clients")]
 impl Failure {
     /// As it leaves the client: without anything secret in what the other side says.
     pub(crate) fn without(mut self, secrets: &crate::secrets::Secrets) -> Failure {

@@ -73,25 +73,35 @@ mod answer;
 mod budget;
 mod calibration;
 mod call;
+#[cfg(feature = "clients")]
 mod command_tool;
+#[cfg(feature = "clients")]
 mod decode;
+#[cfg(feature = "clients")]
 mod endpoint;
 mod error;
 mod event;
 mod hand_back;
 mod history;
+#[cfg(feature = "clients")]
 mod http;
 mod look_back;
+#[cfg(feature = "clients")]
 mod mcp;
 mod model;
+#[cfg(feature = "clients")]
 mod program;
 mod record;
+#[cfg(feature = "clients")]
 mod refusal;
+#[cfg(feature = "clients")]
 mod secrets;
+#[cfg(feature = "clients")]
 mod shorten;
 mod summaries;
 mod tool;
 mod totals;
+#[cfg(feature = "clients")]
 mod web_client;
 
 pub use recto::{Temporary, end_all, end_expired, with_temporary};
@@ -103,16 +113,21 @@ pub use self::answer::{Answer, AnswerPart};
 pub use self::budget::{Budget, Part, Strategy};
 pub use self::calibration::Calibration;
 pub use self::call::{Attempt, Call, Compressed};
+#[cfg(feature = "clients")]
 pub use self::command_tool::CommandTool;
+#[cfg(feature = "clients")]
 pub use self::endpoint::{Endpoint, Patience, Retry, Secret};
 pub use self::error::{CallError, Error, Failure};
 pub use self::event::Event;
 pub use self::hand_back::{hand_back, process};
 pub use self::history::{call, calls, sent};
+#[cfg(feature = "clients")]
 pub use self::http::HttpModel;
 pub use self::look_back::{ExpandTool, SearchTool};
+#[cfg(feature = "clients")]
 pub use self::mcp::{McpAddress, McpServer, McpTool};
 pub use self::model::{BoxFuture, Delta, Finish, Model, Usage, Watch};
+#[cfg(feature = "clients")]
 pub use self::program::end_programs;
 pub use self::summaries::{Gap, expand, gaps, sources, stands_for};
 pub use self::tool::{RunTool, ToolInput, ToolOutput};

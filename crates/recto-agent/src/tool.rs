@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use recto::{Message, Tool};
+#[cfg(feature = "clients")]
 use recto_format::{RenderOptions, Target, render};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -165,6 +166,7 @@ impl Toolbox {
 }
 
 /// Whether a provider would take a tool; if not, why. One that it would not take spoils every request.
+#[cfg(feature = "clients")]
 pub(crate) fn check(tool: &Tool) -> Result<(), String> {
     let message = Message::user("Hello.");
     for target in Target::ALL {

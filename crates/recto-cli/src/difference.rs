@@ -4,7 +4,7 @@ use recto::blocking::StoredConversation;
 use recto::{Diff, LogIndex, Portion};
 use serde::Serialize;
 
-use crate::entry_line::ShownEntry;
+use crate::entry_line::{EntryLine as _, ShownEntry};
 use crate::failure::Failure;
 use crate::numbers::counted;
 use crate::page::{BAD, FAINT, GOOD, Line, NOTE, Page};

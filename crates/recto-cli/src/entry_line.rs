@@ -1,37 +1,25 @@
 //! A message on one line, as all lists show it.
 
 use anstyle::Style;
-use recto::{LogIndex, Message, Position};
+use recto::Message;
 use recto_format::{MessageParts, Part};
-use serde::Serialize;
+pub(crate) use recto_service::ShownEntry;
 
 use crate::numbers::grouped;
 use crate::page::{FAINT, Line, Page};
 use crate::speaker::Speaker;
 
-/// A message in an answer.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct ShownEntry {
-    pub(crate) index: LogIndex,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) position: Option<Position>,
-    pub(crate) tokens: u64,
-    pub(crate) timestamp: i64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) marks: Vec<String>,
-    pub(crate) message: Message,
+/// How an entry is printed.
+pub(crate) trait EntryLine {
+    /// One line: the lead, the number, the speaker, the tokens, and the text.
+    fn line(&self, lead: (Style, &str), words: &[String], page: &Page) -> Line;
+
+    /// The message with all its text, under a line that says which it is.
+    fn show_whole(&self, words: &[String], page: &mut Page);
 }
 
-impl From<recto::Entry> for ShownEntry {
-    fn from(entry: recto::Entry) -> ShownEntry {
-        let recto::Entry { index, position, message, tokens, timestamp } = entry;
-        ShownEntry { index, position, tokens, timestamp, marks: Vec::new(), message }
-    }
-}
-
-impl ShownEntry {
-    /// One line: what leads it, the number, who speaks, the tokens, and the text.
-    pub(crate) fn line(&self, lead: (Style, &str), words: &[String], page: &Page) -> Line {
+impl EntryLine for ShownEntry {
+    fn line(&self, lead: (Style, &str), words: &[String], page: &Page) -> Line {
         let speaker = Speaker::of(&self.message);
         let line = Line::new()
             .styled(lead.0, lead.1)
@@ -51,8 +39,7 @@ impl ShownEntry {
         line.highlighted(text, words)
     }
 
-    /// The message with all its text, under a line that says which it is.
-    pub(crate) fn show_whole(&self, words: &[String], page: &mut Page) {
+    fn show_whole(&self, words: &[String], page: &mut Page) {
         let speaker = Speaker::of(&self.message);
         let place = match self.position {
             Some(position) => format!("at {position}"),

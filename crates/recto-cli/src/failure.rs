@@ -88,6 +88,25 @@ impl From<recto::EngineError> for Failure {
     }
 }
 
+impl From<recto_service::Error> for Failure {
+    fn from(error: recto_service::Error) -> Failure {
+        use recto_service::Error;
+        match error {
+            Error::Recto(error) => error.into(),
+            Error::Format(error) => error.into(),
+            Error::Agent(error) => error.into(),
+            Error::NothingToImport { format } => Failure::NothingToImport { format },
+            Error::NotImported { cause, left } => {
+                Failure::NotImported { cause: Box::new(Failure::from(*cause)), left }
+            }
+            Error::NoPrices { model, known } => Failure::Usage(format!(
+                "there are no prices of {model:?}; give --prices, or use {known}"
+            )),
+            error => Failure::Usage(error.to_string()),
+        }
+    }
+}
+
 impl From<recto::StoreError> for Failure {
     fn from(error: recto::StoreError) -> Failure {
         Failure::Recto(error.into())
@@ -183,7 +202,7 @@ impl Failure {
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Failure::Recto(error) => error.to_json(),
-            Failure::Format(error) => format_error(error),
+            Failure::Format(error) => recto_service::format_error(error),
             Failure::NotImported { cause, left } => {
                 let mut written = cause.to_json();
                 written["error"]["message"] = self.to_string().into();
@@ -215,21 +234,6 @@ impl Failure {
             _ => json!({ "error": { "code": self.code(), "message": self.to_string() } }),
         }
     }
-}
-
-/// As the contract writes errors; what is wrong in a file has its line.
-pub(crate) fn format_error(error: &recto_format::Error) -> Value {
-    let mut written = match error {
-        recto_format::Error::Engine(error) => error.to_json(),
-        _ => json!({ "error": { "code": error.code(), "message": error.to_string() } }),
-    };
-    if let recto_format::Error::Malformed { line, field, .. } = error {
-        if !field.is_empty() {
-            written["error"]["field"] = json!(field);
-        }
-        written["error"]["details"] = json!({ "line": line });
-    }
-    written
 }
 
 /// What the system says, without the number that it has for it.

@@ -48,7 +48,6 @@ mod provider;
 mod reason;
 mod session;
 mod speaker;
-mod strategy;
 mod surroundings;
 mod table;
 mod time;

@@ -2,6 +2,7 @@
 
 use recto::blocking::{Recto, StoredConversation};
 use recto::{Address, ConversationInfo, Options};
+use recto_service::{Perform, Service};
 
 use crate::Surroundings;
 use crate::arguments::General;
@@ -71,6 +72,12 @@ impl Session {
     /// Whether nobody else can see the store.
     pub(crate) fn is_private(&self) -> bool {
         self.place.address == Address::Memory
+    }
+
+    /// Performs a request of the service.
+    pub(crate) fn run<R: Perform>(&self, request: R) -> Result<R::Response, Failure> {
+        let service = Service::new(self.recto.inner().clone());
+        Ok(self.recto.wait(service.run(request))?)
     }
 
     /// A conversation by its name, its id, the beginning of one of them, or `@`.

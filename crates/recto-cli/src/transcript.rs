@@ -1,67 +1,15 @@
 //! A transcript on its way into a store: read step by step, shown as it goes, given up as a whole.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recto::blocking::Recto;
-use recto::{Import, Imported, Naming, Settings, Tool};
-use recto_format::{Around, Error, Format, ImportOptions, Input, Remark, Sink, Step};
-use serde::Serialize;
-use serde_json::Value;
+use recto::{Import, Naming, Settings};
+use recto_format::{Error, Format, ImportOptions, Input, Remark, Sink, Step};
+use recto_service::{Transcript, finish_import};
 
 use crate::failure::Failure;
-use crate::numbers::counted;
-
-/// What was imported.
-#[derive(Debug)]
-pub(crate) struct Transcript {
-    pub(crate) format: Format,
-    pub(crate) conversations: Vec<Imported>,
-    pub(crate) remarks: Vec<Remark>,
-}
-
-/// How an imported conversation is told of.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ToldConversation {
-    pub(crate) conversation: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) id: Option<String>,
-    pub(crate) version: u32,
-    pub(crate) messages: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) fork_of: Option<ForkOf>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct ForkOf {
-    pub(crate) conversation: String,
-    pub(crate) version: u32,
-}
-
-impl Transcript {
-    pub(crate) fn told(&self) -> Vec<ToldConversation> {
-        let told = |made: &Imported| ToldConversation {
-            conversation: made.name.clone(),
-            id: Some(made.id.to_string()),
-            version: made.version.0,
-            messages: made.messages,
-            fork_of: made.fork_of.map(|(of, version)| ForkOf {
-                conversation: self.conversations[of].name.clone(),
-                version: version.0,
-            }),
-        };
-        self.conversations.iter().map(told).collect()
-    }
-}
-
-/// A remark as JSON.
-pub(crate) fn remark_json(remark: &Remark) -> Value {
-    let Remark { line, field, message } = remark;
-    serde_json::json!({ "line": line, "field": field, "message": message })
-}
 
 /// What is imported, and how.
 pub(crate) struct Importing<'a> {
@@ -85,58 +33,18 @@ impl Importing<'_> {
         let mut sink = IntoStore { recto, into, remarks: Vec::new(), refused: None, stop, watch };
         let read = recto_format::import(&Watched { input, stop }, format, &options, &mut sink);
         let IntoStore { mut into, remarks, refused, .. } = sink;
-        let finished = match (refused, read) {
-            (Some(failure), _) => Err(failure),
-            (None, Err(_)) if stop.load(Ordering::Relaxed) => Err(Failure::Interrupted),
-            (None, Err(error)) => Err(error.into()),
+        let failure = match (refused, read) {
             (None, Ok(format)) => {
-                let named = recto.wait(into.finish());
-                named.map(|conversations| (format, conversations)).map_err(Failure::from)
+                return Ok(recto.wait(finish_import(into, format, remarks))?);
             }
+            (Some(failure), _) => failure,
+            (None, Err(_)) if stop.load(Ordering::Relaxed) => Failure::Interrupted,
+            (None, Err(error)) => error.into(),
         };
-        let finished = finished.and_then(|(format, conversations)| {
-            match conversations.iter().any(|made| made.messages > 0) {
-                true => Ok((format, conversations)),
-                false => Err(Failure::NothingToImport { format: format.name() }),
-            }
-        });
-        match finished {
-            Ok((format, conversations)) => {
-                let mut remarks = remarks;
-                remarks.extend(about_envelopes(&conversations, format));
-                Ok(Transcript { format, conversations, remarks })
-            }
-            Err(cause) => {
-                let left = recto.wait(into.abandon());
-                let left = left.into_iter().map(|(name, error)| (name, error.to_string()));
-                Err(Failure::NotImported { cause: Box::new(cause), left: left.collect() })
-            }
-        }
+        let left = recto.wait(into.abandon());
+        let left = left.into_iter().map(|(name, error)| (name, error.to_string()));
+        Err(Failure::NotImported { cause: Box::new(failure), left: left.collect() })
     }
-}
-
-/// What stood around the messages has no place in a store. Tools could be set, but then the model
-/// would read a description of them that the file does not have.
-fn about_envelopes(conversations: &[Imported], format: Format) -> Option<Remark> {
-    let mut lost: Vec<String> = Vec::new();
-    let mut lines = 0;
-    for envelope in conversations.iter().filter_map(|made| made.envelope.as_deref()) {
-        let around = Around::of(envelope, format);
-        lines += around.lines as u64;
-        if !around.tools.is_empty() {
-            let names: Vec<&str> = around.tools.iter().map(Tool::name).collect();
-            lost.push(format!("tools ({}; see `recto settings --tools`)", names.join(", ")));
-        }
-        lost.extend(around.others.into_iter().filter(|name| name != "tools"));
-    }
-    let mut known = HashSet::new();
-    lost.retain(|field| known.insert(field.clone()));
-    if lines > 0 {
-        lost.push(format!("{} behind the last message", counted(lines, "line")));
-    }
-    let (line, field) = (0, "around the messages".to_owned());
-    let message = format!("not kept: {}", lost.join(", "));
-    (!lost.is_empty()).then_some(Remark { line, field, message })
 }
 
 /// Takes steps into a store.

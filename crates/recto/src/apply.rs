@@ -28,6 +28,9 @@ pub struct Preview {
     pub outcome: Outcome,
     /// The messages that it would add to the log. They are nowhere else.
     pub added: Vec<Entry>,
+    /// The entries of the view afterwards that describe tools, in ascending order. They are not sent
+    /// to a provider, which receives the tools themselves.
+    pub descriptions: Vec<LogIndex>,
 }
 
 /// A request that is tried again for as long as others keep winning.
@@ -87,7 +90,12 @@ impl StoredConversation {
         let mut slot = slot.lock().await;
         let opened = self.newest(&mut slot).await?;
         check_expected(opened, write.expected_version)?;
-        let (next, outcome) = opened.with(perform).await?;
+        let perform = |conversation: &Conversation| {
+            let (next, outcome) = perform(conversation)?;
+            let descriptions = next.tool_descriptions()?;
+            Ok((next, outcome, descriptions))
+        };
+        let (next, outcome, descriptions) = opened.with(perform).await?;
         let entry = |index: LogIndex| {
             let entry = next.log().get(index)?;
             let (message, timestamp) = (entry.message.clone(), entry.timestamp);
@@ -101,7 +109,7 @@ impl StoredConversation {
             })
         };
         let added = outcome.added().into_iter().filter_map(entry).collect();
-        Ok(Preview { outcome, added })
+        Ok(Preview { outcome, added, descriptions })
     }
 
     /// Sets other tools: a request of its own.

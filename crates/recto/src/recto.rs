@@ -5,7 +5,9 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
-use recto_core::{Conversation, Counter, LogIndex, Message, Settings, Timestamp, Version};
+use recto_core::{
+    Conversation, Counter, LogIndex, Message, Query, Scope, Settings, Timestamp, Version,
+};
 use recto_store::{
     Address, Ancestor, CommitRow, ConversationId, ConversationRow, Head, Hit, Link, MemoryStore,
     NewConversation, Store, Tenant, pack_commit, words_of,
@@ -330,6 +332,35 @@ impl Recto {
             }
             return Ok(found);
         }
+    }
+
+    /// [`search`](Self::search) in a store that keeps no index: reads every message. Messages that
+    /// a fork shares are found in each of the two.
+    pub async fn search_without_index(
+        &self,
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<FoundMessage>, Error> {
+        let words = words_of(text);
+        let mut found = Vec::new();
+        if words.is_empty() {
+            return Ok(found);
+        }
+        for info in self.list(None, usize::MAX).await? {
+            let query = Query { scope: Scope::All, ..Query::default() };
+            for entry in self.conversation(&info.name).await?.ask(&query).await? {
+                if found.len() == limit {
+                    return Ok(found);
+                }
+                let said = words_of(&entry.message.text());
+                if words.iter().all(|word| said.contains(word)) {
+                    let (index, message) = (entry.index, entry.message);
+                    let conversation = info.name.clone();
+                    found.push(FoundMessage { conversation, index, message });
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The conversation that a message was added to, or a fork that has it.

@@ -145,6 +145,12 @@ impl StoredConversation {
         Ok(hits.into_iter().filter_map(entry).collect())
     }
 
+    /// The number of entries that a query finds. Messages are read only where the query looks into
+    /// them.
+    pub async fn count(&self, query: &Query) -> Result<usize, Error> {
+        self.read(|conversation| Ok(conversation.ask(query)?.len())).await
+    }
+
     /// A message by its number, visible or not.
     pub async fn message(&self, index: LogIndex) -> Result<Option<Message>, Error> {
         let slot = self.recto.shared.open.slot(self.id);

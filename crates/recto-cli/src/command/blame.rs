@@ -1,12 +1,12 @@
 //! `recto blame`: why a message is visible or hidden.
 
 use clap::Args;
-use recto::{Blame as Blamed, Effect, LogIndex};
-use serde::Serialize;
+use recto::Effect;
+use recto_service::{Blame as BlameRequest, EntryHistory};
 
 use crate::arguments::OfConversation;
 use crate::desk::Desk;
-use crate::entry_line::ShownEntry;
+use crate::entry_line::EntryLine as _;
 use crate::failure::Failure;
 use crate::numbers::Entries;
 use crate::output::Answer;
@@ -33,25 +33,15 @@ impl Blame {
         if self.entry.0.len() != 1 {
             return Err(Failure::Usage("blame tells of one log entry at a time".to_owned()));
         }
-        let index = LogIndex(self.entry.0.start);
+        let index = self.entry.0.start;
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let history = named.talk.blame(index)?;
-        let entry = named.talk.entries(&[index])?.into_iter().next();
-        let entry = entry.map(ShownEntry::from);
-        desk.answer(&Explained { conversation: named.name, index, entry, history })
+        let (conversation, blame) = (named.name, u64::from(index));
+        desk.answer(&session.run(BlameRequest { conversation, blame })?)
     }
 }
 
-#[derive(Serialize)]
-struct Explained {
-    conversation: String,
-    index: LogIndex,
-    entry: Option<ShownEntry>,
-    history: Vec<Blamed>,
-}
-
-impl Answer for Explained {
+impl Answer for EntryHistory {
     fn show(&self, page: &mut Page) {
         if let Some(entry) = &self.entry {
             let line = entry.line(Default::default(), &[], page);

@@ -1,16 +1,16 @@
 //! `recto cache-plan`: what going from one version to another costs at a provider's cache.
 
 use clap::Args;
-use serde::Serialize;
+use recto_service::PlannedEdit;
 
 use crate::arguments::OfConversation;
-use crate::cache_plan::{Plan, PlanArguments};
+use crate::cache_plan::{PlanArguments, ShowPlan as _};
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::numbers::WhichVersion;
 use crate::output::Answer;
 use crate::page::{Line, Page, STRONG};
-use crate::provider::Sent;
+use crate::provider::sent_at;
 
 /// Say what an edit costs at a provider's prompt cache, and when it pays off.
 ///
@@ -54,11 +54,11 @@ impl CachePlan {
         };
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let before = Sent::of(&session, &named, Some(from))?;
-        let after = Sent::of(&session, &named, Some(self.to))?;
+        let before = sent_at(&session, &named, Some(from))?;
+        let after = sent_at(&session, &named, Some(self.to))?;
         let counter = session.recto.wait(named.talk.inner().settings())?.counter;
         let plan = self.plan.compare(&before, &after, &counter, desk)?;
-        desk.answer(&Planned {
+        desk.answer(&PlannedEdit {
             conversation: named.name,
             from: before.version.0,
             to: after.version.0,
@@ -70,16 +70,7 @@ impl CachePlan {
     }
 }
 
-#[derive(Serialize)]
-struct Planned {
-    conversation: String,
-    from: u32,
-    to: u32,
-    #[serde(flatten)]
-    plan: Plan,
-}
-
-impl Answer for Planned {
+impl Answer for PlannedEdit {
     fn show(&self, page: &mut Page) {
         let title = format!("v{} → v{}", self.from, self.to);
         page.line(Line::new().styled(STRONG, title));

@@ -26,18 +26,19 @@ use clap::Args;
 use recto::{
     Entry, LogIndex, Operation, Outcome, Portion, Preview, Request, Step, Tool, Version, Write,
 };
+use recto_service::{Plan, Sent};
 use serde::Serialize;
 
 use super::info::show_warnings;
 use crate::arguments::OfConversation;
-use crate::cache_plan::{Plan, PlanArguments};
+use crate::cache_plan::{PlanArguments, ShowPlan as _};
 use crate::desk::Desk;
 use crate::difference::Difference;
 use crate::failure::Failure;
 use crate::numbers::{WhichVersion, counted, grouped, runs};
 use crate::output::Answer;
 use crate::page::{BAD, FAINT, GOOD, Line, Page, STRONG};
-use crate::provider::Sent;
+use crate::provider::sent_at;
 use crate::reason;
 use crate::session::{Named, Session};
 
@@ -150,14 +151,15 @@ pub(crate) fn would_be(
     plan: &PlanArguments,
     desk: &mut Desk<'_>,
 ) -> Result<Change, Failure> {
-    let Preview { outcome, added } = preview;
+    let Preview { outcome, added, descriptions } = preview;
     let is_sendable =
         [outcome.before(), outcome.view()].iter().all(|view| view.tokens() <= LONGEST);
     let plan = match is_sendable || plan.is_given() {
         true => {
-            let before = Sent::of(session, &named, None)?;
+            let before = sent_at(session, &named, None)?;
             let tools = tools.unwrap_or_else(|| before.tools.clone());
-            let entries = view_after(&outcome, &before, &added, &named)?;
+            let mut entries = view_after(&outcome, &before, &added, &named)?;
+            entries.retain(|entry| descriptions.binary_search(&entry.index).is_err());
             let after = Sent { version: outcome.version, entries, tools };
             let counter = session.recto.wait(named.talk.inner().settings())?.counter;
             Some(plan.compare(&before, &after, &counter, desk)?)

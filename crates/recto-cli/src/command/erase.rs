@@ -2,17 +2,18 @@
 
 use clap::Args;
 use recto::{LogIndex, Version};
+use recto_service::{ErasedEntry, Plan};
 use serde::Serialize;
 
 use crate::arguments::{Caution, OfConversation};
-use crate::cache_plan::{Plan, PlanArguments};
+use crate::cache_plan::{PlanArguments, ShowPlan as _};
 use crate::desk::Desk;
-use crate::entry_line::ShownEntry;
+use crate::entry_line::{EntryLine as _, ShownEntry};
 use crate::failure::Failure;
 use crate::numbers::{Entries, bytes, counted};
 use crate::output::Answer;
 use crate::page::{BAD, FAINT, Line, Page, STRONG};
-use crate::provider::Sent;
+use crate::provider::sent_at;
 use crate::session::{Named, Session};
 
 /// Overwrite messages for good, in all versions and forks.
@@ -61,12 +62,7 @@ impl Erase {
         let mut erased = Vec::new();
         for index in indices {
             let receipt = desk.wait(&session, named.talk.inner().erase_with(index, expected))?;
-            erased.push(Erased {
-                index,
-                bytes: receipt.bytes,
-                was_gone: receipt.was_gone,
-                hash: receipt.hash.iter().map(|byte| format!("{byte:02x}")).collect(),
-            });
+            erased.push(ErasedEntry::from(receipt));
         }
         desk.answer(&Receipts { conversation: named.name, erased })
     }
@@ -79,7 +75,7 @@ impl Erase {
         named: &Named,
         desk: &mut Desk<'_>,
     ) -> Result<(), Failure> {
-        let before = Sent::of(session, named, None)?;
+        let before = sent_at(session, named, None)?;
         let current = before.version.0;
         if let Some(expected) = self.caution.expect_version.filter(|version| *version != current) {
             return Err(recto::StoreError::VersionConflict { expected, current }.into());
@@ -120,23 +116,12 @@ impl Answer for WouldErase {
 #[derive(Serialize)]
 struct Receipts {
     conversation: String,
-    erased: Vec<Erased>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Erased {
-    index: LogIndex,
-    bytes: usize,
-    /// Whether it had been erased before.
-    was_gone: bool,
-    /// The SHA-256 of what it was.
-    hash: String,
+    erased: Vec<ErasedEntry>,
 }
 
 impl Answer for Receipts {
     fn show(&self, page: &mut Page) {
-        for Erased { index, bytes: size, was_gone, hash } in &self.erased {
+        for ErasedEntry { index, bytes: size, was_gone, hash } in &self.erased {
             let what = match was_gone {
                 true => " was gone already".to_owned(),
                 false => format!(" erased, {}", bytes(*size as u64)),

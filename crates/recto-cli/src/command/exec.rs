@@ -1,66 +1,71 @@
-//! `recto exec`: one JSON request a line in, one JSON line out each, in order.
+//! `recto exec`: reads one JSON request per line, writes one JSON response per line, in order.
 //!
-//! `exec/lines.rs` reads lines, `exec/request.rs` what they ask for, `exec/service.rs` does it.
+//! The requests are those of `recto-service`. This file reads lines (`exec/lines.rs`), writes the
+//! responses, and adds the number of the line to errors.
 //!
-//! Whoever waits for an answer has it: answers are flushed before more input is waited for, and no
-//! answer is kept back for longer than [`PATIENCE`] while others are worked on.
+//! Responses are flushed before the command waits for more input, and none is held back for longer
+//! than [`MAX_DELAY`] while other requests are worked on.
 
 mod lines;
-mod request;
-mod service;
-mod settings;
 
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use recto::EngineError;
+use recto_service::{Error, Service};
 
 use self::lines::{Lines, Next};
-use self::service::Service;
-pub(crate) use self::settings::{counter_named, read_settings};
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::printable;
 
-/// Answer requests of a program, one JSON line each.
+/// Answer JSON requests of a program, one per line.
 ///
-/// Reads one JSON request a line from standard input, and answers each with one JSON line, in
-/// order. A line that is wrong is answered with {"error": …}, which says its number, and the next
-/// one goes on.
+/// Reads one JSON request per line from standard input and writes one JSON response per line, in
+/// order. A request that fails is answered with {"error": …}, which has the number of its line, and
+/// the next one is read.
 #[derive(Args, Debug)]
-#[command(after_help = r#"Requests:
-  {"create": NAME, "settings": {…}}
-  {"import": NAME, "format": FORMAT, "data": …} the transcript as JSON, or as a string
-  {"conversation": NAME, "op": {…}}             or "ops": […]; with "expectedVersion", "idempotencyKey"
-  {"conversation": NAME, "ask": {QUERY}}        answers {"messages": […]}
-  {"conversation": NAME, "markMap": true}
-  {"conversation": NAME, "snapshot": BATCH}
-  {"conversation": NAME, "diff": {"from": VERSION, "to": VERSION}}
-  {"conversation": NAME, "render": PROVIDER}    answers {"request": …, "repairs": […], "warnings": […]}
-  {"conversation": NAME, "lint": PROVIDER}      answers {"findings": […]}
+#[command(after_help = r#"Requests about the store:
+  create, import, list, search, verify
+Requests about a conversation, with {"conversation": NAME, …}:
+  op, ops, setTools, tools, ask, show, count, stats, info, log, blame, tokens, timeline, tokenCheck,
+  marks, markMap, state, snapshot, diff, render, lint, cachePlan, calls, export, fork, rename, remove,
+  settings, verify, prune, erase
+docs/exec.md describes them, --schema prints their JSON Schema.
 
 Example:
   printf '%s\n' '{"create": "a"}' \
     '{"conversation": "a", "op": {"operation": "APPEND", "messages": [{"role": "user", "content": "hi"}]}}' \
     '{"conversation": "a", "ask": {"last": 1}}' | recto exec --store memory:"#)]
-pub(crate) struct Exec {}
+pub(crate) struct Exec {
+    /// Print the JSON Schema of all requests and responses, and exit
+    #[arg(long)]
+    schema: bool,
+}
 
-/// So long may an answer wait for the next one.
-const PATIENCE: Duration = Duration::from_millis(1);
+/// The longest time that a response waits for the next one.
+const MAX_DELAY: Duration = Duration::from_millis(1);
 
 impl Exec {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        if self.schema {
+            return desk.output.json(&recto_service::schema(), desk.surroundings);
+        }
         let session = desk.service_session()?;
-        let mut service = Service::new(&session);
+        let recto = session.recto.inner().clone();
+        let service = match session.is_private() {
+            true => Service::exclusive(recto),
+            false => Service::new(recto),
+        };
         let is_terminal = desk.output.is_terminal();
         let crate::Surroundings { input, output, .. } = &mut *desk.surroundings;
         let mut lines = Lines::new(input);
         let mut number = 0;
-        // The oldest answer that nobody can have seen.
+        // The time of the oldest response that was not flushed.
         let mut waiting: Option<Instant> = None;
         loop {
-            if waiting.is_some_and(|since| !lines.has_next() || since.elapsed() >= PATIENCE) {
+            if waiting.is_some_and(|since| !lines.has_next() || since.elapsed() >= MAX_DELAY) {
                 output.flush()?;
                 waiting = None;
             }
@@ -69,20 +74,40 @@ impl Exec {
                 Next::Broken(error) => {
                     return Err(Failure::Input { file: "-".into(), reason: error.to_string() });
                 }
-                Next::Line(line) => Ok(line),
+                Next::Line(line) => text_of(line),
                 Next::TooLong { size, limit } => {
                     let what = "the number of bytes in the line";
                     Err(EngineError::TooLarge { what, size, limit, field: None })
                 }
             };
             number += 1;
-            let answer = service.answer(line, number);
+            let response = match line {
+                Ok(line) => session.recto.wait(service.answer(line)),
+                Err(error) => Err(error.into()),
+            };
+            let response = match response {
+                Ok(response) => response.to_json(),
+                Err(error) => error_at(number, &error),
+            };
             match is_terminal {
-                true => output.write_all(printable::escaped_json(&answer).as_bytes())?,
-                false => output.write_all(answer.as_bytes())?,
+                true => output.write_all(printable::escaped_json(&response).as_bytes())?,
+                false => output.write_all(response.as_bytes())?,
             }
             output.write_all(b"\n")?;
             waiting.get_or_insert_with(Instant::now);
         }
     }
+}
+
+fn text_of(line: &[u8]) -> Result<&str, EngineError> {
+    std::str::from_utf8(line).map_err(|error| EngineError::InvalidJson {
+        reason: format!("it is not UTF-8 at byte {}", error.valid_up_to()),
+    })
+}
+
+/// An error with the number of its line.
+fn error_at(line: u64, error: &Error) -> String {
+    let mut written = error.to_json();
+    written["error"]["line"] = line.into();
+    written.to_string()
 }

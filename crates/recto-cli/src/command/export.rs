@@ -4,19 +4,20 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use recto::{Entry, Pick, Query, Scope, Timestamp};
-use recto_format::{Container, ExportOptions, Format, Remark};
-use serde::Serialize;
-use serde_json::Value;
+use recto_format::Format;
+use recto_service::{
+    At, Export as ExportRequest, ExportOptions, Exported, Scope, ShownRemark, TranscriptFormat,
+    TrueOr,
+};
 
-use super::import::{remarks_json, show_remarks};
+use super::import::show_remarks;
 use crate::arguments::OfConversation;
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::numbers::{WhichVersion, bytes, counted};
 use crate::output::Answer;
 use crate::page::{Line, NOTE, Page, STRONG};
-use crate::provider::{format_parser, likely_format};
+use crate::provider::format_parser;
 
 /// Write a conversation as a transcript, in any format that `import` reads.
 ///
@@ -58,30 +59,18 @@ impl Export {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let entries: Vec<Entry> = match (self.at, self.all) {
-            (Some(version), _) => named.talk.messages_at(version.from(named.talk.version()?)?)?,
-            (None, true) => {
-                named.talk.ask(&Query { scope: Scope::All, pick: Pick::All, ..Query::default() })?
-            }
-            (None, false) => named.talk.messages()?,
+        let at = match self.at {
+            Some(version) => Some(At(version.from(named.talk.version()?)?)),
+            None => None,
         };
-        let messages = || entries.iter().map(|entry| &entry.message);
-        let format = self.format.unwrap_or_else(|| likely_format(messages()));
-        let around = around(&named.name, format);
-        let container = match (self.lines, &around) {
-            (true, _) => Container::Lines,
-            (false, Some(around)) => Container::Envelope(around),
-            (false, None) => Container::List,
+        let options = ExportOptions {
+            format: self.format.map(TranscriptFormat),
+            scope: self.all.then_some(Scope::All),
+            lines: Some(self.lines),
         };
-        let mut written = Vec::new();
-        let times: Vec<Timestamp> = entries.iter().map(|entry| entry.timestamp).collect();
-        let options = ExportOptions { container, times: &times };
-        let remarks = match self.all {
-            true => recto_format::export_log(messages(), format, &options, &mut written)?,
-            false => recto_format::export(messages(), format, &options, &mut written)?,
-        };
-        let text = String::from_utf8(written).expect("formats are written as UTF-8");
-        let count = entries.len();
+        let request = ExportRequest { conversation: named.name, export: TrueOr(options), at };
+        let mut exported = session.run(request)?;
+        let text = exported.data.take().unwrap_or_default();
         if self.output != "-" {
             std::fs::write(&self.output, &text)
                 .map_err(|error| Failure::writing(Path::new(&self.output), &error))?;
@@ -89,50 +78,22 @@ impl Export {
         let is_shown = self.output == "-";
         if is_shown && !desk.output.is_json() {
             desk.output.document(&text, desk.surroundings)?;
-            for remark in &remarks {
+            for remark in &exported.remarks {
                 desk.output.aside(&beside(remark), desk.surroundings)?;
             }
             return Ok(desk.surroundings.errors.flush()?);
         }
-        desk.answer(&Exported {
-            conversation: named.name,
-            format: format.name(),
-            messages: count,
-            bytes: text.len(),
-            remarks,
-            file: (!is_shown).then_some(self.output),
-            data: is_shown.then_some(text),
-        })
+        exported.file = (!is_shown).then_some(self.output);
+        exported.data = is_shown.then_some(text);
+        desk.answer(&exported)
     }
 }
 
-/// What stands around the messages, where that says what the conversation is called.
-fn around(name: &str, format: Format) -> Option<String> {
-    let title = Value::from(name);
-    (format == Format::ChatGpt)
-        .then(|| format!(r#"{{"title":{title},"mapping":null,"current_node":null}}"#))
-}
-
 /// Something that the format has no place for; the line is that of the message.
-fn beside(remark: &Remark) -> Line {
-    let Remark { line, field, message } = remark;
+fn beside(remark: &ShownRemark) -> Line {
+    let ShownRemark { line, field, message } = remark;
     let field = if field.is_empty() { String::new() } else { format!(", {field}") };
     Line::wrapping().styled(NOTE, format!("message {line}{field}")).text(": ").text(message)
-}
-
-#[derive(Serialize)]
-struct Exported {
-    conversation: String,
-    format: &'static str,
-    messages: usize,
-    bytes: usize,
-    #[serde(serialize_with = "remarks_json")]
-    remarks: Vec<Remark>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
-    /// What would be in the file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<String>,
 }
 
 impl Answer for Exported {

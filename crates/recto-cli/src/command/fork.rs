@@ -1,7 +1,7 @@
 //! `recto fork`: a conversation that begins where another one was.
 
 use clap::Args;
-use serde::Serialize;
+use recto_service::{At, Fork as ForkRequest, ForkOf, ForkOptions, Forked};
 
 use crate::arguments::OfConversation;
 use crate::desk::Desk;
@@ -36,30 +36,17 @@ impl Fork {
         let session = desk.session()?;
         let from = session.conversation(&self.of.conversation)?;
         let at = self.at.unwrap_or(WhichVersion::Back(0)).from(from.talk.version()?)?;
-        let fork = from.talk.fork(&self.name, at)?;
-        session.used(&self.name, &fork);
-        let id = fork.inner().id().to_string();
-        let from = Origin { conversation: from.name, version: at.0 };
-        desk.answer(&Forked { conversation: self.name, id, from })
+        let fork = ForkOptions { name: self.name, at: Some(At(at)) };
+        let conversation = from.name;
+        let forked = session.run(ForkRequest { conversation, fork, include: Vec::new() })?;
+        session.conversation(&forked.conversation)?;
+        desk.answer(&forked)
     }
-}
-
-#[derive(Serialize)]
-struct Forked {
-    conversation: String,
-    id: String,
-    from: Origin,
-}
-
-#[derive(Serialize)]
-struct Origin {
-    conversation: String,
-    version: u32,
 }
 
 impl Answer for Forked {
     fn show(&self, page: &mut Page) {
-        let Origin { conversation, version } = &self.from;
+        let ForkOf { conversation, version } = &self.from;
         let line = Line::new().styled(STRONG, &self.conversation).text(" begins where ");
         page.line(line.styled(STRONG, conversation).text(format!(" was at v{version}")));
     }

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use anstyle::Style;
 use clap::Args;
 use recto::{Pick, Query};
+use recto_service::{Search, SearchHit};
 use serde::Serialize;
 
 use super::show::Select;
 use crate::arguments::OfConversation;
 use crate::desk::Desk;
-use crate::entry_line::{ShownEntry, text_of};
+use crate::entry_line::{EntryLine as _, ShownEntry, text_of};
 use crate::failure::Failure;
 use crate::numbers::counted;
 use crate::output::Answer;
@@ -52,14 +53,13 @@ impl Grep {
     pub(crate) fn run(mut self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let session = desk.session()?;
         if self.everywhere {
-            let found = session.recto.search(&self.text, self.limit)?;
-            let mut hits = Vec::new();
-            for hit in found {
-                let talk = session.recto.conversation(&hit.conversation)?;
-                let entry = talk.entries(&[hit.index])?.into_iter().next();
-                let entry = entry.map(ShownEntry::from);
-                hits.extend(entry.map(|entry| Hit { conversation: Some(hit.conversation), entry }));
-            }
+            let limit = Some(self.limit as u64);
+            let found = session.run(Search { search: self.text.clone(), limit })?.messages;
+            let hits = found.into_iter().map(|SearchHit { conversation, entry }| Hit {
+                conversation: Some(conversation),
+                entry,
+            });
+            let hits = hits.collect();
             let words = self.text.split_whitespace().map(str::to_owned).collect();
             return desk.answer(&Found { text: self.text, hits, words, is_everything: true });
         }

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anstyle::Style;
 use clap::Args;
 use recto::{Naming, Progress, Settings};
-use recto_format::{Format, ImportOptions, Remark};
-use serde::{Serialize, Serializer};
+use recto_format::{Format, ImportOptions};
+use recto_service::{ImportedConversation, ShownRemark, counter_named};
+use serde::Serialize;
 
-use super::exec::counter_named;
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::numbers::counted;
@@ -20,7 +20,7 @@ use crate::page::{FAINT, Line, NOTE, Page, STRONG};
 use crate::provider::format_parser;
 use crate::session::check_new_name;
 use crate::table::Table;
-use crate::transcript::{Importing, Source, ToldConversation, remark_json};
+use crate::transcript::{Importing, Source};
 
 /// Import a transcript: the conversations in it, with their versions, rewinds and forks.
 ///
@@ -99,7 +99,7 @@ impl Import {
             .run(&source, &stop, &mut watch)
             .map_err(|failure| self.about_reading(failure))?;
         drop(bar);
-        let conversations = transcript.told();
+        let conversations = transcript.imported();
         if let (Some(session), Some(first)) = (&session, conversations.first()) {
             session.conversation(&first.conversation)?;
         }
@@ -107,7 +107,7 @@ impl Import {
             format: transcript.format.name(),
             dry_run: self.dry_run,
             conversations,
-            remarks: transcript.remarks,
+            remarks: transcript.remarks.iter().map(ShownRemark::from).collect(),
         })
     }
 
@@ -178,16 +178,8 @@ async fn stopped_by_ctrl_c() -> Arc<AtomicBool> {
 struct Answered {
     format: &'static str,
     dry_run: bool,
-    conversations: Vec<ToldConversation>,
-    #[serde(serialize_with = "remarks_json")]
-    remarks: Vec<Remark>,
-}
-
-pub(super) fn remarks_json<S: Serializer>(
-    remarks: &[Remark],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(remarks.iter().map(remark_json))
+    conversations: Vec<ImportedConversation>,
+    remarks: Vec<ShownRemark>,
 }
 
 impl Answer for Answered {
@@ -217,8 +209,8 @@ impl Answer for Answered {
 }
 
 /// What could not be represented, a line each.
-pub(super) fn show_remarks(remarks: &[Remark], page: &mut Page) {
-    for Remark { line, field, message } in remarks {
+pub(super) fn show_remarks(remarks: &[ShownRemark], page: &mut Page) {
+    for ShownRemark { line, field, message } in remarks {
         let place = match (line, &**field) {
             (0, field) => field.to_owned(),
             (line, "") => format!("line {line}"),

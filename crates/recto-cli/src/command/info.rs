@@ -1,10 +1,9 @@
 //! `recto info`: what is known of a conversation.
 
 use clap::Args;
-use recto::{Stats, Warning};
-use serde::Serialize;
+use recto::Warning;
+use recto_service::{ConversationFigures, Info as InfoRequest, MarkedEntries, True};
 
-use super::list::Listed;
 use crate::advice;
 use crate::arguments::OfConversation;
 use crate::desk::Desk;
@@ -29,48 +28,14 @@ impl Info {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let listed = session.recto.info(&named.name)?;
-        let talk = named.talk.inner();
-        let (marks, tools) = (session.recto.wait(talk.marks())?, session.recto.wait(talk.tools())?);
-        let marks = marks.into_iter().map(|(mark, indices)| Marked {
-            mark,
-            indices: indices.iter().map(|index| index.0).collect(),
-        });
-        let answer = Figures {
-            listed: listed.into(),
-            stats: named.talk.stats()?,
-            counter: session.recto.wait(talk.settings())?.counter,
-            tools: tools.iter().map(|tool| tool.name().to_owned()).collect(),
-            marks: marks.collect(),
-            warnings: named.talk.warnings()?,
-            token_limit: session.recto.policy(&named.name)?.token_limit,
-        };
-        desk.answer(&answer)
+        let request = InfoRequest { conversation: named.name, info: True };
+        desk.answer(&session.run(request)?)
     }
 }
 
-#[derive(Serialize)]
-struct Figures {
-    #[serde(flatten)]
-    listed: Listed,
-    stats: Stats,
-    counter: String,
-    tools: Vec<String>,
-    marks: Vec<Marked>,
-    warnings: Vec<Warning>,
-    #[serde(rename = "tokenLimit", skip_serializing_if = "Option::is_none")]
-    token_limit: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Marked {
-    mark: String,
-    indices: Vec<u32>,
-}
-
-impl Answer for Figures {
+impl Answer for ConversationFigures {
     fn show(&self, page: &mut Page) {
-        let Figures { listed, stats, .. } = self;
+        let ConversationFigures { listed, stats, .. } = self;
         let mut field = |name: &str, value: String| {
             page.line(Line::wrapping().styled(FAINT, format!("{name:<9}")).text(value));
         };
@@ -101,8 +66,8 @@ impl Answer for Figures {
         if !self.tools.is_empty() {
             field("tools", self.tools.join(", "));
         }
-        for Marked { mark, indices } in &self.marks {
-            field("mark", format!("{mark} {}", runs(indices.iter().copied().map(recto::LogIndex))));
+        for MarkedEntries { mark, indices } in &self.marks {
+            field("mark", format!("{mark} {}", runs(indices.iter().copied())));
         }
         field("link", listed.link.clone());
         show_warnings(&self.warnings, page);

@@ -3,8 +3,8 @@
 use anstyle::Style;
 use clap::Args;
 use recto_format::{Finding, RenderOptions, Rule, Severity, Target};
+use recto_service::{Sent, ShownFinding};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::change::ChangeArguments;
 use crate::desk::Desk;
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::numbers::{WhichVersion, counted};
 use crate::output::Answer;
 use crate::page::{BAD, FAINT, GOOD, Line, NOTE, Page};
-use crate::provider::Sent;
+use crate::provider::sent_at;
 use crate::table::Table;
 
 /// Say what a provider would refuse in a view, and what rendering does about it.
@@ -44,7 +44,7 @@ impl Lint {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let session = desk.session()?;
         let named = session.conversation(self.change.conversation())?;
-        let sent = Sent::of(&session, &named, self.at)?;
+        let sent = sent_at(&session, &named, self.at)?;
         let reader = &self.change.plan.reader;
         let target = reader.target.unwrap_or_else(|| sent.likely_target());
         let model = reader.model.clone();
@@ -94,7 +94,7 @@ impl Serialize for Findings {
             version: u32,
             #[serde(rename = "for")]
             target: &'static str,
-            findings: Vec<Value>,
+            findings: Vec<ShownFinding>,
         }
         let document = Document {
             conversation: &self.conversation,
@@ -114,11 +114,11 @@ impl Answer for Findings {
             let mut rules: Vec<&Rule> = Vec::new();
             for finding in &self.findings {
                 let rule = finding.rule;
-                let entry = self.sent.entries.get(finding.index);
+                let ShownFinding { index, entry, .. } = self.sent.finding(finding);
                 table.row([
                     (style(rule.severity), rule.severity.to_string()),
-                    (plain, finding.index.to_string()),
-                    (FAINT, entry.map_or(String::new(), |entry| format!("#{}", entry.index))),
+                    (plain, index.to_string()),
+                    (FAINT, format!("#{entry}")),
                     (plain, rule.name.to_owned()),
                     (plain, finding.message.clone()),
                 ]);

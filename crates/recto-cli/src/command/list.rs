@@ -2,8 +2,7 @@
 
 use anstyle::Style;
 use clap::Args;
-use recto::ConversationInfo;
-use serde::Serialize;
+use recto_service::{Conversations, List as ListRequest, ListOptions, TrueOr};
 
 use crate::desk::Desk;
 use crate::failure::Failure;
@@ -35,64 +34,17 @@ impl List {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let found = match desk.session() {
             Ok(session) => {
-                session.recto.list(self.after.as_deref(), self.limit.saturating_add(1))?
+                let (after, limit) = (self.after, Some(self.limit as u64));
+                session.run(ListRequest { list: TrueOr(ListOptions { after, limit }) })?
             }
-            // Nobody has begun yet. A store that somebody named should be there.
-            Err(Failure::NoStore { said_by: Source::DataFolder, .. }) => Vec::new(),
+            // There is no store yet. One that was named should be there.
+            Err(Failure::NoStore { said_by: Source::DataFolder, .. }) => {
+                Conversations { conversations: Vec::new(), more: false }
+            }
             Err(failure) => return Err(failure),
         };
-        let more = found.len() > self.limit;
-        let mut conversations: Vec<Listed> = found.into_iter().map(Listed::from).collect();
-        conversations.truncate(self.limit);
-        desk.answer(&Conversations { conversations, more })
+        desk.answer(&found)
     }
-}
-
-/// A conversation in a list.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Listed {
-    pub(crate) name: String,
-    pub(crate) id: String,
-    pub(crate) version: u32,
-    /// The length of the log.
-    pub(crate) messages: u32,
-    pub(crate) created: i64,
-    pub(crate) updated: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) forked_from: Option<ForkedFrom>,
-    /// What the chain has come to.
-    pub(crate) link: String,
-}
-
-#[derive(Serialize)]
-pub(crate) struct ForkedFrom {
-    pub(crate) id: String,
-    pub(crate) version: u32,
-}
-
-impl From<ConversationInfo> for Listed {
-    fn from(info: ConversationInfo) -> Listed {
-        Listed {
-            name: info.name,
-            id: info.id.to_string(),
-            version: info.version.0,
-            messages: info.messages,
-            created: info.created,
-            updated: info.updated,
-            forked_from: info
-                .forked_from
-                .map(|(id, version)| ForkedFrom { id: id.to_string(), version: version.0 }),
-            link: info.link.0.iter().map(|byte| format!("{byte:02x}")).collect(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Conversations {
-    conversations: Vec<Listed>,
-    /// Whether there are more behind them.
-    more: bool,
 }
 
 impl Answer for Conversations {

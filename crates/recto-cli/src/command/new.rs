@@ -2,9 +2,9 @@
 
 use clap::Args;
 use recto::{Policy, Settings, Tool};
+use recto_service::counter_named;
 use serde::Serialize;
 
-use super::exec::counter_named;
 use super::settings::PolicyArguments;
 use crate::desk::Desk;
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use recto::{Keep, Version};
-use serde::Serialize;
+use recto_service::Pruned;
 
 use crate::arguments::{Caution, OfConversation};
 use crate::desk::Desk;
@@ -68,21 +68,12 @@ impl Prune {
         desk.answer(&Pruned {
             conversation: named.name,
             dry_run,
-            entries: pruned.entries.iter().map(|index| index.0).collect(),
+            entries: pruned.entries,
             bytes: pruned.bytes,
             kept_versions: pruned.kept_versions,
+            state: None,
         })
     }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Pruned {
-    conversation: String,
-    dry_run: bool,
-    entries: Vec<u32>,
-    bytes: usize,
-    kept_versions: u32,
 }
 
 impl Answer for Pruned {
@@ -90,10 +81,7 @@ impl Answer for Pruned {
         let count = counted(self.entries.len() as u64, "message");
         let deed = if self.dry_run { "would drop" } else { "dropped" };
         let line = Line::new().text(format!("{deed} {count}, {}", bytes(self.bytes as u64)));
-        page.line(line.styled(
-            FAINT,
-            format!("  {}", runs(self.entries.iter().copied().map(recto::LogIndex))),
-        ));
+        page.line(line.styled(FAINT, format!("  {}", runs(self.entries.iter().copied()))));
         let kept = counted(u64::from(self.kept_versions), "version");
         page.line(Line::new().styled(FAINT, format!("{kept} kept whole")));
     }

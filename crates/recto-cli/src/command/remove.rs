@@ -2,7 +2,7 @@
 
 use clap::Args;
 use recto::Version;
-use serde::Serialize;
+use recto_service::{At, Remove as RemoveRequest, Removed, True};
 
 use crate::arguments::Caution;
 use crate::desk::Desk;
@@ -33,56 +33,38 @@ impl Remove {
         let session = desk.session()?;
         let name = session.name_of(&self.conversation)?;
         let Caution { dry_run, expect_version, yes } = self.caution;
-        let info = session.recto.info(&name)?;
-        let current = info.version.0;
-        if let Some(expected) = expect_version.filter(|version| *version != current) {
-            return Err(recto::StoreError::VersionConflict { expected, current }.into());
-        }
+        let expected_version = expect_version.map(|version| At(Version(version)));
+        let request = |dry_run: bool| RemoveRequest {
+            conversation: name.clone(),
+            remove: True,
+            expected_version,
+            dry_run: Some(dry_run),
+        };
+        // What would be refused is not asked about.
+        let would = session.run(request(true))?;
         if dry_run {
-            let forks = session.recto.inner().store().forks(info.id);
-            let forks = session.recto.wait(forks)?.into_iter().map(|fork| fork.name).collect();
-            let messages = info.messages;
-            let would =
-                WouldRemove { conversation: name, dry_run, version: current, messages, forks };
             return desk.answer(&would);
         }
         desk.confirm(&format!("removing {name:?}"), yes)?;
-        let expected = expect_version.map(Version);
-        session.recto.wait(session.recto.inner().remove_at(&name, expected))?;
-        desk.answer(&Removed { removed: name })
+        desk.answer(&session.run(request(false))?)
     }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WouldRemove {
-    conversation: String,
-    dry_run: bool,
-    version: u32,
-    messages: u32,
-    /// They keep what they share with it.
-    forks: Vec<String>,
-}
-
-impl Answer for WouldRemove {
-    fn show(&self, page: &mut Page) {
-        let line = Line::new().text("would remove ").styled(STRONG, &self.conversation);
-        let count = counted(u64::from(self.messages), "message");
-        page.line(line.text(format!(", {count} at v{}", self.version)));
-        if !self.forks.is_empty() {
-            let forks = format!("these forks keep what they share: {}", self.forks.join(", "));
-            page.line(Line::wrapping().styled(FAINT, forks));
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Removed {
-    removed: String,
 }
 
 impl Answer for Removed {
     fn show(&self, page: &mut Page) {
-        page.line(Line::new().text("removed ").styled(STRONG, &self.removed));
+        match self {
+            Removed::Done { removed } => {
+                page.line(Line::new().text("removed ").styled(STRONG, removed));
+            }
+            Removed::DryRun { conversation, version, messages, forks, .. } => {
+                let line = Line::new().text("would remove ").styled(STRONG, conversation);
+                let count = counted(u64::from(*messages), "message");
+                page.line(line.text(format!(", {count} at v{version}")));
+                if !forks.is_empty() {
+                    let forks = format!("these forks keep what they share: {}", forks.join(", "));
+                    page.line(Line::wrapping().styled(FAINT, forks));
+                }
+            }
+        }
     }
 }

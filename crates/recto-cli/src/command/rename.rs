@@ -1,7 +1,7 @@
 //! `recto rename`: another name for a conversation.
 
 use clap::Args;
-use serde::Serialize;
+use recto_service::{Rename as RenameRequest, Renamed};
 
 use crate::desk::Desk;
 use crate::failure::Failure;
@@ -32,26 +32,15 @@ impl Rename {
         let session = desk.session()?;
         let from = session.name_of(&self.conversation)?;
         let Rename { to, dry_run, .. } = self;
-        match dry_run {
-            true if session.recto.info(&to).is_ok() => {
-                return Err(recto::StoreError::ConversationExists { name: to }.into());
-            }
-            true => {}
-            false => {
-                session.recto.rename(&from, &to)?;
-                session.conversation(&to)?;
-            }
+        let include = Vec::new();
+        let request =
+            RenameRequest { conversation: from, rename: to, dry_run: Some(dry_run), include };
+        let renamed = session.run(request)?;
+        if !dry_run {
+            session.conversation(&renamed.to)?;
         }
-        desk.answer(&Renamed { from, to, dry_run })
+        desk.answer(&renamed)
     }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Renamed {
-    from: String,
-    to: String,
-    dry_run: bool,
 }
 
 impl Answer for Renamed {

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use recto::Warning;
+use recto_service::{RenderWarning, ShownFinding, render_warnings};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::arguments::OfConversation;
@@ -11,7 +11,7 @@ use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::numbers::WhichVersion;
 use crate::page::{BAD, Line, NOTE};
-use crate::provider::{Reader, Sent, warnings};
+use crate::provider::{Reader, sent_at};
 
 /// Print the request that says a view to a provider: valid, whatever was done to the view.
 ///
@@ -60,7 +60,7 @@ impl Render {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let sent = Sent::of(&session, &named, self.at)?;
+        let sent = sent_at(&session, &named, self.at)?;
         let target = self.reader.target.unwrap_or_else(|| sent.likely_target());
         let model = self.reader.model.as_deref();
         let fields: Vec<(&str, &str)> =
@@ -70,7 +70,7 @@ impl Render {
             true => named.talk.warnings()?,
             false => Vec::new(),
         };
-        let warnings = warnings(&torn, &rendered);
+        let warnings = render_warnings(&torn, &rendered);
         if desk.output.is_json() {
             let request = serde_json::from_str(&rendered.body).map_err(std::io::Error::other)?;
             let document = Document {
@@ -84,21 +84,19 @@ impl Render {
             };
             return desk.output.json(&document, desk.surroundings);
         }
-        for finding in &rendered.findings {
-            let entry = sent.entries.get(finding.index);
-            let place = entry.map_or(String::new(), |entry| format!("#{} ", entry.index));
+        for finding in sent.findings(&rendered.findings) {
+            let ShownFinding { rule, index, message, repair, entry, .. } = finding;
             let line = Line::wrapping()
-                .styled(NOTE, format!("{place}at {}", finding.index))
-                .text(format!(": {}; {}: ", finding.message, finding.rule.name))
-                .text(finding.rule.repair);
+                .styled(NOTE, format!("#{entry} at {index}"))
+                .text(format!(": {message}; {rule}: "))
+                .text(repair);
             desk.output.aside(&line, desk.surroundings)?;
         }
-        let is_about_tools = |warning: &&Value| {
-            warning["code"] == "renamed_tool" || warning["code"] == "changed_tool"
+        let is_about_tools = |warning: &&RenderWarning| {
+            warning.code == "renamed_tool" || warning.code == "changed_tool"
         };
         for warning in warnings.iter().filter(is_about_tools) {
-            let message = warning["message"].as_str().unwrap_or_default();
-            let line = Line::wrapping().styled(BAD, "warning").text(": ").text(message);
+            let line = Line::wrapping().styled(BAD, "warning").text(": ").text(&warning.message);
             desk.output.aside(&line, desk.surroundings)?;
         }
         desk.output.document(&rendered.body, desk.surroundings)
@@ -112,8 +110,8 @@ struct Document<'a> {
     #[serde(rename = "for")]
     target: &'static str,
     request: &'a RawValue,
-    repairs: Vec<Value>,
-    warnings: Vec<Value>,
+    repairs: Vec<ShownFinding>,
+    warnings: Vec<RenderWarning>,
     /// So many bytes at the front of the request stay as they are, whatever is appended.
     stable: usize,
 }

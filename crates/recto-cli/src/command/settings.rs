@@ -2,6 +2,7 @@
 
 use clap::Args;
 use recto::{Compression, Policy, SavedSettings, Tool, Version, Write};
+use recto_service::DEFAULT_STRATEGY;
 use serde::Serialize;
 
 use super::change::{Change, would_be};
@@ -12,7 +13,6 @@ use crate::failure::Failure;
 use crate::numbers::{counted, grouped};
 use crate::output::Answer;
 use crate::page::{FAINT, Line, Page};
-use crate::strategy;
 
 /// Show how a conversation is set up, or change its tools, its token limit and its compression.
 ///
@@ -71,16 +71,16 @@ pub(crate) struct PolicyArguments {
     token_limit: Option<u64>,
 
     /// Compression is due over so many tokens
-    #[arg(long, value_name = "TOKENS", requires_all = ["compress_to", "compress_with"])]
+    #[arg(long, value_name = "TOKENS", requires = "compress_to")]
     compress_over: Option<u64>,
 
     /// It goes down to so many tokens
     #[arg(long, value_name = "TOKENS", requires = "compress_over")]
     compress_to: Option<u64>,
 
-    /// The strategy that does it, or several separated by commas: clear-tool-results, keep-recent,
-    /// keep-system-and-recent, sliding-window, summarise
-    #[arg(long, value_name = "STRATEGY", requires = "compress_over", value_parser = strategy::read)]
+    /// The strategies, separated by commas: clear-tool-results, keep-recent, keep-system-and-recent,
+    /// sliding-window, summarise. Default: clear-tool-results,keep-system-and-recent
+    #[arg(long, value_name = "STRATEGY", requires = "compress_over", value_parser = recto_service::read_strategies)]
     compress_with: Option<String>,
 }
 
@@ -88,8 +88,8 @@ impl PolicyArguments {
     /// The policy with what the arguments say, which must hold together.
     pub(crate) fn changed(&self, before: Policy) -> Result<Policy, Failure> {
         let compression = match (self.compress_over, self.compress_to, &self.compress_with) {
-            (Some(threshold), Some(target_tokens), Some(strategy)) => {
-                let strategy = strategy.clone();
+            (Some(threshold), Some(target_tokens), strategy) => {
+                let strategy = strategy.as_deref().unwrap_or(DEFAULT_STRATEGY).to_owned();
                 Some(Compression { enabled: true, threshold, target_tokens, strategy })
             }
             _ => before.compression,

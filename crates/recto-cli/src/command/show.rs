@@ -4,13 +4,14 @@ use std::io::Write as _;
 
 use anstyle::Style;
 use clap::Args;
-use recto::{BatchIndex, Entry, LogIndex, Moment, Pick, Query, Role};
+use recto::{BatchIndex, LogIndex, Moment, Pick, Query, Role};
+use recto_service::{entries_of, with_marks};
 use serde::Serialize;
 
 use super::change::clear::scope;
 use crate::arguments::OfConversation;
 use crate::desk::Desk;
-use crate::entry_line::ShownEntry;
+use crate::entry_line::{EntryLine as _, ShownEntry};
 use crate::failure::Failure;
 use crate::message_input::{role_parser, role_set};
 use crate::numbers::{Entries, Stretch, WhichVersion, counted};
@@ -185,12 +186,7 @@ pub(crate) fn found(
     named: &Named,
     query: &Query,
 ) -> Result<Vec<ShownEntry>, Failure> {
-    let talk = named.talk.inner();
-    let marks = match query.moment {
-        Moment::Version(version) => session.recto.wait(talk.marks_at(version))?,
-        Moment::Now | Moment::Batch(_) => session.recto.wait(talk.marks())?,
-    };
-    Ok(labelled(named.talk.ask(query)?, &marks))
+    Ok(session.recto.wait(entries_of(named.talk.inner(), query))?)
 }
 
 /// Log entries, with the labels of today.
@@ -200,19 +196,7 @@ fn listed(
     indices: &[LogIndex],
 ) -> Result<Vec<ShownEntry>, Failure> {
     let marks = session.recto.wait(named.talk.inner().marks())?;
-    Ok(labelled(named.talk.entries(indices)?, &marks))
-}
-
-fn labelled(entries: Vec<Entry>, marks: &[(String, Vec<LogIndex>)]) -> Vec<ShownEntry> {
-    let mut shown: Vec<ShownEntry> = entries.into_iter().map(ShownEntry::from).collect();
-    for (label, indices) in marks {
-        for entry in &mut shown {
-            if indices.binary_search(&entry.index).is_ok() {
-                entry.marks.push(label.clone());
-            }
-        }
-    }
-    shown
+    Ok(with_marks(named.talk.entries(indices)?, &marks))
 }
 
 #[derive(Serialize)]

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::arguments::OfConversation;
 use crate::desk::Desk;
-use crate::entry_line::ShownEntry;
+use crate::entry_line::{EntryLine as _, ShownEntry};
 use crate::failure::Failure;
 use crate::numbers::counted;
 use crate::output::Answer;

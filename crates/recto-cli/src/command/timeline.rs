@@ -6,7 +6,10 @@ mod picture;
 mod plot;
 
 use clap::Args;
-use recto::{OperationKind, VersionInfo};
+use recto_service::{
+    Timeline as TimelineRequest, TimelineEvent as Event, TimelinePoint as Point, TokensOverTime,
+    True,
+};
 use serde::Serialize;
 
 use crate::arguments::OfConversation;
@@ -35,22 +38,17 @@ impl Timeline {
     pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let end = named.talk.version()?.0.saturating_add(1);
-        let versions = named.talk.versions(0..end)?;
-        let lengths: Vec<usize> = versions.iter().map(|info| info.log).collect();
-        let log_tokens = session.recto.wait(named.talk.inner().log_tokens(&lengths))?;
-        let points = versions.iter().zip(log_tokens);
-        let points = points.map(|(info, log_tokens)| Point::of(info, log_tokens)).collect();
-        let line = TokensOverTime { conversation: named.name, points };
+        let request = TimelineRequest { conversation: named.name, timeline: True };
+        let line = session.run(request)?;
         match self.svg.as_deref() {
             None => desk.answer(&line),
             Some(file) => {
-                let picture = picture::draw(&line.conversation, &line.points);
+                let picture = picture::draw(&line.conversation, &line.versions);
                 write(file, &picture, desk)?;
                 match file {
                     "-" => Ok(()),
                     file => {
-                        desk.answer(&Drawn { file: file.to_owned(), versions: line.points.len() })
+                        desk.answer(&Drawn { file: file.to_owned(), versions: line.versions.len() })
                     }
                 }
             }
@@ -66,62 +64,6 @@ fn write(file: &str, text: &str, desk: &mut Desk<'_>) -> Result<(), Failure> {
     }
 }
 
-/// A version in the plot.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Point {
-    version: u32,
-    operation: OperationKind,
-    batch: usize,
-    /// What it did to the batches.
-    event: Event,
-    /// Tokens in view.
-    tokens: u64,
-    /// Tokens in the log.
-    log_tokens: u64,
-}
-
-/// What a version did to the batches. The later ones are the more telling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-enum Event {
-    None,
-    /// It opened a batch.
-    Batch,
-    /// It went back.
-    Back,
-    /// It put less in view: COMPRESS or FIT.
-    Compression,
-}
-
-impl Point {
-    fn of(info: &VersionInfo, log_tokens: u64) -> Point {
-        use OperationKind::{BatchEnd, Compress, Fit, Redo, Rollback, Undo};
-        let opened = info.batch_opened_by == info.version && info.version.0 > 0;
-        let event = match info.operation {
-            Compress | Fit => Event::Compression,
-            BatchEnd | Rollback | Undo | Redo => Event::Back,
-            _ if opened => Event::Batch,
-            _ => Event::None,
-        };
-        Point {
-            version: info.version.0,
-            operation: info.operation,
-            batch: info.batch.0,
-            event,
-            tokens: info.tokens,
-            log_tokens,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct TokensOverTime {
-    conversation: String,
-    #[serde(rename = "versions")]
-    points: Vec<Point>,
-}
-
 impl Answer for TokensOverTime {
     fn show(&self, page: &mut Page) {
         page.line(
@@ -129,10 +71,10 @@ impl Answer for TokensOverTime {
                 .styled(STRONG, "tokens over versions")
                 .styled(FAINT, format!(" of {}", self.conversation)),
         );
-        for row in plot::rows(&self.points, page.columns(), 12) {
+        for row in plot::rows(&self.versions, page.columns(), 12) {
             page.line(Line::new().styled(FAINT, row.axis).styled(GOOD, row.drawing));
         }
-        let (marks, versions) = plot::feet(&self.points, page.columns());
+        let (marks, versions) = plot::feet(&self.versions, page.columns());
         page.line(Line::new().styled(NOTE, marks));
         page.line(Line::new().styled(FAINT, versions));
         let legend =

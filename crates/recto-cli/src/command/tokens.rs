@@ -1,14 +1,11 @@
 //! `recto tokens`: where the budget goes.
 
-use std::collections::HashMap;
-
 use clap::Args;
-use recto::{Moment, Query, Role};
-use serde::Serialize;
+use recto_service::{At, TokenShare, TokenShares, Tokens as TokensRequest, TokensOptions, TrueOr};
 
 use crate::arguments::OfConversation;
 use crate::desk::Desk;
-use crate::entry_line::ShownEntry;
+use crate::entry_line::EntryLine as _;
 use crate::failure::Failure;
 use crate::numbers::{WhichVersion, counted, grouped};
 use crate::output::Answer;
@@ -42,103 +39,13 @@ impl Tokens {
         let named = session.conversation(&self.of.conversation)?;
         let newest = named.talk.version()?;
         let version = self.at.unwrap_or(WhichVersion::Back(0)).from(newest)?;
-        let moment = match version == newest {
-            true => Moment::Now,
-            false => Moment::Version(version),
-        };
-        let query = Query { moment, ..Query::default() };
-        let entries = super::show::found(&session, &named, &query)?;
-        let counter = session.recto.wait(named.talk.inner().settings())?.counter;
-        let by_role = Role::ALL.map(|role| {
-            let of_role = entries.iter().filter(|entry| entry.message.role() == role);
-            Share::of(role.as_str(), of_role)
-        });
-        let by_tool = by_tool(&entries);
-        let (messages, tokens) = (entries.len(), entries.iter().map(|entry| entry.tokens).sum());
-        let mut largest = entries;
-        largest
-            .sort_by_key(|entry| std::cmp::Reverse((entry.tokens, std::cmp::Reverse(entry.index))));
-        largest.truncate(self.largest);
-        desk.answer(&Budget {
-            conversation: named.name,
-            version: version.0,
-            counter,
-            messages,
-            tokens,
-            by_role: by_role.into_iter().filter(|share| share.messages > 0).collect(),
-            by_tool,
-            largest,
-        })
+        let tokens = TrueOr(TokensOptions { largest: Some(self.largest as u64) });
+        let request = TokensRequest { conversation: named.name, tokens, at: Some(At(version)) };
+        desk.answer(&session.run(request)?)
     }
 }
 
-/// Calls and results of each tool, the largest first.
-fn by_tool(entries: &[ShownEntry]) -> Vec<Share> {
-    let mut names: HashMap<String, String> = HashMap::new();
-    let mut shares: HashMap<String, Share> = HashMap::new();
-    for entry in entries {
-        let calls: Vec<_> = entry.message.tool_calls().collect();
-        for call in &calls {
-            names.insert(call.id.clone().into_owned(), call.name.clone().into_owned());
-        }
-        let called = calls.iter().map(|call| call.name.clone().into_owned());
-        let answered = entry
-            .message
-            .tool_results()
-            .map(|id| names.get(&*id).cloned().unwrap_or_else(|| "(call not in view)".to_owned()));
-        let mut tools: Vec<String> = called.chain(answered).collect();
-        tools.sort();
-        tools.dedup();
-        // A message of several tools counts for each in equal parts.
-        let parts = tools.len().max(1) as u64;
-        for (number, name) in (0..).zip(tools) {
-            let part = (entry.tokens + parts - 1 - number) / parts;
-            let share = shares.entry(name.clone()).or_insert_with(|| Share {
-                name,
-                messages: 0,
-                tokens: 0,
-            });
-            share.messages += 1;
-            share.tokens += part;
-        }
-    }
-    let mut shares: Vec<Share> = shares.into_values().collect();
-    shares.sort_by(|one, other| other.tokens.cmp(&one.tokens).then(one.name.cmp(&other.name)));
-    shares
-}
-
-#[derive(Serialize)]
-struct Share {
-    name: String,
-    messages: usize,
-    tokens: u64,
-}
-
-impl Share {
-    fn of<'a>(name: &str, entries: impl Iterator<Item = &'a ShownEntry>) -> Share {
-        let start = Share { name: name.to_owned(), messages: 0, tokens: 0 };
-        entries.fold(start, |share, entry| Share {
-            messages: share.messages + 1,
-            tokens: share.tokens + entry.tokens,
-            ..share
-        })
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Budget {
-    conversation: String,
-    version: u32,
-    counter: String,
-    messages: usize,
-    tokens: u64,
-    by_role: Vec<Share>,
-    by_tool: Vec<Share>,
-    largest: Vec<ShownEntry>,
-}
-
-impl Answer for Budget {
+impl Answer for TokenShares {
     fn show(&self, page: &mut Page) {
         let messages = counted(self.messages as u64, "message");
         let title = format!("{} in {messages}", counted(self.tokens, "token"));
@@ -157,7 +64,7 @@ impl Answer for Budget {
             }
             page.line(Line::new().styled(FAINT, title));
             for share in shares {
-                page.line(self.bar(share, width, page.columns()));
+                page.line(bar(share, self.tokens, width, page.columns()));
             }
         }
         if !self.largest.is_empty() {
@@ -170,21 +77,19 @@ impl Answer for Budget {
     }
 }
 
-impl Budget {
-    fn bar(&self, share: &Share, width: usize, columns: usize) -> Line {
-        let part = share.tokens as f64 / self.tokens.max(1) as f64;
-        // Behind the name: the tokens, the percentage; behind the bar: the messages.
-        let before = 2 + width + 20;
-        let room = columns.saturating_sub(before + 16).clamp(10, 40);
-        Line::new()
-            .text("  ")
-            .text(printable::one_line(&share.name, width))
-            .pad_to(2 + width)
-            .text(format!(" {:>9} {:>4.0} %  ", grouped(share.tokens), part * 100.0))
-            .text(bar_of(part, room))
-            .pad_to(before + room)
-            .styled(FAINT, counted(share.messages as u64, "message"))
-    }
+fn bar(share: &TokenShare, all: u64, width: usize, columns: usize) -> Line {
+    let part = share.tokens as f64 / all.max(1) as f64;
+    // Behind the name: the tokens, the percentage; behind the bar: the messages.
+    let before = 2 + width + 20;
+    let room = columns.saturating_sub(before + 16).clamp(10, 40);
+    Line::new()
+        .text("  ")
+        .text(printable::one_line(&share.name, width))
+        .pad_to(2 + width)
+        .text(format!(" {:>9} {:>4.0} %  ", grouped(share.tokens), part * 100.0))
+        .text(bar_of(part, room))
+        .pad_to(before + room)
+        .styled(FAINT, counted(share.messages as u64, "message"))
 }
 
 /// A bar of eighths.

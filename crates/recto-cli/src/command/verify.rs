@@ -1,8 +1,7 @@
 //! `recto verify`: tests everything that is stored.
 
 use clap::Args;
-use recto::Report;
-use serde::Serialize;
+use recto_service::{StoreVerification, Verification};
 
 use crate::desk::Desk;
 use crate::failure::Failure;
@@ -42,12 +41,12 @@ impl Verify {
             let mut bar = desk.bar(format!("verifying {name}"));
             let mut watch = |progress| bar.tell(progress);
             let report = desk.wait(&session, talk.inner().verify_with(&mut watch))?;
-            conversations.push(Verified::of(name, report));
+            conversations.push(Verification::of(name, report));
         }
         let below =
             desk.wait(&session, async { Ok(session.recto.inner().store().check().await?) })?;
         let is_sound = below.is_empty() && conversations.iter().all(|verified| verified.sound);
-        desk.answer(&Verification { sound: is_sound, conversations, store: below })?;
+        desk.answer(&StoreVerification { sound: is_sound, conversations, store: below })?;
         match is_sound {
             true => Ok(()),
             false if desk.output.is_json() => Err(Failure::Told(3)),
@@ -58,40 +57,7 @@ impl Verify {
     }
 }
 
-#[derive(Serialize)]
-struct Verification {
-    sound: bool,
-    conversations: Vec<Verified>,
-    /// Damage that the database itself found.
-    store: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Verified {
-    name: String,
-    sound: bool,
-    versions: u32,
-    entries: u32,
-    erased: u32,
-    link: String,
-    faults: Vec<String>,
-}
-
-impl Verified {
-    fn of(name: String, report: Report) -> Verified {
-        Verified {
-            name,
-            sound: report.is_sound(),
-            versions: report.versions,
-            entries: report.entries,
-            erased: report.erased,
-            link: report.link.0.iter().map(|byte| format!("{byte:02x}")).collect(),
-            faults: report.faults,
-        }
-    }
-}
-
-impl Answer for Verification {
+impl Answer for StoreVerification {
     fn show(&self, page: &mut Page) {
         for verified in &self.conversations {
             let (word, style) = if verified.sound { ("sound", GOOD) } else { ("damaged", BAD) };

@@ -140,7 +140,7 @@ looks! {
     markmap_of_a_version_is_what_it_was_then: "markmap", "--at", "now-2";
     snapshot_shows_a_batch: "snapshot", "0";
     verify_reads_everything: "verify";
-    a_dry_run_shows_the_difference_and_the_cache: "fit", "--max-tokens", "75", "--dry-run";
+    a_dry_run_shows_the_difference_and_the_cache: "fit", "--max-tokens", "80", "--drop-system", "--dry-run";
     a_prune_can_be_looked_at_first: "prune", "--keep-versions", "1", "--dry-run";
     an_erasure_can_be_looked_at_first: "erase", "1", "3", "--dry-run", "--for", "openai-chat";
     a_removal_can_be_looked_at_first: "remove", "shop", "--dry-run";
@@ -180,7 +180,8 @@ deeds! {
     filter_keeps_what_matches: "filter", "--role", "system";
     clear_keeps_system_messages: "clear";
     restore_brings_back: "restore", "2-3";
-    fit_keeps_what_fits: "fit", "--max-tokens", "75";
+    fit_keeps_what_fits: "fit", "--max-tokens", "80", "--drop-system";
+    arrange_shows_exactly_these: "arrange", "5", "1";
     fit_may_find_nothing_to_do: "fit", "--max-tokens", "5000";
     batch_start_opens: "batch", "start";
     batch_end_goes_back: "batch", "end", "0";

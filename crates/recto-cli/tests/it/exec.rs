@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use recto_cli::Screen;
 use serde_json::{Value, json};
-use testkit::conformance::{Expect, ExpectedOutcome, Kind, all_cases};
+use testkit::conformance::{Expect, ExpectedOutcome, Kind, all_cases, comparable_state};
 
 use crate::recto;
 use crate::stage::Stage;
@@ -17,16 +17,20 @@ fn every_case_is_answered_as_the_contract_says(stage: &Stage) {
     for (number, case) in cases.iter().enumerate() {
         let name = format!("{number} {}", case.name);
         let settings = json!({ "counter": case.counter, "tools": case.tools });
-        requests.push(json!({ "create": name, "settings": settings }));
+        let messages = &case.messages;
+        requests.push(json!({ "create": name, "settings": settings, "messages": messages }));
         for step in &case.steps {
             let mut request = match &step.kind {
                 Kind::Request(request) => request.clone(),
                 Kind::Ask(query) => json!({ "ask": query }),
                 Kind::MarkMap => json!({ "markMap": true }),
+                Kind::MarkMapOfAll => json!({ "markMap": { "scope": "all" } }),
+                Kind::SetTools(tools) => json!({ "setTools": tools }),
+                Kind::State => json!({ "state": true }),
             };
             request["conversation"] = name.clone().into();
             requests.push(request);
-            if let Kind::Request(_) = step.kind {
+            if changes(&step.kind) {
                 requests.push(json!({ "conversation": name, "ask": {} }));
             }
         }
@@ -39,7 +43,7 @@ fn every_case_is_answered_as_the_contract_says(stage: &Stage) {
         let mut view_before = None;
         for (number, step) in case.steps.iter().enumerate() {
             let answer = next();
-            let view = matches!(step.kind, Kind::Request(_)).then(|| indices(&next()));
+            let view = changes(&step.kind).then(|| indices(&next()));
             let found = read(&step.kind, &answer, view.clone());
             assert_eq!(found, step.expect, "{}, step {number}: {:?}", case.name, step.kind);
             if let (Expect::Error(_), Some(view), Some(before)) = (&found, &view, &view_before) {
@@ -50,6 +54,11 @@ fn every_case_is_answered_as_the_contract_says(stage: &Stage) {
     }
 }
 
+/// Whether a step may change the conversation. The view is read after it.
+fn changes(kind: &Kind) -> bool {
+    matches!(kind, Kind::Request(_) | Kind::SetTools(_))
+}
+
 fn read(kind: &Kind, answer: &Value, view: Option<Vec<usize>>) -> Expect {
     if let Some(code) = answer["error"]["code"].as_str() {
         return Expect::Error(code.to_owned());
@@ -57,7 +66,7 @@ fn read(kind: &Kind, answer: &Value, view: Option<Vec<usize>>) -> Expect {
     let number = |value: &Value| value.as_u64().expect("a number") as usize;
     let list = |value: &Value| value.as_array().expect("a list").iter().map(number).collect();
     match kind {
-        Kind::Request(_) => Expect::Outcome(ExpectedOutcome {
+        Kind::Request(_) | Kind::SetTools(_) => Expect::Outcome(ExpectedOutcome {
             version: answer["version"].as_u64().expect("a version"),
             batch: number(&answer["stats"]["currentBatchIndex"]),
             batches: number(&answer["stats"]["totalBatches"]),
@@ -71,7 +80,8 @@ fn read(kind: &Kind, answer: &Value, view: Option<Vec<usize>>) -> Expect {
             shared_prefix: number(&answer["sharedPrefix"]["messages"]),
         }),
         Kind::Ask(_) => Expect::Indices(indices(answer)),
-        Kind::MarkMap => Expect::MarkMap(answer.clone()),
+        Kind::MarkMap | Kind::MarkMapOfAll => Expect::MarkMap(answer.clone()),
+        Kind::State => Expect::State(comparable_state(answer)),
     }
 }
 
@@ -212,7 +222,7 @@ fn everything_that_can_be_asked_of_a_conversation_is_answered() {
         json!({ "conversation": "a", "op": say("three"), "expectedVersion": 1 }),
         json!({ "conversation": "a", "op": say("three"), "expectedVersion": 2, "idempotencyKey": "k" }),
         json!({ "conversation": "a", "op": say("three"), "expectedVersion": 2, "idempotencyKey": "k" }),
-        of("op", json!({ "operation": "insert", "insert": { "position": -1, "messages": [odd] } })),
+        of("op", json!({ "operation": "insert", "insert": { "position": -1, "messages": [odd.clone()] } })),
         of("ask", json!({ "scope": "all" })),
         of("snapshot", json!(0)),
         of("snapshot", json!(9)),
@@ -227,15 +237,12 @@ fn everything_that_can_be_asked_of_a_conversation_is_answered() {
     assert_eq!(answers[5], answers[4]);
     assert_eq!(answers[6]["version"], 4);
     let messages = answers[7]["messages"].as_array().unwrap();
-    assert_eq!(messages[0]["content"], "Tools:\n- ls: lists");
+    assert_eq!(messages[0]["message"]["content"], "Tools:\n- ls: lists");
     assert_eq!((&messages[1]["index"], messages[1].get("position")), (&json!(1), None));
     assert_eq!((&messages[2]["index"], &messages[2]["position"]), (&json!(2), &json!(1)));
-    // Its own `index` does not hide ours; everything else comes back.
+    // The message comes back whole, with an `index` of its own.
     let last = &messages[4];
-    assert_eq!(
-        (&last["index"], &last["position"], &last["more"]),
-        (&json!(4), &json!(3), &json!(1))
-    );
+    assert_eq!((&last["index"], &last["position"], &last["message"]), (&json!(4), &json!(3), &odd));
     assert_eq!(answers[8]["messageCount"], 3);
     assert_eq!(answers[9]["error"]["code"], "batch_not_found");
     assert_eq!(answers[10]["hidden"]["indices"], json!([1]));
@@ -254,7 +261,7 @@ fn a_message_comes_back_as_it_came_on_one_line() {
     let out = stage.perform(&["exec"], &input, Screen::default()).out;
     assert_eq!(out.lines().count(), 3);
     let answer = out.lines().nth(2).unwrap();
-    assert!(answer.ends_with(&format!(",{}]}}", &message[2..])), "{answer}");
+    assert!(answer.ends_with(&format!("\"message\":{message}}}]}}")), "{answer}");
 }
 
 #[test]
@@ -268,4 +275,25 @@ fn a_program_names_a_conversation_by_its_whole_name_or_id() {
     for answer in &answers[2..] {
         assert_eq!(answer["error"]["code"], "conversation_not_found", "{answer}");
     }
+}
+
+#[test]
+fn the_schema_of_all_requests_is_printed() {
+    let stage = Stage::over("memory:");
+    let out = stage.perform(&["exec", "--schema"], "", Screen::default()).succeeded(&["exec"]);
+    let schema: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(schema, recto_service::schema());
+    let help = stage.perform(&["help", "exec"], "", Screen::default()).out;
+    for row in schema["requests"].as_array().unwrap() {
+        assert!(help.contains(row["names"][0].as_str().unwrap()), "{row} is not in the help");
+    }
+}
+
+#[test]
+fn a_search_needs_no_index_in_memory() {
+    let answers = Stage::over("memory:").exec(&[
+        json!({ "create": "a", "messages": [{ "role": "user", "content": "the gateway" }] }),
+        json!({ "search": "gateway" }),
+    ]);
+    assert_eq!(answers[1]["messages"][0]["conversation"], "a");
 }

@@ -21,7 +21,7 @@ fn a_change_that_leaves_the_view_as_it_was_says_so() {
 
 #[test]
 fn a_dry_run_and_the_deed_say_what_becomes_of_the_view_in_the_same_words() {
-    for operation in [&["delete", "5"][..], &["fit", "--max-tokens", "60"], &["mark", "x", "1"]] {
+    for operation in [&["delete", "5"][..], &["fit", "--max-tokens", "70"], &["mark", "x", "1"]] {
         let stage = shop();
         let about = |text: String| -> Vec<String> {
             let is_about = |line: &&str| line.starts_with("view ") || line.starts_with("prefix ");

@@ -189,7 +189,7 @@ fn a_dry_run_changes_nothing_and_says_what_the_deed_would_say() {
         &["filter", "--contains", "eu-1", "--excludes", "ERROR"],
         &["clear", "--drop-system"],
         &["restore", "2"],
-        &["fit", "--max-tokens", "60"],
+        &["fit", "--max-tokens", "80"],
         &["batch", "start", "--boundary", "3"],
         &["batch", "end", "0", "--carry", "all"],
         &["rollback", "--to-batch", "0"],
@@ -451,7 +451,7 @@ fn advice_is_in_the_words_of_the_command_line() {
     // Programs are told of fields and operations, which is what they write.
     let answers = stage.exec(&[
         json!({ "conversation": "shop", "op": { "operation": "DELETE", "indices": [0] } }),
-        json!({ "conversation": "shop", "show": true }),
+        json!({ "conversation": "shop", "peek": true }),
     ]);
     let told = |answer: &Value| answer["error"]["message"].as_str().unwrap().to_owned();
     assert!(told(&answers[0]).contains("UNMARK"), "{answers:?}");

@@ -588,3 +588,26 @@ fn one_value_of_a_file_may_be_as_large_as_is_said() {
     );
     stage.plain(&["import", &file, "--max-bytes", "6000"]);
 }
+
+#[test]
+fn findings_name_the_position_in_the_view_where_tools_are_described() {
+    let stage = Stage::new();
+    let call = json!({ "role": "assistant", "content": [
+        { "type": "tool_use", "id": "c", "name": "ls", "input": {} }] });
+    stage.exec(&[json!({
+        "create": "a",
+        "settings": { "tools": [{ "name": "ls", "description": "lists" }] },
+        "messages": [{ "role": "user", "content": "list" }, call],
+    })]);
+    // The description is entry 0 of the view, and is not sent.
+    let linted = stage.run(&["lint", "-c", "a", "--for", "anthropic", "--json"]);
+    let findings: Value = serde_json::from_str(&linted.out).unwrap();
+    let rendered = stage.json(&["render", "-c", "a", "--for", "anthropic"]);
+    for finding in [&findings["findings"][0], &rendered["repairs"][0]] {
+        assert_eq!((&finding["index"], &finding["entry"]), (&json!(2), &json!(2)), "{finding}");
+    }
+    let people = stage.run(&["render", "-c", "a", "--for", "anthropic"]);
+    assert!(people.errors.starts_with("#2 at 2: "), "{}", people.errors);
+    let shown = stage.run(&["lint", "-c", "a", "--for", "anthropic"]).out;
+    assert!(shown.lines().any(|line| line.contains(" 2 ") && line.contains("#2")), "{shown}");
+}

@@ -55,3 +55,29 @@ async fn other_tools_are_foretold_and_known_of_every_version() {
     assert_eq!(talk.tools_at(Version(3)).await.unwrap(), tools);
     assert_eq!(talk.tools_at(Version(4)).await.unwrap_err().code(), "version_not_found");
 }
+
+#[tokio::test]
+async fn a_preview_names_the_descriptions_of_tools_that_are_not_sent() {
+    let (_recto, talk) = talk().await;
+    let preview =
+        talk.preview_tools(vec![Tool::new("ls", "lists")], Write::default()).await.unwrap();
+    assert_eq!(preview.descriptions, [LogIndex(2)]);
+    assert_eq!(preview.added[0].index, LogIndex(2));
+    let preview = talk.preview(recto::Append { messages: vec![Message::user("x")] }).await.unwrap();
+    assert!(preview.descriptions.is_empty());
+}
+
+#[tokio::test]
+async fn entries_are_counted_and_searched_without_an_index() {
+    let (recto, talk) = talk().await;
+    let all = recto::Query { scope: recto::Scope::All, ..recto::Query::default() };
+    assert_eq!(talk.count(&recto::Query::default()).await.unwrap(), 1);
+    assert_eq!(talk.count(&all).await.unwrap(), 2);
+    for text in ["One", "two", "none", "", "one two"] {
+        let found = |found: Vec<recto::FoundMessage>| -> Vec<LogIndex> {
+            found.into_iter().map(|found| found.index).collect()
+        };
+        let indexed = found(recto.search(text, 9).await.unwrap());
+        assert_eq!(found(recto.search_without_index(text, 9).await.unwrap()), indexed, "{text}");
+    }
+}

@@ -1,66 +1,14 @@
 //! `recto log --calls`: what models were sent.
 
-use std::collections::BTreeMap;
-
-use recto_agent::{Calibration, Call};
-use serde::Serialize;
+use recto_agent::Call;
+use recto_service::{CallList, ModelTokens};
 
 use crate::numbers::{counted, grouped};
 use crate::output::Answer;
 use crate::page::{BAD, FAINT, Line, Page, STRONG};
 use crate::time;
 
-#[derive(Serialize)]
-pub(super) struct Calls {
-    conversation: String,
-    /// Newest first.
-    calls: Vec<Call>,
-    /// So many are not listed.
-    older: usize,
-    /// What is known of the tokens of each model that was asked.
-    models: Vec<Known>,
-}
-
-/// How a model's tokens compare with those that the conversation counts, as its reports tell.
-#[derive(Serialize)]
-struct Known {
-    model: String,
-    factor: f64,
-    error: Option<f64>,
-    reports: u64,
-}
-
-impl Known {
-    /// Of every model, by name.
-    fn of(calls: &[Call]) -> Vec<Known> {
-        let mut models: BTreeMap<&str, Calibration> = BTreeMap::new();
-        for call in calls.iter().filter(|call| call.about.is_none()) {
-            if let Some(usage) = call.usage {
-                models.entry(&call.model).or_default().learn(call.counted, usage.input);
-            }
-        }
-        let known = |(model, known): (&str, Calibration)| Known {
-            model: model.to_owned(),
-            factor: known.factor,
-            error: known.error,
-            reports: known.reports,
-        };
-        models.into_iter().map(known).filter(|known| known.reports > 0).collect()
-    }
-}
-
-impl Calls {
-    /// The newest of these, which are in order.
-    pub(super) fn newest(conversation: String, mut calls: Vec<Call>, most: usize) -> Calls {
-        let models = Known::of(&calls);
-        let older = calls.len().saturating_sub(most);
-        calls.drain(..older);
-        calls.reverse();
-        Calls { conversation, calls, older, models }
-    }
-}
-
-impl Answer for Calls {
+impl Answer for CallList {
     fn show(&self, page: &mut Page) {
         for call in &self.calls {
             let line = Line::new().styled(STRONG, format!("call {}", call.number));
@@ -88,7 +36,7 @@ impl Answer for Calls {
             );
             page.line(Line::new().styled(FAINT, sums));
         }
-        for Known { model, factor, error, reports } in &self.models {
+        for ModelTokens { model, factor, error, reports } in &self.models {
             let error = error.map(|error| format!(", off by {:.0} % of late", error * 100.0));
             let error = error.unwrap_or_default();
             let reports = counted(*reports, "report");

@@ -1,26 +1,22 @@
-//! Which version each version goes on from.
+//! The version that each version goes on from.
 
 use std::collections::HashMap;
 
-use recto::{OperationKind, Version, VersionInfo};
+use recto::{OperationKind, StoredConversation, Version, VersionInfo};
 
-use crate::failure::Failure;
-use crate::session::{Named, Session};
+use crate::Error;
 
-/// The version that each goes on from, of versions that are in order. Of several with the view that was
-/// brought back, it is the newest: a label in between changed nothing of it.
-pub(super) fn parents(
-    session: &Session,
-    named: &Named,
+/// The version that each of these goes on from. They are in ascending order. Of several versions with
+/// the view that was restored, it is the newest: a mark in between has not changed the view.
+pub(super) async fn parents(
+    conversation: &StoredConversation,
     versions: &[VersionInfo],
-) -> Result<Vec<Option<Version>>, Failure> {
-    let went_back =
-        |info: &VersionInfo| session.recto.wait(named.talk.inner().parent(info.version));
+) -> Result<Vec<Option<Version>>, Error> {
     let mut ancestry = Ancestry::default();
     let mut parents = Vec::with_capacity(versions.len());
     for info in versions {
         let home = match goes_back(info.operation) {
-            true => went_back(info)?,
+            true => conversation.parent(info.version).await?,
             false => None,
         };
         parents.push(ancestry.next(info, home));
@@ -33,17 +29,17 @@ fn goes_back(operation: OperationKind) -> bool {
     matches!(operation, BatchEnd | Redo | Rollback | Undo)
 }
 
-/// The versions so far, by what they show. A view is known by the version that made it.
+/// The versions so far, by what they show. A view is identified by the version that made it.
 #[derive(Debug, Default)]
 struct Ancestry {
     by_view: HashMap<(Version, Version), Version>,
     by_figures: HashMap<(Version, usize, u64), Version>,
-    /// Who made the view of the version before.
+    /// The version that made the view of the version before.
     view: Version,
 }
 
 impl Ancestry {
-    /// The version that the next one goes on from. `home` made the view that it brought back.
+    /// The version that the next one goes on from. `home` made the view that it restored.
     fn next(&mut self, info: &VersionInfo, home: Option<Version>) -> Option<Version> {
         let batch = info.batch_opened_by;
         let figures = (batch, info.messages, info.tokens);

@@ -1,0 +1,143 @@
+//! What an edit costs at a provider's prompt cache.
+
+use recto::Counter;
+use recto_format::{CachePlan, PaysOff, Price, PriceTable, Rendered, Target};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{DEFAULT_TARGET, Error, Sent};
+
+/// The provider and the prices that a plan is made for.
+#[derive(Clone, Debug, Default)]
+pub struct PlanFor {
+    /// The provider. By default the one that the messages come from, else [`DEFAULT_TARGET`].
+    pub target: Option<Target>,
+    /// The model, whose prices are used. By default the one that wrote the newest message.
+    pub model: Option<String>,
+    /// The prices of models. By default Recto's own table.
+    pub prices: Option<PriceTable>,
+}
+
+/// What an edit costs at a provider's prompt cache, and when it pays off.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// The provider.
+    #[serde(rename = "for")]
+    pub target: &'static str,
+    /// The model whose prices are used.
+    pub prices_of: String,
+    /// The first byte of the request that differs.
+    pub first_difference: usize,
+    /// The tokens that the cache still has.
+    pub cached_tokens: u64,
+    /// The tokens that are billed in full once.
+    pub new_tokens: u64,
+    /// The tokens of the request before the edit.
+    pub old_tokens: u64,
+    /// What the next turn costs more, in dollars.
+    pub cost_now: f64,
+    /// What each turn after it costs less, in dollars.
+    pub saved_a_turn: f64,
+    /// The number of turns after which the edit has paid off; 0 is at once, `null` is never.
+    pub pays_off_after: Option<u64>,
+    /// The savings over a number of turns, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over: Option<Savings>,
+    /// The provider caches no request with fewer tokens.
+    #[serde(skip)]
+    pub minimum: u64,
+}
+
+/// What is saved over a number of turns.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct Savings {
+    /// The number of turns.
+    pub turns: u64,
+    /// What they cost less together, in dollars.
+    pub saved: f64,
+}
+
+impl PlanFor {
+    /// Compares what is sent before and after an edit. Tokens are counted by the counter of that
+    /// name, or by `approx` if it is not a built-in one.
+    pub fn compare(&self, before: &Sent, after: &Sent, counter: &str) -> Result<Plan, Error> {
+        let known = || after.target().or_else(|| before.target());
+        let target = self.target.or_else(known).unwrap_or(DEFAULT_TARGET);
+        let model = self.model.as_deref();
+        let default;
+        let table = match &self.prices {
+            Some(table) => table,
+            None => {
+                default = PriceTable::default();
+                &default
+            }
+        };
+        let price = price(table, target, model, [after, before])?;
+        let body = |sent: &Sent| match sent.render(target, model, &[]) {
+            Ok(Rendered { body, .. }) => Ok(body),
+            // A view with nothing in it costs nothing.
+            Err(recto_format::Error::NothingToSend { .. }) => Ok(String::new()),
+            Err(error) => Err(error),
+        };
+        let counter = <dyn Counter>::named(counter);
+        let counter = counter.unwrap_or_else(|| std::sync::Arc::new(recto::Approx));
+        let plan = CachePlan::of(&body(before)?, &body(after)?, &*counter, price);
+        Ok(Plan::new(&plan, target, price))
+    }
+}
+
+/// The prices of the model that was named, else of the one that wrote last, else of a usual one.
+fn price<'t>(
+    table: &'t PriceTable,
+    target: Target,
+    model: Option<&str>,
+    newest_first: [&Sent; 2],
+) -> Result<&'t Price, Error> {
+    let unknown = |model: &str| {
+        let known: Vec<&str> = table.models.iter().map(|price| &*price.model).collect();
+        Error::NoPrices { model: model.to_owned(), known: known.join(", ") }
+    };
+    if let Some(model) = model {
+        return table.of(model).ok_or_else(|| unknown(model));
+    }
+    let (family, usual) = match target {
+        Target::Anthropic => ("claude", "claude-sonnet"),
+        Target::OpenAiChat | Target::OpenAiResponses => ("gpt", "gpt-5"),
+        Target::Gemini => ("gemini", "gemini-2.5-pro"),
+    };
+    let newest = newest_first.iter().find_map(|sent| sent.likely_model());
+    let newest = newest.filter(|model| model.starts_with(family));
+    let found = newest.and_then(|model| table.of(&model)).or_else(|| table.of(usual));
+    // A table that the caller brings may have other names.
+    found.or_else(|| table.models.first()).ok_or_else(|| unknown(usual))
+}
+
+impl Plan {
+    fn new(plan: &CachePlan, target: Target, price: &Price) -> Plan {
+        Plan {
+            target: target.name(),
+            prices_of: price.model.clone(),
+            first_difference: plan.first_difference,
+            cached_tokens: plan.cached_tokens,
+            new_tokens: plan.new_tokens,
+            old_tokens: plan.old_tokens,
+            cost_now: plan.cost_now,
+            saved_a_turn: plan.saved_a_turn,
+            pays_off_after: match plan.pays_off {
+                PaysOff::Now => Some(0),
+                PaysOff::AfterTurns(turns) => Some(turns),
+                PaysOff::Never => None,
+            },
+            over: None,
+            minimum: price.minimum,
+        }
+    }
+
+    /// The plan with the savings over a number of turns.
+    pub fn over(mut self, turns: u64) -> Plan {
+        let saved = self.saved_a_turn * turns as f64 - self.cost_now;
+        self.over = Some(Savings { turns, saved });
+        self
+    }
+}

@@ -1,0 +1,99 @@
+//! Log entries in responses: one shape everywhere.
+
+use recto::{LogIndex, Message, Moment, Position, Query, StoredConversation, Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{Error, schema};
+
+/// A log entry: `{index, position?, tokens, timestamp, marks?, message}`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Entry")]
+pub struct ShownEntry {
+    /// Its number in the log.
+    #[schemars(with = "u32")]
+    pub index: LogIndex,
+    /// Its place in the view, counted from 0. Missing if it is hidden.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u64>")]
+    pub position: Option<Position>,
+    /// Its tokens.
+    pub tokens: u64,
+    /// The time that the message gives, else that of its arrival, in milliseconds since 1970.
+    pub timestamp: Timestamp,
+    /// Its marks, in alphabetical order. Missing if it has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<String>,
+    /// The message, as it was stored.
+    #[schemars(with = "schema::Message")]
+    pub message: Message,
+}
+
+/// A mark, and the entries that have it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MarkedEntries {
+    /// The mark.
+    pub mark: String,
+    /// The log entries that have it.
+    #[schemars(with = "Vec<u32>")]
+    pub indices: Vec<LogIndex>,
+}
+
+impl From<recto::Entry> for ShownEntry {
+    fn from(entry: recto::Entry) -> ShownEntry {
+        let recto::Entry { index, position, message, tokens, timestamp } = entry;
+        ShownEntry { index, position, tokens, timestamp, marks: Vec::new(), message }
+    }
+}
+
+/// The entries that a query finds. Their marks are those of the version that is asked, or of now.
+pub async fn entries_of(
+    conversation: &StoredConversation,
+    query: &Query,
+) -> Result<Vec<ShownEntry>, recto::Error> {
+    let entries = conversation.ask(query).await?;
+    let marks = match query.moment {
+        Moment::Version(version) => conversation.marks_at(version).await?,
+        Moment::Now | Moment::Batch(_) => conversation.marks().await?,
+    };
+    Ok(with_marks(entries, &marks))
+}
+
+/// Entries with their marks.
+pub fn with_marks(
+    entries: Vec<recto::Entry>,
+    marks: &[(String, Vec<LogIndex>)],
+) -> Vec<ShownEntry> {
+    let mut shown: Vec<ShownEntry> = entries.into_iter().map(ShownEntry::from).collect();
+    for (mark, indices) in marks {
+        for entry in &mut shown {
+            if indices.binary_search(&entry.index).is_ok() {
+                entry.marks.push(mark.clone());
+            }
+        }
+    }
+    shown
+}
+
+/// Marks as they are written.
+pub(crate) fn marked(marks: Vec<(String, Vec<LogIndex>)>) -> Vec<MarkedEntries> {
+    marks.into_iter().map(|(mark, indices)| MarkedEntries { mark, indices }).collect()
+}
+
+/// Log entries by their numbers.
+pub(crate) fn indices_of(numbers: &[u64]) -> Vec<LogIndex> {
+    numbers.iter().map(|&number| index_of(number)).collect()
+}
+
+/// A log entry by its number. A number that no entry can have becomes one that no entry has.
+pub(crate) fn index_of(number: u64) -> LogIndex {
+    LogIndex(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// Refuses numbers of entries that the log does not have.
+pub(crate) fn check_indices(indices: &[LogIndex], len: usize) -> Result<(), Error> {
+    match indices.iter().find(|index| index.as_usize() >= len) {
+        Some(&index) => Err(recto::EngineError::IndexOutOfRange { index, len }.into()),
+        None => Ok(()),
+    }
+}

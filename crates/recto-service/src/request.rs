@@ -1,0 +1,156 @@
+//! The table of requests. [`Request`], [`Response`], dispatch and the schema follow from it.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+
+use crate::requests::*;
+use crate::{Error, Service, read};
+
+/// A request: its fields are those of the type, and it knows how it is performed.
+pub trait Perform: JsonSchema {
+    /// What it answers.
+    type Response: Serialize + JsonSchema;
+
+    /// Performs it.
+    fn perform(
+        self,
+        service: &Service,
+    ) -> impl Future<Output = Result<Self::Response, Error>> + Send;
+}
+
+/// What a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Scoped {
+    /// It creates a conversation.
+    Creating,
+    /// The store.
+    Store,
+    /// One conversation, named by the field `conversation`.
+    Conversation,
+}
+
+/// One row of the table of requests.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RequestKind {
+    /// The fields that name it. All but the first are other names for it.
+    pub names: &'static [&'static str],
+    /// What it is about.
+    pub scoped: Scoped,
+    pub(crate) read: for<'a> fn(&'a str) -> Result<Request<'a>, Error>,
+    pub(crate) request_schema: fn(&mut SchemaGenerator) -> Schema,
+    pub(crate) response_schema: fn(&mut SchemaGenerator) -> Schema,
+}
+
+macro_rules! requests {
+    ($lifetime:lifetime; $($scoped:ident { $($($name:literal)|+ => $variant:ident($request:ty) -> $response:ty,)* })*) => {
+        /// A request that was read. `docs/exec.md` describes each.
+        #[derive(Debug)]
+        #[non_exhaustive]
+        #[allow(missing_docs)]
+        pub enum Request<$lifetime> {
+            $($($variant($request),)*)*
+        }
+
+        /// What a request answers.
+        #[derive(Debug, Serialize)]
+        #[serde(untagged)]
+        #[non_exhaustive]
+        #[allow(missing_docs)]
+        pub enum Response {
+            $($($variant($response),)*)*
+        }
+
+        impl<$lifetime> Request<$lifetime> {
+            const KINDS: &'static [RequestKind] = &[$($(RequestKind {
+                names: &[$($name),+],
+                scoped: Scoped::$scoped,
+                read: |text| Ok(Request::$variant(read::read(text)?)),
+                request_schema: |generator| generator.subschema_for::<$request>(),
+                response_schema: |generator| generator.subschema_for::<$response>(),
+            },)*)*];
+        }
+
+        impl Request<'_> {
+            pub(crate) async fn perform(self, service: &Service) -> Result<Response, Error> {
+                Ok(match self {
+                    $($(Request::$variant(request) => {
+                        // In a box, so that a small request does not move the future of a large one.
+                        Response::$variant(Box::pin(request.perform(service)).await?)
+                    })*)*
+                })
+            }
+        }
+    };
+}
+
+requests! {'a;
+    Creating {
+        "create" => Create(Create<'a>) -> Created,
+        "import" => Import(Import<'a>) -> Imported,
+    }
+    Store {
+        "list" => List(List) -> Conversations,
+        "search" => Search(Search) -> SearchResults,
+        "verify" => VerifyStore(VerifyStore) -> StoreVerification,
+    }
+    Conversation {
+        "op" | "ops" => Apply(Apply<'a>) -> Applied,
+        "setTools" => SetTools(SetTools<'a>) -> Applied,
+        "tools" => Tools(Tools) -> ToolList,
+        "ask" | "query" => Ask(Ask<'a>) -> Entries,
+        "show" => Show(Show) -> Shown,
+        "count" => Count(Count<'a>) -> Counted,
+        "stats" => Stats(Stats) -> Figures,
+        "info" => Info(Info) -> ConversationFigures,
+        "log" | "history" => Log(Log) -> Versions,
+        "blame" => Blame(Blame) -> EntryHistory,
+        "tokens" => Tokens(Tokens) -> TokenShares,
+        "timeline" => Timeline(Timeline) -> TokensOverTime,
+        "tokenCheck" => TokenCheck(TokenCheck) -> CheckedTokens,
+        "marks" => Marks(Marks) -> MarkList,
+        "markMap" => MarkMap(MarkMap) -> ExportedMarkMap,
+        "state" => State(State) -> ArrayState,
+        "snapshot" => Snapshot(Snapshot) -> BatchSnapshot,
+        "diff" => Diff(Diff) -> Difference,
+        "render" => Render(Render<'a>) -> Rendered,
+        "lint" => Lint(Lint) -> Findings,
+        "cachePlan" => CachePlan(CachePlan<'a>) -> PlannedEdit,
+        "calls" => Calls(Calls) -> CallList,
+        "export" => Export(Export) -> Exported,
+        "fork" => Fork(Fork) -> Forked,
+        "rename" => Rename(Rename) -> Renamed,
+        "remove" => Remove(Remove) -> Removed,
+        "settings" => Settings(Settings<'a>) -> ConversationSettings,
+        "verify" => Verify(Verify) -> Verification,
+        "prune" => Prune(Prune) -> Pruned,
+        "erase" => Erase(Erase) -> Erased,
+    }
+}
+
+impl RequestKind {
+    /// All requests.
+    pub const ALL: &'static [RequestKind] = Request::<'static>::KINDS;
+}
+
+impl<'a> Request<'a> {
+    /// Reads a request. The text is read to its end before anything is done.
+    pub fn read(text: &'a str) -> Result<Request<'a>, Error> {
+        let kind = read::kind_of(text)?;
+        (kind.read)(text)
+    }
+}
+
+impl Response {
+    /// The response as one line of JSON, without its end.
+    pub fn to_json(&self) -> String {
+        let mut written = serde_json::to_string(self).expect("responses can be written");
+        // Messages are written as they came. Line ends stand between their fields only: in strings
+        // they are escaped.
+        if written.contains(['\n', '\r']) {
+            written = written.replace(['\n', '\r'], " ");
+        }
+        written
+    }
+}

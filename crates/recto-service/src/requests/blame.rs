@@ -1,0 +1,47 @@
+//! `{"conversation": NAME, "blame": INDEX}`
+
+use recto::LogIndex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::entry::index_of;
+use crate::{Error, Perform, Service, ShownEntry, schema};
+
+/// Lists the versions that added, hid or restored a log entry.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Blame {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// The log index of the entry.
+    pub blame: u64,
+}
+
+/// What happened to a log entry.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EntryHistory {
+    /// The conversation's name.
+    pub conversation: String,
+    /// The log index of the entry.
+    #[schemars(with = "u32")]
+    pub index: LogIndex,
+    /// The entry.
+    pub entry: Option<ShownEntry>,
+    /// The versions that added, hid or restored it, oldest first.
+    #[schemars(with = "Vec<schema::Blame>")]
+    pub history: Vec<recto::Blame>,
+}
+
+impl Perform for Blame {
+    type Response = EntryHistory;
+
+    async fn perform(self, service: &Service) -> Result<EntryHistory, Error> {
+        let index = index_of(self.blame);
+        let conversation = service.conversation(&self.conversation).await?;
+        let history = conversation.handle.blame(index).await?;
+        let entry = conversation.handle.entries(&[index]).await?.into_iter().next();
+        let entry = entry.map(ShownEntry::from);
+        Ok(EntryHistory { conversation: conversation.name, index, entry, history })
+    }
+}

@@ -1,0 +1,84 @@
+//! `{"conversation": NAME, "cachePlan": {"from": VERSION, "to": VERSION}}`
+
+use recto_format::PriceTable;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use serde_json::value::RawValue;
+
+use crate::values::Provider;
+use crate::{At, Error, Perform, Plan, PlanFor, Sent, Service, schema};
+
+/// Plans what an edit costs at a provider's prompt cache.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CachePlan<'a> {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// The versions before and after the edit, and the provider.
+    #[serde(borrow)]
+    pub cache_plan: CachePlanOptions<'a>,
+}
+
+/// Options of `cachePlan`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CachePlanOptions<'a> {
+    /// The version before the edit.
+    pub from: At,
+    /// The version after the edit. Default: the newest.
+    pub to: Option<At>,
+    /// The provider. Default: the one that the messages come from, else `anthropic`.
+    #[serde(rename = "for")]
+    pub target: Option<Provider>,
+    /// The model, whose prices are used. Default: the one that wrote the newest message.
+    pub model: Option<String>,
+    /// Prices of models, in the form of Recto's own table. Default: that table.
+    #[serde(borrow)]
+    #[schemars(with = "Option<schema::Prices>")]
+    pub prices: Option<&'a RawValue>,
+    /// A number of turns; the response then has the savings over them.
+    pub turns: Option<u64>,
+}
+
+/// What an edit costs at a provider's prompt cache.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedEdit {
+    /// The conversation's name.
+    pub conversation: String,
+    /// The version before the edit.
+    pub from: u32,
+    /// The version after the edit.
+    pub to: u32,
+    /// The plan.
+    #[serde(flatten)]
+    pub plan: Plan,
+}
+
+impl Perform for CachePlan<'_> {
+    type Response = PlannedEdit;
+
+    async fn perform(self, service: &Service) -> Result<PlannedEdit, Error> {
+        let CachePlanOptions { from, to, target, model, prices, turns } = self.cache_plan;
+        let prices = prices.map(|table| PriceTable::from_json(table.get())).transpose()?;
+        let plan = PlanFor { target: target.map(|target| target.0), model, prices };
+        let conversation = service.conversation(&self.conversation).await?;
+        let handle = &conversation.handle;
+        let to = match to {
+            Some(At(version)) => version,
+            None => handle.version().await?,
+        };
+        let (before, after) = (Sent::at(handle, from.0).await?, Sent::at(handle, to).await?);
+        let plan = plan.compare(&before, &after, &handle.settings().await?.counter)?;
+        Ok(PlannedEdit {
+            conversation: conversation.name,
+            from: before.version.0,
+            to: after.version.0,
+            plan: match turns {
+                Some(turns) => plan.over(turns),
+                None => plan,
+            },
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! `{"conversation": NAME, "calls": true}`
+
+use std::collections::BTreeMap;
+
+use recto_agent::{Calibration, Call};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Perform, Service, TrueOr, schema};
+
+/// Lists the calls of models, newest first.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Calls {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// `true`, or options.
+    pub calls: TrueOr<CallsOptions>,
+}
+
+/// Options of `calls`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CallsOptions {
+    /// The largest number of calls. Default: 50.
+    pub limit: Option<u64>,
+}
+
+/// The calls of a conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CallList {
+    /// The conversation's name.
+    pub conversation: String,
+    /// The calls, newest first. Each is its manifest.
+    #[schemars(with = "Vec<schema::Call>")]
+    pub calls: Vec<Call>,
+    /// The number of older calls, which are not listed.
+    pub older: usize,
+    /// How each model's tokens compare with those that the conversation counts.
+    pub models: Vec<ModelTokens>,
+}
+
+/// How a model's tokens compare with those that the conversation counts, according to the usage that
+/// its provider has reported.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelTokens {
+    /// The model.
+    pub model: String,
+    /// The tokens of the model for one token that is counted here.
+    pub factor: f64,
+    /// The recent relative error of the expectation. `null` if it is not known.
+    pub error: Option<f64>,
+    /// The number of reports.
+    pub reports: u64,
+}
+
+impl ModelTokens {
+    /// The models of calls, by name.
+    fn of(calls: &[Call]) -> Vec<ModelTokens> {
+        let mut models: BTreeMap<&str, Calibration> = BTreeMap::new();
+        for call in calls.iter().filter(|call| call.about.is_none()) {
+            if let Some(usage) = call.usage {
+                models.entry(&call.model).or_default().learn(call.counted, usage.input);
+            }
+        }
+        let known = |(model, known): (&str, Calibration)| ModelTokens {
+            model: model.to_owned(),
+            factor: known.factor,
+            error: known.error,
+            reports: known.reports,
+        };
+        models.into_iter().map(known).filter(|known| known.reports > 0).collect()
+    }
+}
+
+impl Perform for Calls {
+    type Response = CallList;
+
+    async fn perform(self, service: &Service) -> Result<CallList, Error> {
+        let conversation = service.conversation(&self.conversation).await?;
+        let mut calls = recto_agent::calls(&conversation.handle).await?;
+        let models = ModelTokens::of(&calls);
+        let limit = usize::try_from(self.calls.0.limit.unwrap_or(50)).unwrap_or(usize::MAX);
+        let older = calls.len().saturating_sub(limit);
+        calls.drain(..older);
+        calls.reverse();
+        Ok(CallList { conversation: conversation.name, calls, older, models })
+    }
+}

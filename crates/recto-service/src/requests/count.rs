@@ -1,0 +1,40 @@
+//! `{"conversation": NAME, "count": {QUERY}}`
+
+use recto::Query;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use serde_json::value::RawValue;
+
+use crate::{Error, Perform, Service, schema};
+
+/// Counts the entries that a query finds, without reading messages where the query does not look
+/// into them.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Count<'a> {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// The query, such as `{"role": "user"}` or `{"roles": ["user", "tool"], "scope": "all"}`.
+    #[serde(borrow)]
+    #[schemars(with = "schema::Query")]
+    pub count: &'a RawValue,
+}
+
+/// The number of entries.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Counted {
+    /// The number of entries.
+    pub count: usize,
+}
+
+impl Perform for Count<'_> {
+    type Response = Counted;
+
+    async fn perform(self, service: &Service) -> Result<Counted, Error> {
+        let query = Query::from_json(self.count.get())?;
+        let conversation = service.conversation(&self.conversation).await?;
+        Ok(Counted { count: conversation.handle.count(&query).await? })
+    }
+}

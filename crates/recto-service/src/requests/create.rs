@@ -1,0 +1,121 @@
+//! `{"create": NAME, "settings": {…}, "messages": […]}`
+
+use recto::{LogIndex, Message, Policy, Version, Warning, WarningCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use serde_json::value::RawValue;
+
+use super::ArrayState;
+use super::state::state_after;
+use crate::error::wrong;
+use crate::settings::NewSettings;
+use crate::{Error, Include, NamedConversation, Perform, Service, schema};
+
+/// Creates a conversation.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Create<'a> {
+    /// The name of the conversation.
+    pub create: String,
+    /// Its settings. All have defaults.
+    #[serde(borrow)]
+    pub settings: Option<NewSettings<'a>>,
+    /// Messages that are visible at version 0, behind the tool description if there is one.
+    #[serde(borrow)]
+    #[schemars(with = "Option<Vec<schema::Message>>")]
+    pub messages: Option<Vec<&'a RawValue>>,
+    /// What the response includes beside its own fields: `["state"]`.
+    #[serde(rename = "return", default)]
+    pub include: Vec<Include>,
+}
+
+/// A conversation that was created.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Created {
+    /// The conversation's name.
+    pub conversation: String,
+    /// Its id, which never changes.
+    pub id: String,
+    /// Its version: 0.
+    pub version: u32,
+    /// What a user should know of its messages. Missing if there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<schema::Warning>")]
+    pub warnings: Vec<Warning>,
+    /// The state after the change, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<ArrayState>,
+}
+
+impl Perform for Create<'_> {
+    type Response = Created;
+
+    async fn perform(self, service: &Service) -> Result<Created, Error> {
+        let (settings, policy) = self.settings.unwrap_or_default().checked()?;
+        let mut messages = Vec::new();
+        for (number, json) in self.messages.unwrap_or_default().into_iter().enumerate() {
+            let message = Message::from_json(json.get());
+            messages.push(message.map_err(|error| at_message(number, error))?);
+        }
+        let (recto, name) = (service.recto(), self.create);
+        let handle = recto.create_with_messages(&name, settings, &messages).await?;
+        if policy != Policy::default() {
+            recto.set_policy(&name, &policy).await?;
+        }
+        service.cache(&name, &handle);
+        let conversation = NamedConversation { name, handle };
+        let warnings = match messages.is_empty() {
+            true => Vec::new(),
+            false => warnings(&conversation, &messages).await?,
+        };
+        let state = state_after(&self.include, &conversation, Some(Version(0))).await?;
+        let NamedConversation { name, handle } = conversation;
+        Ok(Created { conversation: name, id: handle.id().to_string(), version: 0, warnings, state })
+    }
+}
+
+/// An error in one of the messages names it.
+fn at_message(number: usize, error: recto::EngineError) -> recto::EngineError {
+    use recto::EngineError::{EmptyContent, InvalidMessage, TooLarge};
+    let place = |field: Option<String>| {
+        Some(match field {
+            Some(field) => format!("messages[{number}].{field}"),
+            None => format!("messages[{number}]"),
+        })
+    };
+    match error {
+        InvalidMessage { reason, field } => InvalidMessage { reason, field: place(field) },
+        EmptyContent { role, is_foreign, field } => {
+            EmptyContent { role, is_foreign, field: place(field) }
+        }
+        TooLarge { what, size, limit, field } => {
+            TooLarge { what, size, limit, field: place(field) }
+        }
+        recto::EngineError::InvalidOperation { reason, field } => {
+            wrong(&place(field).unwrap_or_default(), reason)
+        }
+        error => error,
+    }
+}
+
+/// The warnings about the view, and about messages of other formats.
+async fn warnings(
+    conversation: &NamedConversation,
+    messages: &[Message],
+) -> Result<Vec<Warning>, Error> {
+    let mut warnings = conversation.handle.warnings().await?;
+    // A tool description may stand before the messages.
+    let before = conversation.handle.stats().await?.total_messages.saturating_sub(messages.len());
+    let foreign = (before..).zip(messages).filter(|(_, message)| message.is_foreign());
+    let indices: Vec<LogIndex> = foreign.map(|(index, _)| LogIndex(index as u32)).collect();
+    if !indices.is_empty() {
+        let message = "these messages have tool calls in a field of another format, where they are \
+                       neither paired nor rendered; write them as tool_use and tool_result parts, \
+                       or import them";
+        let (code, message) = (WarningCode::ForeignMessage, message.to_owned());
+        warnings.push(Warning { code, indices, message });
+    }
+    Ok(warnings)
+}

@@ -1,0 +1,66 @@
+//! `{"conversation": NAME, "fork": {"name": NEW, "at": VERSION}}`
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ArrayState;
+use super::state::state_after;
+use crate::{At, Error, ForkOf, Include, NamedConversation, Perform, Service};
+
+/// Forks a conversation at a version, without copying messages.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fork {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// The name of the fork, and the version.
+    pub fork: ForkOptions,
+    /// What the response includes beside its own fields: `["state"]`.
+    #[serde(rename = "return", default)]
+    pub include: Vec<Include>,
+}
+
+/// Options of `fork`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ForkOptions {
+    /// The name of the fork.
+    pub name: String,
+    /// The version to fork at. Default: the newest.
+    pub at: Option<At>,
+}
+
+/// A fork.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Forked {
+    /// The name of the fork.
+    pub conversation: String,
+    /// Its id.
+    pub id: String,
+    /// Where it was forked.
+    pub from: ForkOf,
+    /// The state of the fork, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<ArrayState>,
+}
+
+impl Perform for Fork {
+    type Response = Forked;
+
+    async fn perform(self, service: &Service) -> Result<Forked, Error> {
+        let ForkOptions { name, at } = self.fork;
+        let from = service.conversation(&self.conversation).await?;
+        let at = match at {
+            Some(At(version)) => version,
+            None => from.handle.version().await?,
+        };
+        let handle = from.handle.fork(&name, at).await?;
+        service.cache(&name, &handle);
+        let fork = NamedConversation { name, handle };
+        let state = state_after(&self.include, &fork, Some(at)).await?;
+        let id = fork.handle.id().to_string();
+        let from = ForkOf { conversation: from.name, version: at.0 };
+        Ok(Forked { conversation: fork.name, id, from, state })
+    }
+}

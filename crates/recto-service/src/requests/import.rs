@@ -1,0 +1,98 @@
+//! `{"import": NAME, "format": FORMAT, "data": …, "settings": {…}}`
+
+use recto::{Naming, Policy, Version};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use serde_json::value::RawValue;
+
+use super::ArrayState;
+use super::state::state_after;
+use crate::settings::NewSettings;
+use crate::values::TranscriptFormat;
+use crate::{
+    Error, ImportedConversation, Include, Perform, Service, ShownRemark, import_text, schema,
+};
+
+/// Imports a transcript: the conversations in it, with their versions and forks. All of it is
+/// imported, or nothing.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Import<'a> {
+    /// The name of the conversation. Of several in one transcript, each further one has a number.
+    pub import: String,
+    /// The format of the transcript. Default: recognised.
+    pub format: Option<TranscriptFormat>,
+    /// The transcript as JSON, or a string that holds it.
+    #[serde(borrow)]
+    #[schemars(with = "schema::Anything")]
+    pub data: &'a RawValue,
+    /// The settings of the conversation, without `tools`.
+    #[serde(borrow)]
+    pub settings: Option<NewSettings<'a>>,
+    /// What the response includes beside its own fields: `["state"]`.
+    #[serde(rename = "return", default)]
+    pub include: Vec<Include>,
+}
+
+/// A transcript that was imported.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Imported {
+    /// The name of the first conversation.
+    pub conversation: String,
+    /// The id of the first conversation.
+    pub id: String,
+    /// The newest version of the first conversation.
+    pub version: u32,
+    /// The format of the transcript.
+    pub format: &'static str,
+    /// The conversations that were imported.
+    pub conversations: Vec<ImportedConversation>,
+    /// What could not be represented.
+    pub remarks: Vec<ShownRemark>,
+    /// The state of the first conversation, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<ArrayState>,
+}
+
+impl Perform for Import<'_> {
+    type Response = Imported;
+
+    async fn perform(self, service: &Service) -> Result<Imported, Error> {
+        let (settings, policy) = self.settings.unwrap_or_default().checked()?;
+        if !settings.tools.is_empty() {
+            let reason = "a conversation is imported without tools; set them afterwards";
+            return Err(Error::field("settings", reason));
+        }
+        let held: String;
+        let data = match self.data.get().starts_with('"') {
+            true => {
+                held = crate::read::read(self.data.get())?;
+                &*held
+            }
+            false => self.data.get(),
+        };
+        let (recto, naming) = (service.recto(), Naming::Exactly(self.import));
+        let format = self.format.map(|format| format.0);
+        let transcript = import_text(recto, data, format, naming, settings).await?;
+        let conversations = transcript.imported();
+        if policy != Policy::default() {
+            for made in &conversations {
+                recto.set_policy(&made.conversation, &policy).await?;
+            }
+        }
+        let first = &conversations[0];
+        let conversation = service.conversation(&first.conversation).await?;
+        let state = state_after(&self.include, &conversation, Some(Version(first.version))).await?;
+        Ok(Imported {
+            conversation: first.conversation.clone(),
+            id: first.id.clone().unwrap_or_default(),
+            version: first.version,
+            format: transcript.format.name(),
+            remarks: transcript.remarks.iter().map(ShownRemark::from).collect(),
+            conversations,
+            state,
+        })
+    }
+}

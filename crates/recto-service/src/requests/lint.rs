@@ -1,0 +1,44 @@
+//! `{"conversation": NAME, "lint": PROVIDER}`
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::values::Provider;
+use crate::{At, Error, Perform, Sent, Service, ShownFinding};
+
+/// Finds what a provider would refuse in the view.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Lint {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// The provider.
+    pub lint: Provider,
+    /// The model.
+    pub model: Option<String>,
+    /// The version to read. Default: the newest.
+    pub at: Option<At>,
+}
+
+/// What a provider would refuse in a view.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Findings {
+    /// The findings.
+    pub findings: Vec<ShownFinding>,
+}
+
+impl Perform for Lint {
+    type Response = Findings;
+
+    async fn perform(self, service: &Service) -> Result<Findings, Error> {
+        let conversation = service.conversation(&self.conversation).await?;
+        let version = match self.at {
+            Some(At(version)) => version,
+            None => conversation.handle.version().await?,
+        };
+        let sent = Sent::at(&conversation.handle, version).await?;
+        let findings = sent.lint(self.lint.0, self.model.as_deref());
+        Ok(Findings { findings: sent.findings(&findings) })
+    }
+}

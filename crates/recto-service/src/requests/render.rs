@@ -1,0 +1,68 @@
+//! `{"conversation": NAME, "render": PROVIDER}`
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use serde_json::value::RawValue;
+
+use crate::sent::RenderWarning;
+use crate::values::Provider;
+use crate::{At, Error, Fields, Perform, Sent, Service, ShownFinding, render_warnings, schema};
+
+/// Renders the view as a request to a provider, with repairs.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Render<'a> {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// The provider.
+    pub render: Provider,
+    /// The model. It becomes a field of the request, except for `gemini`.
+    pub model: Option<String>,
+    /// More fields of the request.
+    #[serde(borrow)]
+    #[schemars(with = "Option<BTreeMap<String, schema::Anything>>")]
+    pub fields: Option<Fields<'a>>,
+    /// The version to read. Default: the newest.
+    pub at: Option<At>,
+}
+
+/// A view as a request to a provider.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rendered {
+    /// The request.
+    #[schemars(with = "schema::Anything")]
+    pub request: Box<RawValue>,
+    /// What was repaired.
+    pub repairs: Vec<ShownFinding>,
+    /// What a reader of the request should know.
+    pub warnings: Vec<RenderWarning>,
+}
+
+impl Perform for Render<'_> {
+    type Response = Rendered;
+
+    async fn perform(self, service: &Service) -> Result<Rendered, Error> {
+        let fields = self.fields.as_ref().map_or(&[][..], |fields| &fields.0);
+        let fields: Vec<(&str, &str)> =
+            fields.iter().map(|(name, json)| (&**name, json.get())).collect();
+        let conversation = service.conversation(&self.conversation).await?;
+        let handle = &conversation.handle;
+        let newest = handle.version().await?;
+        let version = self.at.map_or(newest, |at| at.0);
+        let sent = Sent::at(handle, version).await?;
+        let rendered = sent.render(self.render.0, self.model.as_deref(), &fields)?;
+        let of_view = match version == newest {
+            true => handle.warnings().await?,
+            false => Vec::new(),
+        };
+        let warnings = render_warnings(&of_view, &rendered);
+        let repairs = sent.findings(&rendered.findings);
+        let request = RawValue::from_string(rendered.body).map_err(std::io::Error::other);
+        let request = request.map_err(recto_format::Error::Io)?;
+        Ok(Rendered { request, repairs, warnings })
+    }
+}

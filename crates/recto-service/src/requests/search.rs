@@ -1,0 +1,61 @@
+//! `{"search": TEXT, "limit": COUNT}`
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Perform, Service, ShownEntry};
+
+/// Finds messages of all conversations that have all words of a text, visible or not.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Search {
+    /// The words. A word is a run of letters and digits; case does not matter.
+    pub search: String,
+    /// The largest number of messages. Default: 1000.
+    pub limit: Option<u64>,
+}
+
+/// The messages that a search found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchResults {
+    /// The text that was searched for.
+    pub text: String,
+    /// The messages.
+    pub messages: Vec<SearchHit>,
+}
+
+/// A message that a search found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchHit {
+    /// The conversation that it is in.
+    pub conversation: String,
+    /// The entry.
+    #[serde(flatten)]
+    pub entry: ShownEntry,
+}
+
+impl Perform for Search {
+    type Response = SearchResults;
+
+    async fn perform(self, service: &Service) -> Result<SearchResults, Error> {
+        let Search { search: text, limit } = self;
+        let limit = usize::try_from(limit.unwrap_or(1_000)).unwrap_or(usize::MAX);
+        let recto = service.recto();
+        let found = match recto.search(&text, limit).await {
+            Err(recto::Error::Store(recto::StoreError::NoSearch)) => {
+                recto.search_without_index(&text, limit).await?
+            }
+            found => found?,
+        };
+        let mut messages = Vec::new();
+        for hit in found {
+            let conversation = service.conversation(&hit.conversation).await?;
+            let entry = conversation.handle.entries(&[hit.index]).await?.into_iter().next();
+            let entry = entry.map(ShownEntry::from);
+            messages.extend(entry.map(|entry| SearchHit { conversation: hit.conversation, entry }));
+        }
+        Ok(SearchResults { text, messages })
+    }
+}

@@ -1,0 +1,56 @@
+//! `{"conversation": NAME, "setTools": […]}`
+
+use recto::{Tool, Write};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Applied;
+use super::apply::check_dry_run;
+use super::state::state_after;
+use crate::{At, Error, Include, Perform, Service, schema};
+
+/// Sets the tools that the model may call.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SetTools<'a> {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// The tools; an empty list for none.
+    #[serde(borrow)]
+    #[schemars(with = "Vec<schema::Tool>")]
+    pub set_tools: &'a RawValue,
+    /// The version that the caller has seen. The request fails with `version_conflict` if it is not
+    /// the newest.
+    pub expected_version: Option<At>,
+    /// A request that is repeated with the same key is not applied again, and returns the first
+    /// result.
+    pub idempotency_key: Option<String>,
+    /// Whether only the result is wanted, and nothing is kept. Default: `false`.
+    pub dry_run: Option<bool>,
+    /// What the response includes beside the result: `["state"]`.
+    #[serde(rename = "return", default)]
+    pub include: Vec<Include>,
+}
+
+impl Perform for SetTools<'_> {
+    type Response = Applied;
+
+    async fn perform(self, service: &Service) -> Result<Applied, Error> {
+        let tools = Tool::list_from_json(self.set_tools.get())?;
+        let dry_run = self.dry_run.unwrap_or(false);
+        check_dry_run(dry_run, self.idempotency_key.as_deref(), &self.include)?;
+        let conversation = service.conversation(&self.conversation).await?;
+        let write = Write {
+            expected_version: self.expected_version.map(|at| at.0),
+            key: self.idempotency_key,
+        };
+        if dry_run {
+            let preview = conversation.handle.preview_tools(tools, write).await?;
+            return Ok(Applied { outcome: preview.outcome, dry_run, state: None });
+        }
+        let outcome = conversation.handle.set_tools(tools, write).await?;
+        let state = state_after(&self.include, &conversation, Some(outcome.version)).await?;
+        Ok(Applied { outcome, dry_run, state })
+    }
+}

@@ -1,0 +1,105 @@
+//! `{"conversation": NAME, "settings": true}` and `{"conversation": NAME, "settings": {…}}`
+
+use recto::{Policy, SavedSettings, Tool, Write};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ArrayState;
+use super::apply::check_dry_run;
+use super::state::state_after;
+use crate::settings::ChangedSettings;
+use crate::{At, Error, Include, Perform, Service, TrueOr, schema};
+
+/// Reads the settings of a conversation, or changes its tools, token limit and compression.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Settings<'a> {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// `true` to read them, or the settings to change.
+    #[serde(borrow)]
+    pub settings: TrueOr<ChangedSettings<'a>>,
+    /// The version that the caller has seen. Tools are set only if it is the newest.
+    pub expected_version: Option<At>,
+    /// Whether only the response is wanted, and nothing is changed. Default: `false`.
+    pub dry_run: Option<bool>,
+    /// What the response includes beside its own fields: `["state"]`.
+    #[serde(rename = "return", default)]
+    pub include: Vec<Include>,
+}
+
+/// The settings of a conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConversationSettings {
+    /// The conversation's name.
+    pub conversation: String,
+    /// Whether nothing was changed. The settings are those that the change would lead to.
+    pub dry_run: bool,
+    /// The version that setting the tools has made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The token counter.
+    pub counter: String,
+    /// The tokens of an image, audio or file part.
+    pub media_tokens: u64,
+    /// The first line of the tool description.
+    pub heading: String,
+    /// The tools that the model may call.
+    #[schemars(with = "Vec<schema::Tool>")]
+    pub tools: Vec<Tool>,
+    /// The token limit and the compression.
+    #[serde(flatten)]
+    #[schemars(with = "schema::Policy")]
+    pub policy: Policy,
+    /// The state after the change, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<ArrayState>,
+}
+
+impl Perform for Settings<'_> {
+    type Response = ConversationSettings;
+
+    async fn perform(self, service: &Service) -> Result<ConversationSettings, Error> {
+        let TrueOr(mut changed) = self.settings;
+        let dry_run = self.dry_run.unwrap_or(false);
+        check_dry_run(dry_run, None, &self.include)?;
+        let tools = changed.tools()?;
+        let conversation = service.conversation(&self.conversation).await?;
+        let handle = &conversation.handle;
+        let before = service.recto().policy(&conversation.name).await?;
+        let policy = changed.policy(&before)?;
+        let expected_version = self.expected_version.map(|at| at.0);
+        let write = Write { expected_version, ..Write::default() };
+        let mut version = None;
+        // The tools come first: they can be refused.
+        match &tools {
+            Some(tools) if dry_run => {
+                handle.preview_tools(tools.clone(), write).await?;
+            }
+            Some(tools) => version = Some(handle.set_tools(tools.clone(), write).await?.version),
+            None => {}
+        }
+        if !dry_run && policy != before {
+            service.recto().set_policy(&conversation.name, &policy).await?;
+            service.forget(&conversation.name);
+        }
+        let SavedSettings { counter, media_tokens, heading } = handle.settings().await?;
+        let tools = match tools.filter(|_| dry_run) {
+            Some(tools) => tools,
+            None => handle.tools().await?,
+        };
+        let state = state_after(&self.include, &conversation, version).await?;
+        Ok(ConversationSettings {
+            conversation: conversation.name,
+            dry_run,
+            version: version.map(|version| version.0),
+            counter,
+            media_tokens,
+            heading,
+            tools,
+            policy,
+            state,
+        })
+    }
+}

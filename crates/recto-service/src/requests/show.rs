@@ -1,0 +1,137 @@
+//! `{"conversation": NAME, "show": true}` and `{"conversation": NAME, "show": [INDEX, …]}`
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+
+use recto::{LogIndex, Moment, Position, Query, Version};
+use schemars::JsonSchema;
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use serde::de;
+
+use crate::entry::{check_indices, indices_of};
+use crate::{At, Error, NamedConversation, Perform, Service, ShownEntry, entries_of, with_marks};
+
+/// Reads the view, or log entries by their numbers, visible or not.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Show {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// `true` for the view, or a list of log indices.
+    pub show: Which,
+    /// The version to read. Default: the newest. Positions and marks are those of that version.
+    pub at: Option<At>,
+}
+
+/// The entries to show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Which {
+    /// `true`: the view.
+    #[default]
+    View,
+    /// A list: these log entries, in this order.
+    Entries(Vec<u64>),
+}
+
+impl<'de> Deserialize<'de> for Which {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Which, D::Error> {
+        struct TrueOrList;
+        impl<'de> de::Visitor<'de> for TrueOrList {
+            type Value = Which;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true for the view, or a list of log indices")
+            }
+            fn visit_bool<E: de::Error>(self, given: bool) -> Result<Which, E> {
+                match given {
+                    true => Ok(Which::View),
+                    false => Err(E::invalid_value(de::Unexpected::Bool(false), &self)),
+                }
+            }
+            fn visit_seq<A: de::SeqAccess<'de>>(self, list: A) -> Result<Which, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(list)).map(Which::Entries)
+            }
+        }
+        deserializer.deserialize_any(TrueOrList)
+    }
+}
+
+impl JsonSchema for Which {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Which".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let indices = generator.subschema_for::<Vec<u64>>();
+        json_schema!({ "anyOf": [{ "const": true }, indices] })
+    }
+}
+
+/// Entries of a conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Shown {
+    /// The conversation's name.
+    pub conversation: String,
+    /// The version that was read.
+    pub version: u32,
+    /// The tokens of the entries together.
+    pub tokens: u64,
+    /// The entries, in order.
+    pub messages: Vec<ShownEntry>,
+}
+
+impl Perform for Show {
+    type Response = Shown;
+
+    async fn perform(self, service: &Service) -> Result<Shown, Error> {
+        let conversation = service.conversation(&self.conversation).await?;
+        let newest = conversation.handle.version().await?;
+        let version = self.at.map_or(newest, |at| at.0);
+        let moment = match version == newest {
+            true => Moment::Now,
+            false => Moment::Version(version),
+        };
+        let messages = match (self.show, moment) {
+            (Which::View, moment) => {
+                let query = Query { moment, ..Query::default() };
+                entries_of(&conversation.handle, &query).await?
+            }
+            (Which::Entries(numbers), Moment::Version(version)) => {
+                entries_at(&conversation, &indices_of(&numbers), version).await?
+            }
+            (Which::Entries(numbers), _) => {
+                let entries = conversation.handle.entries(&indices_of(&numbers)).await?;
+                with_marks(entries, &conversation.handle.marks().await?)
+            }
+        };
+        Ok(Shown {
+            conversation: conversation.name,
+            version: version.0,
+            tokens: messages.iter().map(|entry| entry.tokens).sum(),
+            messages,
+        })
+    }
+}
+
+/// Log entries with the positions and marks that they had at a version.
+async fn entries_at(
+    conversation: &NamedConversation,
+    indices: &[LogIndex],
+    version: Version,
+) -> Result<Vec<ShownEntry>, Error> {
+    let handle = &conversation.handle;
+    check_indices(indices, handle.version_info(version).await?.log)?;
+    let view = handle.mark_map_at(version, recto::Scope::Visible).await?.original_indices;
+    let positions: HashMap<LogIndex, Position> =
+        view.into_iter().enumerate().map(|(at, index)| (index, Position(at))).collect();
+    let mut entries = handle.entries(indices).await?;
+    for entry in &mut entries {
+        entry.position = positions.get(&entry.index).copied();
+    }
+    Ok(with_marks(entries, &handle.marks_at(version).await?))
+}

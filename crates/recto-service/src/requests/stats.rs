@@ -1,0 +1,30 @@
+//! `{"conversation": NAME, "stats": true}`
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Perform, Service, True, schema};
+
+/// The figures of a conversation.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Stats {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// `true`.
+    pub stats: True,
+}
+
+/// The figures of a conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Figures(#[schemars(with = "schema::Stats")] pub recto::Stats);
+
+impl Perform for Stats {
+    type Response = Figures;
+
+    async fn perform(self, service: &Service) -> Result<Figures, Error> {
+        let conversation = service.conversation(&self.conversation).await?;
+        Ok(Figures(conversation.handle.stats().await?))
+    }
+}

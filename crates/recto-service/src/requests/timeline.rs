@@ -1,0 +1,97 @@
+//! `{"conversation": NAME, "timeline": true}`
+
+use recto::{OperationKind, VersionInfo};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Perform, Service, True};
+
+/// The tokens of the view and of the log at each version.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Timeline {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// `true`.
+    pub timeline: True,
+}
+
+/// The tokens of the view and of the log at each version.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TokensOverTime {
+    /// The conversation's name.
+    pub conversation: String,
+    /// The versions, in ascending order.
+    pub versions: Vec<TimelinePoint>,
+}
+
+/// A version of a timeline.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TimelinePoint {
+    /// The version.
+    pub version: u32,
+    /// The operation that made it.
+    #[schemars(with = "String")]
+    pub operation: OperationKind,
+    /// Its current batch.
+    pub batch: usize,
+    /// What it did to the batches.
+    pub event: TimelineEvent,
+    /// The tokens of its view.
+    pub tokens: u64,
+    /// The tokens of its log.
+    pub log_tokens: u64,
+}
+
+/// What a version did to the batches. Of several, the last one of this list is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum TimelineEvent {
+    /// Nothing.
+    None,
+    /// It opened a batch.
+    Batch,
+    /// It returned to an earlier batch or version.
+    Back,
+    /// It made the view shorter with COMPRESS or FIT.
+    Compression,
+}
+
+impl TimelinePoint {
+    fn of(info: &VersionInfo, log_tokens: u64) -> TimelinePoint {
+        use OperationKind::{BatchEnd, Compress, Fit, Redo, Rollback, Undo};
+        let opened = info.batch_opened_by == info.version && info.version.0 > 0;
+        let event = match info.operation {
+            Compress | Fit => TimelineEvent::Compression,
+            BatchEnd | Rollback | Undo | Redo => TimelineEvent::Back,
+            _ if opened => TimelineEvent::Batch,
+            _ => TimelineEvent::None,
+        };
+        TimelinePoint {
+            version: info.version.0,
+            operation: info.operation,
+            batch: info.batch.0,
+            event,
+            tokens: info.tokens,
+            log_tokens,
+        }
+    }
+}
+
+impl Perform for Timeline {
+    type Response = TokensOverTime;
+
+    async fn perform(self, service: &Service) -> Result<TokensOverTime, Error> {
+        let conversation = service.conversation(&self.conversation).await?;
+        let handle = &conversation.handle;
+        let end = handle.version().await?.0.saturating_add(1);
+        let versions = handle.versions(0..end).await?;
+        let lengths: Vec<usize> = versions.iter().map(|info| info.log).collect();
+        let log_tokens = handle.log_tokens(&lengths).await?;
+        let points = versions.iter().zip(log_tokens);
+        let versions = points.map(|(info, tokens)| TimelinePoint::of(info, tokens)).collect();
+        Ok(TokensOverTime { conversation: conversation.name, versions })
+    }
+}

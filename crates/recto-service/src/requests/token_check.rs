@@ -1,0 +1,60 @@
+//! `{"conversation": NAME, "tokenCheck": true}`
+
+use recto_agent::Budget;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Perform, Service, True};
+
+/// The token check of section 9 of the contract, without acting on it: the tokens of the view beside
+/// the limit and the threshold of the settings. The model loop also counts the tools, and corrects
+/// its count by what the provider has reported.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TokenCheck {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// `true`.
+    pub token_check: True,
+}
+
+/// The tokens of a view beside its limits.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckedTokens {
+    /// The conversation's name.
+    pub conversation: String,
+    /// The version of the view.
+    pub version: u32,
+    /// The tokens of the view.
+    pub tokens: u64,
+    /// The token limit. `null` if there is none.
+    pub limit: Option<u64>,
+    /// The threshold of the compression. `null` if there is no compression or it is not enabled.
+    pub threshold: Option<u64>,
+    /// Whether the view has more tokens than the limit.
+    pub exceeded: bool,
+    /// Whether the view has more tokens than the threshold.
+    pub compression_requested: bool,
+}
+
+impl Perform for TokenCheck {
+    type Response = CheckedTokens;
+
+    async fn perform(self, service: &Service) -> Result<CheckedTokens, Error> {
+        let conversation = service.conversation(&self.conversation).await?;
+        let policy = service.recto().policy(&conversation.name).await?;
+        let Budget { limit, threshold, .. } = Budget::of_policy(&policy)?;
+        let version = conversation.handle.version().await?;
+        let tokens = conversation.handle.version_info(version).await?.tokens;
+        Ok(CheckedTokens {
+            conversation: conversation.name,
+            version: version.0,
+            tokens,
+            limit,
+            threshold,
+            exceeded: limit.is_some_and(|limit| tokens > limit),
+            compression_requested: threshold.is_some_and(|threshold| tokens > threshold),
+        })
+    }
+}

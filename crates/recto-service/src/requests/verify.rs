@@ -1,0 +1,105 @@
+//! `{"verify": true}` and `{"conversation": NAME, "verify": true}`
+
+use recto::Report;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Perform, Service, True};
+
+/// Verifies everything that is stored: every version is replayed, and the chain of hashes is
+/// computed again.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct VerifyStore {
+    /// `true`.
+    pub verify: True,
+}
+
+/// Verifies one conversation.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Verify {
+    /// The conversation: its whole name, or its id.
+    pub conversation: String,
+    /// `true`.
+    pub verify: True,
+}
+
+/// What the verification of a store found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StoreVerification {
+    /// Whether everything is as it was written.
+    pub sound: bool,
+    /// The conversations.
+    pub conversations: Vec<Verification>,
+    /// Damage that the database found.
+    pub store: Vec<String>,
+}
+
+/// What the verification of a conversation found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Verification {
+    /// The conversation's name.
+    pub name: String,
+    /// Whether everything is as it was written.
+    pub sound: bool,
+    /// The number of versions.
+    pub versions: u32,
+    /// The number of log entries.
+    pub entries: u32,
+    /// The number of log entries that were erased or pruned.
+    pub erased: u32,
+    /// The newest hash of the chain of versions.
+    pub link: String,
+    /// What is not as it was written.
+    pub faults: Vec<String>,
+}
+
+impl Verification {
+    /// A report about the conversation of this name.
+    pub fn of(name: String, report: Report) -> Verification {
+        Verification {
+            name,
+            sound: report.is_sound(),
+            versions: report.versions,
+            entries: report.entries,
+            erased: report.erased,
+            link: hexadecimal(&report.link.0),
+            faults: report.faults,
+        }
+    }
+}
+
+impl Perform for VerifyStore {
+    type Response = StoreVerification;
+
+    async fn perform(self, service: &Service) -> Result<StoreVerification, Error> {
+        let recto = service.recto();
+        let mut conversations = Vec::new();
+        for info in recto.list(None, usize::MAX).await? {
+            let conversation = service.conversation(&info.name).await?;
+            let report = conversation.handle.verify().await?;
+            conversations.push(Verification::of(info.name, report));
+        }
+        let store = recto.store().check().await?;
+        let sound = store.is_empty() && conversations.iter().all(|verified| verified.sound);
+        Ok(StoreVerification { sound, conversations, store })
+    }
+}
+
+impl Perform for Verify {
+    type Response = Verification;
+
+    async fn perform(self, service: &Service) -> Result<Verification, Error> {
+        let conversation = service.conversation(&self.conversation).await?;
+        let report = conversation.handle.verify().await?;
+        Ok(Verification::of(conversation.name, report))
+    }
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

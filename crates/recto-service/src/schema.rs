@@ -1,0 +1,479 @@
+//! The JSON Schema of all requests and responses, generated from their types.
+//!
+//! The types of the engine have no schema of their own. The structs here describe them for that
+//! purpose only; a test checks responses against the schema, so that the two do not drift apart.
+
+#![allow(dead_code, reason = "these types are described, never made")]
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use recto::Counter;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value, json};
+
+use crate::request::{RequestKind, Scoped};
+
+/// The JSON Schema (draft 2020-12) of all requests and responses.
+///
+/// The schema accepts every request. `requests` lists them: `{names, about, request, response}`,
+/// where the last two point into `$defs`. `error` points to the schema of errors.
+pub fn schema() -> Value {
+    // A field with a default may be missing in a request, and is always there in a response.
+    let mut requests = SchemaSettings::draft2020_12().for_deserialize().into_generator();
+    let mut responses = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut rows = Vec::new();
+    let mut any_of = Vec::new();
+    for kind in RequestKind::ALL {
+        let request = (kind.request_schema)(&mut requests).to_value();
+        let response = (kind.response_schema)(&mut responses).to_value();
+        require_name(kind, &request, requests.definitions_mut());
+        any_of.push(request.clone());
+        let about = match kind.scoped {
+            Scoped::Creating | Scoped::Store => "store",
+            Scoped::Conversation => "conversation",
+        };
+        rows.push(json!({
+            "names": kind.names, "about": about, "request": request, "response": response,
+        }));
+    }
+    let error = responses.subschema_for::<ErrorResponse>().to_value();
+    let mut definitions = requests.take_definitions(true);
+    for (name, definition) in responses.take_definitions(true) {
+        let known = definitions.insert(name.clone(), definition.clone());
+        let is_same = known.is_none_or(|known| known == definition);
+        assert!(is_same, "{name} is the name of a type of requests and of another of responses");
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Requests of Recto",
+        "description": "The schema accepts every request. `requests` lists them with their responses.",
+        "type": "object",
+        "anyOf": any_of,
+        "requests": rows,
+        "error": error,
+        "$defs": definitions,
+    })
+}
+
+/// Requires one of the names of a request. A name that is no field of the type is another name for
+/// the first one.
+fn require_name(kind: &RequestKind, reference: &Value, definitions: &mut Map<String, Value>) {
+    let name = reference["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/"));
+    let definition = definitions.get_mut(name.expect("requests have names"));
+    let definition = definition.and_then(Value::as_object_mut).expect("requests are objects");
+    let properties = definition["properties"].as_object_mut().expect("requests have fields");
+    let first = properties[kind.names[0]].clone();
+    for name in &kind.names[1..] {
+        properties.entry(*name).or_insert_with(|| first.clone());
+    }
+    if kind.names.len() > 1 {
+        if let Some(Value::Array(required)) = definition.get_mut("required") {
+            required.retain(|field| *field != kind.names[0]);
+        }
+        let any: Vec<Value> = kind.names.iter().map(|name| json!({ "required": [name] })).collect();
+        definition.insert("anyOf".to_owned(), any.into());
+    }
+}
+
+/// Declares a type by a schema that is written by hand.
+macro_rules! by_hand {
+    ($($(#[$doc:meta])* $name:ident = $schema:expr;)*) => {
+        $($(#[$doc])*
+        pub(crate) struct $name;
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                $schema
+            }
+        })*
+    };
+}
+
+by_hand! {
+    /// Any JSON value.
+    Anything = json_schema!({ "description": "Any JSON value." });
+
+    /// A message.
+    Message = json_schema!({
+        "description": "A message, as section 3 of the contract defines it. Unknown fields are kept.",
+        "type": "object",
+        "properties": {
+            "role": { "enum": ["system", "user", "assistant", "tool"] },
+            "content": { "anyOf": [
+                { "type": "string" },
+                { "type": "array", "items": {
+                    "type": "object",
+                    "properties": { "type": { "type": "string" } },
+                    "required": ["type"],
+                } },
+            ] },
+            "id": { "type": ["string", "null"] },
+            "timestamp": { "type": ["integer", "null"] },
+            "metadata": {},
+            "name": { "type": ["string", "null"] },
+        },
+        "required": ["role", "content"],
+    });
+
+    /// A tool.
+    Tool = json_schema!({
+        "description": "A tool that the model may call. Unknown fields are kept.",
+        "type": "object",
+        "properties": { "name": { "type": "string" }, "description": { "type": "string" } },
+        "required": ["name", "description"],
+    });
+
+    /// An operation.
+    Operation = json_schema!({
+        "description": "An operation in one of the three forms of sections 4 and 5 of the contract.",
+        "type": "object",
+        "properties": {
+            "operation": { "enum": [
+                "APPEND", "INSERT", "REPLACE", "DELETE", "COMPRESS", "TRUNCATE", "FILTER", "CLEAR",
+                "RESTORE", "ARRANGE", "FIT", "BATCH_START", "BATCH_END", "ROLLBACK", "MARK",
+                "UNMARK", "UNDO", "REDO", "insert", "replace", "delete", "compress", "truncate",
+                "filter", "clear", "batch_start", "batch_end",
+            ] },
+            "description": { "type": ["string", "null"] },
+        },
+        "required": ["operation"],
+    });
+
+    /// A query.
+    Query = json_schema!({
+        "description": "A query, as section 6 of the contract defines it.",
+        "type": "object",
+        "properties": {
+            "scope": { "enum": ["visible", "all", null] },
+            "role": { "enum": ["system", "user", "assistant", "tool", null] },
+            "roles": { "type": ["array", "null"], "items": { "enum": ["system", "user", "assistant", "tool"] } },
+            "contains": { "type": ["string", "array", "null"], "items": { "type": "string" } },
+            "excludes": { "type": ["string", "array", "null"], "items": { "type": "string" } },
+            "mark": { "type": ["string", "null"] },
+            "from": { "type": ["integer", "null"], "minimum": 0 },
+            "to": { "type": ["integer", "null"], "minimum": 0 },
+            "range": { "type": ["object", "null"], "properties": {
+                "start": { "type": "integer", "minimum": 0 }, "end": { "type": "integer", "minimum": 0 },
+            } },
+            "first": { "type": ["integer", "null"], "minimum": 0 },
+            "last": { "type": ["integer", "null"], "minimum": 0 },
+            "batchIndex": { "type": ["integer", "null"], "minimum": 0 },
+            "version": { "type": ["integer", "null"], "minimum": 0 },
+        },
+        "additionalProperties": false,
+    });
+
+    /// The name of a token counter.
+    CounterName = json_schema!({ "enum": <dyn Counter>::BUILT_IN });
+}
+
+/// A table of prices.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Prices {
+    /// Where the prices come from.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    /// The prices, in dollars for a million tokens.
+    models: Vec<BTreeMap<String, Value>>,
+}
+
+/// An error.
+#[derive(JsonSchema)]
+pub(crate) struct ErrorResponse {
+    /// Why the request was refused.
+    error: ErrorBody,
+}
+
+/// Why a request was refused.
+#[derive(JsonSchema)]
+pub(crate) struct ErrorBody {
+    /// A code of section 7 of the contract.
+    code: String,
+    /// What is wrong, where, and what is allowed.
+    message: String,
+    /// The field that is wrong.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    /// Figures about it.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    details: Option<Map<String, Value>>,
+}
+
+/// The figures of a conversation.
+#[derive(JsonSchema)]
+#[schemars(rename = "ConversationStats", rename_all = "camelCase")]
+pub(crate) struct Stats {
+    /// The length of the log.
+    total_messages: u64,
+    /// The length of the view.
+    current_batch_messages: u64,
+    /// The length of the live path.
+    total_batches: u64,
+    /// The current batch.
+    current_batch_index: u64,
+    /// The tokens of the view.
+    tokens: u64,
+}
+
+/// A number of messages and their tokens.
+#[derive(JsonSchema)]
+pub(crate) struct Portion {
+    /// The number of messages.
+    messages: u64,
+    /// Their tokens.
+    tokens: u64,
+}
+
+/// Log entries and their tokens.
+#[derive(JsonSchema)]
+pub(crate) struct IndexList {
+    /// The log indices, ascending.
+    indices: Vec<u32>,
+    /// Their tokens together.
+    tokens: u64,
+}
+
+/// Something that is not wrong, but that a user should know.
+#[derive(JsonSchema)]
+pub(crate) struct Warning {
+    /// The kind of warning, such as `torn_call`.
+    code: String,
+    /// The log entries that it is about.
+    indices: Vec<u32>,
+    /// What it means.
+    message: String,
+}
+
+/// The result of a change.
+#[derive(JsonSchema)]
+#[schemars(rename = "Result", rename_all = "camelCase")]
+pub(crate) struct Outcome {
+    /// The version afterwards.
+    version: u32,
+    /// The batch that is current afterwards.
+    affected_batch_index: u64,
+    /// Whether the request made a version.
+    changed: bool,
+    /// The entries that were hidden, ascending.
+    hidden: Vec<u32>,
+    /// The entries that were shown again, ascending.
+    shown: Vec<u32>,
+    /// The new log entries, ascending.
+    added: Vec<u32>,
+    /// The figures afterwards.
+    stats: Stats,
+    /// How much of the front of the view is as before.
+    shared_prefix: Portion,
+    /// `true` if the tools are others than before.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    tools_changed: Option<bool>,
+    /// What a user should know.
+    warnings: Vec<Warning>,
+}
+
+/// A batch of the live path.
+#[derive(JsonSchema)]
+#[schemars(rename = "Batch", rename_all = "camelCase")]
+pub(crate) struct BatchSnapshot {
+    /// The number of the batch.
+    batch_index: u64,
+    /// When it was opened, in milliseconds since 1970.
+    timestamp: i64,
+    /// Why it was opened.
+    description: String,
+    /// The number of messages.
+    message_count: u64,
+    /// The messages, as they were stored.
+    messages: Vec<Message>,
+}
+
+/// The visible messages, and a snapshot of each batch below the current one.
+#[derive(JsonSchema)]
+#[schemars(rename = "MessageArrayState", rename_all = "camelCase")]
+pub(crate) struct State {
+    /// The visible messages, as they were stored.
+    messages: Vec<Message>,
+    /// The batches below the current one, from batch 0.
+    batch_snapshots: Vec<BatchSnapshot>,
+    /// The current batch.
+    current_batch_index: u64,
+    /// The number of visible messages. (`totalMessages` of `stats` counts the log.)
+    total_message_count: u64,
+}
+
+/// The mark map.
+#[derive(JsonSchema)]
+#[schemars(rename = "MarkMapOfConversation", rename_all = "camelCase")]
+pub(crate) struct MarkMap {
+    /// The view.
+    original_indices: Vec<u32>,
+    /// Entries by role.
+    type_indices: IndicesByRole,
+    /// For each batch of the live path the smallest index in its view when it was opened.
+    batch_boundaries: Vec<u32>,
+    /// The numbers of these batches.
+    boundary_to_batch: Vec<u64>,
+    /// The current batch.
+    current_batch: u64,
+}
+
+/// Log entries by role.
+#[derive(JsonSchema)]
+pub(crate) struct IndicesByRole {
+    system: Vec<u32>,
+    user: Vec<u32>,
+    assistant: Vec<u32>,
+    tool: Vec<u32>,
+}
+
+/// The difference between two views.
+#[derive(JsonSchema)]
+#[schemars(rename = "ViewDifference")]
+pub(crate) struct Diff {
+    /// What is in both.
+    kept: Portion,
+    /// What only the first one shows.
+    hidden: IndexList,
+    /// What only the second one shows.
+    shown: IndexList,
+    /// What is in both, in another order.
+    moved: IndexList,
+}
+
+/// A version.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct VersionInfo {
+    /// Its number.
+    version: u32,
+    /// The operation that made it.
+    operation: String,
+    /// Why it was made.
+    description: String,
+    /// When it was made, in milliseconds since 1970.
+    timestamp: i64,
+    /// The length of its view.
+    messages: u64,
+    /// The tokens of its view.
+    tokens: u64,
+    /// Its current batch.
+    batch: u64,
+    /// The version that opened that batch.
+    batch_opened_by: u32,
+    /// The length of its log.
+    log: u64,
+}
+
+/// A version that changed whether an entry is visible.
+#[derive(JsonSchema)]
+#[schemars(rename = "VisibilityChange", rename_all = "camelCase")]
+pub(crate) struct Blame {
+    /// The version.
+    version: u32,
+    /// The operation that did it.
+    operation: String,
+    /// Why it was done.
+    description: String,
+    /// When it was done, in milliseconds since 1970.
+    timestamp: i64,
+    /// What it did to the entry.
+    effect: Effect,
+}
+
+/// What happened to an entry.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) enum Effect {
+    Added,
+    AddedHidden,
+    Hidden,
+    Shown,
+}
+
+/// The token limit and the compression of a conversation.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct Policy {
+    /// The largest number of tokens of a request to a model.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    token_limit: Option<u64>,
+    /// When and how the view is made shorter.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    compression: Option<Compression>,
+}
+
+/// When and how the view is made shorter.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct Compression {
+    /// Whether it is done.
+    enabled: bool,
+    /// Above this number of tokens it is due.
+    threshold: u64,
+    /// The number of tokens that it goes down to.
+    target_tokens: u64,
+    /// The strategies, in the order in which they are tried.
+    strategy: String,
+}
+
+/// The manifest of a call of a model.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct Call {
+    /// The number of the call, from 1.
+    number: u64,
+    /// The version whose view was sent.
+    version: u32,
+    /// The provider.
+    target: String,
+    /// The model.
+    model: String,
+    /// The fields beside messages and tools, each with its JSON.
+    fields: Vec<(String, String)>,
+    /// If a question about entries was sent: which entries, and the instructions.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    about: Option<Map<String, Value>>,
+    /// The SHA-256 of the bytes that were sent.
+    sha256: String,
+    /// The number of bytes.
+    bytes: u64,
+    /// When the call began, in milliseconds since 1970.
+    at: i64,
+    /// How long it took, in milliseconds.
+    millis: u64,
+    /// The tokens of the request, as the conversation counts.
+    counted: u64,
+    /// The tokens of the request that were expected of this model.
+    expected: u64,
+    /// The usage that the provider reported.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    usage: Option<Map<String, Value>>,
+    /// Why the answer ended.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    finish: Option<Value>,
+    /// Why there was no whole answer.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
+    /// The model that the provider says has answered.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    answered_by: Option<String>,
+    /// The provider's id of the answer.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    answer_id: Option<String>,
+    /// Attempts that failed.
+    #[schemars(skip_serializing_if = "Vec::is_empty")]
+    attempts: Vec<Map<String, Value>>,
+    /// Compressions that ran before the call.
+    #[schemars(skip_serializing_if = "Vec::is_empty")]
+    compressed: Vec<Map<String, Value>>,
+    /// The usage of the calls that lead to this state.
+    cumulative: Map<String, Value>,
+    /// The usage of all calls.
+    lifetime: Map<String, Value>,
+}

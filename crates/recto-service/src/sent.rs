@@ -1,0 +1,181 @@
+//! What a provider receives of a view: its messages, and the tools of that version.
+
+use recto::{Entry, Message, StoredConversation, Tool, Version, Warning};
+use recto_format::{Finding, Format, MessageParts, RenderOptions, Rendered, Target, ToolFinding};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+/// The provider that is meant where neither the caller nor the messages name one.
+pub const DEFAULT_TARGET: Target = Target::Anthropic;
+
+/// A view as it is sent to a provider. Tool descriptions are not in it where the conversation has
+/// tools, because the provider receives the tools themselves.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// The version of the view.
+    pub version: Version,
+    /// The entries that are sent. Their positions are those in the view.
+    pub entries: Vec<Entry>,
+    /// The tools that are sent.
+    pub tools: Vec<Tool>,
+}
+
+/// A finding: what a provider would refuse, and what rendering does about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Finding")]
+pub struct ShownFinding {
+    /// The name of the rule.
+    pub rule: &'static str,
+    /// `error`, `warning` or `note`.
+    pub severity: &'static str,
+    /// The position of the message in the view.
+    pub index: u64,
+    /// What is wrong there.
+    pub message: String,
+    /// What rendering does about it.
+    pub repair: &'static str,
+    /// The number of the message in the log.
+    pub entry: u32,
+}
+
+/// Something that a reader of a rendered request should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RenderWarning {
+    /// A code of the contract, `renamed_tool` or `changed_tool`.
+    pub code: String,
+    /// The log entries that it is about.
+    pub indices: Vec<u32>,
+    /// What it means.
+    pub message: String,
+}
+
+impl Sent {
+    /// The view at a version.
+    pub async fn at(
+        conversation: &StoredConversation,
+        version: Version,
+    ) -> Result<Sent, recto::Error> {
+        let entries = conversation.messages_to_send(version).await?;
+        let tools = conversation.tools_at(version).await?;
+        Ok(Sent { version, entries, tools })
+    }
+
+    /// The messages in order.
+    pub fn messages(&self) -> impl DoubleEndedIterator<Item = &Message> {
+        self.entries.iter().map(|entry| &entry.message)
+    }
+
+    /// The request for a provider. The model is a field of it, but for Gemini, where it is part of
+    /// the URL.
+    pub fn render(
+        &self,
+        target: Target,
+        model: Option<&str>,
+        fields: &[(&str, &str)],
+    ) -> Result<Rendered, recto_format::Error> {
+        let named = model.filter(|_| target != Target::Gemini);
+        let named = named.map(|model| Value::from(model).to_string());
+        let named = named.as_deref().map(|model| ("model", model));
+        let fields: Vec<(&str, &str)> = named.into_iter().chain(fields.iter().copied()).collect();
+        let options = RenderOptions { model, fields: &fields, tools: &self.tools };
+        recto_format::render(self.messages(), target, &options)
+    }
+
+    /// What the provider would refuse in it.
+    pub fn lint(&self, target: Target, model: Option<&str>) -> Vec<Finding> {
+        let options = RenderOptions { model, tools: &self.tools, ..RenderOptions::default() };
+        recto_format::lint(self.messages(), target, &options)
+    }
+
+    /// The provider that the messages come from, else [`DEFAULT_TARGET`].
+    pub fn likely_target(&self) -> Target {
+        self.target().unwrap_or(DEFAULT_TARGET)
+    }
+
+    /// The provider that the newest message with a known origin comes from.
+    pub fn target(&self) -> Option<Target> {
+        self.messages().rev().find_map(target_of)
+    }
+
+    /// The model that wrote the newest message with a known model.
+    pub fn likely_model(&self) -> Option<String> {
+        self.messages().rev().find_map(|message| {
+            let model = MessageParts::of(message).source?.model?;
+            Some(model.text().into_owned())
+        })
+    }
+
+    /// A finding with the position in the view and the number in the log. Both differ from the
+    /// index of the finding, which counts the messages that are sent.
+    pub fn finding(&self, finding: &Finding) -> ShownFinding {
+        let entry = self.entries.get(finding.index);
+        let position = entry.and_then(|entry| entry.position);
+        ShownFinding {
+            rule: finding.rule.name,
+            severity: finding.rule.severity.as_str(),
+            index: position.map_or(finding.index, |position| position.0) as u64,
+            message: finding.message.clone(),
+            repair: finding.rule.repair,
+            entry: entry.map_or(u32::MAX, |entry| entry.index.0),
+        }
+    }
+
+    /// [`finding`](Self::finding) of each.
+    pub fn findings(&self, findings: &[Finding]) -> Vec<ShownFinding> {
+        findings.iter().map(|finding| self.finding(finding)).collect()
+    }
+}
+
+/// The format that the newest message with a source was imported from, else Recto's own.
+pub fn source_format<'m>(messages: impl DoubleEndedIterator<Item = &'m Message>) -> Format {
+    let of = |message: &Message| {
+        let format = MessageParts::of(message).source?.format?;
+        Format::named(&format.text())
+    };
+    messages.rev().find_map(of).unwrap_or(Format::Recto)
+}
+
+fn target_of(message: &Message) -> Option<Target> {
+    let source = MessageParts::of(message).source?;
+    let format = source.format.map(|format| format.text());
+    let provider = source.provider.map(|provider| provider.text());
+    match (format.as_deref().unwrap_or(""), provider.as_deref().unwrap_or("")) {
+        ("openai-responses" | "codex", _) => Some(Target::OpenAiResponses),
+        ("openai-chat" | "chatgpt", _) | (_, "openai") => Some(Target::OpenAiChat),
+        ("anthropic" | "claude-code", _) | (_, "anthropic") => Some(Target::Anthropic),
+        ("gemini", _) | (_, "google") => Some(Target::Gemini),
+        _ => None,
+    }
+}
+
+/// The warnings about a rendered request: those of the view, then the tools that have another name
+/// or another schema in the request.
+pub fn render_warnings(of_view: &[Warning], rendered: &Rendered) -> Vec<RenderWarning> {
+    let of_view = of_view.iter().map(|warning| RenderWarning {
+        code: code_of(warning),
+        indices: warning.indices.iter().map(|index| index.0).collect(),
+        message: warning.message.clone(),
+    });
+    let about_tool = |code: &str, message: String| RenderWarning {
+        code: code.to_owned(),
+        indices: Vec::new(),
+        message,
+    };
+    let renamed = rendered.renamed_tools.iter().map(|tool| {
+        let (name, written) = (&tool.name, &tool.written);
+        let message = format!("the tool {name:?} is called {written:?} in the request");
+        about_tool("renamed_tool", message)
+    });
+    let changed = rendered.tool_findings.iter().map(|finding| {
+        let ToolFinding { rule, tool, message } = finding;
+        let message = format!("the tool {tool:?}: {message}; {}: {}", rule.name, rule.repair);
+        about_tool("changed_tool", message)
+    });
+    of_view.chain(renamed).chain(changed).collect()
+}
+
+fn code_of(warning: &Warning) -> String {
+    let code = serde_json::to_value(warning.code).ok();
+    code.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,118 @@
+//! The service: finds conversations and performs requests.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use recto::{Error as RectoError, Recto, StoreError, StoredConversation};
+
+use crate::{Error, Perform, Request, Response};
+
+/// Answers requests about the conversations of a store.
+///
+/// A service is used through `&self`: any number of requests may run at the same time. What has to
+/// happen in order is ordered by the store.
+pub struct Service {
+    recto: Recto,
+    /// Handles by name, if this service is the only user of the store.
+    cache: Option<Mutex<HashMap<String, StoredConversation>>>,
+}
+
+/// A conversation and its name.
+#[derive(Clone, Debug)]
+pub struct NamedConversation {
+    /// The name. A request may have given the id.
+    pub name: String,
+    /// The conversation.
+    pub handle: StoredConversation,
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Service({:?})", self.recto)
+    }
+}
+
+impl Service {
+    /// A service for a store.
+    pub fn new(recto: Recto) -> Service {
+        Service { recto, cache: None }
+    }
+
+    /// A service for a store that nothing else changes, such as one in memory. It does not ask the
+    /// store again for a conversation that it knows.
+    pub fn exclusive(recto: Recto) -> Service {
+        Service { recto, cache: Some(Mutex::default()) }
+    }
+
+    /// The store.
+    pub fn recto(&self) -> &Recto {
+        &self.recto
+    }
+
+    /// Answers a request: JSON text in, one line of JSON without its end out. An error is an answer:
+    /// `{"error": {code, message, field?, details?}}`.
+    pub async fn request(&self, text: &str) -> String {
+        match self.answer(text).await {
+            Ok(response) => response.to_json(),
+            Err(error) => error.to_json().to_string(),
+        }
+    }
+
+    /// [`request`](Self::request) with the error as a value.
+    pub async fn answer(&self, text: &str) -> Result<Response, Error> {
+        self.perform(Request::read(text)?).await
+    }
+
+    /// Performs one request.
+    pub async fn perform(&self, request: Request<'_>) -> Result<Response, Error> {
+        request.perform(self).await
+    }
+
+    /// Performs one request whose type is known.
+    pub async fn run<R: Perform>(&self, request: R) -> Result<R::Response, Error> {
+        request.perform(self).await
+    }
+
+    /// A conversation by its whole name or its id. The beginning of a name is not enough: a program
+    /// that misspells a name must not reach another conversation.
+    pub async fn conversation(&self, given: &str) -> Result<NamedConversation, Error> {
+        if let Some(handle) = self.cached(given) {
+            return Ok(NamedConversation { name: given.to_owned(), handle });
+        }
+        let (name, handle) = match self.recto.conversation(given).await {
+            Err(error @ RectoError::Store(StoreError::ConversationNotFound { .. })) => {
+                let all = match given.len() {
+                    36 => self.recto.list(None, usize::MAX).await?,
+                    _ => Vec::new(),
+                };
+                let found = all.into_iter().find(|info| info.id.to_string() == given);
+                let name = found.ok_or(error)?.name;
+                let handle = self.recto.conversation(&name).await?;
+                (name, handle)
+            }
+            found => (given.to_owned(), found?),
+        };
+        self.cache(&name, &handle);
+        Ok(NamedConversation { name, handle })
+    }
+
+    fn cached(&self, name: &str) -> Option<StoredConversation> {
+        let cache = self.cache.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.get(name).cloned()
+    }
+
+    pub(crate) fn cache(&self, name: &str, handle: &StoredConversation) {
+        if let Some(cache) = &self.cache {
+            let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+            cache.insert(name.to_owned(), handle.clone());
+        }
+    }
+
+    /// A name does not mean the same conversation any more, or its settings have changed.
+    pub(crate) fn forget(&self, name: &str) {
+        if let Some(cache) = &self.cache {
+            cache.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Types of fields that several requests share.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use recto::Version;
+use recto_format::{Format, Target};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// `true`: the value of a field that names a request without options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct True;
+
+impl<'de> Deserialize<'de> for True {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<True, D::Error> {
+        struct OnlyTrue;
+        impl Visitor<'_> for OnlyTrue {
+            type Value = True;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true")
+            }
+            fn visit_bool<E: de::Error>(self, given: bool) -> Result<True, E> {
+                match given {
+                    true => Ok(True),
+                    false => Err(E::invalid_value(de::Unexpected::Bool(false), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(OnlyTrue)
+    }
+}
+
+impl JsonSchema for True {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "True".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "const": true })
+    }
+}
+
+/// `true`, or an object with options. `true` means the defaults of all options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrueOr<T>(pub T);
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for TrueOr<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TrueOr<T>, D::Error> {
+        struct TrueOrObject<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de> + Default> Visitor<'de> for TrueOrObject<T> {
+            type Value = TrueOr<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true or an object with options")
+            }
+            fn visit_bool<E: de::Error>(self, given: bool) -> Result<TrueOr<T>, E> {
+                match given {
+                    true => Ok(TrueOr(T::default())),
+                    false => Err(E::invalid_value(de::Unexpected::Bool(false), &self)),
+                }
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TrueOr<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(TrueOr)
+            }
+        }
+        deserializer.deserialize_any(TrueOrObject(PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for TrueOr<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        format!("TrueOr_{}", T::schema_name()).into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let options = generator.subschema_for::<T>();
+        json_schema!({ "anyOf": [{ "const": true }, options] })
+    }
+}
+
+/// The number of a version. One above the largest version number is read as that number, so that it
+/// is a version that does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At(pub Version);
+
+impl<'de> Deserialize<'de> for At {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<At, D::Error> {
+        let number = u64::deserialize(deserializer)?;
+        Ok(At(Version(u32::try_from(number).unwrap_or(u32::MAX))))
+    }
+}
+
+impl JsonSchema for At {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Version".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": 0 })
+    }
+}
+
+/// Something that the response to a change includes beside its own fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Include {
+    /// `state`: the visible messages and the batch snapshots after the change.
+    State,
+}
+
+/// Which log entries a request looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Scope {
+    /// The visible entries.
+    #[default]
+    Visible,
+    /// The whole log.
+    All,
+}
+
+impl From<Scope> for recto::Scope {
+    fn from(scope: Scope) -> recto::Scope {
+        match scope {
+            Scope::Visible => recto::Scope::Visible,
+            Scope::All => recto::Scope::All,
+        }
+    }
+}
+
+/// A type that is written as one of several names.
+macro_rules! named {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $what:literal, $all:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name(pub $inner);
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                let name = Cow::<'de, str>::deserialize(deserializer)?;
+                <$inner>::named(&name).map($name).ok_or_else(|| {
+                    let known: Vec<&str> = $all.iter().map(|known| known.name()).collect();
+                    let known = known.join(", ");
+                    de::Error::custom(format_args!("there is no {} {name:?}; use {known}", $what))
+                })
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.0.name())
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                let known: Vec<&str> = $all.iter().map(|known| known.name()).collect();
+                json_schema!({ "enum": known })
+            }
+        }
+    };
+}
+
+named! {
+    /// A provider: `anthropic`, `openai-chat`, `openai-responses` or `gemini`.
+    Provider(Target), "provider", Target::ALL
+}
+named! {
+    /// The format of a transcript.
+    TranscriptFormat(Format), "format", Format::ALL
+}

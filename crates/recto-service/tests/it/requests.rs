@@ -1,0 +1,543 @@
+//! Every request with its response.
+
+use serde_json::{Value, json};
+
+use crate::Session;
+
+fn user(text: &str) -> Value {
+    json!({ "role": "user", "content": text })
+}
+
+fn append(messages: Value) -> Value {
+    json!({ "operation": "APPEND", "messages": messages })
+}
+
+#[tokio::test]
+async fn create_takes_settings_and_messages() {
+    let session = Session::new().await;
+    let created = session.ask(json!({ "create": "plain" })).await;
+    assert_eq!((&created["conversation"], &created["version"]), (&json!("plain"), &json!(0)));
+    assert_eq!(created.as_object().unwrap().len(), 3);
+
+    let foreign = json!({ "role": "assistant", "content": "x", "tool_calls": [{ "id": "c" }] });
+    let created = session
+        .ask(json!({
+            "create": "a",
+            "settings": { "counter": "approx", "tools": [{ "name": "ls", "description": "lists" }] },
+            "messages": [user("one"), foreign],
+            "return": ["state"],
+        }))
+        .await;
+    assert_eq!(created["version"], 0);
+    assert_eq!(created["warnings"][0]["code"], "foreign_message");
+    assert_eq!(created["warnings"][0]["indices"], json!([2]));
+    assert_eq!(created["state"]["totalMessageCount"], 3);
+    assert_eq!(created["state"]["messages"][1], user("one"));
+
+    let empty = session.ask(json!({ "create": "empty", "messages": [], "settings": null })).await;
+    assert_eq!(empty.as_object().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn compression_has_a_second_name_and_a_default_strategy() {
+    let session = Session::new().await;
+    for (name, field) in [("a", "compression"), ("b", "compressionConfig")] {
+        let compression = json!({ "enabled": true, "threshold": 100, "targetTokens": 50 });
+        session.ask(json!({ "create": name, "settings": { field: compression } })).await;
+        let settings = session.ask(json!({ "conversation": name, "settings": true })).await;
+        assert_eq!(
+            settings["compression"],
+            json!({ "enabled": true, "threshold": 100, "targetTokens": 50,
+                "strategy": "clear-tool-results,keep-system-and-recent" })
+        );
+    }
+    let both = json!({ "enabled": true, "threshold": 100, "targetTokens": 50 });
+    let request =
+        json!({ "create": "c", "settings": { "compression": both, "compressionConfig": both } });
+    let error = session.refused(&request.to_string()).await;
+    assert_eq!(error["code"], "invalid_operation");
+    let unknown = json!({ "create": "c", "settings": { "compression":
+        { "enabled": true, "threshold": 1, "targetTokens": 1, "strategy": "magic" } } });
+    let error = session.refused(&unknown.to_string()).await;
+    assert_eq!(error["field"], "compression.strategy");
+    let settings = json!({ "compressionConfig": { "enabled": false, "threshold": 9, "targetTokens": 3,
+        "strategy": "keepRecent" }, "tokenLimit": 10 });
+    let changed = session.of("settings", settings).await;
+    assert_eq!(
+        (&changed["compression"]["strategy"], &changed["tokenLimit"]),
+        (&json!("keep-recent"), &json!(10))
+    );
+    let changed = session.of("settings", json!({ "tokenLimit": null })).await;
+    assert_eq!(
+        (changed.get("tokenLimit"), &changed["compression"]["threshold"]),
+        (None, &json!(9))
+    );
+}
+
+#[tokio::test]
+async fn conversations_are_listed_searched_and_verified() {
+    let session = Session::with_conversation().await;
+    session.say(&["The Gateway answers", "nothing"]).await;
+    for name in ["b", "c"] {
+        session.ask(json!({ "create": name })).await;
+    }
+    let all = session.ask(json!({ "list": true })).await;
+    let names = |list: &Value| -> Vec<String> {
+        let list = list["conversations"].as_array().unwrap();
+        list.iter().map(|info| info["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(
+        (names(&all), &all["more"]),
+        (vec!["a".into(), "b".into(), "c".into()], &json!(false))
+    );
+    let some = session.ask(json!({ "list": { "after": "a", "limit": 1 } })).await;
+    assert_eq!((names(&some), &some["more"]), (vec!["b".into()], &json!(true)));
+
+    let found = session.ask(json!({ "search": "gateway the", "limit": 3 })).await;
+    assert_eq!(found["messages"].as_array().unwrap().len(), 1);
+    let hit = &found["messages"][0];
+    assert_eq!((&hit["conversation"], &hit["index"]), (&json!("a"), &json!(0)));
+    assert_eq!(session.ask(json!({ "search": "gate" })).await["messages"], json!([]));
+
+    let verified = session.ask(json!({ "verify": true })).await;
+    assert_eq!(
+        (&verified["sound"], verified["conversations"].as_array().unwrap().len()),
+        (&json!(true), 3)
+    );
+    let one = session.of("verify", json!(true)).await;
+    assert_eq!(
+        (&one["name"], &one["entries"], &one["sound"]),
+        (&json!("a"), &json!(2), &json!(true))
+    );
+}
+
+#[tokio::test]
+async fn a_store_without_an_index_is_searched_too() {
+    let options = recto::Options { search: false, ..recto::Options::default() };
+    let recto = recto::Recto::open_with("memory:", options).await.unwrap();
+    let session = Session(recto_service::Service::exclusive(recto));
+    session
+        .ask(json!({ "create": "a", "messages": [user("The Gateway"), user("gateways")] }))
+        .await;
+    let found = session.ask(json!({ "search": "gateway" })).await;
+    assert_eq!(found["messages"].as_array().unwrap().len(), 1);
+    assert_eq!(found["messages"][0]["index"], 0);
+}
+
+#[tokio::test]
+async fn operations_are_applied_once_and_return_the_state_of_their_version() {
+    let session = Session::with_conversation().await;
+    let done = session
+        .ask(json!({ "conversation": "a", "op": append(json!([user("one")])),
+        "expectedVersion": 0, "idempotencyKey": "k", "return": ["state"] }))
+        .await;
+    assert_eq!((&done["version"], &done["added"]), (&json!(1), &json!([0])));
+    assert_eq!(done["state"]["messages"], json!([user("one")]));
+    session.say(&["two"]).await;
+    // The repetition returns the first result, and the state of that version.
+    let again = session
+        .ask(json!({ "conversation": "a", "op": append(json!([user("one")])),
+        "idempotencyKey": "k", "return": ["state"] }))
+        .await;
+    assert_eq!(again, done);
+    let listed = session
+        .of(
+            "ops",
+            json!([append(json!([user("three")])),
+        { "operation": "DELETE", "indices": [0] }]),
+        )
+        .await;
+    assert_eq!((&listed["version"], &listed["hidden"]), (&json!(3), &json!([0])));
+    assert!(listed.get("state").is_none() && listed.get("dryRun").is_none());
+
+    let dry = session
+        .ask(json!({ "conversation": "a", "dryRun": true,
+        "op": { "operation": "CLEAR" } }))
+        .await;
+    assert_eq!((&dry["dryRun"], &dry["version"]), (&json!(true), &json!(4)));
+    assert_eq!(session.of("stats", json!(true)).await["currentBatchMessages"], 2);
+    for other in [json!({ "idempotencyKey": "x" }), json!({ "return": ["state"] })] {
+        let mut request =
+            json!({ "conversation": "a", "dryRun": true, "op": { "operation": "CLEAR" } });
+        request.as_object_mut().unwrap().extend(other.as_object().unwrap().clone());
+        assert_eq!(session.refused(&request.to_string()).await["code"], "invalid_operation");
+    }
+}
+
+#[tokio::test]
+async fn tools_are_set_and_read() {
+    let session = Session::with_conversation().await;
+    let tools = json!([{ "name": "ls", "description": "lists", "more": [1] }]);
+    let dry = session.ask(json!({ "conversation": "a", "setTools": tools, "dryRun": true })).await;
+    assert_eq!((&dry["dryRun"], &dry["added"]), (&json!(true), &json!([0])));
+    let set = session
+        .ask(json!({ "conversation": "a", "setTools": tools, "expectedVersion": 0,
+        "idempotencyKey": "k", "return": ["state"] }))
+        .await;
+    assert_eq!((&set["version"], &set["toolsChanged"]), (&json!(1), &json!(true)));
+    assert_eq!(set["state"]["messages"][0]["content"], "Available tools:\n- ls: lists");
+    assert_eq!(session.of("tools", json!(true)).await, json!({ "tools": tools }));
+    let before = session.ask(json!({ "conversation": "a", "tools": true, "at": 0 })).await;
+    assert_eq!(before, json!({ "tools": [] }));
+    assert_eq!(session.of("settings", json!(true)).await["tools"], tools);
+    let none = session.of("settings", json!({ "tools": null })).await;
+    assert_eq!((&none["version"], &none["tools"]), (&json!(2), &json!([])));
+    let conflict = session
+        .refused(&json!({ "conversation": "a", "setTools": [], "expectedVersion": 1 }).to_string())
+        .await;
+    assert_eq!(conflict["code"], "version_conflict");
+    let malformed = session.refused(r#"{"conversation": "a", "setTools": [7]}"#).await;
+    assert_eq!(malformed["code"], "invalid_operation");
+}
+
+#[tokio::test]
+async fn an_entry_has_the_same_shape_everywhere() {
+    let session = Session::with_conversation().await;
+    session.say(&["one", "two", "three"]).await;
+    session.of("op", json!({ "operation": "MARK", "indices": [1], "mark": "kept" })).await;
+    session.of("op", json!({ "operation": "DELETE", "indices": [0] })).await;
+    let asked = session.of("ask", json!({ "scope": "all", "contains": ["one", "two"] })).await;
+    let (one, two) = (&asked["messages"][0], &asked["messages"][1]);
+    let keys = |entry: &Value| entry.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(one), ["index", "tokens", "timestamp", "message"]);
+    assert_eq!(keys(two), ["index", "position", "tokens", "timestamp", "marks", "message"]);
+    assert_eq!((&two["position"], &two["marks"]), (&json!(0), &json!(["kept"])));
+    assert_eq!(two["message"], user("two"));
+    assert_eq!(
+        session.of("query", json!({ "scope": "all", "contains": ["one", "two"] })).await,
+        asked
+    );
+
+    let shown = session.of("show", json!([1, 0])).await;
+    assert_eq!(shown["messages"], json!([two, one]));
+    assert_eq!((&shown["conversation"], &shown["version"]), (&json!("a"), &json!(3)));
+    let view = session.of("show", json!(true)).await;
+    assert_eq!(view["messages"].as_array().unwrap().len(), 2);
+    let before = session.ask(json!({ "conversation": "a", "show": [1, 0], "at": 1 })).await;
+    assert_eq!(before["messages"][0].get("marks"), None);
+    assert_eq!(
+        (&before["messages"][0]["position"], &before["messages"][1]["position"]),
+        (&json!(1), &json!(0))
+    );
+    let before = session.ask(json!({ "conversation": "a", "show": true, "at": 2 })).await;
+    assert_eq!(before["messages"].as_array().unwrap().len(), 3);
+    let missing = session.refused(r#"{"conversation": "a", "show": [0], "at": 0}"#).await;
+    assert_eq!(missing["code"], "index_out_of_range");
+    let missing = session.refused(r#"{"conversation": "a", "show": [9]}"#).await;
+    assert_eq!(missing["code"], "index_out_of_range");
+    assert_eq!(
+        session.of("marks", json!(true)).await["marks"],
+        json!([{ "mark": "kept", "indices": [1] }])
+    );
+    let blamed = session.of("blame", json!(0)).await;
+    assert_eq!(blamed["entry"], *one);
+    assert_eq!(blamed["history"][1]["effect"], "hidden");
+}
+
+#[tokio::test]
+async fn a_message_comes_back_byte_for_byte_on_one_line() {
+    let session = Session::with_conversation().await;
+    let message = "{ \"content\" : \"a\\u000Ab\\ud800\" ,\n \"role\":\"user\", \"n\": 1e400, \"index\": 99, \
+                   \"big\": 123456789012345678901234567890}";
+    let request = format!(
+        "{{\"conversation\":\"a\",\"op\":{{\"operation\":\"APPEND\",\"messages\":[{message}]}},\"return\":[\"state\"]}}"
+    );
+    let line = message.replace('\n', " ");
+    let answer = session.0.request(&request).await;
+    assert!(answer.contains(&format!("\"messages\":[{line}]")), "{answer}");
+    for read in [r#""ask":{}"#, r#""show":[0]"#, r#""state":true"#, r#""snapshot":0"#] {
+        let answer = session.0.request(&format!("{{\"conversation\":\"a\",{read}}}")).await;
+        assert!(answer.contains(&line) && !answer.contains('\n'), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn entries_are_counted_by_role() {
+    let session = Session::with_conversation().await;
+    let messages = json!([user("a"), { "role": "assistant", "content": "b" }, user("c")]);
+    session.of("op", append(messages)).await;
+    session.of("op", json!({ "operation": "DELETE", "indices": [0] })).await;
+    for (query, count) in [
+        (json!({}), 2),
+        (json!({ "role": "user" }), 1),
+        (json!({ "roles": ["user", "assistant"] }), 2),
+        (json!({ "roles": ["user"], "scope": "all" }), 2),
+        (json!({ "contains": "b" }), 1),
+    ] {
+        assert_eq!(session.of("count", query.clone()).await, json!({ "count": count }), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn the_history_is_listed_in_pages() {
+    let session = Session::with_conversation().await;
+    session.say(&["one"]).await;
+    session.say(&["two"]).await;
+    session.of("op", json!({ "operation": "UNDO" })).await;
+    let numbers = |log: &Value| -> Vec<u64> {
+        let versions = log["versions"].as_array().unwrap();
+        versions.iter().map(|version| version["version"].as_u64().unwrap()).collect()
+    };
+    let log = session.of("log", json!(true)).await;
+    assert_eq!((numbers(&log), &log["older"]), (vec![3, 2, 1, 0], &json!(0)));
+    assert_eq!(
+        (&log["versions"][0]["parent"], &log["versions"][0]["operation"]),
+        (&json!(1), &json!("UNDO"))
+    );
+    assert!(log["versions"][1]["saidAt"].is_i64());
+    assert_eq!(session.of("history", json!(true)).await, log);
+    let page = session.of("log", json!({ "limit": 2, "before": 3 })).await;
+    assert_eq!((numbers(&page), &page["older"]), (vec![2, 1], &json!(1)));
+    assert_eq!(numbers(&session.of("log", json!({ "before": 0 })).await), Vec::<u64>::new());
+    let line = session.of("timeline", json!(true)).await;
+    assert_eq!(line["versions"][3]["event"], "back");
+    let diff = session.of("diff", json!({ "from": 2, "to": 3 })).await;
+    assert_eq!(diff["hidden"]["indices"], json!([1]));
+}
+
+#[tokio::test]
+async fn tokens_are_shared_out_and_checked() {
+    let session = Session::with_conversation().await;
+    session.say(&["one", "two two two"]).await;
+    let tokens = session.of("tokens", json!({ "largest": 1 })).await;
+    assert_eq!((&tokens["messages"], &tokens["largest"][0]["index"]), (&json!(2), &json!(1)));
+    assert_eq!(tokens["byRole"][0]["name"], "user");
+    let sum = tokens["tokens"].as_u64().unwrap();
+    let before = session.ask(json!({ "conversation": "a", "tokens": true, "at": 0 })).await;
+    assert_eq!(before["tokens"], 0);
+
+    let check = session.of("tokenCheck", json!(true)).await;
+    assert_eq!(
+        check,
+        json!({ "conversation": "a", "version": 1, "tokens": sum, "limit": null,
+        "threshold": null, "exceeded": false, "compressionRequested": false })
+    );
+    session
+        .of(
+            "settings",
+            json!({ "tokenLimit": sum, "compression":
+        { "enabled": true, "threshold": sum - 1, "targetTokens": 1 } }),
+        )
+        .await;
+    let check = session.of("tokenCheck", json!(true)).await;
+    assert_eq!((&check["limit"], &check["exceeded"]), (&json!(sum), &json!(false)));
+    assert_eq!(
+        (&check["threshold"], &check["compressionRequested"]),
+        (&json!(sum - 1), &json!(true))
+    );
+    session.say(&["three"]).await;
+    assert_eq!(session.of("tokenCheck", json!(true)).await["exceeded"], true);
+    assert_eq!(session.of("stats", json!(true)).await["currentBatchMessages"], 3, "it only reads");
+}
+
+#[tokio::test]
+async fn states_mark_maps_and_snapshots_are_read() {
+    let session = Session::with_conversation().await;
+    session.say(&["one", "two"]).await;
+    session.of("op", json!({ "operation": "TRUNCATE", "keepLast": 1 })).await;
+    let state = session.of("state", json!(true)).await;
+    assert_eq!(state["messages"], json!([user("two")]));
+    assert_eq!((&state["totalMessageCount"], &state["currentBatchIndex"]), (&json!(1), &json!(1)));
+    assert_eq!(state["batchSnapshots"][0], session.of("snapshot", json!(0)).await);
+    let before = session.ask(json!({ "conversation": "a", "state": true, "at": 1 })).await;
+    assert_eq!((&before["totalMessageCount"], &before["batchSnapshots"]), (&json!(2), &json!([])));
+    let map = session.of("markMap", json!(true)).await;
+    assert_eq!((&map["originalIndices"], &map["typeIndices"]["user"]), (&json!([1]), &json!([1])));
+    let all = session.of("markMap", json!({ "scope": "all" })).await;
+    assert_eq!(
+        (&all["originalIndices"], &all["typeIndices"]["user"]),
+        (&json!([1]), &json!([0, 1]))
+    );
+    let before = session.ask(json!({ "conversation": "a", "markMap": true, "at": 1 })).await;
+    assert_eq!(before["originalIndices"], json!([0, 1]));
+    let missing = session.refused(r#"{"conversation": "a", "snapshot": 9}"#).await;
+    assert_eq!(missing["code"], "batch_not_found");
+    let info = session.of("info", json!(true)).await;
+    assert_eq!((&info["name"], &info["stats"]["totalMessages"]), (&json!("a"), &json!(2)));
+}
+
+#[tokio::test]
+async fn a_view_is_rendered_linted_and_planned() {
+    let session = Session::new().await;
+    session.ask(json!({ "create": "a", "settings": { "counter": "approx",
+        "tools": [{ "name": "ls", "description": "lists", "input_schema": { "type": "object" } }] } })).await;
+    session.of("op", append(json!([
+        user("list"),
+        { "role": "assistant", "content": [{ "type": "tool_use", "id": "c", "name": "ls", "input": {} }] },
+    ]))).await;
+    let rendered = session
+        .ask(json!({ "conversation": "a", "render": "anthropic",
+        "model": "claude-x", "fields": { "max_tokens": 9 } }))
+        .await;
+    assert_eq!(
+        (&rendered["request"]["model"], &rendered["request"]["max_tokens"]),
+        (&json!("claude-x"), &json!(9))
+    );
+    assert!(rendered["request"].get("system").is_none(), "the description is not sent");
+    // The description of the tools is not sent, but it has a place in the view.
+    let findings = session.of("lint", json!("anthropic")).await;
+    let finding = findings["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|finding| finding["severity"] == "error")
+        .unwrap_or_else(|| panic!("{findings}"));
+    assert_eq!((&finding["index"], &finding["entry"]), (&json!(2), &json!(2)), "{finding}");
+    assert_eq!(rendered["repairs"][0]["entry"], 2);
+    let empty = session.refused(r#"{"conversation": "a", "render": "anthropic", "at": 0}"#).await;
+    assert_eq!(empty["code"], "empty_content", "{empty}");
+    let plan = session.of("cachePlan", json!({ "from": 1, "for": "anthropic", "turns": 3 })).await;
+    assert_eq!(
+        (&plan["from"], &plan["to"], &plan["over"]["turns"]),
+        (&json!(1), &json!(1), &json!(3))
+    );
+    let unknown = json!({ "conversation": "a", "cachePlan": { "from": 0, "model": "nothing" } });
+    assert_eq!(session.refused(&unknown.to_string()).await["code"], "invalid_operation");
+    let calls = session.of("calls", json!(true)).await;
+    assert_eq!(calls, json!({ "conversation": "a", "calls": [], "older": 0, "models": [] }));
+}
+
+#[tokio::test]
+async fn a_conversation_goes_out_and_in_again() {
+    let session = Session::with_conversation().await;
+    session.say(&["one", "two"]).await;
+    let exported = session.of("export", json!({ "format": "openai-chat", "lines": true })).await;
+    assert_eq!(exported["data"].as_str().unwrap().lines().count(), 2);
+    let exported = session.of("export", json!(true)).await;
+    assert_eq!(exported["format"], "recto");
+    let data = &exported["data"];
+    let imported = session.ask(json!({ "import": "b", "data": data, "return": ["state"] })).await;
+    assert_eq!(imported["state"]["messages"], json!([user("one"), user("two")]));
+    assert_eq!(
+        (&imported["conversation"], &imported["conversations"][0]["messages"]),
+        (&json!("b"), &json!(2))
+    );
+    let data: Value = serde_json::from_str(data.as_str().unwrap()).unwrap();
+    session
+        .ask(json!({ "import": "c", "data": data, "format": "recto",
+        "settings": { "tokenLimit": 5 } }))
+        .await;
+    let settings = session.ask(json!({ "conversation": "c", "settings": true })).await;
+    assert_eq!(settings["tokenLimit"], 5);
+    let log = session.ask(json!({ "conversation": "a", "export": { "scope": "all" } })).await;
+    assert_eq!(log["messages"], 2);
+    for (request, code) in [
+        (json!({ "import": "b", "data": data }), "conversation_exists"),
+        (json!({ "import": "d", "data": [] }), "empty_content"),
+        (json!({ "import": "d", "data": "{" , "format": "recto" }), "invalid_json"),
+        (json!({ "import": "d" }), "invalid_operation"),
+        (json!({ "import": "d", "data": data, "format": "mine" }), "invalid_operation"),
+        (
+            json!({ "conversation": "a", "export": { "scope": "all" }, "at": 1 }),
+            "invalid_operation",
+        ),
+    ] {
+        assert_eq!(session.refused(&request.to_string()).await["code"], code, "{request}");
+    }
+    let names = session.ask(json!({ "list": true })).await;
+    assert_eq!(names["conversations"].as_array().unwrap().len(), 3, "nothing is left of them");
+}
+
+#[tokio::test]
+async fn conversations_are_forked_renamed_and_removed() {
+    for exclusive in [false, true] {
+        let recto = recto::Recto::open("memory:").await.unwrap();
+        let service = match exclusive {
+            true => recto_service::Service::exclusive(recto),
+            false => recto_service::Service::new(recto),
+        };
+        let session = Session(service);
+        session.ask(json!({ "create": "a" })).await;
+        session.say(&["one"]).await;
+        session.say(&["two"]).await;
+        let fork = session
+            .ask(json!({ "conversation": "a", "fork": { "name": "f", "at": 1 },
+            "return": ["state"] }))
+            .await;
+        assert_eq!(
+            (&fork["from"], &fork["state"]["messages"]),
+            (&json!({ "conversation": "a", "version": 1 }), &json!([user("one")]))
+        );
+        let dry = session.ask(json!({ "conversation": "a", "rename": "z", "dryRun": true })).await;
+        assert_eq!(dry, json!({ "from": "a", "to": "z", "dryRun": true }));
+        let taken =
+            session.refused(r#"{"conversation": "a", "rename": "f", "dryRun": true}"#).await;
+        assert_eq!(taken["code"], "conversation_exists");
+        let renamed =
+            session.ask(json!({ "conversation": "a", "rename": "z", "return": ["state"] })).await;
+        assert_eq!(renamed["state"]["totalMessageCount"], 2);
+        let gone = session.refused(r#"{"conversation": "a", "stats": true}"#).await;
+        assert_eq!(gone["code"], "conversation_not_found");
+        let id = session.ask(json!({ "conversation": "z", "info": true })).await["id"].clone();
+        assert_eq!(session.ask(json!({ "conversation": id, "info": true })).await["name"], "z");
+        let dry = session.ask(json!({ "conversation": "z", "remove": true, "dryRun": true })).await;
+        assert_eq!((&dry["forks"], &dry["messages"]), (&json!(["f"]), &json!(2)));
+        let conflict =
+            session.refused(r#"{"conversation": "z", "remove": true, "expectedVersion": 1}"#).await;
+        assert_eq!(conflict["code"], "version_conflict");
+        let removed =
+            session.ask(json!({ "conversation": "z", "remove": true, "expectedVersion": 2 })).await;
+        assert_eq!(removed, json!({ "removed": "z" }));
+        let gone = session.refused(r#"{"conversation": "z", "stats": true}"#).await;
+        assert_eq!(gone["code"], "conversation_not_found");
+        assert_eq!(
+            session.ask(json!({ "conversation": "f", "stats": true })).await["totalMessages"],
+            1
+        );
+    }
+}
+
+#[tokio::test]
+async fn messages_are_pruned_and_erased() {
+    let session = Session::with_conversation().await;
+    session.say(&["one", "two", "three"]).await;
+    session.of("op", json!({ "operation": "DELETE", "indices": [0] })).await;
+    let prune =
+        |dry: bool| json!({ "conversation": "a", "prune": { "keepVersions": 1 }, "dryRun": dry });
+    assert_eq!(session.ask(prune(true)).await["entries"], json!([0]));
+    let pruned = session.ask(prune(false)).await;
+    assert_eq!(
+        (&pruned["entries"], &pruned["dryRun"], &pruned["keptVersions"]),
+        (&json!([0]), &json!(false), &json!(1))
+    );
+    let nothing = session.refused(r#"{"conversation": "a", "prune": {}}"#).await;
+    assert_eq!(nothing["code"], "invalid_operation");
+    let dry = session.ask(json!({ "conversation": "a", "erase": [2], "dryRun": true })).await;
+    assert_eq!(dry["entries"][0]["message"], user("three"));
+    let erased = session
+        .ask(json!({ "conversation": "a", "erase": [2], "expectedVersion": 2,
+        "return": ["state"] }))
+        .await;
+    assert_eq!(
+        (&erased["erased"][0]["index"], &erased["erased"][0]["wasGone"]),
+        (&json!(2), &json!(false))
+    );
+    assert_ne!(erased["state"]["messages"][1], user("three"));
+    for (request, code) in [
+        (r#"{"conversation": "a", "erase": []}"#, "invalid_operation"),
+        (r#"{"conversation": "a", "erase": [1, 9]}"#, "index_out_of_range"),
+        (r#"{"conversation": "a", "erase": [1], "expectedVersion": 0}"#, "version_conflict"),
+    ] {
+        assert_eq!(session.refused(request).await["code"], code, "{request}");
+    }
+    let shown = session.of("show", json!([1])).await;
+    assert_eq!(shown["messages"][0]["message"], user("two"), "a refused request erases nothing");
+}
+
+#[tokio::test]
+async fn requests_run_side_by_side() {
+    let session = std::sync::Arc::new(Session::with_conversation().await);
+    let tasks: Vec<_> = (0..8)
+        .map(|_| {
+            let session = session.clone();
+            tokio::spawn(async move {
+                session.say(&["x"]).await;
+                session.of("stats", json!(true)).await
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(session.of("stats", json!(true)).await["totalMessages"], 8);
+}

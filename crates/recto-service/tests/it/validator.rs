@@ -1,0 +1,102 @@
+//! A small validator for the part of JSON Schema that the schema of requests uses.
+
+use serde_json::Value;
+
+/// Whether a value is valid; if not, why.
+pub(crate) fn check(value: &Value, schema: &Value, root: &Value) -> Result<(), String> {
+    let Value::Object(rules) = schema else {
+        return match schema {
+            Value::Bool(true) => Ok(()),
+            _ => Err(format!("{value} is not allowed")),
+        };
+    };
+    for (rule, wanted) in rules {
+        match rule.as_str() {
+            "$ref" => {
+                let path = wanted.as_str().unwrap().strip_prefix('#').unwrap();
+                let target = root.pointer(path).ok_or_else(|| format!("{wanted} leads nowhere"))?;
+                check(value, target, root)?;
+            }
+            "type" => check_type(value, wanted)?,
+            "const" if value != wanted => return Err(format!("{value} is not {wanted}")),
+            "enum" if !wanted.as_array().unwrap().contains(value) => {
+                return Err(format!("{value} is none of {wanted}"));
+            }
+            "minimum" if value.as_f64().is_some_and(|value| value < wanted.as_f64().unwrap()) => {
+                return Err(format!("{value} is below {wanted}"));
+            }
+            "anyOf" | "oneOf" => {
+                let tried: Vec<Result<(), String>> = wanted
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|schema| check(value, schema, root))
+                    .collect();
+                if !tried.iter().any(Result::is_ok) {
+                    return Err(format!("{value} fits none of {tried:?}"));
+                }
+            }
+            "allOf" => {
+                for schema in wanted.as_array().unwrap() {
+                    check(value, schema, root)?;
+                }
+            }
+            "required" => {
+                for name in wanted.as_array().unwrap() {
+                    if value.is_object() && value.get(name.as_str().unwrap()).is_none() {
+                        return Err(format!("{name} is missing in {value}"));
+                    }
+                }
+            }
+            "properties" => {
+                for (name, schema) in wanted.as_object().unwrap() {
+                    if let Some(value) = value.get(name) {
+                        check(value, schema, root).map_err(|why| format!("{name}: {why}"))?;
+                    }
+                }
+            }
+            "additionalProperties" => {
+                let known = rules.get("properties").and_then(Value::as_object);
+                for (name, value) in value.as_object().into_iter().flatten() {
+                    if !known.is_some_and(|known| known.contains_key(name)) {
+                        check(value, wanted, root).map_err(|why| format!("{name}: {why}"))?;
+                    }
+                }
+            }
+            "items" => {
+                for item in value.as_array().into_iter().flatten() {
+                    check(item, wanted, root)?;
+                }
+            }
+            "prefixItems" => {
+                for (item, schema) in
+                    value.as_array().into_iter().flatten().zip(wanted.as_array().unwrap())
+                {
+                    check(item, schema, root)?;
+                }
+            }
+            "const" | "enum" | "minimum" | "description" | "title" | "format" | "default"
+            | "$defs" | "$schema" | "requests" | "error" | "minItems" | "maxItems" | "maximum" => {}
+            unknown => return Err(format!("the validator does not know {unknown}")),
+        }
+    }
+    Ok(())
+}
+
+fn check_type(value: &Value, wanted: &Value) -> Result<(), String> {
+    let is = |name: &Value| match name.as_str().unwrap() {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        other => panic!("{other} is no type"),
+    };
+    let fits = match wanted {
+        Value::Array(types) => types.iter().any(is),
+        one => is(one),
+    };
+    if fits { Ok(()) } else { Err(format!("{value} is not of type {wanted}")) }
+}
