@@ -159,7 +159,7 @@ fn arranged() -> (Conversation, Vec<LogIndex>) {
     (arranged, indices)
 }
 
-/// What of an ARRANGE is reading its list.
+// What of an ARRANGE is reading its list.
 #[library_benchmark]
 #[bench::arranged(setup = arranged, config = at_most(300_000))]
 fn read_list((talk, indices): (Conversation, Vec<LogIndex>)) -> (Conversation, Vec<LogIndex>) {

@@ -5,3 +5,4 @@ mod contract;
 mod corpus;
 mod provider;
 mod random_steps;
+mod seeds_page;
