@@ -5,6 +5,7 @@ use recto_core::{Conversation, LogIndex, Outcome, Request, Tool, Version};
 use recto_store::{IdempotencyKey, hash_of};
 
 use crate::clock::now;
+use crate::open_slots::Slot;
 use crate::opened::Opened;
 use crate::{Entry, Error, StoredConversation};
 
@@ -86,10 +87,8 @@ impl StoredConversation {
         perform: impl Fn(&Conversation) -> Result<(Conversation, Outcome), recto_core::Error>,
         write: Write,
     ) -> Result<Preview, Error> {
-        let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
-        let opened = self.newest(&mut slot).await?;
-        check_expected(opened, write.expected_version)?;
+        let mut opened = self.reading().await?;
+        check_expected(&opened, write.expected_version)?;
         let perform = |conversation: &Conversation| {
             let (next, outcome) = perform(conversation)?;
             let descriptions = next.tool_descriptions()?;
@@ -130,27 +129,27 @@ impl StoredConversation {
         write: Write,
     ) -> Result<Outcome, Error> {
         let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
+        let mut open = slot.writer.lock().await;
         for attempt in 0..MOST_ATTEMPTS {
-            self.opened_for(&mut slot, write.expected_version).await?;
+            self.opened_for(&slot, &mut open, write.expected_version).await?;
             if let Some(key) = &write.key
-                && let Some(answer) = self.repeated(&mut slot, key, hash()).await?
+                && let Some(answer) = self.repeated(&slot, &mut open, key, hash()).await?
             {
                 return Ok(answer);
             }
-            let opened = slot.as_mut().expect("it is open");
+            let opened = open.as_mut().expect("it is open");
             check_expected(opened, write.expected_version)?;
             let done = opened.with(&perform).await;
             if !matches!(&done, Ok((_, outcome)) if outcome.changed) {
                 // A refusal stands only if it is about the newest version.
                 let seen = opened.conversation.version();
-                let opened = self.newest(&mut slot).await?;
+                let opened = self.newest(&slot, &mut open).await?;
                 if opened.conversation.version() != seen {
                     continue;
                 }
             }
             let (next, outcome) = done?;
-            let opened = slot.as_mut().expect("it is open");
+            let opened = open.as_mut().expect("it is open");
             let key = write.key.as_ref().map(|key| IdempotencyKey {
                 key: key.clone(),
                 request: hash(),
@@ -159,7 +158,10 @@ impl StoredConversation {
             });
             let stored = self.keep(opened, next, &outcome, key).await;
             match stored {
-                Ok(()) => return Ok(outcome),
+                Ok(()) => {
+                    slot.publish(opened.clone());
+                    return Ok(outcome);
+                }
                 Err(Error::Store(
                     recto_store::Error::VersionConflict { .. }
                     | recto_store::Error::KeyReused { .. },
@@ -167,15 +169,20 @@ impl StoredConversation {
                     // Others were quicker. Look at what they did, and try again.
                     let is_close = opened.catch_up().await?;
                     if !is_close {
-                        *slot = None;
+                        *open = None;
+                        slot.withdraw();
                     }
                     pause(attempt).await;
                 }
                 // What is open here is not what is stored any more.
-                Err(Error::Store(recto_store::Error::RowsChanged)) => *slot = None,
+                Err(Error::Store(recto_store::Error::RowsChanged)) => {
+                    *open = None;
+                    slot.withdraw();
+                }
                 Err(error) => {
                     // What is stored now is known to the store alone.
-                    *slot = None;
+                    *open = None;
+                    slot.withdraw();
                     return Err(error);
                 }
             }
@@ -210,7 +217,8 @@ impl StoredConversation {
     /// The answer of an earlier request with this key.
     async fn repeated(
         &self,
-        slot: &mut Option<Opened>,
+        slot: &Slot<Opened>,
+        open: &mut Option<Opened>,
         key: &str,
         request: [u8; 32],
     ) -> Result<Option<Outcome>, Error> {
@@ -221,11 +229,11 @@ impl StoredConversation {
             return Err(recto_store::Error::KeyReused { key: key.to_owned() }.into());
         }
         let version = Version(known.version);
-        let open = slot.as_ref().map(|opened| opened.conversation.version());
-        if open < Some(version) {
-            self.newest(slot).await?;
+        let seen = open.as_ref().map(|opened| opened.conversation.version());
+        if seen < Some(version) {
+            self.newest(slot, open).await?;
         }
-        let opened = slot.as_mut().expect("it is open");
+        let opened = open.as_mut().expect("it is open");
         let answer = opened.with(|conversation| match known.changed {
             true => conversation.outcome(version),
             false => conversation.idle_outcome(version),
@@ -237,13 +245,14 @@ impl StoredConversation {
     /// else than is open here: the store notices it anyway.
     async fn opened_for(
         &self,
-        slot: &mut Option<Opened>,
+        slot: &Slot<Opened>,
+        open: &mut Option<Opened>,
         seen: Option<Version>,
     ) -> Result<(), Error> {
-        let light = slot.as_ref().filter(|opened| !opened.is_heavy());
-        let open = light.map(|opened| opened.conversation.version());
-        if open.is_none() || seen.is_some() && seen != open {
-            self.newest(slot).await?;
+        let light = open.as_ref().filter(|opened| !opened.is_heavy());
+        let known = light.map(|opened| opened.conversation.version());
+        if known.is_none() || seen.is_some() && seen != known {
+            self.newest(slot, open).await?;
         }
         Ok(())
     }

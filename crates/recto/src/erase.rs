@@ -41,9 +41,9 @@ impl StoredConversation {
         expected_version: Option<Version>,
     ) -> Result<Receipt, Error> {
         let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
+        let mut open = slot.writer.lock().await;
         let (receipt, done) = loop {
-            let opened = self.newest(&mut slot).await?;
+            let opened = self.newest(&slot, &mut open).await?;
             check_expected(opened, expected_version)?;
             let len = opened.conversation.log().len();
             if index.as_usize() >= len {
@@ -84,8 +84,8 @@ impl StoredConversation {
             }
         };
         // It may be erased even if that could not be done to the end.
-        *slot = None;
-        drop(slot);
+        *open = None;
+        drop(open);
         self.recto.shared.open.close_all().await;
         done?;
         Ok(receipt)

@@ -12,9 +12,7 @@ impl StoredConversation {
     /// Forks the conversation at a version: a new one of this name that has the same log and
     /// history up to there, and goes its own way from there. Costs the same however long it is.
     pub async fn fork(&self, name: &str, at: Version) -> Result<StoredConversation, Error> {
-        let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
-        let opened = self.newest(&mut slot).await?;
+        let opened = self.reading().await?;
         let current = opened.conversation.version();
         if at > current {
             return Err(

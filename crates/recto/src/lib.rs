@@ -10,15 +10,17 @@
 //!
 //! let recto = Recto::open("memory:").await?; // or "sqlite:talks.db", or "postgres://…"
 //! let talk = recto.create("support", Settings::default()).await?;
-//! talk.append([Message::system("You are on call."), Message::user("Checkout fails!")]).await?;
+//! let report = "Checkout fails in the European region since this morning!";
+//! talk.append([Message::system("You are on call."), Message::user(report)]).await?;
+//! talk.append([Message::assistant("Since when?")]).await?;
 //!
 //! // What was acknowledged is durable, and every version can be read again.
-//! talk.apply(Fit::into_tokens(12)).await?;
-//! assert_eq!(talk.messages().await?.len(), 1);
-//! assert_eq!(talk.messages_at(Version(1)).await?.len(), 2);
+//! talk.apply(Fit::into_tokens(16)).await?;
+//! assert_eq!(talk.messages().await?.len(), 2);
+//! assert_eq!(talk.messages_at(Version(2)).await?.len(), 3);
 //!
 //! let fork = talk.fork("what if", Version(1)).await?; // copies no messages
-//! fork.append([Message::assistant("Since when?")]).await?;
+//! fork.append([Message::assistant("Which error?")]).await?;
 //! # Ok::<(), recto::Error>(())
 //! # }).unwrap();
 //! ```
@@ -79,3 +81,8 @@ pub use self::verify::Report;
 #[cfg(all(doctest, feature = "sqlite", feature = "format"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The examples of `docs/rust.md`, as tests.
+#[cfg(all(doctest, feature = "sqlite", feature = "format"))]
+#[doc = include_str!("../../../docs/rust.md")]
+struct RustGuide;

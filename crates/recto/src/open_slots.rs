@@ -1,9 +1,11 @@
 //! The conversations that are open in this process.
 //!
-//! What always holds:
-//! - whoever asks for the same conversation at the same time gets the same slot, so that its lock
-//!   gives all of them their turns in order;
-//! - after [`OpenSlots::close_all`], no slot holds what was put into one before it was called.
+//! Each has a slot with two things: the value that writers work on, behind a lock that gives them
+//! their turns in order, and a published snapshot for readers, which wait for no writer.
+//!
+//! Invariants:
+//! - all callers that ask for the same conversation at the same time get the same slot;
+//! - after [`OpenSlots::close_all`], no slot holds or publishes what was in one before it was called.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -12,43 +14,107 @@ use recto_store::ConversationId;
 
 use crate::sync::Mutex;
 
-/// A conversation that may be open, behind a lock that gives writers their turns in order.
-pub(crate) type Slot<T> = Arc<tokio::sync::Mutex<Option<T>>>;
+/// A conversation that may be open.
+pub(crate) struct Slot<T> {
+    /// Held by a writer from before it reads the newest version until its commit is stored.
+    pub(crate) writer: tokio::sync::Mutex<Option<T>>,
+    published: Mutex<Published<T>>,
+}
+
+struct Published<T> {
+    snapshot: Option<T>,
+    epoch: Epoch,
+}
+
+/// How often a slot was closed. A snapshot that was taken before the slot was closed must not be
+/// published again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Epoch(u64);
+
+impl<T> Slot<T> {
+    fn new() -> Slot<T> {
+        Slot {
+            writer: tokio::sync::Mutex::new(None),
+            published: Mutex::new(Published { snapshot: None, epoch: Epoch(0) }),
+        }
+    }
+
+    /// Removes the published snapshot and refuses those that were taken before.
+    pub(crate) fn withdraw(&self) {
+        let mut published = self.published.lock().expect("nothing panics while it is held");
+        published.epoch = Epoch(published.epoch.0 + 1);
+        published.snapshot = None;
+    }
+
+    /// Whether a snapshot is published.
+    pub(crate) fn is_published(&self) -> bool {
+        self.published.lock().expect("nothing panics while it is held").snapshot.is_some()
+    }
+
+    /// Publishes a snapshot of what the caller has open as the writer.
+    pub(crate) fn publish(&self, snapshot: T) {
+        self.published.lock().expect("nothing panics while it is held").snapshot = Some(snapshot);
+    }
+
+    /// Publishes a snapshot that was taken in an epoch, unless the slot was closed since, or the
+    /// published one is better.
+    pub(crate) fn publish_again(
+        &self,
+        snapshot: T,
+        taken_in: Epoch,
+        is_better: impl FnOnce(&T, &T) -> bool,
+    ) {
+        let mut published = self.published.lock().expect("nothing panics while it is held");
+        let is_outdated = published.epoch != taken_in
+            || published.snapshot.as_ref().is_some_and(|other| is_better(other, &snapshot));
+        if !is_outdated {
+            published.snapshot = Some(snapshot);
+        }
+    }
+}
+
+impl<T: Clone> Slot<T> {
+    /// The published snapshot, if there is one.
+    pub(crate) fn snapshot(&self) -> (Option<T>, Epoch) {
+        let published = self.published.lock().expect("nothing panics while it is held");
+        (published.snapshot.clone(), published.epoch)
+    }
+}
 
 /// The slots of conversations. The ones that were used last are kept open.
 pub(crate) struct OpenSlots<T> {
     slots: Mutex<Slots<T>>,
-    most_kept: usize,
+    max_kept: usize,
 }
 
 struct Slots<T> {
     /// Also slots that are not kept any more and are still used somewhere.
-    all: HashMap<ConversationId, Weak<tokio::sync::Mutex<Option<T>>>>,
+    all: HashMap<ConversationId, Weak<Slot<T>>>,
     /// The ones to be kept, the one used last at the end.
-    kept: Vec<(ConversationId, Slot<T>)>,
+    kept: Vec<(ConversationId, Arc<Slot<T>>)>,
 }
 
 impl<T> OpenSlots<T> {
-    /// Keeps so many open.
-    pub(crate) fn keeping(most_kept: usize) -> OpenSlots<T> {
+    /// Keeps at most this many conversations open.
+    pub(crate) fn keeping(max_kept: usize) -> OpenSlots<T> {
         let slots = Slots { all: HashMap::new(), kept: Vec::new() };
-        OpenSlots { slots: Mutex::new(slots), most_kept: most_kept.max(1) }
+        OpenSlots { slots: Mutex::new(slots), max_kept: max_kept.max(1) }
     }
 
-    /// The place of a conversation, open or not.
-    pub(crate) fn slot(&self, id: ConversationId) -> Slot<T> {
+    /// The slot of a conversation, open or not.
+    pub(crate) fn slot(&self, id: ConversationId) -> Arc<Slot<T>> {
         let mut slots = self.slots.lock().expect("nothing panics while it is held");
-        if let Some(at) = slots.kept.iter().position(|(other, _)| *other == id) {
+        if let Some(at) = slots.kept.iter().rposition(|(other, _)| *other == id) {
             let kept = slots.kept.remove(at);
             let slot = kept.1.clone();
             slots.kept.push(kept);
             return slot;
         }
         let used = slots.all.get(&id).and_then(Weak::upgrade);
-        let slot = used.unwrap_or_else(|| Arc::new(tokio::sync::Mutex::new(None)));
+        let slot = used.unwrap_or_else(|| Arc::new(Slot::new()));
         slots.all.insert(id, Arc::downgrade(&slot));
         slots.kept.push((id, slot.clone()));
-        if slots.kept.len() > self.most_kept {
+        if slots.kept.len() > self.max_kept {
             slots.kept.remove(0);
             slots.all.retain(|_, slot| slot.strong_count() > 0);
         }
@@ -61,14 +127,16 @@ impl<T> OpenSlots<T> {
         slots.kept.retain(|(other, _)| *other != id);
     }
 
-    /// Lets go of every open conversation.
+    /// Closes every open conversation.
     pub(crate) async fn close_all(&self) {
-        let slots: Vec<Slot<T>> = {
+        let slots: Vec<Arc<Slot<T>>> = {
             let slots = self.slots.lock().expect("nothing panics while it is held");
             slots.all.values().filter_map(Weak::upgrade).collect()
         };
         for slot in slots {
-            *slot.lock().await = None;
+            let mut writer = slot.writer.lock().await;
+            *writer = None;
+            slot.withdraw();
         }
     }
 }
@@ -98,30 +166,43 @@ mod tests {
             Arc::new(World { open: OpenSlots::keeping(1), erased: AtomicU32::new(0), in_use })
         }
 
-        /// Reads a conversation, opening it if need be, and says what it saw.
+        /// Reads a snapshot of a conversation, opening it if need be, and returns what it saw.
         async fn read(&self, number: u8) -> u32 {
             let slot = self.open.slot(id(number));
-            let mut slot = slot.lock().await;
+            let (snapshot, epoch) = slot.snapshot();
+            thread::yield_now();
+            let seen = snapshot.unwrap_or_else(|| self.erased.load(Ordering::SeqCst));
+            thread::yield_now();
+            slot.publish_again(seen, epoch, |other, this| other > this);
+            seen
+        }
+
+        /// Writes to a conversation, opening it if need be, and returns what it saw.
+        async fn write(&self, number: u8) -> u32 {
+            let slot = self.open.slot(id(number));
+            let mut open = slot.writer.lock().await;
             let in_use = &self.in_use[usize::from(number)];
             assert!(!in_use.swap(true, Ordering::SeqCst), "two have the same turn");
-            if slot.is_none() {
-                let stored = self.erased.load(Ordering::SeqCst);
+            if open.is_none() {
+                let snapshot = slot.snapshot().0;
+                let stored = snapshot.unwrap_or_else(|| self.erased.load(Ordering::SeqCst));
                 thread::yield_now();
-                *slot = Some(stored);
+                *open = Some(stored);
             }
             thread::yield_now();
-            let seen = slot.expect("it is open");
+            let seen = open.expect("it is open");
+            slot.publish(seen);
             in_use.store(false, Ordering::SeqCst);
             seen
         }
 
-        /// Erases something. Whoever reads afterwards does not see what was before.
+        /// Erases something. A reader or writer that starts afterwards does not see what was before.
         async fn erase(&self) {
             let erased = self.erased.fetch_add(1, Ordering::SeqCst) + 1;
             self.open.close_all().await;
             for number in 0..3 {
-                let seen = self.read(number).await;
-                assert!(seen >= erased, "conversation {number} shows what was erased");
+                let seen = [self.read(number).await, self.write(number).await];
+                assert!(seen.iter().all(|&seen| seen >= erased), "{number} shows what was erased");
             }
         }
     }
@@ -135,6 +216,7 @@ mod tests {
                 block_on(async {
                     for step in 0..3 {
                         world.read((reader + step) % 3).await;
+                        world.write((reader + step + 1) % 3).await;
                         if step == reader {
                             world.open.forget(id(step));
                         }
@@ -158,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_reads_and_erases_in_whatever_order_takes_turns_and_sees_what_is_stored() {
+    fn readers_writers_and_erasers_in_any_order_see_what_is_stored() {
         shuttle::check_random(race, 3_000);
         shuttle::check_pct(race, 3_000, 3);
     }

@@ -25,8 +25,8 @@ pub(crate) struct Opened {
     pub(crate) shelf: Shelf,
     pub(crate) conversation: Conversation,
     pub(crate) saver: Saver,
-    /// Saved versions that were read, to put others together.
-    versions: SavedVersions,
+    /// Saved versions that were read, to put others together. Snapshots share them.
+    versions: Arc<SavedVersions>,
     /// About how many bytes were put at hand since it was opened.
     weight: usize,
     /// Commits that are being packed.
@@ -60,7 +60,7 @@ impl Opened {
         let settings: SavedSettings = serde_json::from_str(&setup.settings)
             .map_err(|_| damaged(id, "its settings cannot be read"))?;
         let counter = counters.named(&settings.counter)?;
-        let mut versions = SavedVersions::default();
+        let mut versions = Arc::<SavedVersions>::default();
         let entries = newest.head.entries;
         let state = state_of(&shelf, &mut versions, version).await?;
         if state.log_len() != entries {
@@ -78,6 +78,12 @@ impl Opened {
         let mut saver = Saver::default();
         state.tell(&mut saver);
         Ok(Opened { shelf, conversation, saver, versions, weight: 0, packing: None })
+    }
+
+    /// Whether it is of a later version than another one, or of the same with more loaded.
+    pub(crate) fn is_better_than(&self, other: &Opened) -> bool {
+        let rank = |opened: &Opened| (opened.conversation.version(), opened.weight);
+        rank(self) > rank(other)
     }
 
     /// The newest version, as it is stored.
@@ -231,7 +237,7 @@ impl Opened {
     /// may take any number of them.
     fn forget_versions(&mut self) {
         if self.versions.len() > MOST_VERSIONS {
-            self.versions = SavedVersions::default();
+            self.versions = Arc::default();
         }
     }
 
@@ -299,7 +305,7 @@ impl Opened {
 /// What a version consists of, with as many records as it takes.
 async fn state_of(
     shelf: &Shelf,
-    versions: &mut SavedVersions,
+    versions: &mut Arc<SavedVersions>,
     version: Version,
 ) -> Result<SavedState, Error> {
     loop {
@@ -313,7 +319,7 @@ async fn state_of(
 /// Fetches the record that an error asks for, and those in one row with it.
 async fn fetch_record(
     shelf: &Shelf,
-    versions: &mut SavedVersions,
+    versions: &mut Arc<SavedVersions>,
     error: recto_core::Error,
 ) -> Result<(), Error> {
     let &recto_core::Error::NotLoaded(Missing::Version(version)) = error.root() else {
@@ -321,7 +327,8 @@ async fn fetch_record(
     };
     for (number, record) in shelf.records(version.0).await? {
         if versions.get(Version(number)).is_none() {
-            versions.insert(Version(number), read_record(shelf, &record.json)?);
+            let read = read_record(shelf, &record.json)?;
+            Arc::make_mut(versions).insert(Version(number), read);
         }
     }
     match versions.get(version) {
@@ -387,4 +394,18 @@ pub(crate) fn read_entry(
 pub(crate) fn read_message(shelf: &Shelf, json: &str) -> Result<Message, Error> {
     let message = Message::from_json_within(json, &recto_core::Limits::NONE);
     message.map_err(|_| damaged(shelf.id, "a message cannot be read"))
+}
+
+impl Clone for Opened {
+    /// A copy that shares everything that is loaded. What a writer has begun stays with it.
+    fn clone(&self) -> Opened {
+        Opened {
+            shelf: self.shelf.clone(),
+            conversation: self.conversation.clone(),
+            saver: Saver::default(),
+            versions: self.versions.clone(),
+            weight: self.weight,
+            packing: None,
+        }
+    }
 }

@@ -71,9 +71,9 @@ impl StoredConversation {
         expected_version: Option<Version>,
     ) -> Result<Pruned, Error> {
         let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
+        let mut open = slot.writer.lock().await;
         let pruned = loop {
-            let opened = self.newest(&mut slot).await?;
+            let opened = self.newest(&slot, &mut open).await?;
             check_expected(opened, expected_version)?;
             let (pruned, rewrite) = self.prunable(opened, keep).await?;
             let (shelf, version) = (&opened.shelf, opened.head().version);
@@ -89,8 +89,8 @@ impl StoredConversation {
             }
         };
         // Messages may be dropped even if that could not be done to the end.
-        *slot = None;
-        drop(slot);
+        *open = None;
+        drop(open);
         self.recto.shared.open.close_all().await;
         Ok(pruned?)
     }
@@ -101,11 +101,9 @@ impl StoredConversation {
         keep: &Keep,
         expected_version: Option<Version>,
     ) -> Result<Pruned, Error> {
-        let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
-        let opened = self.newest(&mut slot).await?;
-        check_expected(opened, expected_version)?;
-        Ok(self.prunable(opened, keep).await?.0)
+        let mut opened = self.reading().await?;
+        check_expected(&opened, expected_version)?;
+        Ok(self.prunable(&mut opened, keep).await?.0)
     }
 
     /// What would be dropped, and how.

@@ -396,8 +396,9 @@ impl Recto {
     async fn opening(&self, row: ConversationRow) -> StoredConversation {
         let talk = self.handle_of(row);
         let slot = self.shared.open.slot(talk.id);
-        // Whoever holds the lock has it open.
-        let is_open = slot.try_lock().map_or(true, |slot| slot.is_some());
+        // A writer that holds the lock has it open.
+        let is_open =
+            slot.is_published() || slot.writer.try_lock().map_or(true, |open| open.is_some());
         drop(slot);
         if !is_open {
             // What cannot be read or written says so to whoever uses it.

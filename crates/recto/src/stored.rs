@@ -1,6 +1,7 @@
 //! One conversation in a store: what can be done with it.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use recto_core::{
@@ -10,6 +11,7 @@ use recto_core::{
 };
 use recto_store::{Ancestor, ConversationId};
 
+use crate::open_slots::{Epoch, Slot};
 use crate::opened::{Measures, Opened, measures_of};
 use crate::{Error, Recto};
 
@@ -71,21 +73,32 @@ impl StoredConversation {
         Opened::open(shared.store.clone(), self.id, &self.setup, &shared.counters).await
     }
 
-    /// The open conversation at its newest version.
+    /// What the writer has open, at the newest version.
     pub(crate) async fn newest<'a>(
         &self,
-        slot: &'a mut Option<Opened>,
+        slot: &Slot<Opened>,
+        open: &'a mut Option<Opened>,
     ) -> Result<&'a mut Opened, Error> {
-        let follows = match slot {
-            Some(opened) if !opened.is_heavy() => opened.catch_up().await,
-            _ => Ok(false),
-        };
-        if !matches!(follows, Ok(true)) {
-            *slot = None;
-            follows?;
-            *slot = Some(self.open().await?);
+        let known = open.take().or_else(|| slot.snapshot().0);
+        Ok(open.insert(self.followed(known).await?))
+    }
+
+    /// A snapshot of the newest version, for reading. It waits for no writer.
+    pub(crate) async fn reading(&self) -> Result<Reading, Error> {
+        let slot = self.recto.shared.open.slot(self.id);
+        let (snapshot, epoch) = slot.snapshot();
+        let opened = self.followed(snapshot).await?;
+        Ok(Reading { opened: Some(opened), slot, epoch })
+    }
+
+    /// What is open, at the newest version; opened again if that is too far away.
+    async fn followed(&self, known: Option<Opened>) -> Result<Opened, Error> {
+        if let Some(mut opened) = known.filter(|opened| !opened.is_heavy())
+            && opened.catch_up().await?
+        {
+            return Ok(opened);
         }
-        Ok(slot.as_mut().expect("it was opened"))
+        self.open().await
     }
 
     /// Asks the engine at the newest version. What it needs is fetched from the store.
@@ -96,9 +109,7 @@ impl StoredConversation {
         &self,
         ask: impl FnMut(&Conversation) -> Result<T, recto_core::Error>,
     ) -> Result<T, Error> {
-        let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
-        self.newest(&mut slot).await?.with(ask).await
+        self.reading().await?.with(ask).await
     }
 
     /// Appends messages.
@@ -131,9 +142,8 @@ impl StoredConversation {
 
     /// Answers a query.
     pub async fn ask(&self, query: &Query) -> Result<Vec<Entry>, Error> {
-        let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
-        let opened = self.newest(&mut slot).await?;
+        let mut reading = self.reading().await?;
+        let opened = &mut *reading;
         let hits = opened.with(|conversation| conversation.ask(query)).await?;
         let indices: Vec<LogIndex> = hits.iter().map(|hit| hit.index).collect();
         opened.fetch_messages(&indices).await?;
@@ -153,9 +163,8 @@ impl StoredConversation {
 
     /// A message by its number, visible or not.
     pub async fn message(&self, index: LogIndex) -> Result<Option<Message>, Error> {
-        let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
-        let opened = self.newest(&mut slot).await?;
+        let mut reading = self.reading().await?;
+        let opened = &mut *reading;
         if index.as_usize() >= opened.conversation.log().len() {
             return Ok(None);
         }
@@ -165,9 +174,8 @@ impl StoredConversation {
 
     /// Log entries by their numbers, visible or not, in the order of `indices`.
     pub async fn entries(&self, indices: &[LogIndex]) -> Result<Vec<Entry>, Error> {
-        let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
-        let opened = self.newest(&mut slot).await?;
+        let mut reading = self.reading().await?;
+        let opened = &mut *reading;
         let measures = measures_in(opened, indices).await?;
         opened.fetch_messages(indices).await?;
         let conversation = &opened.conversation;
@@ -183,9 +191,8 @@ impl StoredConversation {
     /// When log entries were said: the time that the message gives, else that of its arrival. In the
     /// order of `indices`, without reading a message.
     pub async fn times(&self, indices: &[LogIndex]) -> Result<Vec<Timestamp>, Error> {
-        let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
-        let opened = self.newest(&mut slot).await?;
+        let mut reading = self.reading().await?;
+        let opened = &mut *reading;
         let measures = measures_in(opened, indices).await?;
         let time = |index: &LogIndex| Some(measures.get(index)?.timestamp);
         Ok(indices.iter().filter_map(time).collect())
@@ -231,9 +238,15 @@ impl StoredConversation {
         .await
     }
 
-    /// Tool calls and results that the view has torn apart.
+    /// What a user should know of the view: separated tool calls and results, and descriptions of
+    /// other tools.
     pub async fn warnings(&self) -> Result<Vec<Warning>, Error> {
         self.read(Conversation::warnings).await
+    }
+
+    /// The [`warnings`](Self::warnings) about the view of a version.
+    pub async fn warnings_at(&self, version: Version) -> Result<Vec<Warning>, Error> {
+        self.read(|conversation| conversation.at(version)?.warnings()).await
     }
 
     /// Which request made a version, when, and why.
@@ -248,9 +261,8 @@ impl StoredConversation {
     /// The versions of a range in order: which request made each, when, and why. Refused if one of
     /// them does not exist.
     pub async fn versions(&self, range: std::ops::Range<u32>) -> Result<Vec<VersionInfo>, Error> {
-        let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
-        let opened = self.newest(&mut slot).await?;
+        let mut reading = self.reading().await?;
+        let opened = &mut *reading;
         let current = opened.conversation.version();
         if range.start > range.end {
             let (start, end) = (range.start as usize, range.end as usize);
@@ -311,9 +323,8 @@ impl StoredConversation {
         if !goes_back {
             return Ok(Some(Version(before)));
         }
-        let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
-        let opened = self.newest(&mut slot).await?;
+        let mut reading = self.reading().await?;
+        let opened = &mut *reading;
         if let Some(home) = opened.saved_version(version).await?.view_of() {
             return Ok(Some(home));
         }
@@ -339,9 +350,8 @@ impl StoredConversation {
 
     /// A batch of the live path: when and why it was opened, and what it holds.
     pub async fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
-        let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
-        let opened = self.newest(&mut slot).await?;
+        let mut reading = self.reading().await?;
+        let opened = &mut *reading;
         let snapshot = opened.with(|conversation| conversation.snapshot(batch)).await?;
         let indices: Vec<LogIndex> = snapshot.view.iter().collect();
         opened.fetch_messages(&indices).await?;
@@ -361,9 +371,7 @@ impl StoredConversation {
 
     /// The visible messages and a snapshot of each batch below the current one.
     pub async fn state(&self) -> Result<ArrayState, Error> {
-        let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
-        self.newest(&mut slot).await?.with(Conversation::array_state).await
+        self.read(Conversation::array_state).await
     }
 
     /// The [`state`](Self::state) as it was at a version.
@@ -380,6 +388,36 @@ impl StoredConversation {
         let mut entries = self.messages_at(version).await?;
         entries.retain(|entry| described.binary_search(&entry.index).is_err());
         Ok(entries)
+    }
+}
+
+/// A snapshot that is being read. What was loaded meanwhile is published when it is dropped.
+pub(crate) struct Reading {
+    /// Always there until it is dropped.
+    opened: Option<Opened>,
+    slot: Arc<Slot<Opened>>,
+    epoch: Epoch,
+}
+
+impl Deref for Reading {
+    type Target = Opened;
+
+    fn deref(&self) -> &Opened {
+        self.opened.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl DerefMut for Reading {
+    fn deref_mut(&mut self) -> &mut Opened {
+        self.opened.as_mut().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        if let Some(opened) = self.opened.take() {
+            self.slot.publish_again(opened, self.epoch, Opened::is_better_than);
+        }
     }
 }
 

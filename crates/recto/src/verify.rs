@@ -39,11 +39,8 @@ impl StoredConversation {
 
     /// [`verify`](Self::verify), telling how many versions are tested.
     pub async fn verify_with(&self, progress: Watcher<'_>) -> Result<Report, Error> {
-        let slot = self.recto.shared.open.slot(self.id);
-        let mut slot = slot.lock().await;
-        // Nothing that is in memory is trusted.
-        *slot = None;
-        let opened = self.newest(&mut slot).await?;
+        // Nothing that is in memory is trusted, and no other request waits.
+        let opened = self.open().await?;
         let shelf = opened.shelf.clone();
         let head = opened.head();
         let settings: SavedSettings = opened.conversation.saved_settings();
