@@ -50,7 +50,7 @@ pub(crate) fn of_warning(code: WarningCode) -> (&'static str, &'static str) {
             "`recto restore` brings the calls back, `recto lint --fix` puts the view right",
         ),
         WarningCode::StaleTools => (
-            "these tool descriptions do not describe the conversation's tools, and are not sent",
+            "these tool descriptions do not describe the tools of the conversation",
             "`recto delete` hides them",
         ),
         WarningCode::ForeignMessage => (

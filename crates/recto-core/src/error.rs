@@ -112,7 +112,7 @@ pub enum Error {
          batch to return to"
     )]
     NoBatchStarted,
-    /// A new batch that gets another number than the caller expects.
+    /// The number of the new batch is not the expected one.
     #[error(
         "the new batch would get the number {actual}, not {expected}; the batches have changed"
     )]
@@ -151,7 +151,7 @@ pub enum Error {
     /// REDO without an UNDO right before it.
     #[error("there is nothing to put back: REDO follows UNDO, and any other request ends it")]
     NothingToRedo,
-    /// FIT into so few tokens that nothing of what it may drop would stay.
+    /// FIT with a budget in which no run fits.
     #[error(
         "no run of messages fits into {max_tokens} tokens beside what must stay; \
          set maxTokens to {needed} or more, unpin entries or set keepSystem to false"

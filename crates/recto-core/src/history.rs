@@ -146,8 +146,7 @@ impl Record {
 #[derive(Clone, Debug)]
 struct Slot(Option<Record>);
 
-/// How many places there are, and in the highest bits, whether one of them has no version with a
-/// state of its own, and whether one may have tools.
+/// Number of slots. Bit 63: a slot has no state of its own. Bit 62: a slot may have tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally(u64);
 
@@ -252,7 +251,7 @@ impl History {
     }
 
     /// The tools of an earlier version, which the field `field` asks for, and the version that set
-    /// them.
+    /// them (without tools: the version itself).
     pub(crate) fn tools_at(
         &self,
         version: Version,

@@ -329,22 +329,28 @@ impl Message {
         room
     }
 
-    /// The start of the [`text`](Self::text) as it stands in the JSON. `None` if it is not known
-    /// without decoding: then characters are escaped without need.
+    /// The start of the [`text`](Self::text) in its JSON-escaped form. `None` if it is not known
+    /// without decoding: characters are escaped without need, or the text does not begin with that
+    /// of a text part.
     pub(crate) fn escaped_start(&self) -> Option<&str> {
         let whole = self.json();
         let first = match &self.header().content {
             Content::Text(text) | Content::Result { text, .. } => Some(*text),
-            Content::Parts(parts) => parts.iter().find_map(|part| match part {
-                Part::Text(text) => Some(*text),
-                _ => None,
-            }),
+            Content::Parts(parts) => {
+                let has_text = |part: &&Part| {
+                    !matches!(part, Part::Thinking(_) | Part::Media | Part::ToolResult { .. })
+                };
+                match parts.iter().find(has_text) {
+                    Some(Part::Text(text)) => Some(*text),
+                    _ => None,
+                }
+            }
         };
         first.map(|text| text.read(whole)).filter(|_| self.has_plain_escapes())
     }
 
-    /// The [`text`](Self::text) as it stands in the JSON, if each text is written in only one way
-    /// like that: it is one string, with as few escapes as possible, and none of them is a number.
+    /// The JSON-escaped [`text`](Self::text), if it is one string with as few escapes as possible and
+    /// without a `\\u` escape: equal texts then have equal bytes.
     pub(crate) fn canonical_text(&self) -> Option<&str> {
         let Content::Text(text) = &self.header().content else { return None };
         let escaped = text.read(self.json());
@@ -524,7 +530,8 @@ pub(crate) enum PartText<'a> {
 }
 
 impl<'a> PartText<'a> {
-    /// Adds the text to `out`, behind a newline unless it is the first. Always goes on.
+    /// Adds the text to `out`, behind a newline unless it is the first. Returns true, so that the
+    /// iteration continues.
     fn join_to(self, out: &mut String, is_first: &mut bool) -> bool {
         if !std::mem::replace(is_first, false) {
             out.push('\n');

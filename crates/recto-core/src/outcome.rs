@@ -93,8 +93,8 @@ impl WarningCode {
                  results"
             }
             WarningCode::StaleTools => {
-                "these tool descriptions do not describe the conversation's tools, and are not \
-                 rendered; hide them, or set the tools that they describe"
+                "these tool descriptions do not describe the tools of the conversation; hide them, or \
+                 set the tools that they describe"
             }
             WarningCode::ForeignMessage => {
                 "these messages have tool calls in a field of another format, where they are \
@@ -199,8 +199,8 @@ impl Outcome {
 
     /// Whether the request set other tools, or brought them back.
     pub fn tools_changed(&self) -> bool {
-        let tools = |history: &History| history.current().tools.clone();
-        !tools::are_same(tools(&self.before).as_deref(), tools(&self.after).as_deref())
+        let (before, after) = (self.before.current(), self.after.current());
+        !tools::are_same(before.tools.as_deref(), after.tools.as_deref())
     }
 
     /// What the views before and after have in common, and what not.

@@ -127,7 +127,7 @@ impl ToolSet {
     }
 }
 
-/// Whether two lists of tools say the same. Space and the order of keys mean nothing.
+/// Whether two lists of tools are equal as JSON values.
 pub(crate) fn are_same(tools: Option<&ToolSet>, others: Option<&ToolSet>) -> bool {
     let (tools, others) = match (tools, others) {
         (Some(tools), Some(others)) => (tools, others),
@@ -135,14 +135,15 @@ pub(crate) fn are_same(tools: Option<&ToolSet>, others: Option<&ToolSet>) -> boo
     };
     let is_same = |tool: &Tool, other: &Tool| {
         let value = |tool: &Tool| serde_json::from_str::<serde_json::Value>(&tool.json).ok();
-        tool == other || (tool.name == other.name && value(tool) == value(other))
+        // What cannot be read as a value is the same only byte for byte.
+        tool == other || value(tool).is_some_and(|tool| Some(tool) == value(other))
     };
     std::ptr::eq(tools, others)
         || (tools.tools.len() == others.tools.len()
             && tools.tools.iter().zip(&others.tools).all(|(tool, other)| is_same(tool, other)))
 }
 
-/// A text, and how it stands between the quotes of a JSON string with as few escapes as possible.
+/// A text, and its JSON-escaped form with as few escapes as possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Text {
     plain: String,
@@ -159,8 +160,8 @@ impl Text {
         Text { plain, escaped, unescaped }
     }
 
-    /// Whether a text of which the front is given, without needless escapes, may start with this
-    /// one. A quick test: it may say yes where it does not.
+    /// Whether a text that begins with `front`, which has no needless escapes, can begin with this
+    /// text. It may return true where it does not.
     fn may_start(&self, front: &str) -> bool {
         let len = self.unescaped.min(front.len());
         self.escaped.as_bytes()[..len] == front.as_bytes()[..len]
@@ -186,8 +187,8 @@ impl Headings {
         self.0.iter().filter(|heading| !heading.plain.is_empty())
     }
 
-    /// What stands below the heading of a text. Where one heading begins with another, there may be
-    /// several.
+    /// The text below each heading that matches. Several match if one heading is a prefix of
+    /// another.
     fn bodies<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
         self.all().filter_map(|heading| text.strip_prefix(&*heading.plain)?.strip_prefix('\n'))
     }
@@ -204,9 +205,6 @@ pub(crate) struct Descriptions<'a> {
     pub(crate) tools: Option<&'a ToolSet>,
     pub(crate) log: &'a MessageLog,
 }
-
-/// Visible descriptions of one kind: their places in the view, in order.
-pub(crate) type Places = Vec<usize>;
 
 impl<'a> Descriptions<'a> {
     /// Whether a message lists the present tools.
@@ -230,7 +228,8 @@ impl<'a> Descriptions<'a> {
         self.tools.is_some() && self.describes(index, message) && !self.is_present(message)
     }
 
-    /// Whether a log entry describes tools, whatever the present ones are.
+    /// Whether a log entry is a description by its form, or because the engine wrote it. One that
+    /// lists the present tools may be neither: see [`is_present`](Self::is_present).
     pub(crate) fn describes(self, index: LogIndex, message: &Message) -> bool {
         if !message.role().is_system() {
             return false;
@@ -261,7 +260,7 @@ impl<'a> Descriptions<'a> {
         self,
         view: &View,
         passes: impl Fn(LogIndex, &Message) -> bool,
-    ) -> Result<Places, Error> {
+    ) -> Result<Vec<usize>, Error> {
         let mut absent = Vec::new();
         let mut places = Vec::new();
         let mut log = self.log.reader();

@@ -262,7 +262,7 @@ impl View {
         self.is_empty() || (self.0.summary().most as usize) < log_len
     }
 
-    /// How many of these entries stand one behind the other in the view, from a place on.
+    /// Length of the longest prefix of `indices` that equals the view from a position on.
     pub fn run_length(&self, from: Position, indices: &[LogIndex]) -> usize {
         let entries = self.0.iter_range(from.0..).map(Placed::index);
         entries.zip(indices).take_while(|(entry, index)| entry == *index).count()
@@ -273,7 +273,8 @@ impl View {
         self.0.iter().map(Placed::index)
     }
 
-    /// Hands out the places and indices of the system messages, in order. Costs what they are.
+    /// Calls `each` with the position and index of every system message, in order. O(number of
+    /// system messages · log n).
     pub(crate) fn visit_system_messages(&self, mut each: impl FnMut(usize, LogIndex)) {
         let system = RoleSet::from(Role::System);
         self.0.visit(.., |at, seen| match seen {

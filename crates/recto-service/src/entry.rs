@@ -59,6 +59,15 @@ pub async fn entries_of(
     Ok(with_marks(entries, &marks))
 }
 
+/// Log entries, visible or not, with their present marks.
+pub(crate) async fn entries_at(
+    conversation: &StoredConversation,
+    indices: &[LogIndex],
+) -> Result<Vec<ShownEntry>, recto::Error> {
+    let entries = conversation.entries(indices).await?;
+    Ok(with_marks(entries, &conversation.marks().await?))
+}
+
 /// Entries with their marks.
 pub fn with_marks(
     entries: Vec<recto::Entry>,

@@ -101,7 +101,14 @@ fn nothing_named(fields: &Fields<'_>, scoped: Scoped) -> EngineError {
                       {\"create\": NAME}, {\"import\": NAME}, {\"list\": true}";
         return wrong("conversation", reason);
     }
+    let is_of_store = |name: &str| {
+        let of_store = RequestKind::ALL.iter().filter(|kind| kind.scoped == Scoped::Store);
+        of_store.flat_map(|kind| kind.names).any(|known| *known == name)
+    };
     match unknown {
+        Some(name) if is_of_store(name) => {
+            wrong(name, format!("{name} is a request about the store; leave conversation out"))
+        }
         Some(name) => {
             wrong(name, format!("no request is called {name:?}{}", known_names(name, &names)))
         }

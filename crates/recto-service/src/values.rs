@@ -85,8 +85,8 @@ impl<T: JsonSchema> JsonSchema for TrueOr<T> {
     }
 }
 
-/// The number of a version. One above the largest version number is read as that number, so that it
-/// is a version that does not exist.
+/// The number of a version. A number above `u32::MAX` is read as `u32::MAX`, which is never a
+/// version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At(pub Version);
 
@@ -181,4 +181,13 @@ named! {
 named! {
     /// The format of a transcript.
     TranscriptFormat(Format), "format", Format::ALL
+}
+
+/// Reads an option of which `null` means that it is absent.
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }

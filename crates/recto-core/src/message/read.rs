@@ -195,10 +195,9 @@ impl<'a> PartFields<'a> {
         }
     }
 
-    /// The fields of a tool part: its own, or those of the object named like its type. `flat` are
-    /// its own fields of that type; the part must not have both.
-    fn of_tool(
-        &self,
+    /// The fields in the nested object of a tool part; `None` if the part is flat. `flat` are the
+    /// part's own fields of its type; the part must not have both.
+    fn of_nested(
         text: &'a str,
         kind: &'static str,
         nested: Option<&'a str>,
@@ -312,7 +311,7 @@ impl<'a> Reader<'a> {
             "image" | "audio" | "file" => self.parts.push(Part::Media),
             "tool_use" => {
                 let flat = [("id", fields.id), ("name", fields.name), ("input", fields.input)];
-                let nested = fields.of_tool(self.text, "tool_use", fields.tool_use, flat)?;
+                let nested = PartFields::of_nested(self.text, "tool_use", fields.tool_use, flat)?;
                 let fields = nested.as_ref().unwrap_or(fields);
                 let id = self.string(fields.id, "id", "tool_use")?;
                 let name = self.string(fields.name, "name", "tool_use")?;
@@ -334,7 +333,8 @@ impl<'a> Reader<'a> {
                     ("content", fields.content),
                     ("is_error", fields.is_error),
                 ];
-                let nested = fields.of_tool(self.text, "tool_result", fields.tool_result, flat)?;
+                let nested =
+                    PartFields::of_nested(self.text, "tool_result", fields.tool_result, flat)?;
                 let fields = nested.as_ref().unwrap_or(fields);
                 let id = self.string(fields.answers, "tool_use_id", "tool_result")?;
                 if fields.is_error.is_some_and(|value| Kind::of(value) != Kind::Bool) {

@@ -15,11 +15,6 @@ pub struct Compress {
 
 impl Compress {
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
-        if self.indices.is_empty() {
-            // Only the modification form allows it.
-            draft.is_idle = true;
-            return Ok(());
-        }
         let indices = sorted(&self.indices);
         draft.check_exist(&indices)?;
         let places = draft.state.view.places_of(&indices);

@@ -13,11 +13,6 @@ pub struct Delete {
 
 impl Delete {
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
-        if self.indices.is_empty() {
-            // Only the modification form allows it.
-            draft.is_idle = true;
-            return Ok(());
-        }
         let indices = sorted(&self.indices);
         draft.check_exist(&indices)?;
         draft.check_none_pinned(&indices)?;

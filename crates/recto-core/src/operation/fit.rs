@@ -152,8 +152,8 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// The smallest budget with which something that may be dropped stays: that of the shortest
-    /// run, or of all entries, whichever is less.
+    /// The smallest budget with which this FIT succeeds: the tokens of what stays and of the shortest
+    /// run that is allowed, or of the whole view if there is no such run.
     fn least_tokens(&self) -> u64 {
         let obstacles = Obstacles::new(self);
         let mut start = self.last_candidate(self.view.len());
@@ -163,10 +163,9 @@ impl<'a> Budget<'a> {
                 None => break,
             }
         }
-        let all = self.view.tokens();
-        let Some(start) = start else { return all };
+        let Some(start) = start else { return self.view.tokens() };
         let run = self.view.0.measure(start.., &TokensOf(self.others)) - self.tokens_of_pins(start);
-        all.min(self.kept_tokens + run)
+        self.kept_tokens + run
     }
 
     /// Where the longest run of at most so many tokens starts; the length of the view if there is

@@ -156,7 +156,7 @@ operations! {
     Filter("FILTER"),
     /// Empties the view.
     Clear("CLEAR"),
-    /// Makes the view a list of entries.
+    /// Sets the view to a list of entries.
     Arrange("ARRANGE"),
     /// Brings hidden entries back.
     Restore("RESTORE"),
@@ -305,11 +305,11 @@ pub struct Step {
     pub operation: Operation,
     /// Why. Where it is missing, one is made from the operation.
     pub description: Option<String>,
-    /// What only the modification form can say of it.
+    /// What only the modification form can express.
     pub(crate) modification: Option<Modification>,
 }
 
-/// What only the modification form can say of an operation.
+/// What only the modification form can express.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Modification {
     /// `delete` or `compress` without indices: it does nothing.
@@ -329,11 +329,18 @@ impl Step {
     }
 
     pub(crate) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
-        if let Some(Modification::ExpectedBatch(expected)) = self.modification {
-            let actual = BatchIndex(draft.state.path.len());
-            if expected != actual {
-                return Err(Error::UnexpectedBatch { expected, actual });
+        match self.modification {
+            Some(Modification::Nothing) => {
+                draft.is_idle = true;
+                return Ok(());
             }
+            Some(Modification::ExpectedBatch(expected)) => {
+                let actual = BatchIndex(draft.state.path.len());
+                if expected != actual {
+                    return Err(Error::UnexpectedBatch { expected, actual });
+                }
+            }
+            Some(Modification::IgnoredIndices(_)) | None => {}
         }
         self.operation.perform(draft)
     }

@@ -41,7 +41,13 @@ impl<'a> Body<'a> {
 
     /// Refuses every field that is not listed.
     pub(super) fn allow(&self, allowed: &[&str]) -> Result<(), Error> {
-        let unknown = self.fields.0.iter().find(|(name, _)| !allowed.contains(&&**name));
+        self.allow_if(allowed, |_| false)
+    }
+
+    /// Refuses every field that is neither listed nor ignored.
+    fn allow_if(&self, allowed: &[&str], is_ignored: impl Fn(&str) -> bool) -> Result<(), Error> {
+        let is_known = |name: &str| allowed.contains(&name) || is_ignored(name);
+        let unknown = self.fields.0.iter().find(|(name, _)| !is_known(name));
         let Some((unknown, _)) = unknown else { return Ok(()) };
         let unknown = shorten(unknown);
         let name = self.name;
@@ -60,8 +66,8 @@ impl<'a> Body<'a> {
     /// form that is `null` is absent.
     pub(super) fn allow_beside_null_sections(&self, allowed: &[&str]) -> Result<(), Error> {
         let sections = ["truncate", "insert", "replace", "clear", "filter"];
-        let absent = sections.into_iter().filter(|section| !self.has(section));
-        self.allow(&allowed.iter().copied().chain(absent).collect::<Vec<_>>())
+        let is_absent = |name: &str| sections.contains(&name) && !self.has(name);
+        self.allow_if(allowed, is_absent)
     }
 
     pub(super) fn get(&self, field: &str) -> Option<&'a str> {
@@ -207,7 +213,7 @@ impl<'a> Body<'a> {
 }
 
 /// Whether one name may be a misspelling of the other: the same but for case, `_` and one letter.
-fn is_similar(known: &str, given: &str) -> bool {
+pub(super) fn is_similar(known: &str, given: &str) -> bool {
     let plain = |name: &str| -> Vec<char> {
         name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect()
     };

@@ -1,6 +1,6 @@
 //! The contract's own form: the operation's name in capitals, its fields beside it.
 
-use super::body::{Body, MessageReader};
+use super::body::{Body, MessageReader, is_similar};
 use crate::operation::{
     Append, Arrange, BatchEnd, BatchStart, Carry, Clear, Compress, Delete, Filter, Fit, Insert,
     Mark, Operation, Redo, Replace, Restore, Rollback, Truncate, Undo, Unmark,
@@ -44,7 +44,11 @@ pub(super) fn read(
 ) -> Result<Operation, Error> {
     let Some(fields) = fields_of(name) else {
         let name = crate::message::shorten(name);
-        let reason = format!("there is no operation {name:?}; use one of {NAMES}");
+        let similar = NAMES.split(", ").find(|known| is_similar(known, &name));
+        let reason = match similar {
+            Some(known) => format!("there is no operation {name:?}; did you mean {known}?"),
+            None => format!("there is no operation {name:?}; use one of {NAMES}"),
+        };
         return Err(Error::operation_field("operation", reason));
     };
     body.allow(&[fields, &["operation", "description"]].concat())?;

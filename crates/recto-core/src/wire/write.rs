@@ -104,7 +104,7 @@ fn written(step: &Step) -> String {
     fields.0 + "}"
 }
 
-/// An operation in the modification form, which alone can say this of it.
+/// An operation that only the modification form can express.
 fn modified(modification: &Modification, operation: &Operation) -> Fields {
     let mut fields = Fields::of(&operation_name(operation));
     let none: &[LogIndex] = &[];

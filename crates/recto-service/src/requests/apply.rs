@@ -33,7 +33,7 @@ pub struct Apply<'a> {
     /// Whether only the result is wanted, and nothing is kept. Default: `false`.
     pub dry_run: Option<bool>,
     /// What the response includes beside the result: `["state"]`.
-    #[serde(rename = "return", default)]
+    #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     pub include: Vec<Include>,
 }
 
@@ -86,6 +86,22 @@ impl Apply<'_> {
             (None, None) => return Err(Error::field("op", "op is null; give an operation")),
         };
         Ok(Request::from_json(&format!("{{\"{name}\":{value}}}"))?)
+    }
+}
+
+/// Refuses a version that is not the newest.
+pub(crate) async fn check_version(
+    conversation: &recto::StoredConversation,
+    expected: Option<recto::Version>,
+) -> Result<(), Error> {
+    let Some(expected) = expected else { return Ok(()) };
+    let current = conversation.version().await?;
+    match expected == current {
+        true => Ok(()),
+        false => {
+            let (expected, current) = (expected.0, current.0);
+            Err(recto::StoreError::VersionConflict { expected, current }.into())
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use recto::LogIndex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::entry::index_of;
+use crate::entry::{entries_at, index_of};
 use crate::{Error, Perform, Service, ShownEntry, schema};
 
 /// Lists the versions that added, hid or restored a log entry.
@@ -40,8 +40,7 @@ impl Perform for Blame {
         let index = index_of(self.blame);
         let conversation = service.conversation(&self.conversation).await?;
         let history = conversation.handle.blame(index).await?;
-        let entry = conversation.handle.entries(&[index]).await?.into_iter().next();
-        let entry = entry.map(ShownEntry::from);
+        let entry = entries_at(&conversation.handle, &[index]).await?.into_iter().next();
         Ok(EntryHistory { conversation: conversation.name, index, entry, history })
     }
 }

@@ -22,7 +22,11 @@ pub struct CachePlan<'a> {
 
 /// Options of `cachePlan`.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    expecting = "an object {from, to?, for?, model?, prices?}"
+)]
 pub struct CachePlanOptions<'a> {
     /// The version before the edit.
     pub from: At,

@@ -26,7 +26,7 @@ pub struct Create<'a> {
     #[schemars(with = "Option<Vec<schema::Message>>")]
     pub messages: Option<Vec<&'a RawValue>>,
     /// What the response includes beside its own fields: `["state"]`.
-    #[serde(rename = "return", default)]
+    #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     pub include: Vec<Include>,
 }
 
@@ -55,6 +55,13 @@ impl Perform for Create<'_> {
     async fn perform(self, service: &Service) -> Result<Created, Error> {
         let (settings, policy) = self.settings.unwrap_or_default().checked()?;
         let mut messages = Vec::new();
+        let (size, limit) =
+            (self.messages.as_ref().map_or(0, Vec::len), recto::Limits::default().messages);
+        if size > limit {
+            let what = "the number of messages in the request";
+            let field = Some("messages".to_owned());
+            return Err(recto::EngineError::TooLarge { what, size, limit, field }.into());
+        }
         for (number, json) in self.messages.unwrap_or_default().into_iter().enumerate() {
             let message = Message::from_json(json.get());
             messages.push(message.map_err(|error| at_message(number, error))?);

@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ArrayState;
-use super::apply::check_dry_run;
+use super::apply::{check_dry_run, check_version};
 use super::state::state_after;
 use super::verify::hexadecimal;
-use crate::entry::{check_indices, indices_of};
+use crate::entry::{check_indices, entries_at, indices_of};
 use crate::{At, Error, Include, Perform, Service, ShownEntry};
 
 /// Overwrites messages permanently, in all versions and forks.
@@ -25,7 +25,7 @@ pub struct Erase {
     /// Whether only the response is wanted, and nothing is changed. Default: `false`.
     pub dry_run: Option<bool>,
     /// What the response includes beside its own fields: `["state"]`.
-    #[serde(rename = "return", default)]
+    #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     pub include: Vec<Include>,
 }
 
@@ -86,13 +86,8 @@ impl Perform for Erase {
         check_indices(&indices, handle.stats().await?.total_messages)?;
         let expected = self.expected_version.map(|at| at.0);
         if dry_run {
-            let current = handle.version().await?;
-            if let Some(expected) = expected.filter(|expected| *expected != current) {
-                let (expected, current) = (expected.0, current.0);
-                return Err(recto::StoreError::VersionConflict { expected, current }.into());
-            }
-            let entries = handle.entries(&indices).await?;
-            let entries = Some(entries.into_iter().map(ShownEntry::from).collect());
+            check_version(handle, expected).await?;
+            let entries = Some(entries_at(handle, &indices).await?);
             let conversation = conversation.name;
             return Ok(Erased { conversation, dry_run, erased: None, entries, state: None });
         }

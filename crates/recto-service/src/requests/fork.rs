@@ -16,13 +16,13 @@ pub struct Fork {
     /// The name of the fork, and the version.
     pub fork: ForkOptions,
     /// What the response includes beside its own fields: `["state"]`.
-    #[serde(rename = "return", default)]
+    #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     pub include: Vec<Include>,
 }
 
 /// Options of `fork`.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object {name, at?}")]
 pub struct ForkOptions {
     /// The name of the fork.
     pub name: String,

@@ -31,7 +31,7 @@ pub struct Import<'a> {
     #[serde(borrow)]
     pub settings: Option<NewSettings<'a>>,
     /// What the response includes beside its own fields: `["state"]`.
-    #[serde(rename = "return", default)]
+    #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     pub include: Vec<Include>,
 }
 

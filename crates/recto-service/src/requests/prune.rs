@@ -24,13 +24,17 @@ pub struct Prune {
     /// Whether only the response is wanted, and nothing is changed. Default: `false`.
     pub dry_run: Option<bool>,
     /// What the response includes beside its own fields: `["state"]`.
-    #[serde(rename = "return", default)]
+    #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     pub include: Vec<Include>,
 }
 
 /// The versions that a prune keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    expecting = "an object {keepVersions?, keepBatches?, keepSince?, versions?}"
+)]
 pub struct PruneOptions {
     /// The number of newest versions to keep.
     pub keep_versions: Option<u64>,

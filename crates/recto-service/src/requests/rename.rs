@@ -19,7 +19,7 @@ pub struct Rename {
     /// Whether only the response is wanted, and nothing is changed. Default: `false`.
     pub dry_run: Option<bool>,
     /// What the response includes beside its own fields: `["state"]`.
-    #[serde(rename = "return", default)]
+    #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     pub include: Vec<Include>,
 }
 

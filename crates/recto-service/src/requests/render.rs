@@ -51,15 +51,13 @@ impl Perform for Render<'_> {
             fields.iter().map(|(name, json)| (&**name, json.get())).collect();
         let conversation = service.conversation(&self.conversation).await?;
         let handle = &conversation.handle;
-        let newest = handle.version().await?;
-        let version = self.at.map_or(newest, |at| at.0);
+        let version = match self.at {
+            Some(at) => at.0,
+            None => handle.version().await?,
+        };
         let sent = Sent::at(handle, version).await?;
         let rendered = sent.render(self.render.0, self.model.as_deref(), &fields)?;
-        let of_view = match version == newest {
-            true => handle.warnings().await?,
-            false => Vec::new(),
-        };
-        let warnings = render_warnings(&of_view, &rendered);
+        let warnings = render_warnings(&handle.warnings_at(version).await?, &rendered);
         let repairs = sent.findings(&rendered.findings);
         let request = RawValue::from_string(rendered.body).map_err(std::io::Error::other);
         let request = request.map_err(recto_format::Error::Io)?;

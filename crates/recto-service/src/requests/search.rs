@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::entry::entries_at;
 use crate::{Error, Perform, Service, ShownEntry};
 
 /// Finds messages of all conversations that have all words of a text, visible or not.
@@ -52,8 +53,7 @@ impl Perform for Search {
         let mut messages = Vec::new();
         for hit in found {
             let conversation = service.conversation(&hit.conversation).await?;
-            let entry = conversation.handle.entries(&[hit.index]).await?.into_iter().next();
-            let entry = entry.map(ShownEntry::from);
+            let entry = entries_at(&conversation.handle, &[hit.index]).await?.into_iter().next();
             messages.extend(entry.map(|entry| SearchHit { conversation: hit.conversation, entry }));
         }
         Ok(SearchResults { text, messages })

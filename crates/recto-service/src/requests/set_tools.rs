@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::Applied;
 use super::apply::check_dry_run;
 use super::state::state_after;
+use crate::error::wrong;
 use crate::{At, Error, Include, Perform, Service, schema};
 
 /// Sets the tools that the model may call.
@@ -29,7 +30,7 @@ pub struct SetTools<'a> {
     /// Whether only the result is wanted, and nothing is kept. Default: `false`.
     pub dry_run: Option<bool>,
     /// What the response includes beside the result: `["state"]`.
-    #[serde(rename = "return", default)]
+    #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     pub include: Vec<Include>,
 }
 
@@ -37,7 +38,8 @@ impl Perform for SetTools<'_> {
     type Response = Applied;
 
     async fn perform(self, service: &Service) -> Result<Applied, Error> {
-        let tools = Tool::list_from_json(self.set_tools.get())?;
+        let tools = Tool::list_from_json(self.set_tools.get());
+        let tools = tools.map_err(|error| wrong("setTools", error.to_string()))?;
         let dry_run = self.dry_run.unwrap_or(false);
         check_dry_run(dry_run, self.idempotency_key.as_deref(), &self.include)?;
         let conversation = service.conversation(&self.conversation).await?;

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ArrayState;
-use super::apply::check_dry_run;
+use super::apply::{check_dry_run, check_version};
 use super::state::state_after;
 use crate::settings::ChangedSettings;
 use crate::{At, Error, Include, Perform, Service, TrueOr, schema};
@@ -19,12 +19,13 @@ pub struct Settings<'a> {
     /// `true` to read them, or the settings to change.
     #[serde(borrow)]
     pub settings: TrueOr<ChangedSettings<'a>>,
-    /// The version that the caller has seen. Tools are set only if it is the newest.
+    /// The version that the caller has seen. The request fails with `version_conflict` if it is not
+    /// the newest.
     pub expected_version: Option<At>,
     /// Whether only the response is wanted, and nothing is changed. Default: `false`.
     pub dry_run: Option<bool>,
     /// What the response includes beside its own fields: `["state"]`.
-    #[serde(rename = "return", default)]
+    #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     pub include: Vec<Include>,
 }
 
@@ -36,7 +37,7 @@ pub struct ConversationSettings {
     pub conversation: String,
     /// Whether nothing was changed. The settings are those that the change would lead to.
     pub dry_run: bool,
-    /// The version that setting the tools has made.
+    /// The version that setting the tools has made. Missing if the tools stay the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// The token counter.
@@ -77,8 +78,11 @@ impl Perform for Settings<'_> {
             Some(tools) if dry_run => {
                 handle.preview_tools(tools.clone(), write).await?;
             }
-            Some(tools) => version = Some(handle.set_tools(tools.clone(), write).await?.version),
-            None => {}
+            Some(tools) => {
+                let outcome = handle.set_tools(tools.clone(), write).await?;
+                version = outcome.changed.then_some(outcome.version);
+            }
+            None => check_version(handle, expected_version).await?,
         }
         if !dry_run && policy != before {
             service.recto().set_policy(&conversation.name, &policy).await?;

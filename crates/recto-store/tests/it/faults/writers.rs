@@ -64,6 +64,8 @@ async fn check(store: &dyn Store, counts: &[u64]) {
     let fair = counts.iter().sum::<u64>() / counts.len() as u64;
     for (writer, &count) in (0..).zip(counts) {
         assert_eq!(said.get(&writer).copied().unwrap_or(0), count);
-        assert!(count > 0 && count >= fair / 20, "writer {writer} got {count} of about {fair}");
+        // On a machine that accepts only a few commits in the time, chance decides.
+        let is_fair = fair < 5 || (count > 0 && count >= fair / 20);
+        assert!(is_fair, "writer {writer} got {count} of about {fair}");
     }
 }
