@@ -229,9 +229,15 @@ impl Conversation {
 
     fn outcome_of(&self, before: &Conversation, changed: bool) -> Result<Outcome, Error> {
         let mut notices = Vec::new();
-        notices.extend(self.stale_tools()?);
-        notices.extend(self.foreign_messages(before.log.len())?);
-        notices.extend(Warning::view_empty(self.view()));
+        if self.tools().is_some() || self.log.has_written_by_engine() {
+            notices.extend(self.stale_tools()?);
+        }
+        if before.log.len() < self.log.len() {
+            notices.extend(self.foreign_messages(before.log.len())?);
+        }
+        if self.view().is_empty() {
+            notices.push(Warning::view_empty());
+        }
         Ok(Outcome {
             version: self.version(),
             changed,
@@ -246,7 +252,7 @@ impl Conversation {
     fn foreign_messages(&self, from: usize) -> Result<Option<Warning>, Error> {
         let mut absent = Vec::new();
         let mut foreign = Vec::new();
-        for index in LogIndex::range(from as u32..self.log.len() as u32) {
+        for index in (from as u32..self.log.len() as u32).map(LogIndex) {
             let entry = self.log.get(index).expect("the entry is in the log");
             if is_at_hand(entry, index, &mut absent) && entry.message.is_foreign() {
                 foreign.push(index);
@@ -303,7 +309,7 @@ impl Conversation {
     fn undo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
         let target = self.history.current().undo.target().ok_or(Error::NothingToUndo)?;
         let to = self.history.record(target, "version")?;
-        let held = self.history.held_again(target, "version")?;
+        let held = to.held_by(target);
         let tools = (to.tools.clone(), to.tools_home);
         let redo = self.version().into();
         self.travel(Destination { held, tools, undo: to.undo, redo }, step, now)
@@ -312,7 +318,7 @@ impl Conversation {
     fn redo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
         let target = self.history.current().redo.target().ok_or(Error::NothingToRedo)?;
         let to = self.history.record(target, "version")?;
-        let held = self.history.held_again(target, "version")?;
+        let held = to.held_by(target);
         let tools = (to.tools.clone(), to.tools_home);
         self.travel(Destination { held, tools, undo: to.undo, redo: to.redo }, step, now)
     }
@@ -324,10 +330,13 @@ impl Conversation {
         step: &Step,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
-        let held = self.history.held_again(target, "targetVersion")?;
-        let tools = self.history.tools_at(target, "targetVersion")?;
+        let (held, tools, tools_home) = self.history.held_again(target, "targetVersion")?;
         let undo = self.version().into();
-        self.travel(Destination { held, tools, undo, redo: Jump::NONE }, step, now)
+        self.travel(
+            Destination { held, tools: (tools, tools_home), undo, redo: Jump::NONE },
+            step,
+            now,
+        )
     }
 
     fn travel(

@@ -136,6 +136,14 @@ impl Record {
         }
     }
 
+    /// How a later version holds the state of this one, whose number is given.
+    pub(crate) fn held_by(&self, version: Version) -> Held {
+        Held::Of(match self.held {
+            Held::Own(_) => version,
+            Held::Of(owner) => owner,
+        })
+    }
+
     /// Whether the operations of a request are at hand.
     fn has_steps(&self) -> bool {
         !matches!(&self.story, Story::Told(told) if told.steps.is_none())
@@ -237,32 +245,20 @@ impl History {
         }
     }
 
-    /// How a new version holds the state of an earlier one, which the field `field` asks for.
-    pub(crate) fn held_again(&self, version: Version, field: &'static str) -> Result<Held, Error> {
-        // Going far back is quick because the record itself need not be read, as a rule.
-        let around = self.records.summary_around(version.as_usize());
-        if around.is_some_and(|tally| tally.are_all_owners()) {
-            return Ok(Held::Of(version));
-        }
-        Ok(Held::Of(match self.record(version, field)?.held {
-            Held::Own(_) => version,
-            Held::Of(owner) => owner,
-        }))
-    }
-
-    /// The tools of an earlier version, which the field `field` asks for, and the version that set
-    /// them (without tools: the version itself).
-    pub(crate) fn tools_at(
+    /// How a new version holds the state of an earlier one, which the field `field` asks for, and
+    /// its tools with the version that set them (without tools: the version itself).
+    pub(crate) fn held_again(
         &self,
         version: Version,
         field: &'static str,
-    ) -> Result<(Option<Arc<ToolSet>>, Version), Error> {
+    ) -> Result<(Held, Option<Arc<ToolSet>>, Version), Error> {
+        // Going far back is quick because the record itself need not be read, as a rule.
         let around = self.records.summary_around(version.as_usize());
-        if around.is_some_and(|tally| tally.has_no_tools()) {
-            return Ok((None, version));
+        if around.is_some_and(|tally| tally.are_all_owners() && tally.has_no_tools()) {
+            return Ok((Held::Of(version), None, version));
         }
         let record = self.record(version, field)?;
-        Ok((record.tools.clone(), record.tools_home))
+        Ok((record.held_by(version), record.tools.clone(), record.tools_home))
     }
 
     /// A version, if it is at hand.

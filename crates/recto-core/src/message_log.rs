@@ -138,6 +138,11 @@ impl MessageLog {
         self.written_by_engine = written_by_engine;
     }
 
+    /// Whether the engine wrote a tool description.
+    pub(crate) fn has_written_by_engine(&self) -> bool {
+        !self.written_by_engine.is_empty()
+    }
+
     /// Whether an entry is a tool description that the engine wrote.
     pub(crate) fn is_written_by_engine(&self, index: LogIndex) -> bool {
         !self.written_by_engine.is_empty() && self.written_by_engine.contains(index)

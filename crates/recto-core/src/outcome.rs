@@ -118,11 +118,10 @@ impl Warning {
         (!indices.is_empty()).then(|| Warning { code, indices, message: message() })
     }
 
-    /// The warning that a view is empty, if it is.
-    pub(crate) fn view_empty(view: &View) -> Option<Warning> {
+    /// The warning that the view is empty.
+    pub(crate) fn view_empty() -> Warning {
         let code = WarningCode::ViewEmpty;
-        let message = || code.message().to_owned();
-        view.is_empty().then(|| Warning { code, indices: Vec::new(), message: message() })
+        Warning { code, indices: Vec::new(), message: code.message().to_owned() }
     }
 }
 

@@ -436,3 +436,40 @@ async fn measures_in(opened: &Opened, indices: &[LogIndex]) -> Result<Measures, 
 fn labelled(marks: &Marks) -> Vec<(String, Vec<LogIndex>)> {
     marks.labels().map(|label| (label.to_owned(), marks.with(label).collect())).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use recto_core::{Approx, LogIndex, Message, Settings, Version};
+    use shuttle::future::block_on;
+
+    use crate::{Keep, Recto};
+
+    /// Shuttle fails the test if everything waits.
+    #[test]
+    fn reads_do_not_wait_for_a_writer() {
+        let mut config = shuttle::Config::new();
+        config.stack_size = 4 << 20;
+        let scheduler = shuttle::scheduler::RandomScheduler::new(1);
+        shuttle::Runner::new(scheduler, config).run(|| block_on(read_beside_a_writer()));
+    }
+
+    async fn read_beside_a_writer() {
+        let recto = Recto::open("memory:").await.unwrap();
+        let settings = Settings::counting_with(Approx);
+        let conversation = recto.create("a", settings).await.unwrap();
+        conversation.append([Message::user("x")]).await.unwrap();
+        // As a writer holds it while it waits for its commit.
+        let slot = recto.shared.open.slot(conversation.id);
+        let _writer = slot.writer.lock().await;
+        assert_eq!(conversation.stats().await.unwrap().total_messages, 1);
+        assert_eq!(conversation.messages().await.unwrap().len(), 1);
+        assert_eq!(conversation.versions(0..2).await.unwrap().len(), 2);
+        assert_eq!(conversation.entries(&[LogIndex(0)]).await.unwrap().len(), 1);
+        conversation.diff(Version(0), Version(1)).await.unwrap();
+        conversation.state().await.unwrap();
+        conversation.messages_to_send(Version(1)).await.unwrap();
+        assert!(conversation.verify().await.unwrap().is_sound());
+        let keep = Keep { last_versions: Some(1), ..Keep::default() };
+        conversation.preview_prune(&keep, None).await.unwrap();
+    }
+}

@@ -42,7 +42,7 @@ fn the_readme_s_walk_through_is_true_word_by_word() {
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", programs.display());
     let walk = shown(README);
-    for part in ["import", "lint", "compress", "diff", "rollback", "anthropic", "openai-chat"] {
+    for part in ["import", "lint", "compress", "--dry-run", "rollback", "render"] {
         let is_part = |shown: &&Shown| shown.command.contains(part);
         assert!(walk.iter().any(|shown| is_part(&shown)), "{part} is missing");
     }

@@ -379,3 +379,17 @@ fn thinking_is_counted_but_neither_found_nor_filtered_by() {
         send(&talk, r#"{"operation":"FILTER","contentContains":["1234"]}"#, 2).unwrap().0;
     assert!(filtered.view().is_empty());
 }
+
+#[test]
+fn tools_that_cannot_be_read_as_values_are_the_same_only_byte_for_byte() {
+    let tools = |description: &str| {
+        let json = format!(r#"[{{"name":"a","description":"{description}","x":"\\ud800"}}]"#);
+        Tool::list_from_json(&json).expect("half a surrogate pair is kept")
+    };
+    let talk = Conversation::new(settings(tools("old")), 0).expect("the tools are right");
+    assert!(!talk.set_tools(tools("old"), 1).unwrap().1.changed);
+    assert!(talk.set_tools(tools("new"), 1).unwrap().1.changed);
+    // Space and the order of keys mean nothing.
+    let spaced = Tool::list_from_json(r#"[ {"description": "does it", "name": "f"} ]"#).unwrap();
+    assert!(!with_tool("f").set_tools(spaced, 1).unwrap().1.changed);
+}

@@ -34,6 +34,7 @@ pub struct Apply<'a> {
     pub dry_run: Option<bool>,
     /// What the response includes beside the result: `["state"]`.
     #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
+    #[schemars(with = "Option<Vec<Include>>")]
     pub include: Vec<Include>,
 }
 

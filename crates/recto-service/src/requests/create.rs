@@ -27,6 +27,7 @@ pub struct Create<'a> {
     pub messages: Option<Vec<&'a RawValue>>,
     /// What the response includes beside its own fields: `["state"]`.
     #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
+    #[schemars(with = "Option<Vec<Include>>")]
     pub include: Vec<Include>,
 }
 

@@ -26,6 +26,7 @@ pub struct Erase {
     pub dry_run: Option<bool>,
     /// What the response includes beside its own fields: `["state"]`.
     #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
+    #[schemars(with = "Option<Vec<Include>>")]
     pub include: Vec<Include>,
 }
 

@@ -32,6 +32,7 @@ pub struct Import<'a> {
     pub settings: Option<NewSettings<'a>>,
     /// What the response includes beside its own fields: `["state"]`.
     #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
+    #[schemars(with = "Option<Vec<Include>>")]
     pub include: Vec<Include>,
 }
 

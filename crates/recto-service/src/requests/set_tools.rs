@@ -31,6 +31,7 @@ pub struct SetTools<'a> {
     pub dry_run: Option<bool>,
     /// What the response includes beside the result: `["state"]`.
     #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
+    #[schemars(with = "Option<Vec<Include>>")]
     pub include: Vec<Include>,
 }
 

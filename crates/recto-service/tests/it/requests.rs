@@ -541,3 +541,53 @@ async fn requests_run_side_by_side() {
     }
     assert_eq!(session.of("stats", json!(true)).await["totalMessages"], 8);
 }
+
+#[tokio::test]
+async fn settings_are_changed_only_at_the_expected_version() {
+    let session = Session::new().await;
+    let tools = json!([{ "name": "ls", "description": "lists" }]);
+    session.ask(json!({ "create": "a", "settings": { "tools": tools } })).await;
+    let change = |version: u32| json!({ "conversation": "a", "settings": { "tokenLimit": 5 }, "expectedVersion": version });
+    let error = session.refused(&change(3).to_string()).await;
+    assert_eq!(error["code"], "version_conflict");
+    let settings = session.ask(json!({ "conversation": "a", "settings": true })).await;
+    assert_eq!(settings["tokenLimit"], Value::Null);
+    assert_eq!(session.ask(change(0)).await["tokenLimit"], 5);
+    let same = session.ask(json!({ "conversation": "a", "settings": { "tools": tools } })).await;
+    assert_eq!(same["version"], Value::Null, "the same tools make no version");
+}
+
+#[tokio::test]
+async fn every_entry_has_its_marks_and_every_version_its_warnings() {
+    let session = Session::new().await;
+    let call = json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "c", "name": "f", "input": {} }] });
+    let result = json!({ "role": "tool", "content": [{ "type": "tool_result", "tool_use_id": "c", "content": "found" }] });
+    session
+        .ask(json!({ "create": "a", "messages": [user("needle"), call, result], "return": null }))
+        .await;
+    let op = |op: Value| json!({ "conversation": "a", "op": op });
+    session.ask(op(json!({ "operation": "MARK", "indices": [0], "mark": "kept" }))).await;
+    let blame = session.ask(json!({ "conversation": "a", "blame": 0 })).await;
+    assert_eq!(blame["entry"]["marks"], json!(["kept"]));
+    let found = session.ask(json!({ "search": "needle" })).await;
+    assert_eq!(found["messages"][0]["marks"], json!(["kept"]));
+    let erase = session.ask(json!({ "conversation": "a", "erase": [0], "dryRun": true })).await;
+    assert_eq!(erase["entries"][0]["marks"], json!(["kept"]));
+
+    session.ask(op(json!({ "operation": "DELETE", "indices": [2] }))).await;
+    session.ask(op(json!({ "operation": "UNDO" }))).await;
+    let render =
+        |version: u32| json!({ "conversation": "a", "render": "anthropic", "at": version });
+    assert_eq!(session.ask(render(2)).await["warnings"][0]["code"], "torn_call");
+    assert_eq!(session.ask(render(3)).await["warnings"], json!([]));
+}
+
+#[tokio::test]
+async fn a_conversation_is_created_with_as_many_messages_as_a_request_may_have() {
+    let session = Session::new().await;
+    let request = json!({ "create": "a", "messages": vec![user("x"); 10_001] });
+    let error = session.refused(&request.to_string()).await;
+    assert_eq!((&error["code"], &error["field"]), (&json!("too_large"), &json!("messages")));
+    let error = session.refused(r#"{"conversation":"a","list":true}"#).await;
+    assert!(error["message"].as_str().unwrap().contains("about the store"), "{error}");
+}
