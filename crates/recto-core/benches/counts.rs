@@ -129,12 +129,12 @@ fn fit() -> (Conversation, Request) {
     (talk, Fit::into_tokens(half).into())
 }
 
-// Every request looks whether its result needs a warning (stale tools, foreign messages, an empty
-// view): up to 700 instructions. Going back costs about 200 more than it could: a version notes which earlier one its view is
-// from, so that a store can write it as a change.
+// About 300 instructions of each request keep tool descriptions: the log's set of those that the
+// engine wrote, and the tools of each version. Going back costs about 200 more than it could: a
+// version notes which earlier one its view is from, so that a store can write it as a change.
 #[library_benchmark]
-#[bench::append(setup = append, config = at_most(3_250))]
-#[bench::append_after_edit(setup = append_after_edit, config = at_most(7_350))]
+#[bench::append(setup = append, config = at_most(2_900))]
+#[bench::append_after_edit(setup = append_after_edit, config = at_most(7_000))]
 #[bench::insert(setup = insert, config = at_most(17_300))]
 #[bench::replace(setup = replace, config = at_most(15_600))]
 #[bench::delete(setup = delete, config = at_most(17_000))]
@@ -143,9 +143,9 @@ fn fit() -> (Conversation, Request) {
 #[bench::truncate(setup = truncate, config = at_most(20_500))]
 #[bench::compress(setup = compress, config = at_most(42_000))]
 #[bench::batch_start(setup = batch_start, config = at_most(37_700))]
-#[bench::rollback_to_batch(setup = rollback_to_batch, config = at_most(2_050))]
-#[bench::rollback_to_version(setup = rollback_to_version, config = at_most(1_520))]
-#[bench::undo(setup = undo, config = at_most(1_270))]
+#[bench::rollback_to_batch(setup = rollback_to_batch, config = at_most(1_830))]
+#[bench::rollback_to_version(setup = rollback_to_version, config = at_most(1_250))]
+#[bench::undo(setup = undo, config = at_most(1_160))]
 #[bench::fit(setup = fit, config = at_most(76_000))]
 fn apply((talk, request): (Conversation, Request)) -> (Conversation, Conversation, Outcome) {
     let (next, outcome) = black_box(&talk).apply(request, 0).expect("the request is right");

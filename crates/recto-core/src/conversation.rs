@@ -186,14 +186,17 @@ impl Conversation {
             }
         }
         if !draft.did_anything {
-            return Ok((self.clone(), self.outcome_of(self, false)?.of_request(request)));
+            let mut outcome = self.outcome_of(self, false)?;
+            outcome.add_warnings_of(request);
+            return Ok((self.clone(), outcome));
         }
         let (kind, story) = match &*request.steps {
             [step] => (step.operation.kind(), Story::of(step, || draft.description())),
             _ => (OperationKind::List, Story::of_list(records)),
         };
-        let (next, outcome) = self.commit_draft(draft, kind, story)?;
-        Ok((next, outcome.of_request(request)))
+        let mut done = self.commit_draft(draft, kind, story)?;
+        done.1.add_warnings_of(request);
+        Ok(done)
     }
 
     fn commit_draft(
@@ -203,7 +206,7 @@ impl Conversation {
         story: Story,
     ) -> Result<(Conversation, Outcome), Error> {
         let (homes, tools_home) = (draft.homes(), draft.tools_home());
-        let Draft { log, state, tools, now, .. } = draft;
+        let Draft { log, state, tools, now, adds_foreign, .. } = draft;
         let record = Record {
             held: Held::Own(State { homes, ..state }),
             timestamp: now,
@@ -215,37 +218,47 @@ impl Conversation {
             tools,
             tools_home,
         };
-        self.commit(log, record)
+        self.commit(log, record, adds_foreign)
     }
 
     /// The next value: this log, and a version more.
-    fn commit(&self, log: MessageLog, record: Record) -> Result<(Conversation, Outcome), Error> {
+    fn commit(
+        &self,
+        log: MessageLog,
+        record: Record,
+        adds_foreign: bool,
+    ) -> Result<(Conversation, Outcome), Error> {
+        let may_be_stale = record.tools.is_some() || log.has_written_by_engine();
         let mut history = self.history.clone();
         history.push(record)?;
         let next = Conversation { setup: self.setup.clone(), log, history };
-        let outcome = next.outcome_of(self, true)?;
+        let notices = next.notices(self.log.len(), may_be_stale, adds_foreign)?;
+        let outcome = Outcome::new(&self.history, &next, true, notices);
         Ok((next, outcome))
     }
 
     fn outcome_of(&self, before: &Conversation, changed: bool) -> Result<Outcome, Error> {
+        let may_be_stale = self.tools().is_some() || self.log.has_written_by_engine();
+        let notices = self.notices(before.log.len(), may_be_stale, true)?;
+        Ok(Outcome::new(&before.history, self, changed, notices))
+    }
+
+    /// The warnings about stale descriptions in the view, and about foreign messages among the log
+    /// entries from `old_len` on. What the caller knows to be impossible is not looked for.
+    fn notices(
+        &self,
+        old_len: usize,
+        may_be_stale: bool,
+        may_be_foreign: bool,
+    ) -> Result<Vec<Warning>, Error> {
         let mut notices = Vec::new();
-        if self.tools().is_some() || self.log.has_written_by_engine() {
+        if may_be_stale {
             notices.extend(self.stale_tools()?);
         }
-        if before.log.len() < self.log.len() {
-            notices.extend(self.foreign_messages(before.log.len())?);
+        if may_be_foreign {
+            notices.extend(self.foreign_messages(old_len)?);
         }
-        if self.view().is_empty() {
-            notices.push(Warning::view_empty());
-        }
-        Ok(Outcome {
-            version: self.version(),
-            changed,
-            before: before.history.clone(),
-            after: self.history.clone(),
-            log: self.log.as_view().clone(),
-            notices,
-        })
+        Ok(notices)
     }
 
     /// The warning that log entries from one on have tool calls that are not read.
@@ -356,7 +369,7 @@ impl Conversation {
             tools: to.tools.0,
             tools_home: to.tools.1,
         };
-        self.commit(self.log.clone(), record)
+        self.commit(self.log.clone(), record, false)
     }
 
     /// Sets other tools: a request of its own. Visible descriptions that are stale now and not

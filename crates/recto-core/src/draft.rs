@@ -35,6 +35,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) is_idle: bool,
     /// Whether an operation of the request did anything.
     pub(crate) did_anything: bool,
+    /// Whether a message that the request adds has tool calls that are not read.
+    pub(crate) adds_foreign: bool,
     /// The version that the state came from: the newest, or one that was rolled back to.
     pub(crate) origin: &'a Record,
     /// The batch that was rolled back to last.
@@ -59,6 +61,7 @@ impl<'a> Draft<'a> {
             description: None,
             is_idle: false,
             did_anything: false,
+            adds_foreign: false,
             origin: conversation.history.current(),
             returned_to: None,
             opened_batches: 0,
@@ -82,10 +85,16 @@ impl<'a> Draft<'a> {
         self.description.get_or_insert_with(made).clone()
     }
 
-    /// Adds messages to the log, and hands out how they stand in a view.
+    /// Appends messages to the log.
+    pub(crate) fn append_to_log(&mut self, messages: &[Message]) -> Result<(), Error> {
+        self.adds_foreign |= messages.iter().any(Message::is_foreign);
+        self.log.append(messages, self.now, self.meter)
+    }
+
+    /// Appends messages to the log and returns their entries as a view holds them.
     pub(crate) fn add_to_log(&mut self, messages: &[Message]) -> Result<Vec<Placed>, Error> {
         let start = self.log.len();
-        self.log.append(messages, self.now, self.meter)?;
+        self.append_to_log(messages)?;
         Ok(self.log.as_view().0.iter_range(start..).cloned().collect())
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::history::History;
 use crate::operation::{Modification, Request};
 use crate::tool_exchange::{Edge, OpenEdges, open_entries};
-use crate::{BatchIndex, Diff, LogIndex, Version, View, tools};
+use crate::{BatchIndex, Conversation, Diff, LogIndex, Version, View, tools};
 
 /// What a request did. Lists are made when they are asked for: they cost what changed.
 #[derive(Clone, Debug)]
@@ -112,10 +112,12 @@ impl WarningCode {
 impl Warning {
     /// A warning about entries, if there are any.
     pub(crate) fn about(code: WarningCode, mut indices: Vec<LogIndex>) -> Option<Warning> {
+        if indices.is_empty() {
+            return None;
+        }
         indices.sort_unstable();
         indices.dedup();
-        let message = || code.message().to_owned();
-        (!indices.is_empty()).then(|| Warning { code, indices, message: message() })
+        Some(Warning { code, indices, message: code.message().to_owned() })
     }
 
     /// The warning that the view is empty.
@@ -137,6 +139,18 @@ impl Request {
 }
 
 impl Outcome {
+    pub(crate) fn new(
+        before: &History,
+        after: &Conversation,
+        changed: bool,
+        notices: Vec<Warning>,
+    ) -> Outcome {
+        let version = after.version();
+        let log = after.log.as_view().clone();
+        let (before, after) = (before.clone(), after.history.clone());
+        Outcome { version, changed, before, after, log, notices }
+    }
+
     /// The batch that is current afterwards.
     pub fn affected_batch(&self) -> BatchIndex {
         self.after.state().path.current_number()
@@ -185,15 +199,19 @@ impl Outcome {
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = torn_exchanges(self.view(), &self.log);
         warnings.extend(self.notices.iter().cloned());
+        if self.view().is_empty() {
+            warnings.push(Warning::view_empty());
+        }
         warnings
     }
 
-    /// With the warnings about the request itself, if it does not have them yet: a repeated request
-    /// that is not performed again has the same.
-    pub fn of_request(mut self, request: &Request) -> Outcome {
-        let warning = request.warnings().filter(|warning| !self.notices.contains(warning));
-        self.notices.extend(warning);
-        self
+    /// Adds the warnings about the request itself, unless they are there already: a repeated
+    /// request that is not performed again has the same.
+    pub fn add_warnings_of(&mut self, request: &Request) {
+        if request.steps.iter().any(|step| step.modification.is_some()) {
+            let warning = request.warnings().filter(|warning| !self.notices.contains(warning));
+            self.notices.extend(warning);
+        }
     }
 
     /// Whether the request set other tools, or brought them back.

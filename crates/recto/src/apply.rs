@@ -53,9 +53,10 @@ impl StoredConversation {
         let hash = || hash_of(request.to_json().as_bytes());
         let perform =
             |conversation: &Conversation| conversation.apply_request(&request, self.now());
-        let outcome = self.perform(perform, hash, write).await?;
+        let mut outcome = self.perform(perform, hash, write).await?;
         // A repeated request is not performed again, but its warnings are the same.
-        Ok(outcome.of_request(&request))
+        outcome.add_warnings_of(&request);
+        Ok(outcome)
     }
 
     /// What a request would do to the newest version. Nothing is kept.

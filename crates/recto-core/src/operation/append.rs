@@ -17,11 +17,11 @@ impl Append {
     }
 
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
-        let Draft { log, state, .. } = draft;
         // As long as nothing was ever shaped, the view is the log, and shares its memory.
-        let is_whole_log = state.view.is_same_as(log.as_view());
-        let start = log.len();
-        log.append(&self.messages, draft.now, draft.meter)?;
+        let is_whole_log = draft.state.view.is_same_as(draft.log.as_view());
+        let start = draft.log.len();
+        draft.append_to_log(&self.messages)?;
+        let Draft { log, state, .. } = draft;
         if is_whole_log {
             state.view = log.as_view().clone();
         } else {
