@@ -1,0 +1,282 @@
+//! Compares Recto with the verdicts of real providers: `cargo xtask verdicts DIR` runs it.
+//!
+//! DIR holds recorded requests as `KIND/ok/NAME.json` and `KIND/refused/NAME.json`, where KIND is
+//! `anthropic`, `openai-chat`, `openai-responses`, `gemini` or `bedrock-converse`. If there is an
+//! `index.jsonl`, its lines `{file, uri, status, response}` name the address, which may name the
+//! model, and the provider's error text.
+//!
+//! For each request it measures:
+//!
+//! - whether the format is recognised;
+//! - which findings of severity error `lint` has, for the request's own provider and model;
+//! - whether import and render for the same provider give the same history: as values, and byte by
+//!   byte.
+
+#![allow(clippy::print_stdout, reason = "the printed table is the result")]
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use recto_core::{Approx, Settings};
+use recto_format::{
+    Format, ImportOptions, RenderOptions, Replay, Severity, Target, import, lint, render,
+};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// The kinds of requests that Recto renders.
+const KINDS: &[(&str, Format, Target)] = &[
+    ("anthropic", Format::Anthropic, Target::Anthropic),
+    ("openai-chat", Format::OpenAiChat, Target::OpenAiChat),
+    ("openai-responses", Format::OpenAiResponses, Target::OpenAiResponses),
+    ("gemini", Format::Gemini, Target::Gemini),
+];
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let folder = PathBuf::from(arguments.next().ok_or("usage: verdicts DIR [--show]")?);
+    let show = arguments.any(|argument| argument == "--show");
+    let index = Index::read(&folder.join("index.jsonl"))?;
+    let mut total = Table::default();
+    for &(kind, format, target) in KINDS {
+        let mut table = Table::default();
+        for (verdict, file) in requests(&folder.join(kind))? {
+            let name = format!("{kind}/{verdict}/{}", file.file_name().unwrap_or_default().display());
+            let body = std::fs::read_to_string(&file)?;
+            let recorded = index.get(&name);
+            let judged = Judged::of(&body, format, target, recorded);
+            if show {
+                judged.show(&name, verdict, recorded);
+            }
+            table.add(verdict, &judged);
+        }
+        println!("{kind}\n{table}");
+        total.merge(&table);
+    }
+    println!("all\n{total}");
+    Ok(())
+}
+
+/// The requests below a folder, with the verdict on each.
+fn requests(folder: &Path) -> Result<Vec<(Verdict, PathBuf)>> {
+    let mut found = Vec::new();
+    for verdict in [Verdict::Ok, Verdict::Refused] {
+        let Ok(files) = folder.join(verdict.to_string()).read_dir() else { continue };
+        let mut files: Vec<PathBuf> =
+            files.map(|file| Ok(file?.path())).collect::<std::io::Result<_>>()?;
+        files.sort();
+        found.extend(files.into_iter().map(|file| (verdict, file)));
+    }
+    Ok(found)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Ok,
+    Refused,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Verdict::Ok { "ok" } else { "refused" })
+    }
+}
+
+/// A line of the index.
+struct Recorded {
+    uri: String,
+    response: String,
+}
+
+struct Index(BTreeMap<String, Recorded>);
+
+impl Index {
+    fn read(path: &Path) -> Result<Index> {
+        let mut lines = BTreeMap::new();
+        for line in std::fs::read_to_string(path).unwrap_or_default().lines() {
+            let line: Value = serde_json::from_str(line)?;
+            let text = |field: &str| line[field].as_str().unwrap_or_default().to_owned();
+            lines.insert(text("file"), Recorded { uri: text("uri"), response: text("response") });
+        }
+        Ok(Index(lines))
+    }
+
+    fn get(&self, name: &str) -> Option<&Recorded> {
+        self.0.get(name)
+    }
+}
+
+/// What Recto says of one request.
+#[derive(Default)]
+struct Judged {
+    recognised: bool,
+    errors: Vec<String>,
+    same_values: bool,
+    same_bytes: bool,
+    /// Where the histories differ first, or why there is none.
+    difference: String,
+}
+
+impl Judged {
+    fn of(body: &str, format: Format, target: Target, recorded: Option<&Recorded>) -> Judged {
+        let mut judged = Judged {
+            recognised: Format::recognise(body.as_bytes()).is_ok_and(|found| found == format),
+            ..Judged::default()
+        };
+        if let Err(error) = judged.compare(body, format, target, recorded) {
+            judged.difference = error.to_string();
+        }
+        judged
+    }
+
+    fn compare(
+        &mut self,
+        body: &str,
+        format: Format,
+        target: Target,
+        recorded: Option<&Recorded>,
+    ) -> Result<()> {
+        let request: Value = serde_json::from_str(body)?;
+        let model = model_of(&request, recorded);
+        let options = RenderOptions { model: model.as_deref(), ..RenderOptions::default() };
+        let mut replay = Replay::new(Settings::counting_with(Approx), 0);
+        import(body, Some(format), &ImportOptions::default(), &mut replay)?;
+        let conversation = &replay.conversations.first().ok_or("no conversation")?.lines[0].1;
+        let messages: Vec<_> = conversation.messages().collect();
+        self.errors = lint(messages.iter().copied(), target, &options)
+            .iter()
+            .filter(|finding| finding.rule.severity == Severity::Error)
+            .map(ToString::to_string)
+            .collect();
+        let rendered = render(messages, target, &options)?;
+        let (before, after) = (History::of(body, target)?, History::of(&rendered.body, target)?);
+        self.same_bytes = before.0 == after.0;
+        let values = |history: &History| -> Result<Vec<Value>> {
+            history.0.iter().map(|part| Ok(serde_json::from_str(part)?)).collect()
+        };
+        self.same_values = self.same_bytes || values(&before)? == values(&after)?;
+        if !self.same_bytes {
+            self.difference = before.difference(&after);
+        }
+        Ok(())
+    }
+
+    fn show(&self, name: &str, verdict: Verdict, recorded: Option<&Recorded>) {
+        let is_bad = match verdict {
+            Verdict::Ok => !self.recognised || !self.errors.is_empty() || !self.same_bytes,
+            Verdict::Refused => true,
+        };
+        if !is_bad {
+            return;
+        }
+        let kind = if self.same_values { "bytes" } else { "values" };
+        println!("{name}: recognised {}, {kind} {}", self.recognised, self.difference);
+        for error in &self.errors {
+            println!("    lint: {error}");
+        }
+        if let Some(recorded) = recorded.filter(|_| verdict == Verdict::Refused) {
+            println!("    provider: {}", recorded.response.chars().take(300).collect::<String>());
+        }
+    }
+}
+
+/// The model that a request names, in its body or in its address (`…/models/NAME:generateContent`).
+fn model_of(request: &Value, recorded: Option<&Recorded>) -> Option<String> {
+    if let Some(model) = request["model"].as_str() {
+        return Some(model.to_owned());
+    }
+    let (_, rest) = recorded?.uri.split_once("/models/")?;
+    let end = rest.find([':', '/', '?']).unwrap_or(rest.len());
+    Some(rest[..end].to_owned())
+}
+
+/// The history of a request: the raw JSON of its system text and of each of its messages.
+struct History(Vec<String>);
+
+impl History {
+    fn of(body: &str, target: Target) -> Result<History> {
+        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(body)?;
+        let (system, messages): (&[&str], &str) = match target {
+            Target::Anthropic => (&["system"], "messages"),
+            Target::OpenAiResponses => (&["instructions"], "input"),
+            Target::Gemini => (&["systemInstruction", "system_instruction"], "contents"),
+            _ => (&[], "messages"),
+        };
+        let mut parts = Vec::new();
+        for field in system {
+            parts.extend(fields.get(*field).map(|value| value.get().to_owned()));
+        }
+        let messages = fields.get(messages).ok_or("the request has no messages")?;
+        match serde_json::from_str::<Vec<&RawValue>>(messages.get()) {
+            Ok(list) => parts.extend(list.iter().map(|message| message.get().to_owned())),
+            Err(_) => parts.push(messages.get().to_owned()),
+        }
+        Ok(History(parts))
+    }
+
+    fn difference(&self, other: &History) -> String {
+        let at = self.0.iter().zip(&other.0).position(|(left, right)| left != right);
+        let at = at.unwrap_or(self.0.len().min(other.0.len()));
+        let short = |part: Option<&String>| match part {
+            Some(part) => part.chars().take(400).collect(),
+            None => "nothing".to_owned(),
+        };
+        format!("at {at}:\n    was {}\n    is  {}", short(self.0.get(at)), short(other.0.get(at)))
+    }
+}
+
+/// Counts of one kind.
+#[derive(Default)]
+struct Table {
+    accepted: usize,
+    refused: usize,
+    recognised: usize,
+    with_errors: usize,
+    same_values: usize,
+    same_bytes: usize,
+    refused_with_errors: usize,
+}
+
+impl Table {
+    fn add(&mut self, verdict: Verdict, judged: &Judged) {
+        self.recognised += usize::from(judged.recognised);
+        if verdict == Verdict::Refused {
+            self.refused += 1;
+            self.refused_with_errors += usize::from(!judged.errors.is_empty());
+            return;
+        }
+        self.accepted += 1;
+        self.with_errors += usize::from(!judged.errors.is_empty());
+        self.same_values += usize::from(judged.same_values);
+        self.same_bytes += usize::from(judged.same_bytes);
+    }
+
+    fn merge(&mut self, other: &Table) {
+        self.accepted += other.accepted;
+        self.refused += other.refused;
+        self.recognised += other.recognised;
+        self.with_errors += other.with_errors;
+        self.same_values += other.same_values;
+        self.same_bytes += other.same_bytes;
+        self.refused_with_errors += other.refused_with_errors;
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let requests = self.accepted + self.refused;
+        let of = |count: usize, all: usize| {
+            let percent = if all == 0 { 100.0 } else { 100.0 * count as f64 / all as f64 };
+            format!("{count} of {all} ({percent:.1} %)")
+        };
+        writeln!(f, "  format recognised               {}", of(self.recognised, requests))?;
+        writeln!(f, "  accepted, with lint errors      {}", of(self.with_errors, self.accepted))?;
+        writeln!(f, "  accepted, history unchanged     {}", of(self.same_values, self.accepted))?;
+        writeln!(f, "  accepted, history byte for byte {}", of(self.same_bytes, self.accepted))?;
+        writeln!(f, "  refused, with lint errors       {}", of(self.refused_with_errors, self.refused))
+    }
+}
