@@ -20,6 +20,7 @@ mod sim;
 mod step;
 mod test;
 mod test_results;
+mod verdicts;
 mod workspace;
 
 use std::process::ExitCode;
@@ -57,6 +58,8 @@ enum Command {
     Compare(compare::Options),
     /// A long random comparison of the engine against the plain model.
     Sim(sim::Options),
+    /// Compare Recto with recorded verdicts of real providers.
+    Verdicts(verdicts::Options),
 }
 
 fn main() -> ExitCode {
@@ -82,6 +85,7 @@ fn run(command: &Command, console: &Console) -> anyhow::Result<()> {
         Command::Bench(options) => bench::run(options, &workspace, console),
         Command::Compare(options) => compare::run(options, &workspace, console),
         Command::Sim(options) => sim::run(options, &workspace, console),
+        Command::Verdicts(options) => verdicts::run(options, &workspace, console),
     }
 }
 

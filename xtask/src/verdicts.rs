@@ -1,0 +1,41 @@
+//! `cargo xtask verdicts`: compares Recto with recorded verdicts of real providers.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::step::{Console, Step};
+use crate::workspace::Workspace;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Folder of recorded requests: KIND/ok/NAME.json and KIND/refused/NAME.json.
+    folder: PathBuf,
+
+    /// Print each request that is not recognised, is flagged or changes.
+    #[arg(long)]
+    show: bool,
+}
+
+pub(crate) fn run(
+    options: &Options,
+    workspace: &Workspace,
+    console: &Console,
+) -> anyhow::Result<()> {
+    let folder = std::path::absolute(&options.folder)?;
+    anyhow::ensure!(folder.is_dir(), "{} is not a folder", folder.display());
+    let mut command =
+        workspace.cargo(["run", "--release", "-p", "recto-format", "--example", "verdicts", "--"]);
+    command.arg(folder);
+    if options.show {
+        command.arg("--show");
+    }
+    let step = Step::new("verdicts", command, "see what the comparison says above");
+    let finished = console.run(step.shown());
+    if console.wants_json() {
+        console.results_json(&json!({ "output": finished.stdout }));
+    }
+    finished.required()?;
+    Ok(())
+}
