@@ -18,8 +18,6 @@ const ATTEMPTS: i32 = 2_000;
 thread_local! {
     /// Whether this thread had to wait for another writer.
     static WAITED: Cell<bool> = const { Cell::new(false) };
-    /// Whether this thread would rather be refused than wait.
-    static HURRIES: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Opens the file, and makes it if it may.
@@ -59,21 +57,10 @@ pub(super) fn write_ahead(db: &Connection) -> rusqlite::Result<()> {
 
 /// Sleeps a little, longer with each attempt. Ends after about ten seconds.
 fn wait(attempt: i32) -> bool {
-    if HURRIES.get() {
-        return false;
-    }
     WAITED.set(true);
     let longest = 200 * (1 + attempt.clamp(0, 49) as u64);
     sleep(Duration::from_micros(100 + uneven() % longest));
     attempt < ATTEMPTS
-}
-
-/// Does something that is refused if another process holds a lock that it needs.
-pub(super) fn without_waiting<T>(work: impl FnOnce() -> T) -> T {
-    HURRIES.set(true);
-    let done = work();
-    HURRIES.set(false);
-    done
 }
 
 /// Lets other processes go first, if they were there: the lock has no queue of its own.

@@ -1,32 +1,30 @@
-//! A store in one file, with SQLite built in.
+//! A store that keeps everything in one SQLite file.
 //!
-//! What always holds:
-//! - one writes at a time, in the order of the requests, and groups them (`desk.rs`, `queue.rs`,
-//!   `writer.rs`);
-//! - readers go on beside it and see only what is durable (`readers.rs`);
-//! - any number of processes may open the same file;
-//! - every row has a checksum, which is looked at whenever the row is read (`checksum.rs`);
-//! - after a disk failed to sync, nothing more is written until the store is opened again.
+//! Invariants:
+//! - One thread writes, in the order of the requests, many requests per transaction
+//!   (`write_queue.rs`, `file_writer.rs`).
+//! - Readers run beside it and see only what is durable (`readers.rs`).
+//! - Any number of processes may open the same file.
+//! - Every row has a checksum, which is verified whenever the row is read (`checksum.rs`).
+//! - After the disk failed to sync, the store refuses writes until it is opened again.
 //!
-//! Tables are in `schema.rs`, statements that write in `work.rs`, those that read in `read.rs`, the
-//! search in `search_index.rs`.
+//! The tables are in `schema.rs`, the statements that write in `write_request.rs`, those that read in
+//! `read.rs`, the search in `search_index.rs`.
 
 mod checksum;
 mod connection;
-mod desk;
 mod erasure;
 mod fault;
+mod file_writer;
 mod inspection;
-mod known;
-mod own_thread;
+mod newest_versions;
 mod place;
-mod queue;
 mod read;
 mod readers;
 mod schema;
 mod search_index;
-mod work;
-mod writer;
+mod write_queue;
+mod write_request;
 
 use std::fmt;
 use std::ops::Range;
@@ -35,11 +33,11 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, ErrorCode};
 
-use self::desk::Desk;
 use self::fault::Fault;
+use self::file_writer::FileWriter;
 use self::readers::Readers;
-use self::work::Work;
-use self::writer::Writer;
+use self::write_queue::WriteQueue;
+use self::write_request::WriteRequest;
 use crate::names;
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
@@ -82,7 +80,7 @@ pub struct SqliteStore {
     path: PathBuf,
     has_index: bool,
     readers: Arc<Readers>,
-    writer: Desk,
+    writer: WriteQueue<WriteRequest>,
 }
 
 impl SqliteStore {
@@ -113,8 +111,9 @@ impl SqliteStore {
             lowered.map_err(|error| failed(error.into()))?;
         }
         let has_index = search_index::is_in(&db).map_err(failed)?;
-        let writer = Writer::new(path.clone(), db, has_index).map_err(failed)?;
-        let writer = Desk::open(writer).map_err(|error| Error::failed(OPENING, error.kind()))?;
+        let writer = FileWriter::new(path.clone(), db, has_index).map_err(failed)?;
+        let writer =
+            WriteQueue::start(writer).map_err(|error| Error::failed(OPENING, error.kind()))?;
         let readers = Readers::new(path.clone(), options.readers);
         Ok(SqliteStore { path, has_index, readers, writer })
     }
@@ -127,8 +126,12 @@ impl SqliteStore {
     }
 
     /// Has the writer do something, and waits until it is durable.
-    fn write<'a>(&'a self, checked: Result<Work, Error>) -> Answer<'a, ()> {
-        Box::pin(async move { self.writer.write(checked?).await })
+    fn write<'a>(&'a self, checked: Result<WriteRequest, Error>) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let request = checked?;
+            let doing = request.doing();
+            self.writer.write(request, doing).await
+        })
     }
 
     fn read<T: Send + 'static>(
@@ -176,7 +179,7 @@ impl Drop for SqliteStore {
 
 impl Store for SqliteStore {
     fn create(&self, new: NewConversation) -> Answer<'_, ()> {
-        self.write(names::check_new(&new).map(|()| Work::Create(Box::new(new))))
+        self.write(names::check_new(&new).map(|()| WriteRequest::Create(Box::new(new))))
     }
 
     fn find<'a>(
@@ -210,8 +213,11 @@ impl Store for SqliteStore {
     }
 
     fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()> {
-        let work =
-            Work::Rename { tenant: tenant.clone(), from: from.to_owned(), to: to.to_owned() };
+        let work = WriteRequest::Rename {
+            tenant: tenant.clone(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        };
         self.write(names::check_name(to).map(|()| work))
     }
 
@@ -221,7 +227,11 @@ impl Store for SqliteStore {
         name: &'a str,
         policy: Option<String>,
     ) -> Answer<'a, ()> {
-        self.write(Ok(Work::SetPolicy { tenant: tenant.clone(), name: name.to_owned(), policy }))
+        self.write(Ok(WriteRequest::SetPolicy {
+            tenant: tenant.clone(),
+            name: name.to_owned(),
+            policy,
+        }))
     }
 
     fn remove_at<'a>(
@@ -230,7 +240,7 @@ impl Store for SqliteStore {
         name: &'a str,
         at: Option<u32>,
     ) -> Answer<'a, ()> {
-        self.write(Ok(Work::Remove { tenant: tenant.clone(), name: name.to_owned(), at }))
+        self.write(Ok(WriteRequest::Remove { tenant: tenant.clone(), name: name.to_owned(), at }))
     }
 
     fn commits(&self, id: ConversationId, above: Option<u32>) -> Answer<'_, Vec<CommitRow>> {
@@ -248,15 +258,15 @@ impl Store for SqliteStore {
     }
 
     fn commit(&self, commit: Commit) -> Answer<'_, ()> {
-        self.write(names::check_commit(&commit).map(|()| Work::Commit(Box::new(commit))))
+        self.write(names::check_commit(&commit).map(|()| WriteRequest::Commit(Box::new(commit))))
     }
 
     fn pack(&self, conversation: ConversationId, seal: Seal) -> Answer<'_, ()> {
-        self.write(Ok(Work::Pack { conversation, seal }))
+        self.write(Ok(WriteRequest::Pack { conversation, seal }))
     }
 
     fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {
-        self.write(names::check_key(&key).map(|()| Work::Remember { conversation, key }))
+        self.write(names::check_key(&key).map(|()| WriteRequest::Remember { conversation, key }))
     }
 
     fn key<'a>(&'a self, id: ConversationId, key: &'a str) -> Answer<'a, Option<IdempotencyKey>> {
@@ -282,11 +292,11 @@ impl Store for SqliteStore {
     }
 
     fn rewrite(&self, conversation: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()> {
-        self.write(Ok(Work::Rewrite { conversation, at, rewrite }))
+        self.write(Ok(WriteRequest::Rewrite { conversation, at, rewrite }))
     }
 
     fn clean(&self) -> Answer<'_, ()> {
-        self.write(Ok(Work::Clean))
+        self.write(Ok(WriteRequest::Clean))
     }
 
     fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
@@ -302,7 +312,7 @@ impl Store for SqliteStore {
     }
 
     fn restore(&self, new: NewConversation, rows: StoredRows) -> Answer<'_, ()> {
-        self.write(names::check_new(&new).map(|()| Work::Restore(Box::new((new, rows)))))
+        self.write(names::check_new(&new).map(|()| WriteRequest::Restore(Box::new((new, rows)))))
     }
 
     fn copy_to<'a>(&'a self, path: &'a Path) -> Answer<'a, bool> {

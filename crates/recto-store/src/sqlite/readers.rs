@@ -8,7 +8,6 @@ use tokio::sync::Semaphore;
 
 use super::connection;
 use super::fault::Fault;
-use super::own_thread::OwnThread;
 use crate::Error;
 
 /// A few connections, opened when they are needed and kept.
@@ -18,25 +17,21 @@ pub(super) struct Readers {
     idle: Mutex<Vec<Connection>>,
     /// As many reads at a time.
     turns: Arc<Semaphore>,
-    own_thread: OwnThread,
 }
 
 impl Readers {
     pub(super) fn new(path: PathBuf, count: usize) -> Arc<Readers> {
         let turns = Arc::new(Semaphore::new(count.max(1)));
-        Arc::new(Readers { path, idle: Mutex::default(), turns, own_thread: OwnThread::default() })
+        Arc::new(Readers { path, idle: Mutex::default(), turns })
     }
 
-    /// Reads, on a thread that may wait for the disk: the caller's own, if it waits for this alone.
+    /// Reads on a blocking thread of the runtime, because it may wait for the disk.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Readers>,
         doing: &'static str,
         work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Error> {
         let turn = self.turns.clone().acquire_owned().await.expect("turns are never closed");
-        if let Some(_here) = self.own_thread.waits_for_this().await {
-            return self.read_now(work).map_err(|fault| fault.during(doing));
-        }
         let readers = self.clone();
         let read = tokio::task::spawn_blocking(move || {
             let answer = readers.read_now(work);

@@ -1,9 +1,9 @@
-//! What is written to the tables: a piece of work each, done whole inside of a savepoint.
+//! The requests that write to the tables. Each is executed completely or not at all.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fault::Fault;
-use super::known::Known;
+use super::newest_versions::NewestVersions;
 use super::place::Number;
 use super::{read, search_index};
 use crate::memory::check_next;
@@ -12,9 +12,9 @@ use crate::{
     Page, Rewrite, Seal, StoredRows, Tenant, WordsOf, names,
 };
 
-/// Something to be written.
+/// A request to the writer.
 #[derive(Debug)]
-pub(super) enum Work {
+pub(super) enum WriteRequest {
     Create(Box<NewConversation>),
     Restore(Box<(NewConversation, StoredRows)>),
     Rename {
@@ -51,65 +51,72 @@ pub(super) enum Work {
     Clean,
 }
 
-impl Work {
-    /// Does it, provided that the tables allow it. Can be repeated after a rollback.
+impl WriteRequest {
+    /// Executes the request in the open transaction. It can be repeated after a rollback.
     ///
-    /// What is refused because of what is stored is refused before anything is written.
-    pub(super) fn perform(
+    /// A request that contradicts what is stored is refused before it writes anything.
+    pub(super) fn execute(
         &self,
         db: &Connection,
-        known: &mut Known,
+        newest: &mut NewestVersions,
         has_index: bool,
     ) -> Result<(), Fault> {
-        if !matches!(self, Work::Commit(_) | Work::Pack { .. } | Work::Remember { .. }) {
-            known.forget();
+        if !matches!(
+            self,
+            WriteRequest::Commit(_) | WriteRequest::Pack { .. } | WriteRequest::Remember { .. }
+        ) {
+            newest.clear();
         }
         match self {
-            Work::Create(new) => create(db, new, has_index),
-            Work::Restore(restored) => restore(db, &restored.0, &restored.1, has_index),
-            Work::Rename { tenant, from, to } => rename(db, tenant, from, to),
-            Work::SetPolicy { tenant, name, policy } => set_policy(db, tenant, name, policy),
-            Work::Remove { tenant, name, at } => remove(db, tenant, name, *at, has_index),
-            Work::Commit(new) => commit(db, known, new, has_index),
-            Work::Pack { conversation, seal } => pack(db, *conversation, seal),
-            Work::Remember { conversation, key } => {
+            WriteRequest::Create(new) => create(db, new, has_index),
+            WriteRequest::Restore(restored) => restore(db, &restored.0, &restored.1, has_index),
+            WriteRequest::Rename { tenant, from, to } => rename(db, tenant, from, to),
+            WriteRequest::SetPolicy { tenant, name, policy } => {
+                set_policy(db, tenant, name, policy)
+            }
+            WriteRequest::Remove { tenant, name, at } => remove(db, tenant, name, *at, has_index),
+            WriteRequest::Commit(new) => commit(db, newest, new, has_index),
+            WriteRequest::Pack { conversation, seal } => pack(db, *conversation, seal),
+            WriteRequest::Remember { conversation, key } => {
                 keep_key(db, named_number(db, *conversation)?, key)
             }
-            Work::Rewrite { conversation, at, rewrite } => {
+            WriteRequest::Rewrite { conversation, at, rewrite } => {
                 self::rewrite(db, *conversation, *at, rewrite, has_index)
             }
-            Work::Clean if has_index => search_index::merge(db),
-            Work::Clean => Ok(()),
+            WriteRequest::Clean if has_index => search_index::merge(db),
+            WriteRequest::Clean => Ok(()),
         }
     }
 
     /// Whether it was done. For when SQLite could not say whether it has stored it.
     pub(super) fn is_done(&self, db: &Connection) -> Result<bool, Fault> {
         match self {
-            Work::Create(new) => is_there(db, new.id),
-            Work::Restore(restored) => is_there(db, restored.0.id),
-            Work::Rename { tenant, from, to } => {
+            WriteRequest::Create(new) => is_there(db, new.id),
+            WriteRequest::Restore(restored) => is_there(db, restored.0.id),
+            WriteRequest::Rename { tenant, from, to } => {
                 let old = from != to && read::named(db, tenant, from)?.is_some();
                 Ok(!old && read::named(db, tenant, to)?.is_some())
             }
-            Work::SetPolicy { tenant, name, policy } => {
+            WriteRequest::SetPolicy { tenant, name, policy } => {
                 let found = read::named(db, tenant, name)?;
                 Ok(found.is_some_and(|found| found.policy == *policy))
             }
-            Work::Remove { tenant, name, .. } => Ok(read::named(db, tenant, name)?.is_none()),
-            Work::Commit(new) => {
+            WriteRequest::Remove { tenant, name, .. } => {
+                Ok(read::named(db, tenant, name)?.is_none())
+            }
+            WriteRequest::Commit(new) => {
                 let above = new.row.head.version.checked_sub(1);
                 let rows = read::commits(db, new.conversation, above)?;
                 Ok(rows.first() == Some(&new.row))
             }
-            Work::Pack { conversation, seal } => {
+            WriteRequest::Pack { conversation, seal } => {
                 let rows = read::commits(db, *conversation, None)?;
                 Ok(rows.first().is_some_and(|oldest| oldest.head.version >= seal.below))
             }
-            Work::Remember { conversation, key } => {
+            WriteRequest::Remember { conversation, key } => {
                 Ok(read::key(db, *conversation, &key.key)?.as_ref() == Some(key))
             }
-            Work::Rewrite { conversation, rewrite, .. } => {
+            WriteRequest::Rewrite { conversation, rewrite, .. } => {
                 let rows = read::commits(db, *conversation, None)?;
                 let mut commits = rewrite.commits.iter();
                 let are_there = commits.all(|commit| rows.contains(commit));
@@ -122,42 +129,37 @@ impl Work {
                     });
                 Ok(are_there)
             }
-            Work::Clean => Ok(true),
+            WriteRequest::Clean => Ok(true),
         }
     }
 
     /// Whether copies of what was there before must be cleaned away afterwards.
     pub(super) fn leaves_copies(&self) -> bool {
-        matches!(self, Work::Rewrite { .. } | Work::Clean)
-    }
-
-    /// Whether it is over as soon as it is durable.
-    pub(super) fn is_short(&self) -> bool {
-        !matches!(self, Work::Restore(_) | Work::Remove { .. } | Work::Rewrite { .. } | Work::Clean)
+        matches!(self, WriteRequest::Rewrite { .. } | WriteRequest::Clean)
     }
 
     /// What it adds to the search.
     pub(super) fn words(&self) -> &[WordsOf] {
         match self {
-            Work::Create(new) => &new.words,
-            Work::Restore(restored) => &restored.0.words,
-            Work::Commit(new) => &new.words,
+            WriteRequest::Create(new) => &new.words,
+            WriteRequest::Restore(restored) => &restored.0.words,
+            WriteRequest::Commit(new) => &new.words,
             _ => &[],
         }
     }
 
     pub(super) fn doing(&self) -> &'static str {
         match self {
-            Work::Create(_) => "creating a conversation",
-            Work::Restore(_) => "restoring a conversation",
-            Work::Rename { .. } => "renaming a conversation",
-            Work::SetPolicy { .. } => "setting a policy",
-            Work::Remove { .. } => "removing a conversation",
-            Work::Commit(_) => "accepting a request",
-            Work::Remember { .. } => "keeping an idempotency key",
-            Work::Rewrite { .. } => "replacing rows",
-            Work::Pack { .. } => "packing older versions",
-            Work::Clean => "leaving no copy",
+            WriteRequest::Create(_) => "creating a conversation",
+            WriteRequest::Restore(_) => "restoring a conversation",
+            WriteRequest::Rename { .. } => "renaming a conversation",
+            WriteRequest::SetPolicy { .. } => "setting a policy",
+            WriteRequest::Remove { .. } => "removing a conversation",
+            WriteRequest::Commit(_) => "accepting a request",
+            WriteRequest::Remember { .. } => "keeping an idempotency key",
+            WriteRequest::Rewrite { .. } => "replacing rows",
+            WriteRequest::Pack { .. } => "packing older versions",
+            WriteRequest::Clean => "leaving no copy",
         }
     }
 }
@@ -350,12 +352,12 @@ fn named_number(db: &Connection, id: ConversationId) -> Result<Number, Fault> {
 
 fn commit(
     db: &Connection,
-    known: &mut Known,
+    cache: &mut NewestVersions,
     commit: &Commit,
     has_index: bool,
 ) -> Result<(), Fault> {
     let id = commit.conversation;
-    let (number, newest) = match known.newest(id) {
+    let (number, newest) = match cache.get(id) {
         Some(newest) => newest,
         None => {
             let number = named_number(db, id)?;
@@ -370,7 +372,7 @@ fn commit(
         keep_key(db, number, key)?;
     }
     insert_commit(db, number, &commit.row)?;
-    known.note(id, number, commit.row.head.version);
+    cache.insert(id, number, commit.row.head.version);
     if has_index {
         search_index::add(db, number, &commit.words)?;
     }

@@ -1,0 +1,246 @@
+//! Writes groups of requests to a file: the [`GroupWriter`] of the write queue.
+//!
+//! ```text
+//!   BEGIN IMMEDIATE
+//!     request                refused before it has written anything, or executed
+//!     request
+//!     …
+//!   COMMIT                   synced
+//! ```
+//!
+//! If one of several requests fails half-way, all are rolled back and executed again with a savepoint
+//! for each.
+//!
+//! A result states what is stored. If SQLite cannot say whether a commit went through, the writer
+//! opens the file again and reads it.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode};
+
+use super::fault::{self, Fault};
+use super::newest_versions::NewestVersions;
+use super::search_index::{self, Waiting};
+use super::write_queue::GroupWriter;
+use super::write_request::WriteRequest;
+use super::{connection, erasure};
+use crate::Error;
+
+/// Maximum attempts to read what is stored after a commit has failed.
+const MAX_RECOVERY_ATTEMPTS: u64 = 8;
+
+/// Whether a request that fails half-way can be undone without the other requests of its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Savepoints {
+    /// No: it hardly ever happens, and then the whole group is executed again.
+    None,
+    Each,
+}
+
+/// The connection that writes, and what it caches.
+#[derive(Debug)]
+pub(super) struct FileWriter {
+    path: PathBuf,
+    db: Connection,
+    has_index: bool,
+    waiting: Waiting,
+    newest: NewestVersions,
+    /// Whether freed bytes are overwritten in every page, as an erasure needs it.
+    overwrites_freed: bool,
+    /// Set after the disk failed to sync: later commits could not be trusted.
+    is_read_only: bool,
+}
+
+impl GroupWriter for FileWriter {
+    type Request = WriteRequest;
+
+    fn runs_alone(request: &WriteRequest) -> bool {
+        request.leaves_copies()
+    }
+
+    fn execute(&mut self, requests: &[WriteRequest]) -> Vec<Result<(), Error>> {
+        let all = |error: Error| requests.iter().map(|_| Err(error.clone())).collect();
+        if self.is_read_only {
+            return all(Error::ReadOnly);
+        }
+        let mut executed = self.try_to_execute(requests, Savepoints::None);
+        if matches!(executed, Ok(None)) {
+            self.roll_back();
+            executed = self.try_to_execute(requests, Savepoints::Each);
+        }
+        match executed {
+            Ok(results) => results.unwrap_or_default(),
+            Err(fault) => all(fault.during("writing")),
+        }
+    }
+
+    fn commit(
+        &mut self,
+        requests: &[WriteRequest],
+        results: Vec<Result<(), Error>>,
+    ) -> Vec<Result<(), Error>> {
+        let waiting = match self.index_words(requests, &results) {
+            Ok(waiting) => waiting,
+            Err(fault) => {
+                self.roll_back();
+                let error = fault.during("writing");
+                return requests.iter().map(|_| Err(error.clone())).collect();
+            }
+        };
+        let commit = self.db.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
+        let mut results = match commit {
+            Ok(_) => {
+                self.waiting = waiting;
+                results
+            }
+            Err(error) => self.read_results(requests, results, &error),
+        };
+        if let ([request], [result @ Ok(())]) = (requests, &mut *results)
+            && request.leaves_copies()
+        {
+            *result = erasure::clean(&self.db);
+        }
+        results
+    }
+
+    fn roll_back(&mut self) {
+        self.newest.clear();
+        if !self.db.is_autocommit() && self.db.execute_batch("ROLLBACK").is_err() {
+            // No other connection sees the changes of this one; a new connection drops them.
+            let _ = self.open_again();
+        }
+    }
+
+    fn after_group(&mut self) {
+        if self.overwrites_freed {
+            // Overwriting all freed bytes costs time, and only erasures need it.
+            let _ = self.db.pragma_update(None, "secure_delete", "fast");
+            self.overwrites_freed = false;
+        }
+        connection::give_way();
+    }
+}
+
+impl FileWriter {
+    pub(super) fn new(path: PathBuf, db: Connection, has_index: bool) -> Result<FileWriter, Fault> {
+        let waiting = if has_index { Waiting::in_file(&db)? } else { Waiting::default() };
+        let newest = NewestVersions::default();
+        let (overwrites_freed, is_read_only) = (false, false);
+        Ok(FileWriter { path, db, has_index, waiting, newest, overwrites_freed, is_read_only })
+    }
+
+    /// Executes every request. A fault means that the whole transaction is lost; `None`, that a part
+    /// of a request cannot be undone without savepoints.
+    fn try_to_execute(
+        &mut self,
+        requests: &[WriteRequest],
+        savepoints: Savepoints,
+    ) -> Result<Option<Vec<Result<(), Error>>>, Fault> {
+        if requests.iter().any(WriteRequest::leaves_copies) {
+            self.overwrites_freed = true;
+            self.db.pragma_update(None, "secure_delete", true)?;
+        }
+        self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        self.newest.refresh(&self.db)?;
+        let mut results = Vec::with_capacity(requests.len());
+        for request in requests {
+            if savepoints == Savepoints::Each {
+                self.db.prepare_cached("SAVEPOINT request")?.execute([])?;
+            }
+            let before = self.db.total_changes();
+            let done = request.execute(&self.db, &mut self.newest, self.has_index);
+            // SQLite may have rolled the whole transaction back; then there is no savepoint either.
+            if done.is_err() && self.db.is_autocommit() {
+                return done.map(|()| None);
+            }
+            // A single request needs no savepoint: if it is refused, the transaction is rolled back.
+            let is_partial = done.is_err() && self.db.total_changes() != before;
+            if is_partial && requests.len() > 1 && savepoints == Savepoints::None {
+                return Ok(None);
+            }
+            if savepoints == Savepoints::Each {
+                if done.is_err() {
+                    self.newest.clear();
+                    self.db.prepare_cached("ROLLBACK TO request")?.execute([])?;
+                }
+                self.db.prepare_cached("RELEASE request")?.execute([])?;
+            }
+            results.push(done.map_err(|fault| fault.during(request.doing())));
+        }
+        Ok(Some(results))
+    }
+
+    /// Counts the words that wait for the index, and moves them into it if there are many.
+    fn index_words(
+        &self,
+        requests: &[WriteRequest],
+        results: &[Result<(), Error>],
+    ) -> Result<Waiting, Fault> {
+        let mut waiting = self.waiting;
+        if !self.has_index {
+            return Ok(waiting);
+        }
+        for (request, _) in requests.iter().zip(results).filter(|(_, result)| result.is_ok()) {
+            waiting.add(request.words());
+        }
+        if !waiting.is_much() {
+            return Ok(waiting);
+        }
+        // A damaged index must not stop requests: their words stay in the waiting table.
+        self.db.prepare_cached("SAVEPOINT words")?.execute([])?;
+        let taken = search_index::take_in(&self.db);
+        if taken.is_err() {
+            if self.db.is_autocommit() {
+                return taken.map(|()| waiting);
+            }
+            self.db.prepare_cached("ROLLBACK TO words")?.execute([])?;
+        }
+        self.db.prepare_cached("RELEASE words")?.execute([])?;
+        Ok(Waiting::default())
+    }
+
+    /// Reads what is stored after a commit that failed. The write may have failed after its last
+    /// byte: then the commit is in the write-ahead log, invisible, and would come back with the next
+    /// process that reads the log. So the log is emptied before a result says "not stored".
+    fn read_results(
+        &mut self,
+        requests: &[WriteRequest],
+        results: Vec<Result<(), Error>>,
+        error: &rusqlite::Error,
+    ) -> Vec<Result<(), Error>> {
+        self.roll_back();
+        // A full disk or a lock stops a commit before its last write; other faults may come after it.
+        let is_harmless = [ErrorCode::DiskFull, ErrorCode::DatabaseBusy, ErrorCode::OutOfMemory]
+            .iter()
+            .any(|code| fault::is(error, *code));
+        self.is_read_only = !is_harmless;
+        let is_settled = (0..MAX_RECOVERY_ATTEMPTS).any(|attempt| {
+            thread::sleep(Duration::from_millis(20 * attempt));
+            self.open_again().is_ok() && (is_harmless || erasure::checkpoint(&self.db).is_ok())
+        });
+        let not_stored = || Error::failed("making requests durable", fault::reason(error));
+        let read = |request: &WriteRequest, result: Result<(), Error>| {
+            match request.is_done(&self.db) {
+                // It was refused because of requests that may not be stored either: it can be retried.
+                _ if result.is_err() && is_settled => Err(not_stored()),
+                _ if !is_settled => Err(Error::UnknownOutcome),
+                Ok(true) => Ok(()),
+                Ok(false) => Err(not_stored()),
+                Err(_) => Err(Error::UnknownOutcome),
+            }
+        };
+        requests.iter().zip(results).map(|(request, result)| read(request, result)).collect()
+    }
+
+    /// Replaces the connection: a new one holds nothing that is not in the file.
+    fn open_again(&mut self) -> Result<(), Fault> {
+        self.db = connection::open(&self.path, false)?;
+        self.newest = NewestVersions::default();
+        if self.has_index {
+            self.waiting = Waiting::in_file(&self.db)?;
+        }
+        Ok(())
+    }
+}
