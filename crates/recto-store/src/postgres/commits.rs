@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::attempts::Attempts;
-use super::client::{Client, Connection};
 use super::fault::{Fault, is_taken_in};
 use super::numbers::{head, number};
 use super::packing;
@@ -171,7 +171,7 @@ impl<'a> CommitDraft<'a> {
     }
 
     /// Inserts the row and all that comes with it; says whether it was the next one.
-    async fn insert(&self, client: &Connection, tenant: &[u8]) -> Result<bool, Fault> {
+    async fn insert(&self, client: &impl GenericClient, tenant: &[u8]) -> Result<bool, Fault> {
         let CommitRow { head, body } = &self.commit.row;
         let (version, entries) = (i64::from(head.version), i64::from(head.entries));
         let link = head.link.0.as_slice();

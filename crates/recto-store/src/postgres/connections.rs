@@ -1,31 +1,33 @@
-//! The connections to the server.
+//! The connection pool: `deadpool-postgres`, with a spawned task for each connection.
 
+use std::pin::Pin;
 use std::time::Duration;
 
-use deadpool::Runtime;
-use deadpool::managed::{self, Metrics, Pool, QueueMode, RecycleError, RecycleResult};
+use deadpool_postgres::{
+    Client, ConfigConnectImpl, Connect, Manager, ManagerConfig, Pool, QueueMode, RecyclingMethod,
+    Runtime,
+};
+use tokio::task::JoinHandle;
 use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::PostgresOptions;
-use super::client::{Client, Connection};
-use super::driver::Driver;
 use super::encryption::Encryption;
 use super::fault::Fault;
 use crate::Error;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
-/// Every row is found by its key. A server that made its plans while the tables were small would
-/// otherwise read all of them for each request, until it looks how large they have become.
-const BY_KEY: &str = "SET enable_seqscan = off; SET jit = off";
+/// Session settings: every row is found by its key. A server that made its plans while the tables
+/// were small would otherwise read whole tables for each request, until it analyses them again.
+const SESSION_SETTINGS: &str = "SET enable_seqscan = off; SET jit = off";
 
-/// A pool of connections, made when they are first needed.
-pub(super) struct Connections(Pool<Manager>);
+/// A pool of connections. It opens a connection when a request needs one and none is idle.
+pub(super) struct Connections(Pool);
 
 impl Connections {
     pub(super) fn new(address: &str, options: &PostgresOptions) -> Result<Connections, Error> {
-        // What the driver says of an address can quote the password in it.
+        // The driver's message can quote the password in the address.
         let invalid = |_| Error::InvalidAddress { given: "postgres://…".to_owned() };
         let (address, encryption) = Encryption::take(address);
         let mut config: Config = address.parse().map_err(invalid)?;
@@ -37,21 +39,25 @@ impl Connections {
             config.connect_timeout(CONNECT_WITHIN);
         }
         config.keepalives_idle(Duration::from_secs(30));
-        let pool = Pool::builder(Manager { config, tls })
+        // A connection that the server has closed is not lent again; an idle one is not queried.
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let pool = Pool::builder(Manager::from_connect(config, Connector { tls }, recycling))
             .max_size(options.connections.max(1))
-            // The one that was used last: its server process has everything at hand.
+            // The connection that was used last: its server process has plans and pages cached.
             .queue_mode(QueueMode::Lifo)
             .wait_timeout(Some(options.wait))
             .create_timeout(Some(CONNECT_WITHIN * 2))
             .runtime(Runtime::Tokio1)
             .build();
-        let pool = pool.map_err(|_| Error::failed("opening the store", "there is no pool"))?;
+        let pool = pool.map_err(|_| {
+            Error::failed("opening the store", "the connection pool cannot be made")
+        })?;
         Ok(Connections(pool))
     }
 
-    /// A connection, as soon as one is free.
+    /// Waits for a free connection.
     pub(super) async fn get(&self) -> Result<Client, Fault> {
-        Ok(Client::new(self.0.get().await?))
+        Ok(self.0.get().await?)
     }
 }
 
@@ -65,41 +71,25 @@ impl std::fmt::Debug for Connections {
     }
 }
 
-/// Makes connections for the pool.
-pub(super) struct Manager {
-    config: Config,
+/// Opens connections for the pool.
+struct Connector {
+    /// None if connections are not encrypted.
     tls: Option<MakeRustlsConnect>,
 }
 
-impl managed::Manager for Manager {
-    type Type = Connection;
-    type Error = tokio_postgres::Error;
+type Connected = Result<(tokio_postgres::Client, JoinHandle<()>), tokio_postgres::Error>;
 
-    async fn create(&self) -> Result<Connection, tokio_postgres::Error> {
-        let (client, driver) = match self.tls.clone() {
-            Some(tls) => {
-                let (client, connection) = self.config.connect(tls).await?;
-                (client, Driver::start(connection))
-            }
-            None => {
-                let (client, connection) = self.config.connect(NoTls).await?;
-                (client, Driver::start(connection))
-            }
-        };
-        let connection = Connection::new(client, driver);
-        // A server that does not know these settings does without.
-        let _ = connection.batch_execute(BY_KEY).await;
-        Ok(connection)
-    }
-
-    async fn recycle(
-        &self,
-        connection: &mut Connection,
-        _: &Metrics,
-    ) -> RecycleResult<tokio_postgres::Error> {
-        match connection.is_closed() {
-            true => Err(RecycleError::message("the server has closed it")),
-            false => Ok(()),
-        }
+impl Connect for Connector {
+    fn connect(&self, config: &Config) -> Pin<Box<dyn Future<Output = Connected> + Send + '_>> {
+        let config = config.clone();
+        Box::pin(async move {
+            let (client, task) = match self.tls.clone() {
+                Some(tls) => ConfigConnectImpl { tls }.connect(&config).await?,
+                None => ConfigConnectImpl { tls: NoTls }.connect(&config).await?,
+            };
+            // A server that does not know these settings works without them.
+            let _ = client.batch_execute(SESSION_SETTINGS).await;
+            Ok((client, task))
+        })
     }
 }

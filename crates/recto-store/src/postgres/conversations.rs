@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::attempts::Attempts;
-use super::client::Connection;
 use super::commits::WordColumns;
 use super::fault::{Fault, is_taken_in};
 use super::numbers::{self, head, text};
@@ -101,7 +101,7 @@ impl PostgresStore {
     /// Creates a conversation, perhaps as part of a transaction.
     pub(super) async fn create_with(
         &self,
-        client: &Connection,
+        client: &impl GenericClient,
         new: &NewConversation,
         in_doubt: bool,
     ) -> Result<(), Fault> {
@@ -156,7 +156,7 @@ impl PostgresStore {
 
     async fn missing_ancestor(
         &self,
-        client: &Connection,
+        client: &impl GenericClient,
         new: &NewConversation,
     ) -> Result<Fault, Fault> {
         let is_there = client.prepare_cached(IS_THERE).await?;

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use tokio_postgres::IsolationLevel;
 use uuid::Uuid;
 
 use super::PostgresStore;
@@ -70,15 +71,20 @@ impl PostgresStore {
     async fn try_to_read_rows(&self, id: ConversationId) -> Result<StoredRows, Fault> {
         let mut client = self.connections.get().await?;
         let tenant = self.tenant_of(&client, id).await?;
-        let moment = client.moment().await?;
+        let snapshot = client
+            .build_transaction()
+            .isolation_level(IsolationLevel::RepeatableRead)
+            .read_only(true)
+            .start()
+            .await?;
         let mut rows = StoredRows::default();
-        for row in moment.query(COMMITS, &[&&*tenant, &id.0]).await? {
+        for row in snapshot.query(COMMITS, &[&&*tenant, &id.0]).await? {
             rows.commits.push(CommitRow { head: head(&row)?, body: row.try_get("body")? });
         }
         if rows.commits.is_empty() {
             return Err(unknown(id));
         }
-        for row in moment.query(PAGES, &[&&*tenant, &id.0]).await? {
+        for row in snapshot.query(PAGES, &[&&*tenant, &id.0]).await? {
             let kind: i16 = row.try_get("kind")?;
             rows.pages.push(Page {
                 kind: if kind == 0 { PageKind::Records } else { PageKind::Entries },
@@ -88,7 +94,7 @@ impl PostgresStore {
                 body: row.try_get("body")?,
             });
         }
-        for row in moment.query(KEYS, &[&&*tenant, &id.0]).await? {
+        for row in snapshot.query(KEYS, &[&&*tenant, &id.0]).await? {
             rows.keys.push(IdempotencyKey {
                 key: text(&row, "key")?,
                 request: hash(&row, "request")?,
@@ -96,7 +102,7 @@ impl PostgresStore {
                 changed: row.try_get("changed")?,
             });
         }
-        moment.commit().await?;
+        snapshot.commit().await?;
         Ok(rows)
     }
 

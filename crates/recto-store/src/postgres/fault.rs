@@ -3,7 +3,7 @@
 //! The server's own words stay here: they can quote rows. Out goes the SQLSTATE, with a description
 //! of ours.
 
-use deadpool::managed::{PoolError, TimeoutType};
+use deadpool_postgres::{PoolError, TimeoutType};
 use tokio_postgres::error::SqlState;
 
 use crate::Error;
@@ -47,8 +47,8 @@ impl From<tokio_postgres::Error> for Fault {
     }
 }
 
-impl From<PoolError<tokio_postgres::Error>> for Fault {
-    fn from(error: PoolError<tokio_postgres::Error>) -> Fault {
+impl From<PoolError> for Fault {
+    fn from(error: PoolError) -> Fault {
         match error {
             PoolError::Timeout(TimeoutType::Wait) => {
                 Fault::Failed("all connections of the pool stayed busy; allow more of them".into())

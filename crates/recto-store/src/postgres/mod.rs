@@ -7,31 +7,29 @@
 //!   recto_commits         recto_pages   recto_keys   recto_words      as in every store
 //! ```
 //!
-//! What always holds:
-//! - A request is accepted by the insertion of its row, which takes the row of the version before
-//!   and locks it. Whoever removes or rewrites a conversation locks its newest row too. So of two
-//!   writers who saw the same version one wins, and nobody writes behind somebody's back.
-//! - Whoever packs deletes the rows that it packs, and tests that they are what it knows, before it
-//!   stores their pages. It leaves the newest row alone, so requests go on meanwhile.
+//! Invariants:
+//! - A request is accepted by inserting its row. The statement also selects and locks the row of the
+//!   version before. Removing and rewriting a conversation lock its newest row too. So of two writers
+//!   that saw the same version exactly one succeeds, and no write goes past a removal or a rewrite.
+//! - Packing deletes the packed rows, and compares them with what was packed, before it stores their
+//!   pages.
 //! - The usual append is one statement: one round trip, one flush of the server's log.
-//! - The tenant is in every key and every condition, and nothing but rows is locked. So the tables
-//!   can be spread over machines by tenant.
-//! - A row says which attempt wrote it. If the connection breaks, the attempt is repeated on another
-//!   one: either it wins now, or the row that is there says whose it was.
-//! - Names and keys are bytes, so that every store takes and orders the same ones.
+//! - Every key and every condition contains the tenant, and only rows are locked. So the tables can be
+//!   distributed over machines by tenant.
+//! - A row contains the id of the attempt that wrote it. If the connection breaks, the attempt is
+//!   repeated on another one: it succeeds, or the stored row says which attempt has.
+//! - Names and keys are bytes, so that every store accepts and orders the same ones.
 //!
-//! What an error tells comes from this crate and a SQLSTATE, never from the server's own text: that
-//! can quote rows. Start with `commits.rs`; `attempts.rs` says what is tried again, `driver.rs` who
-//! moves the bytes.
+//! Error texts consist of this crate's words and a SQLSTATE, never of the server's message, which can
+//! quote rows. Start with `commits.rs`; `attempts.rs` decides what is retried, `connections.rs` has the
+//! pool.
 
 mod attempts;
 mod check;
-mod client;
 mod commits;
 mod connections;
 mod conversations;
 mod copies;
-mod driver;
 mod encryption;
 mod fault;
 mod keys;

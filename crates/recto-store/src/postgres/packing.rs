@@ -9,11 +9,11 @@
 
 use std::ops::ControlFlow;
 
+use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
 use super::PostgresStore;
 use super::attempts::Attempts;
-use super::client::Transaction;
 use super::fault::Fault;
 use super::pages::PageColumns;
 use super::remove::NEWEST;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
+use deadpool_postgres::GenericClient;
+
 use super::PostgresStore;
 use super::attempts::Attempts;
-use super::client::Connection;
 use super::fault::Fault;
 use super::numbers::{self, number};
 use super::tenants::unknown;
@@ -119,7 +120,7 @@ impl<'a> PageColumns<'a> {
     /// Puts pages in the place of those that start at the same numbers; says how many there were.
     pub(super) async fn replace(
         &self,
-        client: &Connection,
+        client: &impl GenericClient,
         tenant: &[u8],
         id: ConversationId,
     ) -> Result<u64, Fault> {
@@ -134,7 +135,7 @@ impl<'a> PageColumns<'a> {
     /// Inserts the pages, or puts them in the place of those that start at the same numbers.
     pub(super) async fn put(
         &self,
-        client: &Connection,
+        client: &impl GenericClient,
         tenant: &[u8],
         id: ConversationId,
     ) -> Result<(), Fault> {

@@ -6,11 +6,11 @@
 
 use std::ops::ControlFlow;
 
+use deadpool_postgres::Transaction;
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::attempts::Attempts;
-use super::client::Transaction;
 use super::conversations::lineage;
 use super::fault::Fault;
 use super::tenants;

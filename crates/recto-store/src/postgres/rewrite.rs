@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use deadpool_postgres::{Client, Transaction};
 use tokio_postgres::types::ToSql;
 
 use super::PostgresStore;
 use super::attempts::Attempts;
-use super::client::{Client, Transaction};
 use super::fault::Fault;
 use super::numbers::{self, head, number};
 use super::pages::PageColumns;

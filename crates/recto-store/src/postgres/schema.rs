@@ -5,10 +5,10 @@
 //! turns, and one that is killed leaves the number before. To add a migration, put it behind the
 //! last one of [`MIGRATIONS`]; it must leave tables that programs of the number before can use.
 
+use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::error::SqlState;
 
 use super::attempts::Attempts;
-use super::client::{Client, Connection};
 use super::connections::Connections;
 use super::fault::Fault;
 use crate::Error;
@@ -150,7 +150,7 @@ fn check_known(format: u32) -> Result<(), Error> {
 }
 
 /// The format of the tables and whether they hold words, if there are any.
-async fn format(client: &Connection) -> Result<Option<(u32, bool)>, Fault> {
+async fn format(client: &impl GenericClient) -> Result<Option<(u32, bool)>, Fault> {
     let found = client.query_one("SELECT format, search FROM recto_format", &[]).await;
     match found {
         Ok(row) => Ok(Some((super::numbers::number(&row, "format")?, row.try_get("search")?))),

@@ -7,8 +7,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use deadpool_postgres::GenericClient;
+
 use super::PostgresStore;
-use super::client::Connection;
 use super::fault::Fault;
 use crate::{ConversationId, Error, Tenant};
 
@@ -37,7 +38,7 @@ impl PostgresStore {
     /// Whose a conversation is, as the tables have it.
     pub(super) async fn tenant_of(
         &self,
-        client: &Connection,
+        client: &impl GenericClient,
         id: ConversationId,
     ) -> Result<Arc<[u8]>, Fault> {
         if let Some(tenant) = self.tenants.known(id) {

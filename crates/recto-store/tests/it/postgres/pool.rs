@@ -176,3 +176,46 @@ async fn a_connection_that_the_server_ended_is_not_asked() {
     let renamed = store.rename(&super::tenant(), "before", "after").await;
     assert_eq!(renamed, Err(Error::ConversationNotFound { name: "before".to_owned() }));
 }
+
+#[test]
+fn a_runtime_that_ends_closes_its_connections_while_the_store_is_still_open() {
+    let address = PostgresServer::shared().database();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let store = runtime.block_on(PostgresStore::open(&address, two())).unwrap();
+    let count = format!("SELECT count(*) {OURS}");
+    runtime.block_on(until(&address, &count, "1"));
+    drop(runtime);
+    let observer = tokio::runtime::Runtime::new().unwrap();
+    observer.block_on(until(&address, &count, "0"));
+    // The store opens new connections in another runtime.
+    assert_eq!(observer.block_on(store.tenants()), Ok(Vec::new()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_share_connections_and_are_given_up_receive_their_own_answers() {
+    let address = PostgresServer::shared().database();
+    let store = Arc::new(PostgresStore::open(&address, two()).await.unwrap());
+    let mut ids = Vec::new();
+    for task in 0..8 {
+        ids.push((task, create(&*store, &format!("conversation {task}")).await));
+    }
+    let tasks: Vec<_> = ids
+        .into_iter()
+        .map(|(task, id)| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                let name = format!("conversation {task}");
+                for round in 0..40_u64 {
+                    let given = Duration::from_micros((task * 100 + round) * 7 % 23 * 100);
+                    let tenant = super::tenant();
+                    let _ = tokio::time::timeout(given, store.find(&tenant, &name)).await;
+                    let found = store.find(&tenant, &name).await.unwrap();
+                    assert_eq!(found.map(|row| row.id), Some(id));
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        tokio::time::timeout(Duration::from_secs(20), task).await.expect("no deadlock").unwrap();
+    }
+}
