@@ -20,10 +20,10 @@
 
 mod address;
 mod answer;
+mod checks;
 mod error;
 mod link;
 mod memory;
-mod names;
 mod pack;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -35,10 +35,10 @@ mod words;
 
 pub use address::Address;
 pub use answer::Answer;
+pub use checks::MAX_NAME;
 pub use error::Error;
 pub use link::{Link, hash_of};
 pub use memory::MemoryStore;
-pub use names::MAX_NAME;
 pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_commit, pack_entries, pack_records};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStore};

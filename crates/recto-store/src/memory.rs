@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
-use crate::names;
+use crate::checks;
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
     NewConversation, Page, PageKind, Rewrite, Seal, Store, StoredRows, Tenant, Words, WordsOf,
@@ -168,7 +168,7 @@ impl Tables {
     fn commit(&mut self, commit: Commit) -> Result<(), Error> {
         let rows = self.named_rows_mut(commit.conversation)?;
         let version = commit.row.head.version;
-        check_next(rows.head().version, version)?;
+        checks::check_next(rows.head().version, version)?;
         if let Some(seal) = &commit.seal {
             seal.check(rows.commits.range(..seal.below).map(|(_, row)| &*row.body))?;
         }
@@ -180,14 +180,6 @@ impl Tables {
         if let Some(seal) = commit.seal {
             rows.pack(seal);
         }
-        Ok(())
-    }
-
-    fn pack(&mut self, id: ConversationId, seal: Seal) -> Result<(), Error> {
-        let rows = self.rows_mut(id)?;
-        names::check_seal(&seal, rows.head().version)?;
-        seal.check(rows.commits.range(..seal.below).map(|(_, row)| &*row.body))?;
-        rows.pack(seal);
         Ok(())
     }
 
@@ -247,14 +239,6 @@ impl Tables {
     }
 }
 
-/// Tests that a row is the one after the newest.
-pub(crate) fn check_next(current: u32, version: u32) -> Result<(), Error> {
-    match version.checked_sub(1) {
-        Some(expected) if expected == current => Ok(()),
-        expected => Err(Error::VersionConflict { expected: expected.unwrap_or(0), current }),
-    }
-}
-
 fn keep_key(rows: &mut Rows, key: IdempotencyKey) -> Result<(), Error> {
     if rows.keys.contains_key(&key.key) {
         return Err(Error::KeyReused { key: key.key });
@@ -284,7 +268,7 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn create(&self, new: NewConversation) -> Answer<'_, ()> {
-        self.answer(move |tables| names::check_new(&new).and_then(|()| tables.create(new)))
+        self.answer(move |tables| checks::check_new(&new).and_then(|()| tables.create(new)))
     }
 
     fn find<'a>(
@@ -326,7 +310,7 @@ impl Store for MemoryStore {
 
     fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()> {
         self.answer(move |tables| {
-            names::check_name(to).and_then(|()| tables.rename(tenant, from, to))
+            checks::check_name(to).and_then(|()| tables.rename(tenant, from, to))
         })
     }
 
@@ -384,16 +368,14 @@ impl Store for MemoryStore {
     }
 
     fn commit(&self, commit: Commit) -> Answer<'_, ()> {
-        self.answer(move |tables| names::check_commit(&commit).and_then(|()| tables.commit(commit)))
-    }
-
-    fn pack(&self, conversation: ConversationId, seal: Seal) -> Answer<'_, ()> {
-        self.answer(move |tables| tables.pack(conversation, seal))
+        self.answer(move |tables| {
+            checks::check_commit(&commit).and_then(|()| tables.commit(commit))
+        })
     }
 
     fn remember(&self, id: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {
         self.answer(move |tables| {
-            names::check_key(&key)?;
+            checks::check_key(&key)?;
             keep_key(tables.named_rows_mut(id)?, key)
         })
     }
@@ -448,7 +430,7 @@ impl Store for MemoryStore {
 
     fn restore(&self, new: NewConversation, rows: StoredRows) -> Answer<'_, ()> {
         self.answer(|tables| {
-            names::check_new(&new)?;
+            checks::check_new(&new)?;
             tables.restore(new, rows)
         })
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Seal, StoredRows, Tenant,
+    NewConversation, Page, PageKind, Rewrite, StoredRows, Tenant,
 };
 
 /// A place where conversations are kept. Rows go in and come out as they are.
@@ -90,16 +90,6 @@ pub trait Store: Debug + Send + Sync {
     /// Accepts a request, if its version is the one after the newest and its key is new. Its own row
     /// cannot be among those that it packs.
     fn commit(&self, commit: Commit) -> Answer<'_, ()>;
-
-    /// Packs older rows into pages, without a request: all of it or nothing. The newest row cannot
-    /// be among them. Rows that are only kept for forks can be packed too.
-    fn pack(&self, conversation: ConversationId, seal: Seal) -> Answer<'_, ()>;
-
-    /// Whether requests go on while [`pack`](Self::pack) works. Where they would wait for it, pages
-    /// are better stored together with a request.
-    fn packs_beside_requests(&self) -> bool {
-        false
-    }
 
     /// Keeps a key for a request that changed nothing.
     fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> Answer<'_, ()>;

@@ -208,7 +208,7 @@ impl StoredConversation {
             }
             return Ok(());
         }
-        let prepared = opened.prepare(&next, key, self.recto.shared.is_searched).await?;
+        let prepared = opened.prepare(&next, key, self.recto.shared.is_searched);
         let packed_below = prepared.commit.seal.as_ref().map_or(0, |seal| seal.below);
         store.commit(prepared.commit).await?;
         opened.advance(prepared.open.into(), next, packed_below);

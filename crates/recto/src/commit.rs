@@ -5,7 +5,6 @@ use recto_store::{
     Commit, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Words, WordsOf, pack_commit,
 };
 
-use crate::Error;
 use crate::opened::Opened;
 use crate::shelf::{Body, OpenCommit, WRITTEN_BY_ENGINE};
 
@@ -18,12 +17,12 @@ pub(crate) struct Prepared {
 
 impl Opened {
     /// Prepares the version that the engine made on top of the newest one.
-    pub(crate) async fn prepare(
+    pub(crate) fn prepare(
         &mut self,
         next: &Conversation,
         key: Option<IdempotencyKey>,
         is_searched: bool,
-    ) -> Result<Prepared, Error> {
+    ) -> Prepared {
         let before = self.head();
         let saved = self.saver.newest(next);
         let record = serde_json::to_string(&saved).expect("plain data can be written");
@@ -31,11 +30,11 @@ impl Opened {
         let head = head_of(before, &record, &entries, saved.timestamp());
         let words = if is_searched { words(next, before.entries) } else { Vec::new() };
         let mut open = OpenCommit { head, record, entries, packed: Vec::new() };
-        let seal = self.seal(&mut open).await?;
+        let seal = self.seal(&mut open);
         let row = CommitRow { head, body: pack_commit(&open.record, &open.entries) };
         open.packed.clone_from(&row.body);
         let commit = Commit { conversation: self.shelf.id, row, key, words, seal };
-        Ok(Prepared { commit, open })
+        Prepared { commit, open }
     }
 }
 

@@ -14,7 +14,6 @@ use recto_core::{
 use recto_store::{ConversationId, Entry, Head, Store};
 
 use crate::Error;
-use crate::packing::Packing;
 use crate::recto::Counters;
 use crate::shelf::{OpenCommit, Shelf, Tail, damaged, measure};
 use crate::stored::Setup;
@@ -29,8 +28,6 @@ pub(crate) struct Opened {
     versions: Arc<SavedVersions>,
     /// About how many bytes were put at hand since it was opened.
     weight: usize,
-    /// Commits that are being packed.
-    pub(crate) packing: Option<Packing>,
 }
 
 /// An open conversation that has become heavier than this is opened anew: what nobody asks for again
@@ -77,7 +74,7 @@ impl Opened {
         };
         let mut saver = Saver::default();
         state.tell(&mut saver);
-        Ok(Opened { shelf, conversation, saver, versions, weight: 0, packing: None })
+        Ok(Opened { shelf, conversation, saver, versions, weight: 0 })
     }
 
     /// Whether it is of a later version than another one, or of the same with more loaded.
@@ -405,7 +402,6 @@ impl Clone for Opened {
             saver: Saver::default(),
             versions: self.versions.clone(),
             weight: self.weight,
-            packing: None,
         }
     }
 }

@@ -14,7 +14,7 @@ use super::numbers::{head, number};
 use super::packing;
 use super::pages::PageColumns;
 use super::tenants::unknown;
-use crate::{Commit, CommitRow, ConversationId, Error, WordsOf, names};
+use crate::{Commit, CommitRow, ConversationId, Error, WordsOf, checks};
 
 const DOING: &str = "accepting a request";
 
@@ -126,7 +126,7 @@ impl PostgresStore {
 
     /// Accepts a request.
     pub(super) async fn accept(&self, commit: Commit) -> Result<(), Error> {
-        names::check_commit(&commit)?;
+        checks::check_commit(&commit)?;
         let draft = CommitDraft::new(&commit, self.search);
         let mut attempts = Attempts::at(DOING);
         loop {

@@ -12,7 +12,7 @@ use super::commits::WordColumns;
 use super::fault::{Fault, is_taken_in};
 use super::numbers::{self, head, text};
 use super::tenants::{self, unknown};
-use crate::{Ancestor, ConversationId, ConversationRow, Error, NewConversation, Tenant, names};
+use crate::{Ancestor, ConversationId, ConversationRow, Error, NewConversation, Tenant, checks};
 
 /// Creates a conversation, if all it is forked from is there. The lock keeps those from being
 /// removed meanwhile.
@@ -81,7 +81,7 @@ const IS_THERE: &str = "SELECT 1 FROM recto_conversations WHERE tenant = $1 AND 
 impl PostgresStore {
     /// Creates a conversation.
     pub(super) async fn create_conversation(&self, new: NewConversation) -> Result<(), Error> {
-        names::check_new(&new)?;
+        checks::check_new(&new)?;
         let mut attempts = Attempts::at("creating a conversation");
         loop {
             let attempt = self.try_to_create(&new, attempts.in_doubt()).await;
@@ -254,7 +254,7 @@ impl PostgresStore {
         from: &str,
         to: &str,
     ) -> Result<(), Error> {
-        names::check_name(to)?;
+        checks::check_name(to)?;
         let mut attempts = Attempts::at("renaming a conversation");
         loop {
             let attempt = self.try_to_rename(tenant, from, to, attempts.in_doubt()).await;

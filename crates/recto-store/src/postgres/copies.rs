@@ -13,7 +13,7 @@ use super::pages::PageColumns;
 use super::tenants::{self, unknown};
 use crate::{
     CommitRow, ConversationId, Error, IdempotencyKey, NewConversation, Page, PageKind, StoredRows,
-    Tenant, names,
+    Tenant, checks,
 };
 
 const TENANTS: &str =
@@ -112,7 +112,7 @@ impl PostgresStore {
         new: NewConversation,
         rows: StoredRows,
     ) -> Result<(), Error> {
-        names::check_new(&new)?;
+        checks::check_new(&new)?;
         let mut attempts = Attempts::at("restoring a conversation");
         loop {
             let attempt = self.try_to_restore(&new, &rows, attempts.in_doubt()).await;

@@ -9,7 +9,7 @@ use super::attempts::Attempts;
 use super::fault::Fault;
 use super::numbers::{hash, number};
 use super::tenants::unknown;
-use crate::{ConversationId, Error, IdempotencyKey, names};
+use crate::{ConversationId, Error, IdempotencyKey, checks};
 
 const FIND: &str = r"
 SELECT k.request, k.version, k.changed, c.name IS NOT NULL AS named
@@ -60,7 +60,7 @@ impl PostgresStore {
         id: ConversationId,
         key: IdempotencyKey,
     ) -> Result<(), Error> {
-        names::check_key(&key)?;
+        checks::check_key(&key)?;
         let mut attempts = Attempts::at("keeping an idempotency key");
         loop {
             let attempt = self.try_to_keep_key(id, &key, attempts.in_doubt()).await;

@@ -48,7 +48,7 @@ use std::time::Duration;
 
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Seal, Store, StoredRows, Tenant,
+    NewConversation, Page, PageKind, Rewrite, Store, StoredRows, Tenant,
 };
 use connections::Connections;
 use tenants::Tenants;
@@ -171,14 +171,6 @@ impl Store for PostgresStore {
 
     fn commit(&self, commit: Commit) -> Answer<'_, ()> {
         Box::pin(self.accept(commit))
-    }
-
-    fn pack(&self, conversation: ConversationId, seal: Seal) -> Answer<'_, ()> {
-        Box::pin(self.pack_rows(conversation, seal))
-    }
-
-    fn packs_beside_requests(&self) -> bool {
-        true
     }
 
     fn remember(&self, id: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {

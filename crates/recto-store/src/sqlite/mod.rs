@@ -38,10 +38,10 @@ use self::file_writer::FileWriter;
 use self::readers::Readers;
 use self::write_queue::WriteQueue;
 use self::write_request::WriteRequest;
-use crate::names;
+use crate::checks;
 use crate::{
     Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Seal, Store, StoredRows, Tenant,
+    NewConversation, Page, PageKind, Rewrite, Store, StoredRows, Tenant,
 };
 
 /// How a file is opened.
@@ -179,7 +179,7 @@ impl Drop for SqliteStore {
 
 impl Store for SqliteStore {
     fn create(&self, new: NewConversation) -> Answer<'_, ()> {
-        self.write(names::check_new(&new).map(|()| WriteRequest::Create(Box::new(new))))
+        self.write(checks::check_new(&new).map(|()| WriteRequest::Create(Box::new(new))))
     }
 
     fn find<'a>(
@@ -218,7 +218,7 @@ impl Store for SqliteStore {
             from: from.to_owned(),
             to: to.to_owned(),
         };
-        self.write(names::check_name(to).map(|()| work))
+        self.write(checks::check_name(to).map(|()| work))
     }
 
     fn set_policy<'a>(
@@ -258,15 +258,11 @@ impl Store for SqliteStore {
     }
 
     fn commit(&self, commit: Commit) -> Answer<'_, ()> {
-        self.write(names::check_commit(&commit).map(|()| WriteRequest::Commit(Box::new(commit))))
-    }
-
-    fn pack(&self, conversation: ConversationId, seal: Seal) -> Answer<'_, ()> {
-        self.write(Ok(WriteRequest::Pack { conversation, seal }))
+        self.write(checks::check_commit(&commit).map(|()| WriteRequest::Commit(Box::new(commit))))
     }
 
     fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {
-        self.write(names::check_key(&key).map(|()| WriteRequest::Remember { conversation, key }))
+        self.write(checks::check_key(&key).map(|()| WriteRequest::Remember { conversation, key }))
     }
 
     fn key<'a>(&'a self, id: ConversationId, key: &'a str) -> Answer<'a, Option<IdempotencyKey>> {
@@ -312,7 +308,7 @@ impl Store for SqliteStore {
     }
 
     fn restore(&self, new: NewConversation, rows: StoredRows) -> Answer<'_, ()> {
-        self.write(names::check_new(&new).map(|()| WriteRequest::Restore(Box::new((new, rows)))))
+        self.write(checks::check_new(&new).map(|()| WriteRequest::Restore(Box::new((new, rows)))))
     }
 
     fn copy_to<'a>(&'a self, path: &'a Path) -> Answer<'a, bool> {

@@ -6,10 +6,9 @@ use super::fault::Fault;
 use super::newest_versions::NewestVersions;
 use super::place::Number;
 use super::{read, search_index};
-use crate::memory::check_next;
 use crate::{
     Ancestor, Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation,
-    Page, Rewrite, Seal, StoredRows, Tenant, WordsOf, names,
+    Page, Rewrite, Seal, StoredRows, Tenant, WordsOf, checks,
 };
 
 /// A request to the writer.
@@ -34,10 +33,6 @@ pub(super) enum WriteRequest {
         at: Option<u32>,
     },
     Commit(Box<Commit>),
-    Pack {
-        conversation: ConversationId,
-        seal: Seal,
-    },
     Remember {
         conversation: ConversationId,
         key: IdempotencyKey,
@@ -61,10 +56,7 @@ impl WriteRequest {
         newest: &mut NewestVersions,
         has_index: bool,
     ) -> Result<(), Fault> {
-        if !matches!(
-            self,
-            WriteRequest::Commit(_) | WriteRequest::Pack { .. } | WriteRequest::Remember { .. }
-        ) {
+        if !matches!(self, WriteRequest::Commit(_) | WriteRequest::Remember { .. }) {
             newest.clear();
         }
         match self {
@@ -76,7 +68,6 @@ impl WriteRequest {
             }
             WriteRequest::Remove { tenant, name, at } => remove(db, tenant, name, *at, has_index),
             WriteRequest::Commit(new) => commit(db, newest, new, has_index),
-            WriteRequest::Pack { conversation, seal } => pack(db, *conversation, seal),
             WriteRequest::Remember { conversation, key } => {
                 keep_key(db, named_number(db, *conversation)?, key)
             }
@@ -108,10 +99,6 @@ impl WriteRequest {
                 let above = new.row.head.version.checked_sub(1);
                 let rows = read::commits(db, new.conversation, above)?;
                 Ok(rows.first() == Some(&new.row))
-            }
-            WriteRequest::Pack { conversation, seal } => {
-                let rows = read::commits(db, *conversation, None)?;
-                Ok(rows.first().is_some_and(|oldest| oldest.head.version >= seal.below))
             }
             WriteRequest::Remember { conversation, key } => {
                 Ok(read::key(db, *conversation, &key.key)?.as_ref() == Some(key))
@@ -158,7 +145,6 @@ impl WriteRequest {
             WriteRequest::Commit(_) => "accepting a request",
             WriteRequest::Remember { .. } => "keeping an idempotency key",
             WriteRequest::Rewrite { .. } => "replacing rows",
-            WriteRequest::Pack { .. } => "packing older versions",
             WriteRequest::Clean => "leaving no copy",
         }
     }
@@ -364,7 +350,7 @@ fn commit(
             (number, read::newest(db, number, id)?)
         }
     };
-    check_next(newest, commit.row.head.version)?;
+    checks::check_next(newest, commit.row.head.version)?;
     if let Some(seal) = &commit.seal {
         check_rows(db, number, seal)?;
     }
@@ -377,13 +363,6 @@ fn commit(
         search_index::add(db, number, &commit.words)?;
     }
     commit.seal.as_ref().map_or(Ok(()), |seal| pack_away(db, number, seal))
-}
-
-fn pack(db: &Connection, id: ConversationId, seal: &Seal) -> Result<(), Fault> {
-    let number = read::number(db, id)?;
-    names::check_seal(seal, read::newest(db, number, id)?)?;
-    check_rows(db, number, seal)?;
-    pack_away(db, number, seal)
 }
 
 /// Tests that the rows to be packed are those that the writer knows.

@@ -50,14 +50,13 @@ on_every_store! {
         sealed_rows_move_to_pages_at_once
         the_newest_row_is_never_packed
         rows_that_have_changed_are_not_packed
-        rows_are_packed_without_a_request
         pages_are_found_by_what_they_hold
         large_and_odd_bytes_come_back_as_they_were
         an_answer_that_nobody_waits_for_changes_nothing;
     sharing:
         rows_outlive_their_name_while_forks_share_them
         a_removed_conversation_is_gone_with_all_that_belongs_to_it
-        a_removed_conversation_takes_no_requests_but_its_rows_can_be_packed
+        a_removed_conversation_takes_no_requests_and_its_rows_stay_for_forks
         a_name_can_be_used_again
         forks_are_listed_whether_direct_or_not
         nothing_can_be_forked_from_what_is_gone_or_somebody_elses;

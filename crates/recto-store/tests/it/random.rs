@@ -61,10 +61,6 @@ impl Pair<'_> {
             }
             2..=6 => {
                 let commit = self.commit(n).await;
-                if let (Some(seal), true) = (&commit.seal, n[4].is_multiple_of(3)) {
-                    let _ = both!(pack(commit.conversation, seal.clone()));
-                    return;
-                }
                 let _ = both!(commit(commit.clone()));
             }
             7 => drop(both!(rename(&tenant_of(n[0]), name_of(n[1]), name_of(n[2])))),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use recto::{ConversationId, Store, Tenant};
 use recto_store::{
     Answer, Commit, CommitRow, ConversationRow, Hit, IdempotencyKey, NewConversation, Page,
-    PageKind, Rewrite, Seal, StoredRows,
+    PageKind, Rewrite, StoredRows,
 };
 
 /// What somebody else does.
@@ -59,7 +59,6 @@ impl Store for Meddled {
         commits(id: ConversationId, above: Option<u32>) -> Vec<CommitRow>;
         pages(id: ConversationId, kind: PageKind, numbers: Range<u32>, bodies: bool) -> Vec<Page>;
         commit(commit: Commit) -> ();
-        pack(id: ConversationId, seal: Seal) -> ();
         remember(id: ConversationId, key: IdempotencyKey) -> ();
         key(id: ConversationId, key: &'a str) -> Option<IdempotencyKey>;
         search(tenant: &'a Tenant, words: &'a [String],
@@ -91,10 +90,6 @@ impl Store for Meddled {
             }
             self.store.rewrite(id, at, rewrite).await
         })
-    }
-
-    fn packs_beside_requests(&self) -> bool {
-        self.store.packs_beside_requests()
     }
 
     fn keeps_words(&self) -> bool {

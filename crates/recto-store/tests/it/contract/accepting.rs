@@ -200,35 +200,6 @@ pub(super) async fn rows_that_have_changed_are_not_packed(store: &dyn Store) {
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(3), row(4)]));
 }
 
-pub(super) async fn rows_are_packed_without_a_request(store: &dyn Store) {
-    grown(store, 1, "a", 3).await;
-    let known = |rows: &[CommitRow]| Some(rows.iter().map(|row| row.body.clone()).collect());
-    let seal = |below, rows: &[CommitRow]| {
-        let pages = vec![page(PageKind::Records, 0, below), page(PageKind::Entries, 0, below)];
-        Seal { below, pages, rows: known(rows) }
-    };
-    // The newest row stays, whether the writer knows it or not.
-    for rows in [vec![row(0), row(1), row(2), row(3)], vec![row(0), row(1), row(2)]] {
-        let refused = store.pack(id(1), seal(4, &rows)).await;
-        assert!(matches!(refused, Err(Error::Failed { .. })), "{refused:?}");
-    }
-    let others = [row(0), row_saying(1, "others"), row(2)];
-    assert_eq!(store.pack(id(1), seal(3, &others)).await, Err(Error::RowsChanged));
-    let rows: Vec<CommitRow> = (0..4).map(row).collect();
-    assert_eq!(store.commits(id(1), None).await, Ok(rows.clone()));
-    assert_eq!(store.pages(id(1), PageKind::Records, 0..9, true).await, Ok(vec![]));
-    store.pack(id(1), seal(3, &rows[..3])).await.unwrap();
-    assert_eq!(store.commits(id(1), None).await, Ok(vec![row(3)]));
-    for kind in [PageKind::Records, PageKind::Entries] {
-        assert_eq!(store.pages(id(1), kind, 0..9, true).await, Ok(vec![page(kind, 0, 3)]));
-    }
-    assert_eq!(store.pack(id(1), seal(3, &rows[..3])).await, Err(Error::RowsChanged));
-    store.commit(commit(id(1), 4)).await.unwrap();
-    assert_eq!(store.commits(id(1), None).await, Ok(vec![row(3), row(4)]));
-    let unknown = Err(Error::ConversationNotFound { name: id(2).to_string() });
-    assert_eq!(store.pack(id(2), seal(3, &rows[..3])).await, unknown);
-}
-
 pub(super) async fn pages_are_found_by_what_they_hold(store: &dyn Store) {
     grown(store, 1, "a", 0).await;
     let pages: Vec<_> = [(3, 4), (7, 1), (8, 10), (u32::MAX - 2, 2)]

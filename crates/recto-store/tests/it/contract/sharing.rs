@@ -51,7 +51,7 @@ pub(super) async fn a_removed_conversation_is_gone_with_all_that_belongs_to_it(s
     assert_eq!(store.pages(id(4), PageKind::Records, 0..9, true).await, Ok(vec![]));
 }
 
-pub(super) async fn a_removed_conversation_takes_no_requests_but_its_rows_can_be_packed(
+pub(super) async fn a_removed_conversation_takes_no_requests_and_its_rows_stay_for_forks(
     store: &dyn Store,
 ) {
     three_generations(store).await;
@@ -61,12 +61,11 @@ pub(super) async fn a_removed_conversation_takes_no_requests_but_its_rows_can_be
     let keyed = Commit { key: Some(key("k", 5)), ..commit(id(1), 5) };
     assert_eq!(store.commit(keyed).await, unknown);
     let pages = vec![page(PageKind::Records, 2, 2)];
-    let rows = Some(vec![row(2).body, row(3).body]);
-    store.pack(id(1), Seal { below: 4, pages, rows }).await.unwrap();
-    assert_eq!(store.commits(id(1), None).await, Ok(vec![row(4)]));
-    assert_eq!(store.commit(commit(id(1), 5)).await, unknown);
+    let seal = Some(Seal { below: 4, pages, rows: None });
+    assert_eq!(store.commit(Commit { seal, ..commit(id(1), 5) }).await, unknown);
+    assert_eq!(store.commits(id(1), None).await, Ok(vec![row(2), row(3), row(4)]));
     let found = store.pages(id(1), PageKind::Records, 0..9, true).await;
-    assert_eq!(found, Ok(vec![page(PageKind::Records, 0, 2), page(PageKind::Records, 2, 2)]));
+    assert_eq!(found, Ok(vec![page(PageKind::Records, 0, 2)]));
 }
 
 pub(super) async fn a_name_can_be_used_again(store: &dyn Store) {

@@ -1,9 +1,8 @@
-//! How rows are packed while requests go on.
+//! How older rows are packed into pages together with a request.
 
 use recto::{
     Keep, LogIndex, Message, Recto, Rollback, StoredConversation, Truncate, Undo, Version,
 };
-use recto_store::{CommitBody, Seal, pack_entries, pack_records};
 
 use super::{copies, say, settings, texts};
 use crate::meddled::{Deed, Meddled};
@@ -13,12 +12,12 @@ on_every_store! {
     what_was_accepted_is_there_when_the_program_starts_again
     a_long_conversation_is_packed_and_every_version_stays_readable
     one_large_request_is_packed_at_once
-    rows_are_packed_while_requests_go_on
-    a_large_request_is_packed_at_once_even_while_others_are_being_packed
-    what_is_erased_while_it_is_being_packed_does_not_come_back
+    the_request_that_finds_sixty_four_rows_packs_them
+    a_large_request_packs_the_rows_before_it_and_its_own_entries
+    what_another_process_erases_before_the_packing_does_not_come_back
     what_is_packed_while_it_is_being_erased_or_pruned_goes_all_the_same
-    a_conversation_that_is_removed_or_forked_while_it_is_packed_is_whole_or_gone
-    a_program_that_ends_while_it_packs_loses_nothing
+    a_conversation_that_is_removed_or_forked_before_the_packing_is_whole_or_gone
+    runtimes_that_end_after_a_packing_lose_nothing
     programs_that_write_once_each_pack_too
     programs_that_take_turns_pack_every_row_once
     batches_below_are_found_after_a_restart
@@ -45,7 +44,7 @@ async fn a_long_conversation_is_packed_and_every_version_stays_readable(place: P
         }
     }
     let rows = place.store.commits(talk.id(), None).await.unwrap().len();
-    assert!(rows <= 129, "{rows} rows are not packed");
+    assert!(rows <= 64, "{rows} rows are not packed");
     let again = place.recto().conversation("a").await.unwrap();
     let newest = again.version().await.unwrap();
     assert_eq!(newest, Version(307));
@@ -76,42 +75,31 @@ async fn one_large_request_is_packed_at_once(place: Place) {
     assert!(again.verify().await.unwrap().is_sound());
 }
 
-/// A conversation whose first 64 rows are being packed, or have just been.
-async fn packing(place: &Place) -> StoredConversation {
+/// A conversation with 64 rows: the next request packs them.
+async fn full(place: &Place) -> StoredConversation {
     let talk = place.recto().create("a", settings()).await.unwrap();
-    for number in 0..64 + usize::from(place.store.packs_beside_requests()) {
+    for number in 0..63 {
         talk.append([say(number)]).await.unwrap();
     }
-    let rows = place.store.commits(talk.id(), None).await.unwrap().len();
-    assert!(rows == 65 || place.store.packs_beside_requests(), "none is waited for: {rows}");
+    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 64);
     talk
 }
 
-/// Appends until the rows that were being packed are in pages.
-async fn until_packed(place: &Place, talk: &StoredConversation) -> usize {
-    let first = talk.stats().await.unwrap().total_messages;
-    for number in first..130 {
-        talk.append([say(number)]).await.unwrap();
-        let rows = place.store.commits(talk.id(), None).await.unwrap();
-        if rows[0].head.version > 0 {
-            return number + 1;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    }
-    panic!("requests wait for the packing once there are twice as many rows");
-}
-
-async fn rows_are_packed_while_requests_go_on(place: Place) {
-    let talk = packing(&place).await;
-    let count = until_packed(&place, &talk).await;
+async fn the_request_that_finds_sixty_four_rows_packs_them(place: Place) {
+    let talk = full(&place).await;
+    talk.append([say(63)]).await.unwrap();
+    let rows = place.store.commits(talk.id(), None).await.unwrap();
+    assert_eq!(rows.iter().map(|row| row.head.version).collect::<Vec<_>>(), [64]);
+    talk.append([say(64)]).await.unwrap();
+    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 2);
     let again = place.recto().conversation("a").await.unwrap();
-    let expected: Vec<String> = (0..count).map(|n| format!("message number {n}")).collect();
+    let expected: Vec<String> = (0..65).map(|n| format!("message number {n}")).collect();
     assert_eq!(texts(&again).await, expected);
     assert!(again.verify().await.unwrap().is_sound());
 }
 
-async fn a_large_request_is_packed_at_once_even_while_others_are_being_packed(place: Place) {
-    let talk = packing(&place).await;
+async fn a_large_request_packs_the_rows_before_it_and_its_own_entries(place: Place) {
+    let talk = full(&place).await;
     let first = talk.stats().await.unwrap().total_messages;
     talk.append((first..5_000).map(say)).await.unwrap();
     let rows = place.store.commits(talk.id(), None).await.unwrap();
@@ -126,72 +114,59 @@ async fn a_large_request_is_packed_at_once_even_while_others_are_being_packed(pl
     assert!(again.verify().await.unwrap().is_sound());
 }
 
-async fn what_is_erased_while_it_is_being_packed_does_not_come_back(place: Place) {
-    let talk = packing(&place).await;
+async fn what_another_process_erases_before_the_packing_does_not_come_back(place: Place) {
+    let talk = full(&place).await;
     let other = place.recto().conversation("a").await.unwrap();
     other.erase(LogIndex(7)).await.unwrap();
-    let count = until_packed(&place, &talk).await;
+    talk.append([say(63)]).await.unwrap();
+    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 1, "they are packed");
     assert_eq!(copies(&place, &talk, "message number 7\"").await, Vec::<String>::new());
-    if !place.store.packs_beside_requests() {
+    for talk in [talk, place.recto().conversation("a").await.unwrap()] {
+        assert_eq!(texts(&talk).await.len(), 64);
         assert_eq!(texts(&talk).await[7], "[erased]");
+        assert!(talk.verify().await.unwrap().is_sound());
     }
-    // Where it may have been packed before, that program still has it open; nobody else sees it.
-    let again = place.recto().conversation("a").await.unwrap();
-    assert_eq!(texts(&again).await.len(), count);
-    assert_eq!(texts(&again).await[7], "[erased]");
-    assert!(again.verify().await.unwrap().is_sound());
 }
 
-/// Packs what is there but the newest row, as another program would.
-fn pack(place: &Place, talk: &StoredConversation) -> Deed {
-    let (store, id) = (place.store.clone(), talk.id());
+/// Appends as another process would, which packs the rows if there are enough.
+fn append(place: &Place, number: usize) -> Deed {
+    let recto = place.recto();
     Box::new(move || {
         Box::pin(async move {
-            let rows = store.commits(id, None).await?;
-            let (newest, older) = rows.split_last().unwrap();
-            let bodies: Vec<_> =
-                older.iter().map(|row| CommitBody::unpack(&row.body).unwrap()).collect();
-            let records =
-                bodies.iter().zip(older).map(|(body, row)| (&*body.record, row.head.link));
-            let entries: Vec<_> = bodies.iter().flat_map(|body| &body.entries).cloned().collect();
-            let pages = vec![
-                pack_records(older[0].head.version, records),
-                pack_entries(older.last().unwrap().head.entries - entries.len() as u32, &entries),
-            ];
-            let rows = Some(older.iter().map(|row| row.body.clone()).collect());
-            store.pack(id, Seal { below: newest.head.version, pages, rows }).await
+            let talk = recto.conversation("a").await.unwrap();
+            talk.append([say(number)]).await.unwrap();
+            Ok(())
         })
     })
 }
 
 async fn what_is_packed_while_it_is_being_erased_or_pruned_goes_all_the_same(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    for number in 0..20 {
-        talk.append([say(number)]).await.unwrap();
-    }
+    let talk = full(&place).await;
     let late = |deed| Recto::over(Meddled::with(place.store.clone(), deed), Default::default());
-    let late_talk = late(pack(&place, &talk)).conversation("a").await.unwrap();
+    let late_talk = late(append(&place, 63)).conversation("a").await.unwrap();
     late_talk.erase(LogIndex(7)).await.unwrap();
     assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 1, "they were packed");
     assert_eq!(copies(&place, &talk, "message number 7\"").await, Vec::<String>::new());
-    for number in 20..40 {
+    for number in 64..126 {
         late_talk.append([say(number)]).await.unwrap();
     }
     late_talk.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
-    let late_talk = late(pack(&place, &talk)).conversation("a").await.unwrap();
+    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 64);
+    let late_talk = late(append(&place, 126)).conversation("a").await.unwrap();
     let pruned = late_talk.prune(&Keep::newest()).await.unwrap();
-    let expected: Vec<_> = (0..39).filter(|n| *n != 7).map(LogIndex).collect();
+    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 1, "they were packed");
+    let expected: Vec<_> = (0..125).filter(|n| *n != 7).map(LogIndex).collect();
     assert_eq!(pruned.entries, expected);
     assert_eq!(copies(&place, &talk, "message number 8\"").await, Vec::<String>::new());
-    assert_eq!(copies(&place, &talk, "message number 30\"").await, Vec::<String>::new());
+    assert_eq!(copies(&place, &talk, "message number 100\"").await, Vec::<String>::new());
     assert!(place.recto().conversation("a").await.unwrap().verify().await.unwrap().is_sound());
 }
 
-async fn a_conversation_that_is_removed_or_forked_while_it_is_packed_is_whole_or_gone(
+async fn a_conversation_that_is_removed_or_forked_before_the_packing_is_whole_or_gone(
     place: Place,
 ) {
     for is_forked in [true, false] {
-        let talk = packing(&place).await;
+        let talk = full(&place).await;
         let other = place.recto().conversation("a").await.unwrap();
         if is_forked {
             other.fork("b", Version(60)).await.unwrap();
@@ -208,14 +183,12 @@ async fn a_conversation_that_is_removed_or_forked_while_it_is_packed_is_whole_or
             assert!(fork.verify().await.unwrap().is_sound());
             place.recto().remove("b").await.unwrap();
         }
-        // Nothing is left of it, whatever was still on its way.
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         assert!(place.store.rows(talk.id()).await.is_err());
         assert_eq!(place.store.check().await.unwrap(), Vec::<String>::new());
     }
 }
 
-async fn a_program_that_ends_while_it_packs_loses_nothing(place: Place) {
+async fn runtimes_that_end_after_a_packing_lose_nothing(place: Place) {
     let talk = place.recto().create("a", settings()).await.unwrap();
     let mut said = 0;
     for round in 0..5 {
@@ -250,7 +223,7 @@ async fn programs_that_write_once_each_pack_too(place: Place) {
         once.append([say(number)]).await.unwrap();
     }
     let rows = place.store.commits(talk.id(), None).await.unwrap().len();
-    assert!(rows <= 130, "{rows} rows are not packed");
+    assert!(rows <= 64, "{rows} rows are not packed");
     let again = place.recto().conversation("a").await.unwrap();
     assert_eq!(texts(&again).await.len(), 140);
     assert!(again.verify().await.unwrap().is_sound());

@@ -1,11 +1,11 @@
-//! Which names, keys and tenants stores take: the same in every store.
+//! Checks of requests that are the same in every store.
 //!
-//! Anything goes that each of the databases can keep, order and look up: other scripts, control
-//! characters, spaces at the ends. What is refused is refused before anything is written.
+//! Names, keys and tenants may be any text that each of the databases can store, order and look up:
+//! other scripts, control characters, spaces at the ends. A store checks before it writes anything.
 
 use crate::{Commit, Error, IdempotencyKey, NewConversation, Seal};
 
-/// The longest name, key or tenant, in bytes. Databases cannot look up much longer ones.
+/// Maximum length of a name, key or tenant, in bytes. Databases cannot index much longer ones.
 pub const MAX_NAME: usize = 512;
 
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
@@ -27,17 +27,25 @@ pub(crate) fn check_new(new: &NewConversation) -> Result<(), Error> {
     check_name(&new.name)
 }
 
-/// What can be refused of a request without looking at what is stored.
+/// Checks a commit without reading what is stored.
 pub(crate) fn check_commit(commit: &Commit) -> Result<(), Error> {
     commit.key.as_ref().map_or(Ok(()), check_key)?;
     commit.seal.as_ref().map_or(Ok(()), |seal| check_seal(seal, commit.row.head.version))
 }
 
-/// Tests that the newest row is not among those to be packed: it tells what the newest version is.
-pub(crate) fn check_seal(seal: &Seal, newest: u32) -> Result<(), Error> {
+/// Checks that the newest row is not packed: it holds the newest version.
+fn check_seal(seal: &Seal, newest: u32) -> Result<(), Error> {
     match seal.below > newest {
         true => Err(Error::failed("packing older versions", "the newest version is never packed")),
         false => Ok(()),
+    }
+}
+
+/// Checks that a commit has the version after the newest one.
+pub(crate) fn check_next(current: u32, version: u32) -> Result<(), Error> {
+    match version.checked_sub(1) {
+        Some(expected) if expected == current => Ok(()),
+        expected => Err(Error::VersionConflict { expected: expected.unwrap_or(0), current }),
     }
 }
 
