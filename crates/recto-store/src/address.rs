@@ -1,4 +1,4 @@
-//! Where a store is.
+//! Addresses of stores.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -16,11 +16,11 @@ use crate::Error;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub enum Address {
-    /// In this process, gone with it.
+    /// In the memory of this process.
     Memory,
-    /// A file.
+    /// A SQLite file.
     Sqlite(PathBuf),
-    /// A server. The text may hold a password, so it is never printed.
+    /// A PostgreSQL server. The text may contain a password, so it is never printed.
     Postgres(String),
 }
 
@@ -30,7 +30,7 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Address, Error> {
         match text.split_once(':') {
             Some(("memory", "")) => Ok(Address::Memory),
-            // `sqlite://x.db` means a relative path to some, and an absolute one to others.
+            // Some programs read `sqlite://x.db` as a relative path, others as an absolute one.
             Some(("sqlite", path)) if !path.is_empty() && !path.starts_with("//") => {
                 Ok(Address::Sqlite(path.into()))
             }
@@ -52,7 +52,7 @@ impl std::fmt::Debug for Address {
     }
 }
 
-/// What is wrong in an address can be said without what may be a password in it.
+/// The address without the part that may contain a password, for error texts.
 fn without_password(text: &str) -> String {
     match text.rsplit_once('@') {
         Some((_, behind)) => format!("…@{behind}"),

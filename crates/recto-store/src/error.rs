@@ -1,10 +1,14 @@
-//! Everything that can go wrong in a store.
+//! The errors of a store.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
 
 use crate::ConversationId;
 
-/// Why a store did not do what it was asked for. Unless it says otherwise, nothing has changed.
+/// An error of a store. Unless its text says otherwise, nothing has changed.
 ///
-/// Details of a database never show up here: they can quote what is stored.
+/// Texts and causes contain no message of a database, because that can quote stored data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -23,20 +27,20 @@ pub enum Error {
         /// Which.
         store: &'static str,
     },
-    /// Somebody else was quicker.
+    /// Another writer has added a version.
     #[error(
         "the conversation is at version {current}, not at {expected}; read it again and decide anew"
     )]
     VersionConflict {
-        /// The version that the writer had seen.
+        /// The version that the writer expected.
         expected: u32,
         /// The newest one.
         current: u32,
     },
-    /// Rows that were to be packed or replaced are not what the writer has read.
+    /// Rows to be packed or replaced differ from those that the writer has read.
     #[error("older versions were packed or rewritten meanwhile; read the conversation again")]
     RowsChanged,
-    /// There are forks that were not asked what they show.
+    /// A fork was created that the rewrite does not take into account.
     #[error("the conversation was forked meanwhile; look at its forks again and decide anew")]
     Forked,
     /// There is no such conversation.
@@ -45,19 +49,19 @@ pub enum Error {
         /// Its name or id.
         name: String,
     },
-    /// There is one of that name already.
+    /// A conversation of that name exists.
     #[error("there is a conversation {name:?} already; choose another name, or rename that one")]
     ConversationExists {
         /// The name.
         name: String,
     },
-    /// A key that stood for another request.
+    /// The idempotency key was used for another request.
     #[error("the idempotency key {key:?} was used for another request; choose a new key")]
     KeyReused {
         /// The key.
         key: String,
     },
-    /// A name, a key or a tenant that not every store could keep.
+    /// A name, key or tenant that not every store can hold.
     #[error("a {what} cannot {reason}")]
     InvalidText {
         /// What it should have been.
@@ -71,13 +75,13 @@ pub enum Error {
          make a backup and restore it into a store that is created with search"
     )]
     NoSearch,
-    /// Something else is where the store should be.
+    /// The file exists and is not a store.
     #[error("{path} is not a store of Recto; choose another file, nothing was written to this one")]
     NotAStore {
         /// The file.
         path: String,
     },
-    /// The stored form is newer than this program.
+    /// The format of the store is newer than this program.
     #[error(
         "the store has format {found} and this program knows formats up to {known}; use a newer program"
     )]
@@ -87,7 +91,7 @@ pub enum Error {
         /// What this program can read.
         known: u32,
     },
-    /// What is stored does not hold together.
+    /// Stored rows are damaged.
     #[error("what is stored of conversation {conversation} is damaged: {reason}")]
     Damaged {
         /// Where.
@@ -95,34 +99,38 @@ pub enum Error {
         /// What does not hold.
         reason: String,
     },
-    /// The disk or the database did not do what it was asked for.
+    /// The disk or the database failed.
     #[error("the store failed while {doing}: {reason}; nothing was changed")]
     Failed {
-        /// What it was at.
+        /// The operation that failed.
         doing: &'static str,
-        /// What is known of the cause, without any stored data.
+        /// The reason in words, without any stored data.
         reason: String,
+        /// The cause, if there is one.
+        source: Option<Cause>,
     },
-    /// The disk failed to make something durable. The store only reads from then on.
+    /// An earlier commit could not be synced. The store is read-only until it is opened again.
     #[error(
         "an earlier write could not be made durable, so the store is read-only; \
          look at the disk, then open the store again"
     )]
     ReadOnly,
-    /// The connection or the disk failed at the moment of acceptance.
+    /// The connection or the disk failed during the commit.
     #[error(
         "the store failed while the request was being accepted, so it may or may not have been; \
          repeat it with the same idempotency key to find out"
     )]
     UnknownOutcome,
-    /// Something was erased or removed, but it could not be cleaned up behind it.
+    /// Data was erased or removed, but copies may be left in the files.
     #[error(
         "it is gone, but copies of it may be left in the files: {reason}; clean the store, or erase \
          it again"
     )]
     CopiesLeft {
-        /// What is known of the cause.
+        /// The reason in words, without any stored data.
         reason: String,
+        /// The cause, if there is one.
+        source: Option<Cause>,
     },
 }
 
@@ -150,7 +158,89 @@ impl Error {
         }
     }
 
-    pub(crate) fn failed(doing: &'static str, reason: impl ToString) -> Error {
-        Error::Failed { doing, reason: reason.to_string() }
+    pub(crate) fn failed(doing: &'static str, reason: impl Into<Reason>) -> Error {
+        let Reason { text, cause } = reason.into();
+        Error::Failed { doing, reason: text, source: cause }
+    }
+}
+
+/// The cause of a store error: an I/O error, a result code of SQLite or a SQLSTATE. It contains no
+/// stored data and no password.
+#[derive(Clone)]
+pub struct Cause(Arc<dyn StdError + Send + Sync>);
+
+impl Cause {
+    pub(crate) fn new(cause: impl StdError + Send + Sync + 'static) -> Cause {
+        Cause(Arc::new(cause))
+    }
+
+    /// The cause as a concrete type, such as [`std::io::Error`].
+    pub fn downcast_ref<T: StdError + 'static>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl From<std::io::Error> for Cause {
+    fn from(error: std::io::Error) -> Cause {
+        Cause::new(error)
+    }
+}
+
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl StdError for Cause {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source()
+    }
+}
+
+impl PartialEq for Cause {
+    /// Causes are equal if their texts are.
+    fn eq(&self, other: &Cause) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for Cause {}
+
+/// Why a store failed: a text without stored data, and the cause.
+#[derive(Debug)]
+pub(crate) struct Reason {
+    pub(crate) text: String,
+    pub(crate) cause: Option<Cause>,
+}
+
+impl Reason {
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub(crate) fn with_cause(self, cause: Cause) -> Reason {
+        Reason { cause: Some(cause), ..self }
+    }
+}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Reason {
+        Reason { text, cause: None }
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Reason {
+        text.to_owned().into()
+    }
+}
+
+impl From<std::io::Error> for Reason {
+    fn from(error: std::io::Error) -> Reason {
+        Reason { text: error.kind().to_string(), cause: Some(Cause::new(error)) }
     }
 }

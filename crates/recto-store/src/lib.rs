@@ -1,25 +1,25 @@
-//! Where conversations are kept: in memory, in a SQLite file, in PostgreSQL. All three behave alike.
+//! Stores of conversations: in memory, in a SQLite file, in PostgreSQL. All three behave alike.
 //!
-//! A store keeps rows and knows nothing of what is in them: which operations there are, what a view
-//! is, how messages look. The crate `recto` writes the rows; `docs/format.md` draws them.
+//! A store holds rows and does not interpret them: it knows no operations, views or messages. The
+//! crate `recto` writes the rows; `docs/format.md` describes them.
 //!
 //! ```text
-//!   conversations   a name, its settings, and which other conversations it was forked from
-//!   commits         the newest accepted requests, a row each: what the version is, what it adds
-//!   pages           older ones, many in a row, packed together: records and log entries apart
-//!   keys            which request an idempotency key stood for
-//!   words           what the search finds
+//!   conversations   name, settings, and the conversations it was forked from
+//!   commits         the newest accepted requests, one row each: the version and its new log entries
+//!   pages           older versions and log entries, many in a row, compressed
+//!   keys            idempotency keys of requests
+//!   words           words of log entries, for the search
 //! ```
 //!
-//! A request is one row. It is accepted when the row is durable, and there is one place for it: the
-//! row of the next version. So versions are dense, and of two writers who saw the same version
-//! exactly one wins. The newest row of a conversation is never packed into a page, so the newest
+//! An accepted request is one row of `commits`: the row of the next version. Writers use optimistic
+//! concurrency: of two writers that saw the same version, the insert succeeds for exactly one. So
+//! versions are dense. The newest row of a conversation is never packed into a page, so the newest
 //! version is always the greatest in `commits`.
 //!
-//! Start with [`Store`], which the three stores implement, then read [`MemoryStore`], the shortest.
+//! Start with [`Store`], the trait that the three stores implement, then read [`MemoryStore`], the
+//! shortest of them.
 
 mod address;
-mod answer;
 mod checks;
 mod error;
 mod link;
@@ -28,20 +28,22 @@ mod pack;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod rows;
+#[doc(hidden)]
+pub mod sealed;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
+mod store_future;
 mod words;
 
 pub use address::Address;
-pub use answer::Answer;
 pub use checks::MAX_NAME;
-pub use error::Error;
+pub use error::{Cause, Error};
 pub use link::{Link, hash_of};
 pub use memory::MemoryStore;
 pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_commit, pack_entries, pack_records};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use postgres::{PostgresOptions, PostgresStore, SqlStateCode};
 pub use rows::{
     Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Head, Hit, IdempotencyKey,
     KnownRows, NewConversation, Page, PageKind, Rewrite, Seal, StoredRows, Tenant, WordsOf,
@@ -49,4 +51,5 @@ pub use rows::{
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::Store;
+pub use store_future::StoreFuture;
 pub use words::{MAX_WORD, Words, words_of};

@@ -1,4 +1,4 @@
-//! The chain that ties every version to all before it.
+//! The hash chain over the versions of a conversation.
 //!
 //! ```text
 //!   link(−1) = H( settings )
@@ -6,9 +6,9 @@
 //!   H(entry) = H( index · role · tokens · timestamp · H(body) )
 //! ```
 //!
-//! H is SHA-256. So whoever remembers one link can tell whether anything at or before that version
-//! was changed, dropped, swapped or put in between. The hash of a body outlives the body: erasing a
-//! message does not break the chain.
+//! H is SHA-256. One known link shows whether anything at or before its version was changed, dropped,
+//! reordered or inserted. The hash of an erased message stays stored, so erasing does not break the
+//! chain.
 
 use std::fmt;
 
@@ -16,12 +16,12 @@ use sha2::{Digest, Sha256};
 
 use crate::EntryMeta;
 
-/// What the chain of a conversation has come to at a version.
+/// The hash chain of a conversation up to a version.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Link(pub [u8; 32]);
 
 impl Link {
-    /// What stands before version 0: how the conversation is set up.
+    /// The link before version 0: the hash of the settings.
     pub fn start(settings: &str) -> Link {
         Link(hash_of(settings.as_bytes()))
     }
@@ -50,7 +50,7 @@ impl Link {
     }
 }
 
-/// SHA-256: of a record, of a body (whose hash outlives it), of a request.
+/// SHA-256 of a record, a message or a request.
 pub fn hash_of(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }

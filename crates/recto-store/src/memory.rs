@@ -1,4 +1,5 @@
-//! A store in this process: gone with it. The plain form of what the others do with a database.
+//! A store in the memory of this process. It shows in plain code what the other stores do with a
+//! database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,11 +8,12 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::checks;
 use crate::{
-    Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Seal, Store, StoredRows, Tenant, Words, WordsOf,
+    Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
+    NewConversation, Page, PageKind, Rewrite, Seal, Store, StoreFuture, StoredRows, Tenant, Words,
+    WordsOf,
 };
 
-/// Conversations in memory.
+/// A store that keeps conversations in memory until it is dropped.
 #[derive(Default)]
 pub struct MemoryStore {
     tables: Mutex<Tables>,
@@ -19,7 +21,7 @@ pub struct MemoryStore {
 }
 
 impl fmt::Debug for MemoryStore {
-    /// Nothing of what is in it.
+    /// Shows no stored data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MemoryStore")
     }
@@ -28,7 +30,7 @@ impl fmt::Debug for MemoryStore {
 #[derive(Default)]
 struct Tables {
     names: BTreeMap<(Tenant, String), ConversationId>,
-    /// Also those that lost their name and are kept for their forks.
+    /// Includes removed conversations whose rows forks share.
     conversations: BTreeMap<ConversationId, Rows>,
 }
 
@@ -90,7 +92,7 @@ impl Tables {
             return Err(Error::ConversationExists { name: id.to_string() });
         }
         for ancestor in &lineage {
-            // Whoever was removed meanwhile, or is somebody else's, cannot be forked.
+            // A conversation that was removed or belongs to another tenant cannot be forked.
             if self.rows(ancestor.id)?.tenant != tenant {
                 return Err(unknown(ancestor.id));
             }
@@ -146,7 +148,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Lets go of the rows of conversations that have neither a name nor a fork with one.
+    /// Drops the rows of conversations that have neither a name nor a fork with a name.
     fn drop_unused(&mut self) {
         let named: BTreeSet<ConversationId> = self.names.values().copied().collect();
         let shared = named.iter().flat_map(|id| &self.conversations[id].row.lineage);
@@ -183,7 +185,7 @@ impl Tables {
         Ok(())
     }
 
-    /// The forks that share rows of a conversation, by name.
+    /// The forks that share rows of a conversation, ordered by name.
     fn forks(&self, id: ConversationId) -> impl Iterator<Item = &Rows> {
         let named = self.names.values().map(|id| &self.conversations[id]);
         named.filter(move |rows| rows.row.lineage.iter().any(|from| from.id == id))
@@ -248,7 +250,7 @@ fn keep_key(rows: &mut Rows, key: IdempotencyKey) -> Result<(), Error> {
 }
 
 impl MemoryStore {
-    /// One that keeps no words for the search: it takes less room and time.
+    /// Creates a store without a search index, which needs less memory and time.
     pub fn without_search() -> MemoryStore {
         MemoryStore { has_no_search: true, ..MemoryStore::default() }
     }
@@ -257,17 +259,19 @@ impl MemoryStore {
         self.tables.lock().expect("no method panics while it holds the tables")
     }
 
-    /// Works when it is awaited, not before: an answer that nobody waits for changes nothing.
+    /// Runs `work` when the future is awaited, so that a dropped future changes nothing.
     fn answer<'a, T: Send + 'static>(
         &'a self,
         work: impl FnOnce(&mut Tables) -> Result<T, Error> + Send + 'a,
-    ) -> Answer<'a, T> {
+    ) -> StoreFuture<'a, T> {
         Box::pin(async move { work(&mut self.tables()) })
     }
 }
 
+impl crate::sealed::Sealed for MemoryStore {}
+
 impl Store for MemoryStore {
-    fn create(&self, new: NewConversation) -> Answer<'_, ()> {
+    fn create(&self, new: NewConversation) -> StoreFuture<'_, ()> {
         self.answer(move |tables| checks::check_new(&new).and_then(|()| tables.create(new)))
     }
 
@@ -275,7 +279,7 @@ impl Store for MemoryStore {
         &'a self,
         tenant: &'a Tenant,
         name: &'a str,
-    ) -> Answer<'a, Option<ConversationRow>> {
+    ) -> StoreFuture<'a, Option<ConversationRow>> {
         self.answer(move |tables| {
             Ok(tables.id(tenant, name).ok().map(|id| tables.conversations[&id].row()))
         })
@@ -285,7 +289,7 @@ impl Store for MemoryStore {
         &'a self,
         tenant: &'a Tenant,
         id: ConversationId,
-    ) -> Answer<'a, Option<ConversationRow>> {
+    ) -> StoreFuture<'a, Option<ConversationRow>> {
         self.answer(move |tables| {
             let Ok(rows) = tables.rows(id) else { return Ok(None) };
             let named = (tenant.clone(), rows.row.name.clone());
@@ -299,7 +303,7 @@ impl Store for MemoryStore {
         tenant: &'a Tenant,
         after: Option<&'a str>,
         limit: usize,
-    ) -> Answer<'a, Vec<ConversationRow>> {
+    ) -> StoreFuture<'a, Vec<ConversationRow>> {
         self.answer(move |tables| {
             let from = (tenant.clone(), after.unwrap_or("").to_owned());
             let named = tables.names.range(from..).take_while(|((other, _), _)| other == tenant);
@@ -308,7 +312,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()> {
+    fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> StoreFuture<'a, ()> {
         self.answer(move |tables| {
             checks::check_name(to).and_then(|()| tables.rename(tenant, from, to))
         })
@@ -319,7 +323,7 @@ impl Store for MemoryStore {
         tenant: &'a Tenant,
         name: &'a str,
         policy: Option<String>,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         self.answer(move |tables| {
             let id = tables.id(tenant, name)?;
             tables.rows_mut(id)?.row.policy = policy;
@@ -332,11 +336,11 @@ impl Store for MemoryStore {
         tenant: &'a Tenant,
         name: &'a str,
         at: Option<u32>,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         self.answer(move |tables| tables.remove(tenant, name, at))
     }
 
-    fn commits(&self, id: ConversationId, above: Option<u32>) -> Answer<'_, Vec<CommitRow>> {
+    fn commits(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Vec<CommitRow>> {
         self.answer(move |tables| {
             let rows = tables.rows(id)?;
             let from = above.map_or(Some(0), |above| above.checked_add(1));
@@ -351,7 +355,7 @@ impl Store for MemoryStore {
         kind: PageKind,
         numbers: Range<u32>,
         bodies: bool,
-    ) -> Answer<'_, Vec<Page>> {
+    ) -> StoreFuture<'_, Vec<Page>> {
         self.answer(move |tables| {
             let pages = tables.rows(id)?.pages.values();
             let asked = pages.filter(|page| {
@@ -367,20 +371,24 @@ impl Store for MemoryStore {
         })
     }
 
-    fn commit(&self, commit: Commit) -> Answer<'_, ()> {
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
         self.answer(move |tables| {
             checks::check_commit(&commit).and_then(|()| tables.commit(commit))
         })
     }
 
-    fn remember(&self, id: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {
+    fn remember(&self, id: ConversationId, key: IdempotencyKey) -> StoreFuture<'_, ()> {
         self.answer(move |tables| {
             checks::check_key(&key)?;
             keep_key(tables.named_rows_mut(id)?, key)
         })
     }
 
-    fn key<'a>(&'a self, id: ConversationId, key: &'a str) -> Answer<'a, Option<IdempotencyKey>> {
+    fn key<'a>(
+        &'a self,
+        id: ConversationId,
+        key: &'a str,
+    ) -> StoreFuture<'a, Option<IdempotencyKey>> {
         self.answer(move |tables| Ok(tables.rows(id)?.keys.get(key).cloned()))
     }
 
@@ -390,26 +398,26 @@ impl Store for MemoryStore {
         words: &'a [String],
         within: Option<&'a [(ConversationId, u32)]>,
         limit: usize,
-    ) -> Answer<'a, Vec<Hit>> {
+    ) -> StoreFuture<'a, Vec<Hit>> {
         self.answer(move |tables| Ok(tables.search(tenant, words, within, limit)))
     }
 
-    fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()> {
+    fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> StoreFuture<'_, ()> {
         self.answer(move |tables| tables.rewrite(id, at, rewrite))
     }
 
-    fn clean(&self) -> Answer<'_, ()> {
+    fn clean(&self) -> StoreFuture<'_, ()> {
         self.answer(|_| Ok(()))
     }
 
-    fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
+    fn forks(&self, id: ConversationId) -> StoreFuture<'_, Vec<ConversationRow>> {
         self.answer(move |tables| {
             tables.rows(id)?;
             Ok(tables.forks(id).map(Rows::row).collect())
         })
     }
 
-    fn tenants(&self) -> Answer<'_, Vec<Tenant>> {
+    fn tenants(&self) -> StoreFuture<'_, Vec<Tenant>> {
         self.answer(move |tables| {
             let mut tenants: Vec<Tenant> = tables.names.keys().map(|(t, _)| t.clone()).collect();
             tenants.dedup();
@@ -417,7 +425,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn rows(&self, id: ConversationId) -> Answer<'_, StoredRows> {
+    fn rows(&self, id: ConversationId) -> StoreFuture<'_, StoredRows> {
         self.answer(move |tables| {
             let rows = tables.rows(id)?;
             Ok(StoredRows {
@@ -428,7 +436,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn restore(&self, new: NewConversation, rows: StoredRows) -> Answer<'_, ()> {
+    fn restore(&self, new: NewConversation, rows: StoredRows) -> StoreFuture<'_, ()> {
         self.answer(|tables| {
             checks::check_new(&new)?;
             tables.restore(new, rows)
@@ -439,11 +447,11 @@ impl Store for MemoryStore {
         !self.has_no_search
     }
 
-    fn check(&self) -> Answer<'_, Vec<String>> {
+    fn check(&self) -> StoreFuture<'_, Vec<String>> {
         self.answer(|_| Ok(Vec::new()))
     }
 
-    fn size(&self) -> Answer<'_, Option<u64>> {
+    fn size(&self) -> StoreFuture<'_, Option<u64>> {
         self.answer(|_| Ok(None))
     }
 }

@@ -1,4 +1,4 @@
-//! How records and messages become the bytes of a row, and come out again.
+//! Encoding of records and messages as the bytes of a row.
 //!
 //! ```text
 //!   a packed value     1 · length unpacked (4 bytes, little-endian) · a zstd frame
@@ -8,10 +8,10 @@
 //!   page of entries    meta: packed columns     body: packed messages, one behind the other
 //! ```
 //!
-//! Values inside are written with postcard, and each zstd frame ends with a checksum. A small commit
-//! stays plain: a writer waits for it, and it is soon packed together with its neighbours, which
-//! saves far more. Messages are kept as the bytes they came as. Whatever the bytes are, reading them ends in a value or in
-//! [`Unreadable`], and takes no more memory than what really comes out of them.
+//! Values are encoded with postcard, and each zstd frame ends with a checksum. A small commit stays
+//! plain, because a writer waits for it, and it is soon packed together with its neighbours, which
+//! saves far more. Messages keep their bytes. Decoding any bytes returns a value or [`Unreadable`], and
+//! allocates no more memory than the decoded value needs.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -23,22 +23,22 @@ use crate::{Link, Page, PageKind, hash_of};
 
 /// The first byte of a packed value.
 const PACKED: u8 = 1;
-/// The first byte of a plain one.
+/// The first byte of a plain value.
 const PLAIN: u8 = 2;
 
-/// The body of a commit up to which it stays plain: about what a page of a file holds.
+/// Maximum size of a plain commit body: about one page of a SQLite file.
 const MOST_PLAIN: usize = 4 * 1024;
 
-/// How hard zstd tries.
+/// Compression level of zstd.
 #[derive(Clone, Copy)]
 enum Level {
-    /// For rows that stay.
+    /// For pages.
     Usual = 3,
-    /// For rows that are packed again soon, when a writer waits.
+    /// For commits, which a writer waits for and which are packed again soon.
     Quick = -5,
 }
 
-/// Bytes that are not what was written.
+/// An error of decoding: the bytes are not what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unreadable(pub String);
@@ -47,65 +47,65 @@ fn unreadable(what: impl ToString) -> Unreadable {
     Unreadable(what.to_string())
 }
 
-/// A log entry. Its body may be any text that is written as a string is.
+/// A log entry. The type of its body is any text that serializes as a string.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry<B = String> {
-    /// What can be known without the message.
+    /// The facts about the entry that need no message.
     pub meta: EntryMeta,
-    /// The message, as the JSON it came as.
+    /// The message, as the original JSON.
     pub body: B,
 }
 
 impl<B: AsRef<str>> Entry<B> {
-    /// The hash of the message as it came, even if it is gone.
+    /// The hash of the original message, also after it was erased.
     pub fn body_hash(&self) -> [u8; 32] {
         self.meta.gone.unwrap_or_else(|| hash_of(self.body.as_ref().as_bytes()))
     }
 }
 
-/// What can be known of a log entry without its message.
+/// The facts about a log entry that need no message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryMeta {
     /// The number of its role.
     pub role: u8,
-    /// What it was counted as.
+    /// Its number of tokens.
     pub tokens: u32,
-    /// The time that the message gives, or that of its arrival.
+    /// The time in the message, or the time of its arrival.
     pub timestamp: i64,
-    /// The tool calls and results in it that have no partner in it.
+    /// Hashes of the tool calls and results whose counterparts are in other entries.
     pub edges: Vec<u64>,
-    /// If the message was erased or pruned: the hash of what it was.
+    /// The hash of the original message, if it was erased or pruned.
     pub gone: Option<[u8; 32]>,
 }
 
-/// What the row of a commit holds.
+/// The content of a commit's row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitBody {
-    /// What the version is.
+    /// The record of the version, as JSON.
     pub record: String,
-    /// The log entries that it adds, unless they are in pages.
+    /// The log entries that the version adds, unless they are in pages.
     pub entries: Vec<Entry>,
 }
 
 impl CommitBody {
-    /// As bytes.
+    /// Encodes the body.
     pub fn pack(&self) -> Vec<u8> {
         pack_commit(&self.record, &self.entries)
     }
 
-    /// From bytes.
+    /// Decodes a body.
     pub fn unpack(bytes: &[u8]) -> Result<CommitBody, Unreadable> {
         from_bytes(&unpack(bytes)?)
     }
 }
 
-/// Packs what the row of a commit holds.
+/// Encodes the content of a commit's row.
 pub fn pack_commit<B: AsRef<str> + Serialize>(record: &str, entries: &[Entry<B>]) -> Vec<u8> {
     let bodies: usize = entries.iter().map(|entry| entry.body.as_ref().len() + 64).sum();
     let mut bytes = Vec::with_capacity(PLAIN_HEAD + record.len() + bodies + 16);
     bytes.push(PLAIN);
     bytes.extend([0; size_of::<PlainChecksum>()]);
-    // A struct is its fields, one behind the other.
+    // postcard encodes a struct as its fields in order, so a tuple gives the same bytes.
     let mut bytes =
         postcard::to_extend(&(record, entries), bytes).expect("plain data can be written");
     if bytes.len() > MOST_PLAIN {
@@ -118,14 +118,14 @@ pub fn pack_commit<B: AsRef<str> + Serialize>(record: &str, entries: &[Entry<B>]
 
 type PlainChecksum = [u8; 8];
 
-/// What stands before the bytes of a plain value.
+/// Length of the header of a plain value.
 const PLAIN_HEAD: usize = 1 + size_of::<PlainChecksum>();
 
 fn plain_checksum(bytes: &[u8]) -> PlainChecksum {
     *hash_of(bytes).first_chunk().expect("a hash has 32 bytes")
 }
 
-/// Packs neighbouring records with their links, the first of which has this version.
+/// Packs records of consecutive versions from `first` on, with their links.
 pub fn pack_records<'a>(first: u32, records: impl IntoIterator<Item = (&'a str, Link)>) -> Page {
     let (records, links): (Vec<&str>, Vec<Link>) = records.into_iter().unzip();
     Page {
@@ -137,7 +137,7 @@ pub fn pack_records<'a>(first: u32, records: impl IntoIterator<Item = (&'a str, 
     }
 }
 
-/// Packs neighbouring log entries, the first of which has this index.
+/// Packs consecutive log entries from index `first` on.
 pub fn pack_entries<'a, B: AsRef<str> + 'a>(
     first: u32,
     entries: impl IntoIterator<Item = &'a Entry<B>>,
@@ -154,7 +154,7 @@ pub fn pack_entries<'a, B: AsRef<str> + 'a>(
 }
 
 impl Page {
-    /// The records in it with their links, in order.
+    /// The records of the page with their links, in order.
     pub fn records(&self) -> Result<Vec<(String, Link)>, Unreadable> {
         let records: Vec<String> = from_bytes(&unpack(&self.body)?)?;
         let (links, rest) = self.meta.as_chunks::<32>();
@@ -166,12 +166,12 @@ impl Page {
         }
     }
 
-    /// What can be known of the entries in it without their messages, in order.
+    /// The metadata of the page's entries, in order.
     pub fn metas(&self) -> Result<Vec<EntryMeta>, Unreadable> {
         self.columns()?.metas()
     }
 
-    /// The entries in it, in order.
+    /// The entries of the page, in order.
     pub fn entries(&self) -> Result<Vec<Entry>, Unreadable> {
         let columns = self.columns()?;
         let lens = columns.lens.clone();
@@ -205,15 +205,15 @@ impl Page {
     }
 }
 
-/// The metas of many entries, like beside like.
+/// The metadata of many entries, stored by column.
 #[derive(Serialize, Deserialize)]
 struct Columns {
     roles: Vec<u8>,
     tokens: Vec<u32>,
-    /// The first as it is, then by how much each differs from the one before.
+    /// The first time, then the difference of each time from the one before.
     times: Vec<i64>,
     lens: Vec<u32>,
-    /// Only of those that have any.
+    /// Only for entries that have some.
     edges: Vec<(u32, Vec<u64>)>,
     gone: Vec<(u32, [u8; 32])>,
 }
@@ -284,13 +284,13 @@ fn pack(bytes: &[u8], level: Level) -> Vec<u8> {
     packer.with_borrow_mut(|packer| packer.pack(bytes))
 }
 
-/// zstd, set up, with room for what it makes: both cost more than packing a message.
+/// A zstd compressor with an output buffer. Creating them costs more than packing a message.
 struct Packer {
     zstd: zstd::bulk::Compressor<'static>,
     room: Vec<u8>,
 }
 
-/// Room for more is given back.
+/// A larger output buffer is freed after use.
 const MOST_ROOM: usize = 256 * 1024;
 
 impl Packer {
@@ -324,11 +324,11 @@ thread_local! {
     static QUICK_PACKER: RefCell<Packer> = Packer::new(Level::Quick).into();
 }
 
-/// Room for so much can be made before it is known whether the length is right.
+/// Largest stated length for which memory is allocated before the length is verified.
 const SMALL: usize = 4 * 1024 * 1024;
 
 thread_local! {
-    /// Setting one up costs more than unpacking a page.
+    /// A reused decompressor: creating one costs more than unpacking a page.
     static UNPACKER: RefCell<zstd::bulk::Decompressor<'static>> =
         RefCell::new(zstd::bulk::Decompressor::new().expect("there is memory for it"));
 }
@@ -342,7 +342,7 @@ fn unpack_small(frame: &[u8], len: usize) -> Result<Vec<u8>, Unreadable> {
     }
 }
 
-/// What is in a packed or plain value.
+/// Decodes a packed or plain value.
 fn unpack(value: &[u8]) -> Result<Cow<'_, [u8]>, Unreadable> {
     let (&format, rest) = value.split_first().ok_or_else(|| unreadable("it is empty"))?;
     match format {
@@ -370,7 +370,7 @@ fn unpack_frame(packed: &[u8]) -> Result<Vec<u8>, Unreadable> {
     }
     let decoder = zstd::stream::read::Decoder::with_buffer(frame).map_err(unreadable)?;
     let mut bytes = Vec::with_capacity(len.min(256 * 1024));
-    // One byte more than there should be: so a longer frame is noticed, and its checksum is read.
+    // One byte more than stated detects a longer frame, and makes zstd verify its checksum.
     decoder.take(len as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     match bytes.len() == len {
         true => Ok(bytes),

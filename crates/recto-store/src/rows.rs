@@ -1,4 +1,4 @@
-//! The rows that stores keep.
+//! The rows of a store.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{Error, Link, Words, hash_of};
 
-/// What a conversation is known by, for ever. Names can change; this does not.
+/// The permanent id of a conversation. Its name can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConversationId(pub Uuid);
 
@@ -17,22 +17,22 @@ impl fmt::Display for ConversationId {
     }
 }
 
-/// Whose conversations they are. Names are unique for one tenant, and no tenant sees another's.
+/// The owner of conversations. Names are unique per tenant, and no tenant sees conversations of another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tenant(pub String);
 
 /// A conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConversationRow {
-    /// What it is known by.
+    /// The permanent id.
     pub id: ConversationId,
-    /// What people call it.
+    /// The name.
     pub name: String,
     /// When it was created or forked, in milliseconds since 1970.
     pub created: i64,
-    /// How it is set up, as JSON. It never changes.
+    /// The settings, as JSON. They never change.
     pub settings: String,
-    /// What is wanted of it, as JSON. It may change at any time.
+    /// The policy, as JSON. It can change at any time.
     pub policy: Option<String>,
     /// The conversations that it was forked from, the oldest first.
     pub lineage: Vec<Ancestor>,
@@ -43,17 +43,17 @@ pub struct ConversationRow {
 /// A conversation whose first versions a fork shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Ancestor {
-    /// Where their rows are.
+    /// The conversation that holds the shared rows.
     #[serde(with = "id_text")]
     pub id: ConversationId,
-    /// The versions below this one are there, unless an older ancestor has them.
+    /// It holds the versions below this one, except those of an older ancestor.
     pub versions: u32,
-    /// The log entries below this one are there, unless an older ancestor has them.
+    /// It holds the log entries below this one, except those of an older ancestor.
     pub entries: u32,
 }
 
 mod id_text {
-    //! An id as text, so that a lineage can be read by people.
+    //! Ids as text, which keeps a lineage readable.
 
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
@@ -69,29 +69,29 @@ mod id_text {
     }
 }
 
-/// A version, as the conversation's newest.
+/// A version of a conversation, without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Its number.
+    /// The version number.
     pub version: u32,
-    /// How long the log is.
+    /// Number of log entries.
     pub entries: u32,
-    /// What the chain has come to; see [`Link`].
+    /// The hash chain up to this version; see [`Link`].
     pub link: Link,
-    /// When it was accepted, in milliseconds since 1970, by the clock of whoever wrote it.
+    /// Commit time in milliseconds since 1970, by the writer's clock.
     pub committed: i64,
 }
 
 /// An accepted request that is not packed into a page yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitRow {
-    /// The version that it made.
+    /// The version that the request created.
     pub head: Head,
-    /// What the version is and the log entries it adds; see [`CommitBody`](crate::CommitBody).
+    /// The record of the version and its new log entries; see [`CommitBody`](crate::CommitBody).
     pub body: Vec<u8>,
 }
 
-/// What a page holds.
+/// The content of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PageKind {
     /// Versions.
@@ -100,18 +100,18 @@ pub enum PageKind {
     Entries,
 }
 
-/// Neighbouring versions or log entries, packed together.
+/// Consecutive versions or log entries, compressed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// What it holds.
+    /// Whether it holds versions or log entries.
     pub kind: PageKind,
-    /// The number of the first one.
+    /// The number of the first version or entry.
     pub first: u32,
-    /// How many.
+    /// Number of versions or entries.
     pub count: u32,
-    /// What can be known without unpacking the body.
+    /// Links of the versions, or metadata of the entries, readable without the body.
     pub meta: Vec<u8>,
-    /// The packed records or messages; empty if it was not asked for.
+    /// The compressed records or messages; empty if the body was not requested.
     pub body: Vec<u8>,
 }
 
@@ -122,59 +122,59 @@ impl Page {
     }
 }
 
-/// A conversation to be created: version 0, or the version that a fork starts from.
+/// A new conversation, with version 0 or the version that a fork starts from.
 #[derive(Clone, Debug)]
 pub struct NewConversation {
-    /// What it will be known by.
+    /// The permanent id.
     pub id: ConversationId,
-    /// Whose it is.
+    /// The tenant.
     pub tenant: Tenant,
-    /// What people will call it.
+    /// The name.
     pub name: String,
-    /// When.
+    /// Creation time in milliseconds since 1970.
     pub created: i64,
-    /// How it is set up, as JSON.
+    /// The settings, as JSON.
     pub settings: String,
-    /// What is wanted of it, as JSON.
+    /// The policy, as JSON.
     pub policy: Option<String>,
     /// The conversations that it is forked from, the oldest first.
     pub lineage: Vec<Ancestor>,
-    /// Its first row.
+    /// Its first commit.
     pub first: CommitRow,
-    /// What the search will find in it.
+    /// The words of its log entries, for the search.
     pub words: Vec<WordsOf>,
 }
 
-/// A request to be accepted: all of it, or nothing.
+/// An accepted request to store. It is stored completely or not at all.
 #[derive(Clone, Debug)]
 pub struct Commit {
     /// The conversation.
     pub conversation: ConversationId,
     /// The row of the version after the newest one.
     pub row: CommitRow,
-    /// The key under which a repeat will be known.
+    /// The idempotency key.
     pub key: Option<IdempotencyKey>,
-    /// What the search will find in the new log entries.
+    /// The words of the new log entries, for the search.
     pub words: Vec<WordsOf>,
-    /// Older rows that go into pages at the same time.
+    /// Older rows that are packed into pages in the same transaction.
     pub seal: Option<Seal>,
 }
 
-/// Older commits that are packed into pages.
+/// Older commits, packed into pages.
 #[derive(Clone, Debug)]
 pub struct Seal {
-    /// The rows of versions below this one go.
+    /// The rows of the versions below this one are deleted.
     pub below: u32,
-    /// The pages that take their place.
+    /// The pages that replace them.
     pub pages: Vec<Page>,
-    /// What the writer has packed: the bodies of these rows as it knows them, in order. If others
-    /// have packed or rewritten some of them meanwhile, all of it is refused, or what was erased
-    /// would come back. None: whatever they are.
+    /// The bodies of the packed rows as the writer has read them, in order. If another writer has
+    /// packed or rewritten some of them since, the commit fails with `RowsChanged`; otherwise erased
+    /// messages would come back. `None` skips the check.
     pub rows: Option<Vec<Vec<u8>>>,
 }
 
 impl Seal {
-    /// Tests that the rows to be packed, in order, are those that the writer knows.
+    /// Checks that the stored rows, in order, are those that the writer has read.
     pub(crate) fn check<'a>(&self, bodies: impl Iterator<Item = &'a [u8]>) -> Result<(), Error> {
         match &self.rows {
             Some(known) if !bodies.eq(known.iter().map(|body| &**body)) => Err(Error::RowsChanged),
@@ -183,20 +183,20 @@ impl Seal {
     }
 }
 
-/// What an idempotency key stood for.
+/// An idempotency key with the request that used it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// The key that the client chose.
+    /// The key, chosen by the client.
     pub key: String,
-    /// A hash of the request, so that another request under the same key is noticed.
+    /// Hash of the request. It detects another request with the same key.
     pub request: [u8; 32],
-    /// The version that was newest afterwards.
+    /// The newest version after the request.
     pub version: u32,
-    /// Whether the request made it.
+    /// Whether the request created that version.
     pub changed: bool,
 }
 
-/// All rows of a conversation beside the conversation itself: to be copied into another store.
+/// All rows of a conversation except its conversation row, for a copy in another store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredRows {
     /// The commits that are not packed, in order.
@@ -212,33 +212,33 @@ pub struct StoredRows {
 pub struct WordsOf {
     /// The entry.
     pub entry: u32,
-    /// Its words. Others than those that [`Words::of`] makes may not be found.
+    /// Its words, made by [`Words::of`]. The search may not find others.
     pub words: Words,
 }
 
-/// A log entry that the search found.
+/// A log entry found by the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hit {
-    /// The conversation whose rows hold it; its forks may show it too.
+    /// The conversation that holds the entry. Its forks can share it.
     pub conversation: ConversationId,
     /// The entry.
     pub entry: u32,
 }
 
-/// Rows that take the place of others, when something is erased or pruned.
+/// Rows that replace others, to erase or prune messages.
 #[derive(Clone, Debug, Default)]
 pub struct Rewrite {
-    /// Commits in the place of those of the same version.
+    /// Commits; each replaces the one of the same version.
     pub commits: Vec<CommitRow>,
-    /// Pages in the place of those of the same kind with the same first number.
+    /// Pages; each replaces the one of the same kind with the same first number.
     pub pages: Vec<Page>,
-    /// Entries that the search must not find any more.
+    /// Entries to remove from the search index.
     pub forget: Vec<u32>,
-    /// The forks that were asked what they show. If there is another one by now, the rewrite is
-    /// refused, or what that one shows would be gone. None: it makes no difference.
+    /// The forks whose views were checked. If another fork exists, the rewrite fails with `Forked`;
+    /// otherwise that fork would lose messages. `None` skips the check.
     pub forks: Option<Vec<ConversationId>>,
-    /// What the rows were that these were made of. If others are there by now, the rewrite is
-    /// refused, or what was erased from those meanwhile would come back. None: it makes no difference.
+    /// Hashes of the rows that these were made from. If the stored rows differ, the rewrite fails with
+    /// `RowsChanged`; otherwise messages erased since would come back. `None` skips the check.
     pub known: Option<KnownRows>,
 }
 
@@ -257,22 +257,22 @@ impl Page {
 }
 
 impl Rewrite {
-    /// Adds a commit with another body in the place of one that was read.
+    /// Adds a commit that replaces one that was read.
     pub fn replace_commit(&mut self, read: &CommitRow, body: Vec<u8>) {
         let known = self.known.get_or_insert_default();
         known.commits.insert(read.head.version, hash_of(&read.body));
         self.commits.push(CommitRow { head: read.head, body });
     }
 
-    /// Adds a page in the place of one that was read.
+    /// Adds a page that replaces one that was read.
     pub fn replace_page(&mut self, read: &Page, page: Page) {
         let known = self.known.get_or_insert_default();
         known.pages.insert((read.kind, read.first), read.hash());
         self.pages.push(page);
     }
 
-    /// Tests that a commit is there to be replaced, and that it is the one that was read, or has been
-    /// replaced by this very rewrite.
+    /// Checks that the commit to replace exists, and that it is the one that was read or already is the
+    /// new one, which happens when an attempt is repeated.
     pub(crate) fn check_commit(
         &self,
         new: &CommitRow,
@@ -284,7 +284,7 @@ impl Rewrite {
         if is_known || found.body == new.body { Ok(()) } else { Err(Error::RowsChanged) }
     }
 
-    /// The same for a page.
+    /// Checks a page to replace in the same way.
     pub(crate) fn check_page(&self, new: &Page, found: Option<&Page>) -> Result<(), Error> {
         let found = found.ok_or(Error::RowsChanged)?;
         let Some(known) = &self.known else { return Ok(()) };
@@ -292,13 +292,13 @@ impl Rewrite {
         if is_known || found == new { Ok(()) } else { Err(Error::RowsChanged) }
     }
 
-    /// Tests that all forks that there are were asked.
+    /// Checks that the rewrite takes all forks into account.
     pub(crate) fn check_forks(
         &self,
         forks: impl IntoIterator<Item = ConversationId>,
     ) -> Result<(), Error> {
-        let Some(asked) = &self.forks else { return Ok(()) };
-        match forks.into_iter().all(|fork| asked.contains(&fork)) {
+        let Some(known) = &self.forks else { return Ok(()) };
+        match forks.into_iter().all(|fork| known.contains(&fork)) {
             true => Ok(()),
             false => Err(Error::Forked),
         }

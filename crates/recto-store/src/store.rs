@@ -1,151 +1,162 @@
-//! What every store can do.
+//! The trait that every store implements.
 
 use std::fmt::Debug;
 use std::ops::Range;
 use std::path::Path;
 
 use crate::{
-    Answer, Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, StoredRows, Tenant,
+    Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey, NewConversation, Page,
+    PageKind, Rewrite, StoreFuture, StoredRows, Tenant,
 };
 
-/// A place where conversations are kept. Rows go in and come out as they are.
+/// A store of conversations. It returns rows as they were written.
 ///
-/// What always holds, whatever fails and whoever else writes:
-/// - an `Ok` means durable, and nothing is visible before;
-/// - a method does all of what it says or nothing, and nothing if its answer is dropped before it is
-///   awaited;
-/// - rows move from commits to pages, never back: who looks for a version or an entry in the
-///   commits first and in the pages after that, finds it.
-pub trait Store: Debug + Send + Sync {
-    /// Creates a conversation. Refused if the tenant has one of that name, if the id is taken, or if
-    /// an ancestor is gone or another tenant's.
+/// Invariants, also after failures and beside other writers:
+/// - `Ok` means durable; nothing is visible before.
+/// - A method has all of its effects or none, and none if its future is never awaited.
+/// - Rows move from commits to pages, never back. A reader that looks for a version or an entry in
+///   the commits first and then in the pages finds it.
+///
+/// The trait is sealed: only this crate implements it.
+pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
+    /// Creates a conversation. Fails if the tenant has one of that name, if the id exists, or if an
+    /// ancestor was removed or belongs to another tenant.
     ///
-    /// A name has 1 to [`MAX_NAME`](crate::MAX_NAME) bytes, and any characters but U+0000.
-    fn create(&self, new: NewConversation) -> Answer<'_, ()>;
+    /// A name has 1 to [`MAX_NAME`](crate::MAX_NAME) bytes, and any characters except U+0000.
+    fn create(&self, new: NewConversation) -> StoreFuture<'_, ()>;
 
     /// Finds a conversation by its name.
-    fn find<'a>(&'a self, tenant: &'a Tenant, name: &'a str)
-    -> Answer<'a, Option<ConversationRow>>;
+    fn find<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+    ) -> StoreFuture<'a, Option<ConversationRow>>;
 
-    /// A conversation of a tenant by what it is known by. None if it was removed, even if its rows are
-    /// kept for its forks.
+    /// Finds a conversation of a tenant by its id. `None` if it was removed, even if its rows remain
+    /// for its forks.
     fn get<'a>(
         &'a self,
         tenant: &'a Tenant,
         id: ConversationId,
-    ) -> Answer<'a, Option<ConversationRow>>;
+    ) -> StoreFuture<'a, Option<ConversationRow>>;
 
-    /// Conversations in the order of the bytes of their names: those behind the name `after`, at most `limit`.
+    /// Lists at most `limit` conversations whose names follow `after`, ordered by the bytes of the name.
     fn list<'a>(
         &'a self,
         tenant: &'a Tenant,
         after: Option<&'a str>,
         limit: usize,
-    ) -> Answer<'a, Vec<ConversationRow>>;
+    ) -> StoreFuture<'a, Vec<ConversationRow>>;
 
-    /// Gives a conversation another name. Refused if the tenant has one of that name.
-    fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()>;
+    /// Renames a conversation. Fails if the tenant has one of that name.
+    fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> StoreFuture<'a, ()>;
 
-    /// Sets what is wanted of a conversation: a text that the store does not look into.
+    /// Sets the policy of a conversation: a text that the store does not interpret.
     fn set_policy<'a>(
         &'a self,
         tenant: &'a Tenant,
         name: &'a str,
         policy: Option<String>,
-    ) -> Answer<'a, ()>;
+    ) -> StoreFuture<'a, ()>;
 
-    /// Takes a conversation away: its name at once, its rows unless forks share them. It takes no
-    /// more requests; what forks share can still be read and rewritten. Copies
-    /// may be left in free space until somebody [cleans](Self::clean).
-    fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> Answer<'a, ()> {
+    /// Removes a conversation: its name at once, its rows unless forks share them. It accepts no more
+    /// requests; rows that forks share can still be read and rewritten. Copies may be left in free
+    /// space until the store is [cleaned](Self::clean).
+    fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> StoreFuture<'a, ()> {
         self.remove_at(tenant, name, None)
     }
 
-    /// [Removes](Self::remove) a conversation, provided that its newest version still is `at`.
+    /// [Removes](Self::remove) a conversation if its newest version is `at`.
     fn remove_at<'a>(
         &'a self,
         tenant: &'a Tenant,
         name: &'a str,
         at: Option<u32>,
-    ) -> Answer<'a, ()>;
+    ) -> StoreFuture<'a, ()>;
 
-    /// The commits above version `above` that are not packed, in order; there is always at least
-    /// the newest, unless `above` is that one.
+    /// The commits above version `above` that are not packed, in order. They include the newest one,
+    /// unless `above` is that one.
     fn commits(
         &self,
         conversation: ConversationId,
         above: Option<u32>,
-    ) -> Answer<'_, Vec<CommitRow>>;
+    ) -> StoreFuture<'_, Vec<CommitRow>>;
 
-    /// The pages that hold some of these numbers, in order. Pages of a kind do not overlap.
+    /// The pages that contain some of these numbers, in order. Pages of one kind do not overlap.
+    /// Without `bodies`, the bodies are empty.
     fn pages(
         &self,
         conversation: ConversationId,
         kind: PageKind,
         numbers: Range<u32>,
         bodies: bool,
-    ) -> Answer<'_, Vec<Page>>;
+    ) -> StoreFuture<'_, Vec<Page>>;
 
-    /// Accepts a request, if its version is the one after the newest and its key is new. Its own row
-    /// cannot be among those that it packs.
-    fn commit(&self, commit: Commit) -> Answer<'_, ()>;
+    /// Accepts a request if its version follows the newest one and its idempotency key is new. A
+    /// commit can pack older rows, but not its own.
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, ()>;
 
-    /// Keeps a key for a request that changed nothing.
-    fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> Answer<'_, ()>;
+    /// Stores the idempotency key of a request that changed nothing.
+    fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> StoreFuture<'_, ()>;
 
-    /// What a key stood for.
+    /// Finds an idempotency key.
     fn key<'a>(
         &'a self,
         conversation: ConversationId,
         key: &'a str,
-    ) -> Answer<'a, Option<IdempotencyKey>>;
+    ) -> StoreFuture<'a, Option<IdempotencyKey>>;
 
-    /// Log entries that have all these words, those of a conversation together and its newest first,
-    /// at most `limit`. Which conversation comes first is up to the store. `within` gives the
-    /// conversations to look in, and how much of each log. No words find nothing.
+    /// Finds at most `limit` log entries that contain all these words, grouped by conversation, the
+    /// newest first. The order of the conversations depends on the store. `within` restricts the
+    /// search to these conversations, each with the number of its log entries to search. An empty
+    /// list of words finds nothing.
     fn search<'a>(
         &'a self,
         tenant: &'a Tenant,
         words: &'a [String],
         within: Option<&'a [(ConversationId, u32)]>,
         limit: usize,
-    ) -> Answer<'a, Vec<Hit>>;
+    ) -> StoreFuture<'a, Vec<Hit>>;
 
-    /// Puts rows in the place of others, provided that the newest version still is `at`, that all of
-    /// the others are there ([`RowsChanged`](crate::Error::RowsChanged) if not: they may have been
-    /// packed), and that there is no fork that was not asked. What was there before is gone for good
-    /// when this returns: no copy is left in free space, in the journal or in the search index.
-    fn rewrite(&self, conversation: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()>;
+    /// Replaces rows if the newest version is `at`, if all rows to be replaced exist
+    /// ([`RowsChanged`](crate::Error::RowsChanged) otherwise: they may have been packed), and if the
+    /// rewrite takes all forks into account. When it returns `Ok`, no copy of the old rows is left in
+    /// free space, in the journal or in the search index.
+    fn rewrite(
+        &self,
+        conversation: ConversationId,
+        at: u32,
+        rewrite: Rewrite,
+    ) -> StoreFuture<'_, ()>;
 
-    /// Leaves no copy behind of what was rewritten or removed before: it writes the whole store
-    /// anew. To be asked for after removing, and after [`CopiesLeft`](crate::Error::CopiesLeft).
-    fn clean(&self) -> Answer<'_, ()>;
+    /// Writes the whole store again, so that no copy of rewritten or removed rows is left. Needed after
+    /// removing conversations and after [`CopiesLeft`](crate::Error::CopiesLeft).
+    fn clean(&self) -> StoreFuture<'_, ()>;
 
-    /// The forks that share rows of a conversation, directly or through others, by name.
-    fn forks(&self, conversation: ConversationId) -> Answer<'_, Vec<ConversationRow>>;
+    /// The forks that share rows of a conversation, directly or through other forks, ordered by name.
+    fn forks(&self, conversation: ConversationId) -> StoreFuture<'_, Vec<ConversationRow>>;
 
-    /// Whose conversations there are, in order.
-    fn tenants(&self) -> Answer<'_, Vec<Tenant>>;
+    /// All tenants that have conversations, in order.
+    fn tenants(&self) -> StoreFuture<'_, Vec<Tenant>>;
 
-    /// All rows of a conversation, as they were at one moment.
-    fn rows(&self, conversation: ConversationId) -> Answer<'_, StoredRows>;
+    /// All rows of a conversation, read in one snapshot.
+    fn rows(&self, conversation: ConversationId) -> StoreFuture<'_, StoredRows>;
 
-    /// Creates a conversation with rows that another store had. Its ancestors must be there.
-    fn restore(&self, new: NewConversation, rows: StoredRows) -> Answer<'_, ()>;
+    /// Creates a conversation with rows of another store. Its ancestors must exist.
+    fn restore(&self, new: NewConversation, rows: StoredRows) -> StoreFuture<'_, ()>;
 
-    /// Copies everything into a new file at once, if the store has a way of its own to do that;
-    /// `false` if it has none. Refused if there is a file of that name.
-    fn copy_to<'a>(&'a self, _path: &'a Path) -> Answer<'a, bool> {
+    /// Copies everything into a new file if the store supports that; returns `false` if it does not.
+    /// Fails if the file exists.
+    fn copy_to<'a>(&'a self, _path: &'a Path) -> StoreFuture<'a, bool> {
         Box::pin(std::future::ready(Ok(false)))
     }
 
-    /// Whether it keeps words for the search.
+    /// Whether the store has a search index.
     fn keeps_words(&self) -> bool;
 
-    /// Looks for damage below the rows: what the database itself can check.
-    fn check(&self) -> Answer<'_, Vec<String>>;
+    /// Runs the checks of the database itself, and returns the damage it finds.
+    fn check(&self) -> StoreFuture<'_, Vec<String>>;
 
-    /// How many bytes it takes on the disk, if it is on one.
-    fn size(&self) -> Answer<'_, Option<u64>>;
+    /// Size on disk in bytes, if the store is on a disk.
+    fn size(&self) -> StoreFuture<'_, Option<u64>>;
 }

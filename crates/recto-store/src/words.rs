@@ -1,15 +1,15 @@
-//! What the search looks for: words, the same in every store.
+//! Words for the search, the same in every store.
 //!
-//! Stores are given words, not text, so that all of them find the same.
+//! Stores receive words instead of text, so that all of them find the same entries.
 
-/// The longest word that is kept, in bytes. What is longer is cut: keys, hashes and pictures in
-/// base64 would swell the index.
+/// Maximum length of a word in bytes. Longer words are truncated, because keys, hashes and base64
+/// images would inflate the index.
 pub const MAX_WORD: usize = 64;
 
 /// The words of a text in lower case, each once, in alphabetical order.
 ///
-/// A word is a run of letters and digits. Letters of scripts that are written without spaces are
-/// words of their own, so that a search finds what stands between others.
+/// A word is a run of letters and digits. In scripts without spaces each letter is a word, so that a
+/// search finds parts of a text.
 ///
 /// ```
 /// use recto_store::Words;
@@ -19,7 +19,7 @@ pub const MAX_WORD: usize = 64;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words(
-    /// One behind the other, a space between them: one piece of memory, however many they are.
+    /// The words, separated by spaces, in one allocation.
     String,
 );
 
@@ -50,17 +50,17 @@ impl Words {
         finder.words()
     }
 
-    /// Each of them.
+    /// Iterates over the words.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.split_terminator(' ')
     }
 
-    /// All of them, a space between them.
+    /// All words, separated by spaces.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether a word is among them.
+    /// Whether it contains a word.
     pub fn contains(&self, word: &str) -> bool {
         self.iter().any(|other| other == word)
     }
@@ -71,7 +71,7 @@ impl Words {
     }
 }
 
-/// Words that are words already.
+/// Joins words that [`Words::of`] has made.
 impl<S: AsRef<str>> FromIterator<S> for Words {
     fn from_iter<I: IntoIterator<Item = S>>(words: I) -> Words {
         let mut finder = Finder::default();
@@ -83,7 +83,7 @@ impl<S: AsRef<str>> FromIterator<S> for Words {
     }
 }
 
-/// The words of a text as a list: what a search is asked for.
+/// The words of a text as a list, as a search takes them.
 ///
 /// ```
 /// assert_eq!(recto_store::words_of("Retry: the retry"), ["retry", "the"]);
@@ -92,16 +92,16 @@ pub fn words_of(text: &str) -> Vec<String> {
     Words::of(text).iter().map(str::to_owned).collect()
 }
 
-/// The words that were found, as they stand in the text but in lower case.
+/// The words found so far, in lower case.
 #[derive(Default)]
 struct Finder {
     lower: String,
     found: Vec<Found>,
-    /// Where the word that is being read begins.
+    /// Start of the current word.
     start: usize,
 }
 
-/// A word, and its first bytes as a number: most words are told apart by it alone.
+/// A word with its first bytes as a number, which decides most comparisons.
 struct Found {
     front: u64,
     start: usize,
@@ -109,7 +109,7 @@ struct Found {
 }
 
 impl Finder {
-    /// How long the word that is being read is.
+    /// Length of the current word.
     fn len(&self) -> usize {
         self.lower.len() - self.start
     }
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(words_of(&long), words_of(&long[..MAX_WORD]));
     }
 
-    /// The plain way.
+    /// The plain implementation.
     fn plainly(text: &str) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         let mut word = String::new();

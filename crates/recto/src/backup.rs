@@ -48,7 +48,9 @@ impl Recto {
         if path.exists() {
             let reason = "there is a file of that name";
             let doing = "making a backup";
-            return Err(recto_store::Error::Failed { doing, reason: reason.into() }.into());
+            return Err(
+                recto_store::Error::Failed { doing, reason: reason.into(), source: None }.into()
+            );
         }
         let options =
             recto_store::SqliteOptions { search: self.shared.is_searched, ..Default::default() };
@@ -81,7 +83,9 @@ impl Recto {
         if !path.exists() {
             let reason = "there is no such file";
             let doing = "reading a backup";
-            return Err(recto_store::Error::Failed { doing, reason: reason.into() }.into());
+            return Err(
+                recto_store::Error::Failed { doing, reason: reason.into(), source: None }.into()
+            );
         }
         let options = recto_store::SqliteOptions::default();
         let backup: Arc<dyn Store> = Arc::new(recto_store::SqliteStore::open(path, options).await?);
@@ -174,7 +178,7 @@ impl Drop for Partial {
 #[cfg(feature = "sqlite")]
 fn failed(error: std::io::Error) -> recto_store::Error {
     let reason = error.kind().to_string();
-    recto_store::Error::Failed { doing: "making a backup", reason }
+    recto_store::Error::Failed { doing: "making a backup", reason, source: None }
 }
 
 /// Copies every conversation, ancestors before their forks.

@@ -109,6 +109,7 @@ impl Recto {
         let runtime = runtime.map_err(|error| recto_store::Error::Failed {
             doing: "starting",
             reason: error.to_string(),
+            source: Some(error.into()),
         })?;
         let inner = wait(&runtime, crate::Recto::open_with(address, options))?;
         Ok(Recto { runtime: Arc::new(runtime), inner })

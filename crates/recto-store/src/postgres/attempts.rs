@@ -1,11 +1,11 @@
-//! What is tried again, how often, and what is said in the end.
+//! Which failures are retried, how often, and which error is returned in the end.
 //!
-//! | what happened | then |
+//! | failure | reaction |
 //! |---|---|
-//! | others were at the same rows (40001, 40P01) | again, up to 12 times within seconds |
-//! | the connection was lost, or 40003 | again too: every attempt can tell what an earlier one did. If none can be made, the outcome is unknown |
-//! | the server cannot be reached | again, 3 times; 12 if an earlier outcome is in doubt |
-//! | anything else | that is the answer |
+//! | conflict with another transaction (40001, 40P01) | up to 12 attempts within seconds |
+//! | connection lost, or 40003 | up to 12 attempts: each can detect what an earlier one did. If all fail, the outcome is unknown |
+//! | server not reachable | 3 attempts; 12 if the outcome of an earlier one is in doubt |
+//! | any other | returned at once |
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -30,12 +30,12 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// To change something.
+    /// Starts a request that changes something.
     pub(super) fn at(doing: &'static str) -> Attempts {
         Attempts { doing, made: 0, in_doubt: false, reads: false }
     }
 
-    /// To read, which can be repeated without any doubt.
+    /// Starts a request that only reads, so repeating it is safe.
     pub(super) fn at_reading(doing: &'static str) -> Attempts {
         Attempts { reads: true, ..Attempts::at(doing) }
     }
@@ -45,7 +45,7 @@ impl Attempts {
         self.in_doubt
     }
 
-    /// Takes how an attempt went: breaks with the answer, or goes on after a pause.
+    /// Takes the result of an attempt: breaks with the final result, or continues after a pause.
     pub(super) async fn settle<T>(
         &mut self,
         attempt: Result<T, Fault>,
@@ -74,7 +74,7 @@ impl Attempts {
         ControlFlow::Continue(())
     }
 
-    /// Twice as long each time, give or take a half, so that those who collided part.
+    /// The pause before the next attempt: exponential back-off with jitter.
     fn pause(&self) -> Duration {
         let longest = FIRST_PAUSE * 2_u32.pow(self.made.min(10) - 1);
         let chance = (Uuid::now_v7().as_u128() % 1024) as u32;

@@ -1,4 +1,4 @@
-//! What the server itself can say about its tables: whether they can be read, and how large they are.
+//! Checks and size of the tables.
 
 use std::ops::ControlFlow;
 
@@ -7,8 +7,8 @@ use super::attempts::Attempts;
 use super::fault::Fault;
 use crate::Error;
 
-/// Reads every byte, so that the server tests the checksums of its pages, if it has any; and rows
-/// whose conversation is not there.
+/// Statements that read every byte, so that the server verifies its page checksums if it has any, and
+/// count rows without a conversation.
 const LOOKS: [(&str, &str); 9] = [
     (
         "recto_commits",
@@ -34,7 +34,7 @@ const LOOKS: [(&str, &str); 9] = [
         "recto_forks",
         "SELECT count(*) FROM (SELECT tenant, (of ->> 'id')::uuid, id FROM recto_conversations, jsonb_array_elements(lineage::jsonb) AS of) AS told (tenant, ancestor, fork) FULL JOIN recto_forks f USING (tenant, ancestor, fork) WHERE told.fork IS NULL OR f.fork IS NULL",
     ),
-    // A row that does not begin where the one before it ends: a version or a page is missing.
+    // Rows that do not start where the one before ends: a version or a page is missing.
     (
         "recto_commits, by their numbers,",
         "SELECT count(*) FROM (SELECT version - lag(version) OVER (PARTITION BY tenant, conversation ORDER BY version) AS step FROM recto_commits) AS steps WHERE step > 1",
@@ -55,7 +55,7 @@ SELECT sum(pg_total_relation_size(name::regclass))::bigint FROM unnest(ARRAY[
     'recto_words']) AS name";
 
 impl PostgresStore {
-    /// Looks for damage below the rows.
+    /// Runs the checks.
     pub(super) async fn look_for_damage(&self) -> Result<Vec<String>, Error> {
         let mut attempts = Attempts::at_reading("checking the tables");
         loop {
@@ -77,7 +77,7 @@ impl PostgresStore {
                     }
                 }
                 Err(Fault::Failed(reason)) => {
-                    found.push(format!("{table} cannot be read: {reason}"));
+                    found.push(format!("{table} cannot be read: {}", reason.text));
                 }
                 Err(fault) => return Err(fault),
             }
@@ -85,7 +85,7 @@ impl PostgresStore {
         Ok(found)
     }
 
-    /// How many bytes the tables and their indexes take.
+    /// Size of the tables and their indexes, in bytes.
     pub(super) async fn measure(&self) -> Result<Option<u64>, Error> {
         let mut attempts = Attempts::at_reading("measuring the tables");
         loop {

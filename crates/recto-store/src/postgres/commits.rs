@@ -1,4 +1,4 @@
-//! The newest accepted requests, and how a request is accepted.
+//! Accepting requests, and reading the newest ones.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -18,10 +18,10 @@ use crate::{Commit, CommitRow, ConversationId, Error, WordsOf, checks};
 
 const DOING: &str = "accepting a request";
 
-/// Inserts the row of a request if the version before is there and the next one is not. The lock on
-/// the version before keeps it from being packed or removed meanwhile: without, a row that was
-/// inserted and packed since the statement began could be inserted a second time. A row of no attempt
-/// is the last one: whoever removes a conversation closes its chain with it.
+/// Inserts the row of a request if the version before exists and its own version does not. The lock on
+/// the version before prevents that it is packed or removed at the same time: otherwise a row that was
+/// inserted and packed since the statement began could be inserted a second time. No row is inserted
+/// after a row with the nil attempt, which marks a removed conversation.
 macro_rules! insert {
     () => {
         r"INSERT INTO recto_commits
@@ -34,8 +34,8 @@ macro_rules! insert {
     };
 }
 
-/// The same, with what else is to be kept in the same statement: each part costs the server about a
-/// tenth of a bare insertion, so only what is needed is in it.
+/// The insertion with a key or words in the same statement. Each part costs the server about a tenth
+/// of a plain insertion, so a statement has only the parts that it needs.
 macro_rules! insert_with {
     ($($part:expr),+) => {
         concat!("WITH accepted AS (", insert!(), " RETURNING version)", $(", ", $part),+, " SELECT version FROM accepted")
@@ -70,7 +70,7 @@ const ACCEPT_KEY: &str = insert_with!(key!());
 const ACCEPT_WORDS: &str = insert_with!(words!("9", "10"));
 const ACCEPT_BOTH: &str = insert_with!(key!(), words!("13", "14"));
 
-/// What became of a row: the newest version, whose the row of the version is, and what the key says.
+/// Reads what became of a row: the newest version, the attempt that wrote the version, and the key.
 const LOOK: &str = r"
 SELECT
     (SELECT max(version) FROM recto_commits WHERE tenant = $1 AND conversation = $2) AS current,
@@ -91,7 +91,7 @@ WHERE c.tenant = $1 AND c.id = $2
 ORDER BY m.version";
 
 impl PostgresStore {
-    /// The commits above a version.
+    /// Reads the commits above a version.
     pub(super) async fn read_commits(
         &self,
         id: ConversationId,
@@ -119,7 +119,7 @@ impl PostgresStore {
         if rows.is_empty() {
             return Err(unknown(id));
         }
-        // A row without a version stands for the conversation that has nothing newer.
+        // A row without a version means that the conversation exists and has nothing newer.
         let rows = rows.iter().filter(|row| row.get::<_, Option<i64>>("version").is_some());
         rows.map(|row| Ok(CommitRow { head: head(row)?, body: row.try_get("body")? })).collect()
     }
@@ -154,7 +154,7 @@ impl PostgresStore {
 /// A request as the parameters of its statement.
 struct CommitDraft<'a> {
     commit: &'a Commit,
-    /// By which the row is known as ours, whatever happens to the connection.
+    /// Identifies the row as written by this request after a lost connection.
     attempt: Uuid,
     words: WordColumns,
     pages: Option<PageColumns<'a>>,
@@ -170,7 +170,7 @@ impl<'a> CommitDraft<'a> {
         }
     }
 
-    /// Inserts the row and all that comes with it; says whether it was the next one.
+    /// Inserts the row with its key and words. Returns whether its version was the next one.
     async fn insert(&self, client: &impl GenericClient, tenant: &[u8]) -> Result<bool, Fault> {
         let CommitRow { head, body } = &self.commit.row;
         let (version, entries) = (i64::from(head.version), i64::from(head.entries));
@@ -209,7 +209,7 @@ impl<'a> CommitDraft<'a> {
         }
     }
 
-    /// The same, and packs older rows away.
+    /// Inserts the row, and packs older rows if the commit has a seal.
     async fn insert_and_seal(&self, client: &mut Client, tenant: &[u8]) -> Result<bool, Fault> {
         let (Some(seal), Some(pages)) = (&self.commit.seal, &self.pages) else {
             return self.insert(client, tenant).await;
@@ -224,7 +224,7 @@ impl<'a> CommitDraft<'a> {
         Ok(true)
     }
 
-    /// Why the row was not inserted; or that an earlier attempt had done it.
+    /// Finds out why the row was not inserted, or that an earlier attempt has inserted it.
     async fn look(&self, client: &Client, tenant: &[u8], in_doubt: bool) -> Result<(), Fault> {
         let version = self.commit.row.head.version;
         let key = self.commit.key.as_ref();
@@ -251,7 +251,7 @@ impl<'a> CommitDraft<'a> {
             if found == Some(self.attempt) || kept {
                 return Ok(());
             }
-            // Packed by now, or closed by who removed it, and nothing else tells whose it was.
+            // The row was packed or closed by a removal, and no key shows which attempt wrote it.
             let is_packed = found.is_none() && current > version;
             if (is_packed || found == Some(Uuid::nil())) && key.is_none() {
                 return Err(Error::UnknownOutcome.into());
@@ -261,13 +261,13 @@ impl<'a> CommitDraft<'a> {
             return Err(unknown(self.commit.conversation));
         }
         if version.checked_sub(1) == Some(current) {
-            return Err(Fault::Collided("the newest version is not settled".to_owned()));
+            return Err(Fault::Collided("the newest version is not settled".into()));
         }
         Err(Error::VersionConflict { expected: version.saturating_sub(1), current }.into())
     }
 }
 
-/// The words of entries as columns. A word is a run of letters and digits, so a space parts them.
+/// The words of entries as columns. A word consists of letters and digits, so a space separates them.
 pub(super) struct WordColumns {
     pub(super) entries: Vec<i64>,
     pub(super) words: Vec<String>,
@@ -275,7 +275,7 @@ pub(super) struct WordColumns {
 
 impl WordColumns {
     pub(super) fn new(words: &[WordsOf]) -> WordColumns {
-        // Each entry once, or the server could not tell which of its words to keep.
+        // Each entry once: ON CONFLICT cannot update a row twice.
         let words: BTreeMap<_, _> =
             words.iter().map(|of| (i64::from(of.entry), of.words.as_str().to_owned())).collect();
         let (entries, words) = words.into_iter().unzip();

@@ -1,4 +1,4 @@
-//! Conversations: their names, and who was forked from whom.
+//! Conversation rows: names, lineage and forks.
 
 use std::ops::ControlFlow;
 
@@ -14,8 +14,8 @@ use super::numbers::{self, head, text};
 use super::tenants::{self, unknown};
 use crate::{Ancestor, ConversationId, ConversationRow, Error, NewConversation, Tenant, checks};
 
-/// Creates a conversation, if all it is forked from is there. The lock keeps those from being
-/// removed meanwhile.
+/// Creates a conversation if all its ancestors exist. The lock prevents that they are removed at the
+/// same time.
 const CREATE: &str = r"
 WITH ancestors AS (
     SELECT id FROM recto_conversations WHERE tenant = $1 AND id = ANY ($7::uuid[]) FOR SHARE
@@ -36,7 +36,7 @@ INSERT INTO recto_commits
     (tenant, conversation, version, entries, link, committed, attempt, body)
 SELECT $1, $2, $8, $9, $10, $11, $12, $13 FROM created";
 
-/// A conversation with its newest version; what `WHERE` says follows.
+/// Selects conversations with their newest versions; a `WHERE` clause follows.
 macro_rules! conversations {
     ($where:literal) => {
         concat!(
@@ -71,7 +71,7 @@ const SET_POLICY: &str =
 
 const RENAME: &str = "UPDATE recto_conversations SET name = $3 WHERE tenant = $1 AND name = $2";
 
-/// Whether a tenant has a conversation of that name, and anybody one of that id.
+/// Whether the tenant has a conversation of that name, and any tenant one of that id.
 const TAKEN: &str = r"
 SELECT EXISTS (SELECT 1 FROM recto_conversations WHERE tenant = $1 AND name = $2) AS name,
     EXISTS (SELECT 1 FROM recto_conversations WHERE id = $3) AS id";
@@ -98,7 +98,7 @@ impl PostgresStore {
         self.create_with(&client, new, in_doubt).await
     }
 
-    /// Creates a conversation, perhaps as part of a transaction.
+    /// Creates a conversation, on a connection or in a transaction.
     pub(super) async fn create_with(
         &self,
         client: &impl GenericClient,
@@ -110,7 +110,7 @@ impl PostgresStore {
         let taken = client.query_one(&taken, &[&tenant, &new.name.as_bytes(), &new.id.0]).await?;
         let (is_name_taken, is_id_taken) = (taken.try_get("name")?, taken.try_get("id")?);
         match (is_name_taken, is_id_taken) {
-            // Ids are not used twice, so an earlier attempt created it.
+            // Ids are unique, so an earlier attempt has created it.
             (_, true) if in_doubt => return Ok(()),
             (true, _) => return Err(exists(&new.name)),
             (false, true) => return Err(exists(&new.id.to_string())),
@@ -146,9 +146,9 @@ impl PostgresStore {
         match created {
             Ok(1) => Ok(()),
             Ok(_) => Err(self.missing_ancestor(client, new).await?),
-            // Taken since we looked: the next attempt will see by whom.
+            // Another request has taken it since the check: the next attempt finds out which.
             Err(error) if is_taken_in(&error, "recto_conversations") => {
-                Err(Fault::Collided("another one of that name was created".to_owned()))
+                Err(Fault::Collided("another one of that name was created".into()))
             }
             Err(error) => Err(error.into()),
         }
@@ -167,7 +167,7 @@ impl PostgresStore {
                 return Ok(unknown(ancestor.id));
             }
         }
-        Ok(Fault::Collided("the conversations it is forked from are not settled".to_owned()))
+        Ok(Fault::Collided("the conversations it is forked from are not settled".into()))
     }
 
     /// Finds a conversation by its name.
@@ -181,7 +181,7 @@ impl PostgresStore {
         Ok(found.into_iter().next())
     }
 
-    /// A conversation by what it is known by.
+    /// Finds a conversation by its id.
     pub(super) async fn get_conversation(
         &self,
         tenant: &Tenant,
@@ -191,7 +191,7 @@ impl PostgresStore {
         Ok(found.into_iter().next())
     }
 
-    /// Conversations in the order of their names.
+    /// Lists conversations ordered by name.
     pub(super) async fn list_conversations(
         &self,
         tenant: &Tenant,
@@ -247,7 +247,7 @@ impl PostgresStore {
         }
     }
 
-    /// Gives a conversation another name.
+    /// Renames a conversation.
     pub(super) async fn rename_conversation(
         &self,
         tenant: &Tenant,
@@ -264,14 +264,14 @@ impl PostgresStore {
         }
     }
 
-    /// Sets what is wanted of a conversation.
+    /// Sets the policy of a conversation.
     pub(super) async fn set_policy_of(
         &self,
         tenant: &Tenant,
         name: &str,
         policy: Option<String>,
     ) -> Result<(), Error> {
-        // Repeating is harmless: it says the same again.
+        // Repeating is safe: the statement is idempotent.
         let mut attempts = Attempts::at_reading("setting a policy");
         loop {
             let attempt = async {
@@ -302,7 +302,7 @@ impl PostgresStore {
         let (old, new) = (from.as_bytes(), to.as_bytes());
         match client.execute(&rename, &[&tenants::bytes(tenant), &old, &new]).await {
             Ok(1..) => Ok(()),
-            // An earlier attempt may have renamed it, or somebody else took it away.
+            // An earlier attempt may have renamed it, or another process has removed it.
             Ok(0) if in_doubt => Err(Error::UnknownOutcome.into()),
             Ok(0) => Err(Error::ConversationNotFound { name: from.to_owned() }.into()),
             Err(error) if is_taken_in(&error, "recto_conversations") => Err(exists(to)),
@@ -328,7 +328,7 @@ fn conversation(row: &Row) -> Result<ConversationRow, Fault> {
     })
 }
 
-/// The lineage of a conversation, from its text.
+/// Parses the lineage of a conversation.
 pub(super) fn lineage(text: &str, id: ConversationId) -> Result<Vec<Ancestor>, Fault> {
     serde_json::from_str(text).map_err(|_| {
         let reason = "its lineage cannot be read".to_owned();

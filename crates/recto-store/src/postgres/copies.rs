@@ -1,4 +1,4 @@
-//! All rows of a conversation, to be copied from one store to another.
+//! Reading and restoring all rows of a conversation, for copies in another store.
 
 use std::ops::ControlFlow;
 
@@ -41,7 +41,7 @@ INSERT INTO recto_keys (tenant, conversation, key, request, version, changed)
 VALUES ($1, $2, $3, $4, $5, $6)";
 
 impl PostgresStore {
-    /// Whose conversations there are.
+    /// Lists the tenants.
     pub(super) async fn list_tenants(&self) -> Result<Vec<Tenant>, Error> {
         let mut attempts = Attempts::at_reading("listing tenants");
         loop {
@@ -57,7 +57,7 @@ impl PostgresStore {
         }
     }
 
-    /// All rows of a conversation, as they were at one moment.
+    /// Reads all rows of a conversation in one snapshot.
     pub(super) async fn read_rows(&self, id: ConversationId) -> Result<StoredRows, Error> {
         let mut attempts = Attempts::at_reading("reading rows");
         loop {
@@ -106,7 +106,7 @@ impl PostgresStore {
         Ok(rows)
     }
 
-    /// Creates a conversation with rows that another store had.
+    /// Creates a conversation with rows of another store.
     pub(super) async fn restore_conversation(
         &self,
         new: NewConversation,
@@ -158,7 +158,7 @@ impl PostgresStore {
                 )
                 .await?;
         }
-        // Not all at once: a statement has to fit into the server's memory.
+        // In parts: a statement has to fit into the server's memory.
         for pages in rows.pages.chunks(64) {
             PageColumns::new(pages).put(&transaction, tenant, new.id).await?;
         }

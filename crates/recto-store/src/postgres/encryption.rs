@@ -1,14 +1,13 @@
-//! How a connection to the server is kept from being read or diverted.
+//! TLS settings for PostgreSQL connections.
 //!
-//! | `sslmode` in the address | what it means |
+//! | `sslmode` in the address | meaning |
 //! |---|---|
-//! | `disable` | nothing is encrypted |
-//! | `require` | encrypted; whoever answers is believed, unless `sslrootcert` says whom to trust |
-//! | `verify-full` | encrypted, and the server must show a certificate for its name |
+//! | `disable` | no encryption |
+//! | `require` | encryption; the server's certificate is verified only if `sslrootcert` is given |
+//! | `verify-full` | encryption, and the server needs a valid certificate for its name |
 //! | none | `disable` on this machine, `verify-full` over a network |
 //!
-//! `sslrootcert` names a file with the certificates to trust (PEM); without it they are those that
-//! browsers trust.
+//! `sslrootcert` names a PEM file with root certificates. Default: the roots that browsers trust.
 
 use std::sync::Arc;
 
@@ -26,14 +25,14 @@ use crate::Error;
 
 const OPENING: &str = "opening the store";
 
-/// An address, and what it says about encryption.
+/// The TLS parameters of an address.
 pub(super) struct Encryption {
     mode: Option<String>,
     roots: Option<String>,
 }
 
 impl Encryption {
-    /// Takes what it is about out of the address: the driver does not know all of it.
+    /// Splits the TLS parameters off an address, because the driver does not know all of them.
     pub(super) fn take(address: &str) -> (String, Encryption) {
         let mut encryption = Encryption { mode: None, roots: None };
         let Some((front, query)) = address.split_once('?') else {
@@ -53,7 +52,7 @@ impl Encryption {
         }
     }
 
-    /// Sets the driver up; none if nothing is to be encrypted.
+    /// Configures the driver. Returns `None` for connections without encryption.
     pub(super) fn prepare(self, config: &mut Config) -> Result<Option<MakeRustlsConnect>, Error> {
         let trusts_all = match self.mode.as_deref() {
             Some("disable") => None,
@@ -104,7 +103,7 @@ impl Encryption {
     }
 }
 
-/// Whether all of what it leads to is on this machine.
+/// Whether all hosts of the address are on this machine.
 fn is_local(config: &Config) -> bool {
     let names = config.get_hosts().iter().all(|host| match host {
         Host::Tcp(name) => {
@@ -116,7 +115,7 @@ fn is_local(config: &Config) -> bool {
     names && config.get_hostaddrs().iter().all(|ip| ip.is_loopback())
 }
 
-/// A path in an address: `%2F` and its like stand for other bytes.
+/// Decodes percent-encoding in a path.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -133,7 +132,7 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Believes whoever answers, but still tests that it has the key of the certificate that it shows.
+/// Accepts every certificate, but verifies that the server has its private key.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

@@ -1,26 +1,33 @@
-//! What can go wrong in an attempt, and what it says about the attempt.
+//! Failures of an attempt, classified by what they mean for a retry.
 //!
-//! The server's own words stay here: they can quote rows. Out goes the SQLSTATE, with a description
-//! of ours.
+//! The server's messages are dropped, because they can quote rows. Errors contain the SQLSTATE and a
+//! description from this file.
 
 use deadpool_postgres::{PoolError, TimeoutType};
 use tokio_postgres::error::SqlState;
 
 use crate::Error;
+use crate::error::{Cause, Reason};
 
-/// Why an attempt did not succeed.
+/// A SQLSTATE: the code of an error that the server reported. The server's message is dropped, because
+/// it can quote rows.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("SQLSTATE {0}")]
+pub struct SqlStateCode(pub String);
+
+/// Why an attempt failed.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// The store's answer is no; another attempt would get the same.
+    /// The request was refused; another attempt would be refused too.
     Refused(Error),
-    /// Nothing has changed, because others were at the same rows.
-    Collided(String),
-    /// The connection was lost: the server may have done all of it or nothing.
-    Lost(String),
-    /// There was no connection to be had, so the server has heard nothing.
-    Unreachable(String),
+    /// Nothing has changed, because another transaction used the same rows.
+    Collided(Reason),
+    /// The connection was lost: the server has executed the attempt completely or not at all.
+    Lost(Reason),
+    /// No connection was available, so the server has received nothing.
+    Unreachable(Reason),
     /// Nothing has changed, and another attempt would not help.
-    Failed(String),
+    Failed(Reason),
 }
 
 impl From<Error> for Fault {
@@ -32,10 +39,12 @@ impl From<Error> for Fault {
 impl From<tokio_postgres::Error> for Fault {
     fn from(error: tokio_postgres::Error) -> Fault {
         let Some(state) = error.code() else {
-            // Without an answer of the server, all but misuse of the driver is a lost connection.
+            // Without an answer of the server, everything but misuse of the driver is a lost connection.
             let lost = error.is_closed() || is_io(&error);
-            let reason = "the connection to the server was lost".to_owned();
-            return if lost { Fault::Lost(reason) } else { Fault::Failed(unexpected(&error)) };
+            return match lost {
+                true => Fault::Lost(with_io("the connection to the server was lost", error)),
+                false => Fault::Failed(unexpected(&error)),
+            };
         };
         let reason = described(state);
         match state.code() {
@@ -55,7 +64,7 @@ impl From<PoolError> for Fault {
             }
             PoolError::Timeout(_) => Fault::Unreachable("the server does not answer".into()),
             PoolError::Backend(error) => match error.code() {
-                // Starting, stopping or crowded: that passes.
+                // The server is starting, stopping or full: a later attempt can succeed.
                 Some(state) if matches!(state.code(), "57P01" | "57P02" | "57P03" | "53300") => {
                     Fault::Unreachable(described(state))
                 }
@@ -64,28 +73,29 @@ impl From<PoolError> for Fault {
                     Fault::Failed("the server wants another way of authentication".into())
                 }
                 None if error.to_string().contains("TLS") => Fault::Failed(not_encrypted(&error)),
-                None => Fault::Unreachable("the server cannot be reached".into()),
+                None => Fault::Unreachable(with_io("the server cannot be reached", error)),
             },
             _ => Fault::Failed("the pool of connections is closed".into()),
         }
     }
 }
 
-/// Whether a row could not be inserted because of one with the same key in this table.
+/// Whether an insertion failed because the table has a row with the same key.
 pub(super) fn is_taken_in(error: &tokio_postgres::Error, table: &str) -> bool {
     let Some(error) = error.as_db_error() else { return false };
-    // Where tables are spread over machines, names have the number of a shard behind them.
+    // In distributed tables, the number of the shard follows the name.
     let constraint = error.constraint().or(error.table()).unwrap_or(table);
     *error.code() == SqlState::UNIQUE_VIOLATION && constraint.starts_with(table)
 }
 
-/// What the driver and rustls say of a handshake: nothing of it is stored data.
-fn not_encrypted(error: &tokio_postgres::Error) -> String {
+/// The messages of the driver and of rustls about a handshake contain no stored data.
+fn not_encrypted(error: &tokio_postgres::Error) -> Reason {
     let cause =
         std::error::Error::source(error).map_or(String::new(), |cause| format!(" ({cause})"));
     format!(
         "no encrypted connection can be made{cause}; see sslmode and sslrootcert in the address"
     )
+    .into()
 }
 
 fn is_io(error: &tokio_postgres::Error) -> bool {
@@ -93,12 +103,20 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
     source.is_some_and(|source| source.is::<std::io::Error>())
 }
 
-/// What the driver itself says: its texts hold no stored data.
-fn unexpected(error: &tokio_postgres::Error) -> String {
-    format!("the answer was not as expected ({error})")
+/// A reason with the I/O error that caused it, if there is one.
+fn with_io(text: &str, error: tokio_postgres::Error) -> Reason {
+    match error.into_source().map(|cause| cause.downcast::<std::io::Error>()) {
+        Some(Ok(cause)) => Reason::from(text).with_cause(Cause::new(*cause)),
+        _ => text.into(),
+    }
 }
 
-fn described(state: &SqlState) -> String {
+/// The driver's own messages contain no stored data.
+fn unexpected(error: &tokio_postgres::Error) -> Reason {
+    format!("the answer was not as expected ({error})").into()
+}
+
+fn described(state: &SqlState) -> Reason {
     let code = state.code();
     let what = match code {
         "42501" => "the user may not do this",
@@ -123,5 +141,6 @@ fn described(state: &SqlState) -> String {
             _ => "the server refused",
         },
     };
-    format!("{what} (SQLSTATE {code})")
+    let cause = Cause::new(SqlStateCode(code.to_owned()));
+    Reason::from(format!("{what} (SQLSTATE {code})")).with_cause(cause)
 }

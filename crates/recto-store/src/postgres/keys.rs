@@ -1,4 +1,4 @@
-//! Which request an idempotency key stood for.
+//! Idempotency keys.
 
 use std::ops::ControlFlow;
 
@@ -18,7 +18,7 @@ LEFT JOIN recto_keys k
     ON k.tenant = c.tenant AND k.conversation = c.id AND k.key = $3
 WHERE c.tenant = $1 AND c.id = $2";
 
-/// The lock keeps the conversation from being removed meanwhile.
+/// The lock prevents that the conversation is removed at the same time.
 const KEEP: &str = r"
 INSERT INTO recto_keys (tenant, conversation, key, request, version, changed)
 SELECT $1, $2, $3, $4, $5, $6 FROM recto_conversations
@@ -27,7 +27,7 @@ FOR SHARE
 ON CONFLICT (tenant, conversation, key) DO NOTHING";
 
 impl PostgresStore {
-    /// What a key stood for.
+    /// Finds an idempotency key.
     pub(super) async fn find_key(
         &self,
         id: ConversationId,
@@ -54,7 +54,7 @@ impl PostgresStore {
         read(&row.ok_or_else(|| unknown(id))?, key)
     }
 
-    /// Keeps a key for a request that changed nothing.
+    /// Stores the key of a request that changed nothing.
     pub(super) async fn keep_key(
         &self,
         id: ConversationId,
@@ -96,12 +96,12 @@ impl PostgresStore {
         match read(&row, &key.key)? {
             Some(found) if in_doubt && found == *key => Ok(()),
             Some(_) => Err(Error::KeyReused { key: key.key.clone() }.into()),
-            None => Err(Fault::Collided("the key is not settled".to_owned())),
+            None => Err(Fault::Collided("the key is not settled".into())),
         }
     }
 }
 
-/// What a row says of a key; columns without values stand for a key that is not there.
+/// Decodes a key. NULL columns mean that the key does not exist.
 fn read(row: &Row, key: &str) -> Result<Option<IdempotencyKey>, Fault> {
     let Some(changed) = row.try_get("changed")? else { return Ok(None) };
     Ok(Some(IdempotencyKey {

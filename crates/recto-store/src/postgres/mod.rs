@@ -47,13 +47,14 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::{
-    Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, StoredRows, Tenant,
+    Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
+    NewConversation, Page, PageKind, Rewrite, Store, StoreFuture, StoredRows, Tenant,
 };
 use connections::Connections;
+pub use fault::SqlStateCode;
 use tenants::Tenants;
 
-/// Conversations in PostgreSQL.
+/// A store that keeps conversations in a PostgreSQL database.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), recto_store::Error> {
@@ -66,8 +67,9 @@ use tenants::Tenants;
 pub struct PostgresStore {
     connections: Connections,
     tenants: Tenants,
-    /// Whether words are kept for the search.
+    /// Whether words are stored for the search.
     search: bool,
+    erase_wait: Duration,
 }
 
 impl fmt::Debug for PostgresStore {
@@ -76,35 +78,46 @@ impl fmt::Debug for PostgresStore {
     }
 }
 
-/// How to open a store in PostgreSQL.
+/// Options of a PostgreSQL store.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
-    /// How many connections at most; 8 unless told.
+    /// Maximum number of connections. Default: 8.
     pub connections: usize,
-    /// How long a request waits for a free connection before it fails; 5 seconds unless told.
+    /// How long a request waits for a free connection before it fails. Default: 5 seconds.
     pub wait: Duration,
-    /// Whether a new store keeps words for the search; yes unless told. A store that is there stays
-    /// as it was made.
+    /// How long erasing waits for older transactions that can still see the erased rows. After it,
+    /// erasing returns [`CopiesLeft`](Error::CopiesLeft). Default: 10 seconds.
+    pub erase_wait: Duration,
+    /// Whether a new store has a search index. Default: true. An existing store keeps what it was
+    /// created with.
     pub search: bool,
 }
 
 impl Default for PostgresOptions {
     fn default() -> PostgresOptions {
-        PostgresOptions { connections: 8, wait: Duration::from_secs(5), search: true }
+        PostgresOptions {
+            connections: 8,
+            wait: Duration::from_secs(5),
+            erase_wait: Duration::from_secs(10),
+            search: true,
+        }
     }
 }
 
 impl PostgresStore {
-    /// Opens the store in a database, and makes or updates its tables if need be.
+    /// Opens the store in a database. Creates its tables if they are missing, and migrates older ones.
     pub async fn open(address: &str, options: PostgresOptions) -> Result<PostgresStore, Error> {
         let connections = Connections::new(address, &options)?;
         let search = schema::prepare(&connections, options.search).await?;
-        Ok(PostgresStore { connections, tenants: Tenants::default(), search })
+        let (tenants, erase_wait) = (Tenants::default(), options.erase_wait);
+        Ok(PostgresStore { connections, tenants, search, erase_wait })
     }
 }
 
+impl crate::sealed::Sealed for PostgresStore {}
+
 impl Store for PostgresStore {
-    fn create(&self, new: NewConversation) -> Answer<'_, ()> {
+    fn create(&self, new: NewConversation) -> StoreFuture<'_, ()> {
         Box::pin(self.create_conversation(new))
     }
 
@@ -112,7 +125,7 @@ impl Store for PostgresStore {
         &'a self,
         tenant: &'a Tenant,
         name: &'a str,
-    ) -> Answer<'a, Option<ConversationRow>> {
+    ) -> StoreFuture<'a, Option<ConversationRow>> {
         Box::pin(self.find_conversation(tenant, name))
     }
 
@@ -120,7 +133,7 @@ impl Store for PostgresStore {
         &'a self,
         tenant: &'a Tenant,
         id: ConversationId,
-    ) -> Answer<'a, Option<ConversationRow>> {
+    ) -> StoreFuture<'a, Option<ConversationRow>> {
         Box::pin(self.get_conversation(tenant, id))
     }
 
@@ -129,11 +142,11 @@ impl Store for PostgresStore {
         tenant: &'a Tenant,
         after: Option<&'a str>,
         limit: usize,
-    ) -> Answer<'a, Vec<ConversationRow>> {
+    ) -> StoreFuture<'a, Vec<ConversationRow>> {
         Box::pin(self.list_conversations(tenant, after, limit))
     }
 
-    fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()> {
+    fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> StoreFuture<'a, ()> {
         Box::pin(self.rename_conversation(tenant, from, to))
     }
 
@@ -142,7 +155,7 @@ impl Store for PostgresStore {
         tenant: &'a Tenant,
         name: &'a str,
         policy: Option<String>,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         Box::pin(self.set_policy_of(tenant, name, policy))
     }
 
@@ -151,11 +164,11 @@ impl Store for PostgresStore {
         tenant: &'a Tenant,
         name: &'a str,
         at: Option<u32>,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         Box::pin(self.remove_conversation(tenant, name, at))
     }
 
-    fn commits(&self, id: ConversationId, above: Option<u32>) -> Answer<'_, Vec<CommitRow>> {
+    fn commits(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Vec<CommitRow>> {
         Box::pin(self.read_commits(id, above))
     }
 
@@ -165,19 +178,23 @@ impl Store for PostgresStore {
         kind: PageKind,
         numbers: Range<u32>,
         bodies: bool,
-    ) -> Answer<'_, Vec<Page>> {
+    ) -> StoreFuture<'_, Vec<Page>> {
         Box::pin(self.read_pages(id, kind, numbers, bodies))
     }
 
-    fn commit(&self, commit: Commit) -> Answer<'_, ()> {
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
         Box::pin(self.accept(commit))
     }
 
-    fn remember(&self, id: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {
+    fn remember(&self, id: ConversationId, key: IdempotencyKey) -> StoreFuture<'_, ()> {
         Box::pin(self.keep_key(id, key))
     }
 
-    fn key<'a>(&'a self, id: ConversationId, key: &'a str) -> Answer<'a, Option<IdempotencyKey>> {
+    fn key<'a>(
+        &'a self,
+        id: ConversationId,
+        key: &'a str,
+    ) -> StoreFuture<'a, Option<IdempotencyKey>> {
         Box::pin(self.find_key(id, key))
     }
 
@@ -187,31 +204,31 @@ impl Store for PostgresStore {
         words: &'a [String],
         within: Option<&'a [(ConversationId, u32)]>,
         limit: usize,
-    ) -> Answer<'a, Vec<Hit>> {
+    ) -> StoreFuture<'a, Vec<Hit>> {
         Box::pin(self.find_words(tenant, words, within, limit))
     }
 
-    fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()> {
+    fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> StoreFuture<'_, ()> {
         Box::pin(self.replace_rows(id, at, rewrite))
     }
 
-    fn clean(&self) -> Answer<'_, ()> {
+    fn clean(&self) -> StoreFuture<'_, ()> {
         Box::pin(self.leave_no_copy())
     }
 
-    fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
+    fn forks(&self, id: ConversationId) -> StoreFuture<'_, Vec<ConversationRow>> {
         Box::pin(self.find_forks(id))
     }
 
-    fn tenants(&self) -> Answer<'_, Vec<Tenant>> {
+    fn tenants(&self) -> StoreFuture<'_, Vec<Tenant>> {
         Box::pin(self.list_tenants())
     }
 
-    fn rows(&self, id: ConversationId) -> Answer<'_, StoredRows> {
+    fn rows(&self, id: ConversationId) -> StoreFuture<'_, StoredRows> {
         Box::pin(self.read_rows(id))
     }
 
-    fn restore(&self, new: NewConversation, rows: StoredRows) -> Answer<'_, ()> {
+    fn restore(&self, new: NewConversation, rows: StoredRows) -> StoreFuture<'_, ()> {
         Box::pin(self.restore_conversation(new, rows))
     }
 
@@ -219,11 +236,11 @@ impl Store for PostgresStore {
         self.search
     }
 
-    fn check(&self) -> Answer<'_, Vec<String>> {
+    fn check(&self) -> StoreFuture<'_, Vec<String>> {
         Box::pin(self.look_for_damage())
     }
 
-    fn size(&self) -> Answer<'_, Option<u64>> {
+    fn size(&self) -> StoreFuture<'_, Option<u64>> {
         Box::pin(self.measure())
     }
 }

@@ -1,14 +1,16 @@
-//! Rows as the server has them: numbers of 32 bits without a sign are `bigint` there.
+//! Conversions of columns: unsigned 32-bit numbers are `bigint` in the tables.
 
 use tokio_postgres::Row;
 
 use super::fault::Fault;
 use crate::{Head, Link, PageKind};
 
-/// A number from a column.
+/// Reads a number.
 pub(super) fn number(row: &Row, column: &str) -> Result<u32, Fault> {
     let value: i64 = row.try_get(column)?;
-    value.try_into().map_err(|_| Fault::Failed(format!("the column {column} is out of range")))
+    value
+        .try_into()
+        .map_err(|_| Fault::Failed(format!("the column {column} is out of range").into()))
 }
 
 /// The columns `version`, `entries`, `link` and `committed`.
@@ -21,20 +23,20 @@ pub(super) fn head(row: &Row) -> Result<Head, Fault> {
     })
 }
 
-/// The 32 bytes of a hash.
+/// Reads a hash of 32 bytes.
 pub(super) fn hash(row: &Row, column: &str) -> Result<[u8; 32], Fault> {
     let bytes: &[u8] = row.try_get(column)?;
-    bytes.try_into().map_err(|_| Fault::Failed(format!("the column {column} holds no hash")))
+    bytes.try_into().map_err(|_| Fault::Failed(format!("the column {column} holds no hash").into()))
 }
 
-/// Text that is kept as bytes.
+/// Reads a text that is stored as bytes.
 pub(super) fn text(row: &Row, column: &str) -> Result<String, Fault> {
     let bytes: Vec<u8> = row.try_get(column)?;
     let text = String::from_utf8(bytes);
-    text.map_err(|_| Fault::Failed(format!("the column {column} holds no UTF-8")))
+    text.map_err(|_| Fault::Failed(format!("the column {column} holds no UTF-8").into()))
 }
 
-/// How a kind of pages is stored.
+/// The stored number of a page kind.
 pub(super) fn kind(kind: PageKind) -> i16 {
     match kind {
         PageKind::Records => 0,
@@ -42,7 +44,7 @@ pub(super) fn kind(kind: PageKind) -> i16 {
     }
 }
 
-/// A limit as the server takes it.
+/// Converts a limit to `bigint`.
 pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Older versions and log entries, many in a row.
+//! Pages: older versions and log entries, many in a row.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -12,7 +12,7 @@ use super::numbers::{self, number};
 use super::tenants::unknown;
 use crate::{ConversationId, Error, Page, PageKind};
 
-/// Pages do not overlap, so the first that can hold the first number is the last to start there.
+/// Pages do not overlap, so only the last page that starts at or before the first number can contain it.
 const PAGES: &str = r"
 SELECT p.first, p.count, p.meta, CASE WHEN $6 THEN p.body END AS body
 FROM recto_conversations c
@@ -40,7 +40,7 @@ WHERE old.tenant = $1 AND old.conversation = $2
     AND old.kind = page.kind AND old.first = page.first";
 
 impl PostgresStore {
-    /// The pages that hold some of these numbers.
+    /// Reads the pages that contain some of these numbers.
     pub(super) async fn read_pages(
         &self,
         id: ConversationId,
@@ -74,7 +74,7 @@ impl PostgresStore {
         if rows.is_empty() {
             return Err(unknown(id));
         }
-        // A row without a number stands for the conversation that has no such page.
+        // A row without a number means that the conversation exists and has no such page.
         let rows = rows.iter().filter(|row| row.get::<_, Option<i64>>("first").is_some());
         rows.map(|row| {
             Ok(Page {
@@ -100,7 +100,7 @@ pub(super) struct PageColumns<'a> {
 
 impl<'a> PageColumns<'a> {
     pub(super) fn new(pages: &'a [Page]) -> PageColumns<'a> {
-        // Each once, or the server could not tell which one to keep.
+        // Each page once: ON CONFLICT cannot update a row twice.
         let pages: BTreeMap<_, _> =
             pages.iter().map(|page| ((page.kind, page.first), page)).collect();
         let pages = || pages.values();
@@ -117,7 +117,7 @@ impl<'a> PageColumns<'a> {
         self.firsts.len() as u64
     }
 
-    /// Puts pages in the place of those that start at the same numbers; says how many there were.
+    /// Replaces the pages that start at the same numbers. Returns how many existed.
     pub(super) async fn replace(
         &self,
         client: &impl GenericClient,
@@ -132,7 +132,7 @@ impl<'a> PageColumns<'a> {
         Ok(replaced)
     }
 
-    /// Inserts the pages, or puts them in the place of those that start at the same numbers.
+    /// Inserts the pages, or replaces those that start at the same numbers.
     pub(super) async fn put(
         &self,
         client: &impl GenericClient,

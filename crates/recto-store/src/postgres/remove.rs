@@ -1,8 +1,8 @@
-//! Taking conversations away.
+//! Removing conversations.
 //!
-//! A conversation loses its name at once, and nobody can write behind its newest row. Its rows go
-//! when no conversation with a name shares them any more: its own, and those of the conversations it
-//! came from, if they had only been kept for it. All of that is one transaction.
+//! Removing deletes the name of a conversation and closes its newest row, so that no row can be
+//! inserted after it. It deletes the rows that no conversation with a name shares: its own, and those
+//! of ancestors that were only kept for it. One transaction does all of this.
 
 use std::ops::ControlFlow;
 
@@ -20,8 +20,8 @@ const UNNAME: &str = r"
 UPDATE recto_conversations SET name = NULL WHERE tenant = $1 AND name = $2
 RETURNING id, lineage";
 
-/// Taken before looking for forks: who forks at the same time comes before or after this, and so does
-/// who removes one of them. (If neither saw what the other did, the rows would stay for ever.)
+/// This lock is taken before the forks are read, so that concurrent forks and removals are serialized.
+/// If two removals did not see each other, the rows would never be deleted.
 const LOCK: &str = r"
 SELECT id FROM recto_conversations
 WHERE tenant = $1 AND id = ANY ($2::uuid[])
@@ -35,7 +35,7 @@ WHERE c.tenant = $1 AND c.id = ANY ($2::uuid[]) AND c.name IS NULL AND NOT EXIST
     JOIN recto_conversations n ON n.tenant = f.tenant AND n.id = f.fork
     WHERE f.tenant = $1 AND f.ancestor = c.id AND n.name IS NOT NULL)";
 
-/// Who holds the newest row keeps everybody from writing behind it.
+/// The lock on the newest row prevents that other requests insert the next one.
 const LOCK_NEWEST: &str = r"
 SELECT version FROM recto_commits WHERE tenant = $1 AND conversation = $2
 ORDER BY version DESC LIMIT 1
@@ -44,7 +44,7 @@ FOR UPDATE";
 pub(super) const NEWEST: &str =
     "SELECT max(version) FROM recto_commits WHERE tenant = $1 AND conversation = $2";
 
-/// No row can be inserted behind a row of no attempt.
+/// No row can be inserted after a row with the nil attempt.
 const CLOSE: &str = r"
 UPDATE recto_commits SET attempt = '00000000-0000-0000-0000-000000000000'
 WHERE tenant = $1 AND conversation = $2 AND version = $3";
@@ -59,7 +59,7 @@ const DELETE: [&str; 6] = [
 ];
 
 impl PostgresStore {
-    /// Takes a conversation away.
+    /// Removes a conversation.
     pub(super) async fn remove_conversation(
         &self,
         tenant: &Tenant,
@@ -70,7 +70,7 @@ impl PostgresStore {
         loop {
             let attempt = self.try_to_remove(tenant, name, at).await;
             let attempt = match attempt {
-                // The name is gone, which is what an earlier attempt was for.
+                // An earlier attempt has removed the name.
                 Err(Fault::Refused(Error::ConversationNotFound { .. })) if attempts.in_doubt() => {
                     Ok(())
                 }
@@ -122,7 +122,7 @@ impl PostgresStore {
     }
 }
 
-/// Lets nobody write to a conversation any more whose rows stay for its forks.
+/// Closes the newest row of a conversation whose rows stay for its forks.
 async fn close(transaction: &Transaction<'_>, tenant: &[u8], id: Uuid) -> Result<(), Fault> {
     let newest = lock_newest(transaction, tenant, id).await?;
     let close = transaction.prepare_cached(CLOSE).await?;
@@ -147,7 +147,8 @@ pub(super) async fn lock_newest(
 ) -> Result<Option<i64>, Fault> {
     let lock = transaction.prepare_cached(LOCK_NEWEST).await?;
     let newest = transaction.prepare_cached(NEWEST).await?;
-    // While waiting for the lock, somebody may have added or packed rows; the next round sees them.
+    // Another transaction may have added or packed rows before this one got the lock; the next round
+    // sees them.
     for _ in 0..100 {
         let row = transaction.query_opt(&lock, &[&tenant, &id]).await?;
         let locked: Option<i64> = row.map(|row| row.try_get("version")).transpose()?;
@@ -156,5 +157,5 @@ pub(super) async fn lock_newest(
             return Ok(found);
         }
     }
-    Err(Fault::Collided("the conversation changes all the time".to_owned()))
+    Err(Fault::Collided("the conversation changes all the time".into()))
 }

@@ -1,16 +1,16 @@
-//! Putting rows in the place of others, when something is erased or pruned.
+//! Replacing rows, to erase or prune messages.
 //!
-//! PostgreSQL never writes over a row: the old one stays in the table's file as a dead row, and even
-//! a plain VACUUM only frees its place without clearing the bytes; an index keeps the words of rows
-//! that are gone. So the tables are written anew (VACUUM FULL), with their indexes, and the old files
-//! are dropped. That locks each table while it lasts and takes room for a second copy: erasing is
-//! rare, and what it promises is that the data is gone.
+//! PostgreSQL never overwrites a row: the old one stays in the table's file as a dead row. A plain
+//! VACUUM frees its space without clearing the bytes, and an index keeps the words of deleted rows. So
+//! VACUUM FULL writes the tables and their indexes again, and the server deletes the old files. It
+//! locks each table and needs space for a second copy. Erasing is rare, and its promise is that the
+//! data is gone.
 //!
-//! A dead row that an older transaction can still see would be copied, so those are waited for.
+//! VACUUM FULL copies dead rows that an older transaction can still see, so erasing waits for those
+//! transactions.
 //!
-//! What remains is out of a client's reach: the server's log (`pg_wal`) until its segments are used
-//! again, archives of it, replicas until they have caught up, backups, and the blocks that a file
-//! system has freed and not yet overwritten.
+//! A client cannot reach: the server's log (`pg_wal`) until its segments are reused, archives of it,
+//! replicas until they have caught up, backups, and freed blocks of the file system.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -43,7 +43,7 @@ const READ_PAGE: &str = r"
 SELECT count, meta, body FROM recto_pages
 WHERE tenant = $1 AND conversation = $2 AND kind = $3 AND first = $4";
 
-/// Taken before looking for forks: who forks at the same time comes before or after this.
+/// This lock is taken before the forks are read, so that concurrent forks are serialized.
 const LOCK: &str = "SELECT id FROM recto_conversations WHERE tenant = $1 AND id = $2 FOR UPDATE";
 
 const FORKS: &str = r"
@@ -54,10 +54,10 @@ WHERE f.tenant = $1 AND f.ancestor = $2 AND n.name IS NOT NULL";
 const FORGET: &str = r"
 DELETE FROM recto_words WHERE tenant = $1 AND conversation = $2 AND entry = ANY ($3::bigint[])";
 
-/// One past everything that has been going on until now.
+/// The first transaction id that has not started yet.
 const HORIZON: &str = "SELECT pg_snapshot_xmax(pg_current_snapshot())::xid::text";
 
-/// Who may still see rows that were dead before the horizon.
+/// Counts the transactions that can still see rows that died before the horizon.
 const WATCHERS: &str = r"
 SELECT count(*) FROM (
     SELECT backend_xmin AS seen FROM pg_stat_activity
@@ -81,18 +81,15 @@ const WRITE_ANEW: [&str; 5] = [
     "VACUUM FULL recto_conversations",
 ];
 
-/// How long older transactions are waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 impl PostgresStore {
-    /// Puts rows in the place of others, and makes the old ones go.
+    /// Replaces rows, and erases the old ones.
     pub(super) async fn replace_rows(
         &self,
         id: ConversationId,
         at: u32,
         rewrite: Rewrite,
     ) -> Result<(), Error> {
-        // Doing it twice comes to the same, so an attempt in doubt is simply repeated.
+        // Replacing is idempotent, so an attempt in doubt is repeated.
         let mut attempts = Attempts::at("replacing rows");
         loop {
             let attempt = self.try_to_replace(id, at, &rewrite).await;
@@ -104,7 +101,7 @@ impl PostgresStore {
         self.leave_no_copy().await
     }
 
-    /// Writes the tables anew, without what was deleted or replaced.
+    /// Writes the tables again, without deleted and replaced rows.
     pub(super) async fn leave_no_copy(&self) -> Result<(), Error> {
         let mut attempts = Attempts::at_reading("clearing away old rows");
         loop {
@@ -156,7 +153,7 @@ impl PostgresStore {
 
     async fn clear_away(&self) -> Result<(), Fault> {
         let client = self.connections.get().await?;
-        wait_for_older_transactions(&client).await?;
+        wait_for_older_transactions(&client, self.erase_wait).await?;
         for table in WRITE_ANEW {
             client.batch_execute(table).await?;
         }
@@ -164,7 +161,8 @@ impl PostgresStore {
     }
 }
 
-async fn wait_for_older_transactions(client: &Client) -> Result<(), Fault> {
+/// Waits until no transaction can see rows that were dead before now.
+async fn wait_for_older_transactions(client: &Client, wait: Duration) -> Result<(), Fault> {
     let horizon: String = client.query_one(HORIZON, &[]).await?.try_get(0)?;
     let watchers = client.prepare_cached(WATCHERS).await?;
     let start = Instant::now();
@@ -173,9 +171,9 @@ async fn wait_for_older_transactions(client: &Client) -> Result<(), Fault> {
         if count == 0 {
             return Ok(());
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > wait {
             let reason = "older transactions can still see the old rows; end them";
-            return Err(Fault::Failed(reason.to_owned()));
+            return Err(Fault::Failed(reason.into()));
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -183,13 +181,13 @@ async fn wait_for_older_transactions(client: &Client) -> Result<(), Fault> {
 
 fn copies_left(error: Error) -> Error {
     match error {
-        Error::Failed { reason, .. } => Error::CopiesLeft { reason },
+        Error::Failed { reason, source, .. } => Error::CopiesLeft { reason, source },
         error => error,
     }
 }
 
-/// Tests that the rows are those that were read. Who rewrites the conversation at the same time waits
-/// for the newest row, which is locked.
+/// Checks that the stored rows are those that were read. The lock on the newest row serializes
+/// concurrent rewrites.
 async fn check_known(
     transaction: &Transaction<'_>,
     tenant: &[u8],
@@ -236,7 +234,7 @@ struct CommitColumns<'a> {
 
 impl<'a> CommitColumns<'a> {
     fn new(rows: &'a [CommitRow]) -> CommitColumns<'a> {
-        // Each once, or the server could not tell which one to keep.
+        // Each version once: an update must not match a row twice.
         let rows: BTreeMap<u32, _> = rows.iter().map(|row| (row.head.version, row)).collect();
         let rows = || rows.values();
         CommitColumns {
@@ -252,7 +250,7 @@ impl<'a> CommitColumns<'a> {
         self.versions.len() as u64
     }
 
-    /// Puts commits in the place of those of the same versions; says how many there were.
+    /// Replaces the commits of the same versions. Returns how many existed.
     async fn replace(
         &self,
         transaction: &Transaction<'_>,

@@ -1,9 +1,9 @@
-//! The tables, and how they come to be.
+//! The tables and their migrations.
 //!
-//! `recto_format` holds one number. Each migration leads from one number to the next in one
-//! transaction, which holds the row of that number; so programs that start at the same time take
-//! turns, and one that is killed leaves the number before. To add a migration, put it behind the
-//! last one of [`MIGRATIONS`]; it must leave tables that programs of the number before can use.
+//! `recto_format` holds the format number. Each migration changes it to the next one in a transaction
+//! that locks its row. So programs that start at the same time migrate one after the other, and a
+//! killed program leaves the old number. To add a migration, append it to [`MIGRATIONS`]; programs of
+//! the previous format must be able to use the migrated tables.
 
 use deadpool_postgres::{Client, GenericClient};
 use tokio_postgres::error::SqlState;
@@ -15,7 +15,7 @@ use crate::Error;
 
 const DOING: &str = "opening the store";
 
-/// Migration `n` leads from format `n` to `n + 1`.
+/// Migration `n` changes format `n` to `n + 1`.
 const MIGRATIONS: &[Migration] = &[
     Migration { tables: FORMAT_1, tuning: TUNING_1 },
     Migration { tables: FORMAT_2, tuning: TUNING_2 },
@@ -23,7 +23,7 @@ const MIGRATIONS: &[Migration] = &[
 
 struct Migration {
     tables: &'static str,
-    /// Statements that a server may not know; then it does without.
+    /// Optional statements: a server that does not know them works without.
     tuning: &'static [&'static str],
 }
 
@@ -90,11 +90,11 @@ CREATE INDEX recto_words_words ON recto_words USING gin (words);
 INSERT INTO recto_format (format, search) VALUES (0, true);
 ";
 
-/// What is wanted of a conversation; older programs leave it as it is.
+/// Adds the policy column; older programs do not change it.
 const FORMAT_2: &str = "ALTER TABLE recto_conversations ADD COLUMN policy text";
 
-/// What is packed already is not packed again; and the statistics of the planner hold samples of a
-/// column's values, where an erased message must not live on.
+/// Columns that are compressed already are not compressed again. The planner keeps no statistics of
+/// bodies and words, because statistics contain samples of values, also of erased ones.
 const TUNING_1: &[&str] = &[
     "ALTER TABLE recto_commits ALTER COLUMN body SET STORAGE EXTERNAL",
     "ALTER TABLE recto_pages ALTER COLUMN body SET STORAGE EXTERNAL",
@@ -108,12 +108,12 @@ const TUNING_1: &[&str] = &[
     "ALTER TABLE recto_conversations ALTER COLUMN settings SET STATISTICS 0",
 ];
 
-/// A commit is packed away soon, and until then better beside its key than in a table of its own.
+/// Commits stay inline instead of in a TOAST table, because they are soon packed.
 const TUNING_2: &[&str] = &["ALTER TABLE recto_commits SET (toast_tuple_target = 8160)"];
 
-/// Makes or updates the tables; says whether they hold words for the search.
+/// Creates or migrates the tables. Returns whether the store has a search index.
 pub(super) async fn prepare(connections: &Connections, search: bool) -> Result<bool, Error> {
-    // Repeating is harmless: every attempt looks first how far the tables are.
+    // Repeating is safe: every attempt reads the format first.
     let mut attempts = Attempts::at_reading(DOING);
     loop {
         let attempt = bring_up_to_date(connections, search).await;
@@ -149,7 +149,7 @@ fn check_known(format: u32) -> Result<(), Error> {
     }
 }
 
-/// The format of the tables and whether they hold words, if there are any.
+/// Reads the format and whether there is a search index. `None` if there are no tables.
 async fn format(client: &impl GenericClient) -> Result<Option<(u32, bool)>, Fault> {
     let found = client.query_one("SELECT format, search FROM recto_format", &[]).await;
     match found {
@@ -169,7 +169,7 @@ async fn migrate(
     if format > 0 {
         let lock = "SELECT format FROM recto_format WHERE format = $1 FOR UPDATE";
         if transaction.query_opt(lock, &[&i64::from(format)]).await?.is_none() {
-            return Ok(()); // somebody else has just done it
+            return Ok(()); // another program has migrated it
         }
     }
     transaction.batch_execute(migration.tables).await.map_err(at_the_same_time)?;
@@ -196,7 +196,7 @@ async fn migrate(
     Ok(transaction.commit().await?)
 }
 
-/// Two programs that make the tables at the same time: one of them has to look again.
+/// Two programs created the tables at the same time: one of them has to retry.
 fn at_the_same_time(error: tokio_postgres::Error) -> Fault {
     match error.code() {
         Some(state)
@@ -207,7 +207,7 @@ fn at_the_same_time(error: tokio_postgres::Error) -> Fault {
             ]
             .contains(state) =>
         {
-            Fault::Collided("another program is making the tables".to_owned())
+            Fault::Collided("another program is making the tables".into())
         }
         _ => error.into(),
     }

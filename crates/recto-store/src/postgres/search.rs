@@ -1,4 +1,4 @@
-//! What the search finds: log entries by their words.
+//! The search: log entries by their words.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -25,7 +25,7 @@ ORDER BY w.conversation, w.entry DESC
 LIMIT $3";
 
 impl PostgresStore {
-    /// Log entries that have all these words.
+    /// Finds log entries that contain all these words.
     pub(super) async fn find_words(
         &self,
         tenant: &Tenant,

@@ -1,8 +1,8 @@
-//! Whose a conversation is.
+//! Cache of the tenants of conversations.
 //!
-//! The methods of a store know conversations by id, and every key of a table starts with the tenant.
-//! An id belongs to the same tenant for ever, so what was learnt once stays right, even if the
-//! conversation is removed.
+//! The methods of a store take ids of conversations, and every key of a table starts with the tenant.
+//! The tenant of an id never changes, so a cached value stays valid, also after the conversation was
+//! removed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -13,10 +13,10 @@ use super::PostgresStore;
 use super::fault::Fault;
 use crate::{ConversationId, Error, Tenant};
 
-/// The most that are remembered; then it starts afresh.
+/// Capacity of the cache. It is emptied when it is full.
 const MOST: usize = 100_000;
 
-/// What was learnt.
+/// The cache.
 #[derive(Debug, Default)]
 pub(super) struct Tenants(Mutex<HashMap<ConversationId, Arc<[u8]>>>);
 
@@ -35,7 +35,7 @@ impl Tenants {
 }
 
 impl PostgresStore {
-    /// Whose a conversation is, as the tables have it.
+    /// The tenant of a conversation, as stored in the tables.
     pub(super) async fn tenant_of(
         &self,
         client: &impl GenericClient,
@@ -53,7 +53,7 @@ impl PostgresStore {
     }
 }
 
-/// How a tenant is stored.
+/// The stored form of a tenant.
 pub(super) fn bytes(tenant: &Tenant) -> &[u8] {
     tenant.0.as_bytes()
 }

@@ -1,14 +1,14 @@
-//! A checksum beside every row, so that a changed bit is noticed when the row is read.
+//! Checksums of rows. They detect changed bits when a row is read.
 //!
-//! SQLite keeps none of its own: most changed bits in a file give other rows without an error.
+//! SQLite has no checksums: with most changed bits it returns wrong rows without an error.
 
 use sha2::{Digest, Sha256};
 
-/// A checksum that grows column by column.
+/// A checksum, computed column by column.
 pub(super) struct Checksum(Sha256);
 
 impl Checksum {
-    /// Of a row at this place: a row that was moved is noticed too.
+    /// Starts the checksum of the row at a place, so that a moved row is detected too.
     pub(super) fn at(place: i64) -> Checksum {
         Checksum(Sha256::new()).number(place)
     }

@@ -1,7 +1,7 @@
-//! A connection to the file, set up as durability needs it.
+//! Connections to the file, with the settings that durability needs.
 //!
-//! Every connection has a write-ahead log that is synced with each commit (`synchronous=FULL`), and
-//! waits for other writers with short sleeps of uneven length, so that nobody is always too late.
+//! The write-ahead log is synced with each commit (`synchronous=FULL`). A connection waits for other
+//! writers with short sleeps of random length, so that no process starves.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::fault::is;
 
-/// How often a connection asks for a lock before it gives up: for about ten seconds.
+/// Maximum attempts to get a lock, which take about ten seconds.
 const ATTEMPTS: i32 = 2_000;
 
 thread_local! {
@@ -20,7 +20,7 @@ thread_local! {
     static WAITED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Opens the file, and makes it if it may.
+/// Opens the file, and creates it if `may_create`.
 pub(super) fn open(path: &Path, may_create: bool) -> rusqlite::Result<Connection> {
     let create = if may_create { OpenFlags::SQLITE_OPEN_CREATE } else { OpenFlags::empty() };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
@@ -28,23 +28,23 @@ pub(super) fn open(path: &Path, may_create: bool) -> rusqlite::Result<Connection
     db.set_prepared_statement_cache_capacity(64);
     db.busy_handler(Some(wait))?;
     db.pragma_update(None, "synchronous", "FULL")?;
-    // Nothing that a file says may run code, and all that it says is checked.
+    // The schema of a file must not run code, and its pages are checked.
     db.pragma_update(None, "trusted_schema", false)?;
     db.pragma_update(None, "cell_size_check", true)?;
     db.pragma_update(None, "secure_delete", "fast")?;
-    // A log that grew behind a long read is cut again.
+    // A log that grew during a long read is truncated.
     db.pragma_update(None, "journal_size_limit", 16 << 20)?;
     Ok(db)
 }
 
-/// A connection that cannot write.
+/// Opens a connection that cannot write.
 pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let db = open(path, false)?;
     db.pragma_update(None, "query_only", true)?;
     Ok(db)
 }
 
-/// Switches to a write-ahead log. SQLite does not wait here by itself.
+/// Switches to a write-ahead log. SQLite does not call the busy handler for this statement.
 pub(super) fn write_ahead(db: &Connection) -> rusqlite::Result<()> {
     let mut attempt = 0;
     loop {
@@ -55,7 +55,7 @@ pub(super) fn write_ahead(db: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Sleeps a little, longer with each attempt. Ends after about ten seconds.
+/// Busy handler: sleeps longer with each attempt, and gives up after about ten seconds.
 fn wait(attempt: i32) -> bool {
     WAITED.set(true);
     let longest = 200 * (1 + attempt.clamp(0, 49) as u64);
@@ -63,14 +63,15 @@ fn wait(attempt: i32) -> bool {
     attempt < ATTEMPTS
 }
 
-/// Lets other processes go first, if they were there: the lock has no queue of its own.
+/// Sleeps if this thread had to wait for other processes, so that they get the lock next: SQLite's
+/// lock has no queue.
 pub(super) fn give_way() {
     if WAITED.replace(false) {
         sleep(Duration::from_micros(100 + uneven() % 400));
     }
 }
 
-/// A number that differs between processes that wait for each other.
+/// A pseudo-random number that differs between processes.
 fn uneven() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let mixed = now.map_or(0, |since| since.as_nanos() as u64) ^ u64::from(std::process::id());

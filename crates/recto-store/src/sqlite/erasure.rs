@@ -1,8 +1,8 @@
-//! Leaving no copy behind: not in free pages, not in the write-ahead log.
+//! Erasing without copies in free pages or in the write-ahead log.
 //!
-//! Four things together: freed bytes are overwritten in the transaction that replaces them
-//! (`secure_delete`), the search index is merged so that deleted words leave it, the file is written
-//! anew without its free space, and the log is emptied.
+//! Four steps: the transaction that replaces rows overwrites the freed bytes (`secure_delete`); the
+//! search index is merged, which drops deleted words; VACUUM writes the file again without free space;
+//! and the log is truncated.
 
 use std::io::ErrorKind;
 
@@ -10,28 +10,32 @@ use rusqlite::Connection;
 
 use super::fault::{Fault, reason};
 use crate::Error;
+use crate::error::Reason;
 
-/// Writes the file anew, and empties the log.
+/// Writes the file again, and truncates the log.
 pub(super) fn clean(db: &Connection) -> Result<(), Error> {
     let cleaned = db.execute_batch("VACUUM").map_err(Fault::from).and_then(|()| checkpoint(db));
     cleaned.map_err(|fault| match fault {
-        Fault::Database(error) => Error::CopiesLeft { reason: reason(&error) },
-        Fault::Refused(error) => Error::CopiesLeft { reason: error.to_string() },
+        Fault::Database(error) => {
+            let Reason { text, cause } = reason(&error);
+            Error::CopiesLeft { reason: text, source: cause }
+        }
+        Fault::Refused(error) => Error::CopiesLeft { reason: error.to_string(), source: None },
     })
 }
 
-/// Moves all that is in the log into the file, makes it durable there, and cuts the log to nothing.
+/// Moves the content of the log into the file, syncs the file, and truncates the log to zero bytes.
 pub(super) fn checkpoint(db: &Connection) -> Result<(), Fault> {
     let is_busy: bool = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     if is_busy {
         return Err(Error::failed(EMPTYING, "somebody is reading for long").into());
     }
-    // SQLite does not wait until the disk has cut the log. An old one that comes back after a power
-    // failure would bring back what was in it.
+    // SQLite does not sync the truncation. After a power failure the old log would come back, with
+    // the erased data.
     let log = db.path().map(|path| format!("{path}-wal"));
     match log.map(|log| std::fs::File::open(log).and_then(|log| log.sync_all())) {
         Some(Err(error)) if error.kind() != ErrorKind::NotFound => {
-            Err(Error::failed(EMPTYING, error.kind()).into())
+            Err(Error::failed(EMPTYING, error).into())
         }
         _ => Ok(()),
     }

@@ -1,13 +1,14 @@
-//! What SQLite answers when it does not do what it was asked for, in words that quote no data.
+//! Errors of SQLite, described without stored data.
 
 use rusqlite::ErrorCode;
 
 use crate::Error;
+use crate::error::{Cause, Reason};
 
-/// Why a piece of work on the tables came to nothing.
+/// Why an operation on the tables failed.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// It is refused, and the tables are fine.
+    /// The request was refused; SQLite works.
     Refused(Error),
     /// SQLite failed.
     Database(rusqlite::Error),
@@ -26,7 +27,7 @@ impl From<rusqlite::Error> for Fault {
 }
 
 impl Fault {
-    /// The error that a caller sees.
+    /// Converts to the error that the caller receives.
     pub(super) fn during(self, doing: &'static str) -> Error {
         match self {
             Fault::Refused(error) => error,
@@ -35,11 +36,16 @@ impl Fault {
     }
 }
 
-/// SQLite's result code, in words. The message that comes with it can quote rows, so it stays here.
-pub(super) fn reason(error: &rusqlite::Error) -> String {
-    let Some(error) = error.sqlite_error() else {
-        return "a stored value has another type than it was written with".to_owned();
-    };
+/// SQLite's result code, in words and as the cause. SQLite's message is dropped, because it can quote
+/// rows.
+pub(super) fn reason(error: &rusqlite::Error) -> Reason {
+    match error.sqlite_error() {
+        Some(error) => Reason::from(meaning(error)).with_cause(Cause::new(*error)),
+        None => "a stored value has another type than it was written with".into(),
+    }
+}
+
+fn meaning(error: &rusqlite::ffi::Error) -> String {
     let (name, meaning) = match error.code {
         ErrorCode::DatabaseBusy => ("SQLITE_BUSY", "another writer took too long"),
         ErrorCode::DatabaseLocked => ("SQLITE_LOCKED", "a table is locked"),
@@ -82,6 +88,9 @@ mod tests {
         for failure in failures {
             let error = Fault::from(failure).during("testing");
             assert!(!error.to_string().contains("secret"), "{error}");
+            assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            assert!(cause.is_none_or(|cause| !cause.contains("secret")));
         }
     }
 }

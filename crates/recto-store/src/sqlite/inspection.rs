@@ -1,4 +1,4 @@
-//! Looking after a file as a whole: damage, size, copies.
+//! Operations on the whole file: integrity check, size, backup.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use super::place::Number;
 use super::read;
 use crate::{Ancestor, ConversationId, Error, PageKind};
 
-/// What is wrong with the file: in SQLite's own structures, then in rows.
+/// Lists damage: in SQLite's structures, then in rows.
 pub(super) fn damage(db: &Connection) -> Result<Vec<String>, Fault> {
     let mut found = Vec::new();
     let mut check = db.prepare("PRAGMA integrity_check")?;
@@ -26,10 +26,10 @@ pub(super) fn damage(db: &Connection) -> Result<Vec<String>, Fault> {
     Ok(found)
 }
 
-/// Rows that are not what was written.
+/// Rows whose checksums do not match.
 fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
     let mut found = Vec::new();
-    // Which conversations share rows of which, by what their lineages say.
+    // Which conversations share rows, according to their lineages.
     let mut shares = BTreeSet::new();
     let mut note = |problem: Result<(), Fault>| match problem {
         Err(Fault::Refused(error)) => {
@@ -93,7 +93,7 @@ fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
     Ok(found)
 }
 
-/// Rows that nobody would find: a changed bit in a key can take a row out of its conversation.
+/// Rows that no read would find: a changed bit in a key can move a row out of its conversation.
 const ORPHANS: [(&str, &str); 5] = [
     (
         "commits",
@@ -117,7 +117,7 @@ const ORPHANS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Tests that no version and no page is missing between the first and the newest.
+/// Checks that no version and no page is missing.
 fn dense(
     db: &Connection,
     conversation: &read::Conversation,
@@ -142,7 +142,7 @@ fn dense(
     pages_end(db, number, PageKind::Entries, from.map_or(0, |from| from.entries), id).map(drop)
 }
 
-/// Where the pages of a kind end, which must follow each other from `first` on.
+/// The end of the pages of one kind, which must be contiguous from `first` on.
 fn pages_end(
     db: &Connection,
     number: Number,
@@ -172,27 +172,27 @@ fn firsts(db: &Connection, number: Number, kind: PageKind) -> Result<Vec<u32>, F
     Ok(places.map(|place| place.map(|place| place as u32)).collect::<Result<_, _>>()?)
 }
 
-/// The file and its log.
+/// Size of the file and its log, in bytes.
 pub(super) fn size(path: &Path) -> Result<u64, Error> {
     let len = |path: &Path| match fs::metadata(path) {
         Ok(metadata) => Ok(metadata.len()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
-        Err(error) => Err(Error::failed("measuring the file", error.kind())),
+        Err(error) => Err(Error::failed("measuring the file", error)),
     };
     Ok(len(path)? + len(&beside(path, "-wal"))?)
 }
 
-/// Copies the file as it is now into a new one, while others go on writing. The copy needs no log,
-/// and it is under its name only when it is complete and durable.
+/// Copies a snapshot of the file into a new file. Other connections can write meanwhile. The copy
+/// needs no log, and it gets its name only when it is complete and durable.
 pub(super) fn copy(db: &Connection, to: &Path) -> Result<(), Fault> {
-    let failed = |error: std::io::Error| Error::failed(COPYING, error.kind());
+    let failed = |error: std::io::Error| Error::failed(COPYING, error);
     if fs::exists(to).map_err(failed)? {
         return Err(Error::failed(COPYING, "there is a file of that name already").into());
     }
     let partial = beside(to, ".partial");
     let copied = copy_to(db, &partial).and_then(|()| {
         fs::File::open(&partial).and_then(|file| file.sync_all()).map_err(failed)?;
-        // Unlike a renaming, a link never takes the place of a file that appeared meanwhile.
+        // Unlike a rename, a hard link never replaces a file that another process has created since.
         Ok(fs::hard_link(&partial, to).map_err(failed)?)
     });
     let removed = fs::remove_file(&partial).map_err(failed);
@@ -202,12 +202,12 @@ pub(super) fn copy(db: &Connection, to: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Makes the name of a new file durable.
+/// Syncs the folder, so that the name of a new file is durable.
 fn sync_folder(file: &Path) -> std::io::Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     match cfg!(unix) {
         true => fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all(),
-        // Other systems do not open folders, and keep names by themselves.
+        // Other systems cannot open folders, and sync names themselves.
         false => Ok(()),
     }
 }
@@ -217,12 +217,12 @@ const COPYING: &str = "copying the file";
 fn copy_to(db: &Connection, partial: &Path) -> Result<(), Fault> {
     match fs::remove_file(partial) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(Error::failed(COPYING, error.kind()).into());
+            return Err(Error::failed(COPYING, error).into());
         }
         _ => {}
     }
     let mut copy = Connection::open(partial)?;
-    // All pages at once: in several steps, every write in between would start it over.
+    // All pages in one step: between steps, every write would restart the backup.
     Backup::new(db, &mut copy)?.step(-1)?;
     copy.close().map_err(|(_, error)| error.into())
 }

@@ -39,28 +39,29 @@ use self::readers::Readers;
 use self::write_queue::WriteQueue;
 use self::write_request::WriteRequest;
 use crate::checks;
+use crate::error::Reason;
 use crate::{
-    Answer, Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, StoredRows, Tenant,
+    Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
+    NewConversation, Page, PageKind, Rewrite, Store, StoreFuture, StoredRows, Tenant,
 };
 
-/// How a file is opened.
+/// Options of a SQLite store.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
-    /// Whether a new file gets a search index. A file keeps what it was created with: the store
-    /// knows words only at the moment when they are given to it.
+    /// Whether a new file gets a search index. Default: true. An existing file keeps what it was
+    /// created with, because the store receives the words of an entry only once.
     pub search: bool,
-    /// How many reads may go on at a time.
+    /// Maximum number of concurrent reads. Default: 4.
     pub readers: usize,
-    /// Do not wait for the disk: a power failure may take back what was acknowledged. It is here to
-    /// show that the tests of power failures notice that.
+    /// Commits without syncing: a power failure can lose acknowledged requests. The tests of power
+    /// failures use it to show that they notice such a loss.
     #[doc(hidden)]
-    pub forgetful: bool,
+    pub unsynced: bool,
 }
 
 impl Default for SqliteOptions {
     fn default() -> SqliteOptions {
-        SqliteOptions { search: true, readers: 4, forgetful: false }
+        SqliteOptions { search: true, readers: 4, unsynced: false }
     }
 }
 
@@ -97,23 +98,21 @@ impl SqliteStore {
     fn open_now(path: &Path, options: &SqliteOptions) -> Result<SqliteStore, Error> {
         let failed = |fault: Fault| fault.during(OPENING);
         // Relative paths would mean another file after a change of folder.
-        let path =
-            std::path::absolute(path).map_err(|error| Error::failed(OPENING, error.kind()))?;
+        let path = std::path::absolute(path).map_err(|error| Error::failed(OPENING, error))?;
         let db = connection::open(&path, true).map_err(|error| {
             match fault::is(&error, ErrorCode::NotADatabase) {
                 true => Error::NotAStore { path: path.display().to_string() },
-                false => Error::failed(OPENING, why_not(&path, &failed(error.into()))),
+                false => Error::failed(OPENING, why_not_opened(&path, error)),
             }
         })?;
         schema::prepare(&db, &path, options.search)?;
-        if options.forgetful {
+        if options.unsynced {
             let lowered = db.pragma_update(None, "synchronous", "NORMAL");
             lowered.map_err(|error| failed(error.into()))?;
         }
         let has_index = search_index::is_in(&db).map_err(failed)?;
         let writer = FileWriter::new(path.clone(), db, has_index).map_err(failed)?;
-        let writer =
-            WriteQueue::start(writer).map_err(|error| Error::failed(OPENING, error.kind()))?;
+        let writer = WriteQueue::start(writer).map_err(|error| Error::failed(OPENING, error))?;
         let readers = Readers::new(path.clone(), options.readers);
         Ok(SqliteStore { path, has_index, readers, writer })
     }
@@ -126,7 +125,7 @@ impl SqliteStore {
     }
 
     /// Has the writer do something, and waits until it is durable.
-    fn write<'a>(&'a self, checked: Result<WriteRequest, Error>) -> Answer<'a, ()> {
+    fn write<'a>(&'a self, checked: Result<WriteRequest, Error>) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let request = checked?;
             let doing = request.doing();
@@ -138,29 +137,26 @@ impl SqliteStore {
         &self,
         doing: &'static str,
         work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
-    ) -> Answer<'_, T> {
+    ) -> StoreFuture<'_, T> {
         Box::pin(self.readers.read(doing, work))
     }
 }
 
 const OPENING: &str = "opening the file";
 
-/// Why a file cannot be opened, as far as its folder tells.
-fn why_not(path: &Path, error: &Error) -> String {
+/// Why a file cannot be opened, as far as its folder shows.
+fn why_not_opened(path: &Path, error: rusqlite::Error) -> Reason {
     let shown = path.display();
     let folder = path.parent().unwrap_or(path);
-    if path.is_dir() {
-        return format!("{shown} is a folder; name a file in it");
-    }
-    if !folder.is_dir() {
-        return format!("the folder {} does not exist; create it first", folder.display());
-    }
-    match error {
-        Error::Failed { reason, .. } => {
-            format!("{shown}: {reason}; see whether it and its folder may be read and written")
-        }
-        other => other.to_string(),
-    }
+    let Reason { text, cause } = fault::reason(&error);
+    let text = if path.is_dir() {
+        format!("{shown} is a folder; name a file in it")
+    } else if !folder.is_dir() {
+        format!("the folder {} does not exist; create it first", folder.display())
+    } else {
+        format!("{shown}: {text}; see whether it and its folder may be read and written")
+    };
+    Reason { text, cause }
 }
 
 impl fmt::Debug for SqliteStore {
@@ -177,8 +173,10 @@ impl Drop for SqliteStore {
     }
 }
 
+impl crate::sealed::Sealed for SqliteStore {}
+
 impl Store for SqliteStore {
-    fn create(&self, new: NewConversation) -> Answer<'_, ()> {
+    fn create(&self, new: NewConversation) -> StoreFuture<'_, ()> {
         self.write(checks::check_new(&new).map(|()| WriteRequest::Create(Box::new(new))))
     }
 
@@ -186,7 +184,7 @@ impl Store for SqliteStore {
         &'a self,
         tenant: &'a Tenant,
         name: &'a str,
-    ) -> Answer<'a, Option<ConversationRow>> {
+    ) -> StoreFuture<'a, Option<ConversationRow>> {
         let (tenant, name) = (tenant.clone(), name.to_owned());
         self.read("looking for a conversation", move |db| read::find(db, &tenant, &name))
     }
@@ -195,7 +193,7 @@ impl Store for SqliteStore {
         &'a self,
         tenant: &'a Tenant,
         id: ConversationId,
-    ) -> Answer<'a, Option<ConversationRow>> {
+    ) -> StoreFuture<'a, Option<ConversationRow>> {
         let tenant = tenant.clone();
         self.read("looking for a conversation", move |db| read::get(db, &tenant, id))
     }
@@ -205,14 +203,14 @@ impl Store for SqliteStore {
         tenant: &'a Tenant,
         after: Option<&'a str>,
         limit: usize,
-    ) -> Answer<'a, Vec<ConversationRow>> {
+    ) -> StoreFuture<'a, Vec<ConversationRow>> {
         let (tenant, after) = (tenant.clone(), after.map(str::to_owned));
         self.read("listing conversations", move |db| {
             read::list(db, &tenant, after.as_deref(), limit)
         })
     }
 
-    fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> Answer<'a, ()> {
+    fn rename<'a>(&'a self, tenant: &'a Tenant, from: &'a str, to: &'a str) -> StoreFuture<'a, ()> {
         let work = WriteRequest::Rename {
             tenant: tenant.clone(),
             from: from.to_owned(),
@@ -226,7 +224,7 @@ impl Store for SqliteStore {
         tenant: &'a Tenant,
         name: &'a str,
         policy: Option<String>,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         self.write(Ok(WriteRequest::SetPolicy {
             tenant: tenant.clone(),
             name: name.to_owned(),
@@ -239,11 +237,11 @@ impl Store for SqliteStore {
         tenant: &'a Tenant,
         name: &'a str,
         at: Option<u32>,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         self.write(Ok(WriteRequest::Remove { tenant: tenant.clone(), name: name.to_owned(), at }))
     }
 
-    fn commits(&self, id: ConversationId, above: Option<u32>) -> Answer<'_, Vec<CommitRow>> {
+    fn commits(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Vec<CommitRow>> {
         self.read("reading versions", move |db| read::commits(db, id, above))
     }
 
@@ -253,19 +251,23 @@ impl Store for SqliteStore {
         kind: PageKind,
         numbers: Range<u32>,
         bodies: bool,
-    ) -> Answer<'_, Vec<Page>> {
+    ) -> StoreFuture<'_, Vec<Page>> {
         self.read("reading pages", move |db| read::pages(db, id, kind, numbers, bodies))
     }
 
-    fn commit(&self, commit: Commit) -> Answer<'_, ()> {
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
         self.write(checks::check_commit(&commit).map(|()| WriteRequest::Commit(Box::new(commit))))
     }
 
-    fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> Answer<'_, ()> {
+    fn remember(&self, conversation: ConversationId, key: IdempotencyKey) -> StoreFuture<'_, ()> {
         self.write(checks::check_key(&key).map(|()| WriteRequest::Remember { conversation, key }))
     }
 
-    fn key<'a>(&'a self, id: ConversationId, key: &'a str) -> Answer<'a, Option<IdempotencyKey>> {
+    fn key<'a>(
+        &'a self,
+        id: ConversationId,
+        key: &'a str,
+    ) -> StoreFuture<'a, Option<IdempotencyKey>> {
         let key = key.to_owned();
         self.read("reading an idempotency key", move |db| read::key(db, id, &key))
     }
@@ -276,7 +278,7 @@ impl Store for SqliteStore {
         words: &'a [String],
         within: Option<&'a [(ConversationId, u32)]>,
         limit: usize,
-    ) -> Answer<'a, Vec<Hit>> {
+    ) -> StoreFuture<'a, Vec<Hit>> {
         if !self.has_index {
             return Box::pin(std::future::ready(Err(Error::NoSearch)));
         }
@@ -287,31 +289,36 @@ impl Store for SqliteStore {
         })
     }
 
-    fn rewrite(&self, conversation: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()> {
+    fn rewrite(
+        &self,
+        conversation: ConversationId,
+        at: u32,
+        rewrite: Rewrite,
+    ) -> StoreFuture<'_, ()> {
         self.write(Ok(WriteRequest::Rewrite { conversation, at, rewrite }))
     }
 
-    fn clean(&self) -> Answer<'_, ()> {
+    fn clean(&self) -> StoreFuture<'_, ()> {
         self.write(Ok(WriteRequest::Clean))
     }
 
-    fn forks(&self, id: ConversationId) -> Answer<'_, Vec<ConversationRow>> {
+    fn forks(&self, id: ConversationId) -> StoreFuture<'_, Vec<ConversationRow>> {
         self.read("looking for forks", move |db| read::forks(db, id))
     }
 
-    fn tenants(&self) -> Answer<'_, Vec<Tenant>> {
+    fn tenants(&self) -> StoreFuture<'_, Vec<Tenant>> {
         self.read("listing tenants", read::tenants)
     }
 
-    fn rows(&self, id: ConversationId) -> Answer<'_, StoredRows> {
+    fn rows(&self, id: ConversationId) -> StoreFuture<'_, StoredRows> {
         self.read("reading rows", move |db| read::rows(db, id))
     }
 
-    fn restore(&self, new: NewConversation, rows: StoredRows) -> Answer<'_, ()> {
+    fn restore(&self, new: NewConversation, rows: StoredRows) -> StoreFuture<'_, ()> {
         self.write(checks::check_new(&new).map(|()| WriteRequest::Restore(Box::new((new, rows)))))
     }
 
-    fn copy_to<'a>(&'a self, path: &'a Path) -> Answer<'a, bool> {
+    fn copy_to<'a>(&'a self, path: &'a Path) -> StoreFuture<'a, bool> {
         Box::pin(async move { self.backup(path).await.map(|()| true) })
     }
 
@@ -319,11 +326,11 @@ impl Store for SqliteStore {
         self.has_index
     }
 
-    fn check(&self) -> Answer<'_, Vec<String>> {
+    fn check(&self) -> StoreFuture<'_, Vec<String>> {
         self.read("checking the file", inspection::damage)
     }
 
-    fn size(&self) -> Answer<'_, Option<u64>> {
+    fn size(&self) -> StoreFuture<'_, Option<u64>> {
         Box::pin(std::future::ready(inspection::size(&self.path).map(Some)))
     }
 }

@@ -1,4 +1,4 @@
-//! Where rows are: one integer each, ordered by conversation, then by number within it.
+//! Keys of rows: one integer, ordered by conversation, then by number within it.
 
 use std::ops::RangeInclusive;
 
@@ -7,15 +7,15 @@ use rusqlite::types::{ToSqlOutput, Value};
 
 use crate::PageKind;
 
-/// The number of a conversation in this file. Used again when the conversation is gone.
+/// The number of a conversation in this file. It is reused after the conversation was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Number(pub(super) i64);
 
 impl Number {
-    /// More would not fit a place.
+    /// Largest number that fits a place.
     pub(super) const MAX: i64 = (1 << 30) - 1;
 
-    /// Of a commit by its version, or of a log entry.
+    /// The place of a commit with this version, or of a log entry.
     pub(super) fn place(self, number: u32) -> i64 {
         self.0 << 32 | i64::from(number)
     }
@@ -24,12 +24,12 @@ impl Number {
         self.place(0)..=self.place(u32::MAX)
     }
 
-    /// The conversation and the number that a place stands for.
+    /// The conversation and the number of a place.
     pub(super) fn and_number(place: i64) -> (Number, u32) {
         (Number(place >> 32), place as u32)
     }
 
-    /// Of a page by its first number.
+    /// The place of a page with this first number.
     pub(super) fn page(self, kind: PageKind, first: u32) -> i64 {
         let kind = match kind {
             PageKind::Records => 0,

@@ -1,4 +1,4 @@
-//! What is read from the tables. Every row is checked against its checksum.
+//! Statements that read the tables. Every row is verified against its checksum.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub(super) struct Conversation {
     pub(super) number: Number,
     pub(super) id: ConversationId,
     pub(super) tenant: String,
-    /// None: removed, but forks share its rows.
+    /// `None` if it was removed and forks share its rows.
     pub(super) name: Option<String>,
     pub(super) created: i64,
     pub(super) settings: String,
@@ -39,7 +39,7 @@ impl Conversation {
             .number(self.created)
             .bytes(self.settings.as_bytes())
             .bytes(self.lineage.as_bytes());
-        // Rows of older files have none.
+        // Rows of older formats have none.
         match &self.policy {
             Some(policy) => checksum.bytes(policy.as_bytes()).get(),
             None => checksum.get(),
@@ -196,7 +196,7 @@ pub(super) fn list(
     after: Option<&str>,
     limit: usize,
 ) -> Result<Vec<ConversationRow>, Fault> {
-    // No name is empty, so all of them are behind the empty one.
+    // No name is empty, so all names follow the empty one.
     let mut select = db.prepare_cached(&format!(
         "SELECT {} FROM conversations WHERE tenant = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
         Conversation::COLUMNS
@@ -287,7 +287,8 @@ pub(super) fn pages(
     if numbers.is_empty() {
         return Ok(Vec::new());
     }
-    // The page that holds the first number may begin before it. What is not selected is not read.
+    // The page that contains the first number may start before it. Columns that are not selected are
+    // not read.
     let body = if bodies { "body" } else { "NULL" };
     let mut select = db.prepare_cached(&format!(
         "SELECT place, count, checksum, body_checksum, meta, {body} FROM pages

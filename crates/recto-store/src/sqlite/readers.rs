@@ -1,4 +1,4 @@
-//! Connections that read beside the writer: each read sees the file as it was when it began.
+//! Connections for reading beside the writer. Each read sees a snapshot of the file.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,12 +10,12 @@ use super::connection;
 use super::fault::Fault;
 use crate::Error;
 
-/// A few connections, opened when they are needed and kept.
+/// A pool of connections, opened on demand.
 #[derive(Debug)]
 pub(super) struct Readers {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
-    /// As many reads at a time.
+    /// One permit for each concurrent read.
     turns: Arc<Semaphore>,
 }
 
@@ -54,14 +54,14 @@ impl Readers {
             let _snapshot = db.unchecked_transaction()?;
             work(&db)
         };
-        // A connection that failed is closed: what it holds in memory may be wrong too.
+        // A connection that failed is closed, because its cache may be wrong too.
         if !matches!(answer, Err(Fault::Database(_))) {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
         }
         answer
     }
 
-    /// Closes the connections that are idle.
+    /// Closes the idle connections.
     pub(super) fn close(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

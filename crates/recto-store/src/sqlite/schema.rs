@@ -1,8 +1,8 @@
-//! The tables of a file, how a file is known as Recto's, and how older files become newer ones.
+//! The tables of a file, how a file is recognised as a store, and migrations.
 //!
-//! The format is a number in the file's head (`user_version`). Each step of [`STEPS`] makes the
-//! next format out of the one before, all of it or nothing. A file of a newer format is refused
-//! before anything is written to it. `docs/format.md` draws the rows.
+//! The format is a number in the file's header (`user_version`). Each step of [`STEPS`] migrates from
+//! one format to the next in one transaction. A file of a newer format is refused before anything is
+//! written to it. `docs/format.md` describes the rows.
 
 use rusqlite::Connection;
 
@@ -10,7 +10,7 @@ use super::fault::Fault;
 use super::{connection, search_index};
 use crate::Error;
 
-/// The number by which `file` and SQLite know a database of Recto: "Rcto".
+/// SQLite's `application_id` of a store: "Rcto".
 const APPLICATION_ID: i32 = 0x5263_746f;
 
 /// The format that this program reads and writes.
@@ -68,7 +68,7 @@ const STEPS: &[&str] = &[
 ",
 ];
 
-/// Makes a new file ours, or brings an older one up to date.
+/// Creates the tables in a new file, or migrates an older one.
 pub(super) fn prepare(db: &Connection, path: &std::path::Path, search: bool) -> Result<(), Error> {
     let found = Found::in_file(db).map_err(|error| Fault::from(error).during(OPENING))?;
     match found {
@@ -92,7 +92,7 @@ fn refuse_newer(found: u32) -> Result<(), Error> {
     }
 }
 
-/// Refuses to go on with a file that a newer program has changed meanwhile.
+/// Fails if a newer program has migrated the file since it was opened.
 pub(super) fn check_format(db: &Connection) -> Result<(), Fault> {
     let found = db.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0))?;
     Ok(refuse_newer(found)?)
@@ -103,14 +103,14 @@ fn migrate(db: &Connection, search: bool) -> Result<(), Fault> {
     let migrated = perform_steps(db, search);
     match &migrated {
         Ok(()) => db.execute_batch("COMMIT")?,
-        // The first fault is the one to tell.
+        // The first error is reported; a failing rollback adds nothing.
         Err(_) => drop(db.execute_batch("ROLLBACK")),
     }
     migrated
 }
 
 fn perform_steps(db: &Connection, search: bool) -> Result<(), Fault> {
-    // Somebody else may have been quicker.
+    // Another process may have migrated the file since.
     let format = match Found::in_file(db)? {
         Found::Format(format) => format,
         _ => 0,
@@ -128,14 +128,14 @@ fn perform_steps(db: &Connection, search: bool) -> Result<(), Fault> {
     Ok(db.pragma_update(None, "user_version", FORMAT)?)
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// A new one.
+    /// An empty database.
     Nothing,
-    /// One of Recto's.
+    /// A store, with its format.
     Format(u32),
-    /// Somebody else's.
+    /// A database of another program.
     Other,
 }
 

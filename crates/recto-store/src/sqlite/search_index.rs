@@ -1,8 +1,8 @@
-//! Which log entries have which words: an FTS5 table that keeps no text and no positions.
+//! The search index: an FTS5 table without text and positions.
 //!
-//! An index over all words is dear to change for a single entry. So the words of new entries wait
-//! in a small table first, in the same transaction as their entries, and go into the index many at
-//! a time. The search looks into both.
+//! Changing the index for a single entry is expensive. So the words of new entries are inserted into a
+//! small table, in the transaction of their entries, and move to the index many at a time. The search
+//! reads both.
 //!
 //! SQLite's `ascii` tokenizer takes every letter beyond ASCII as it is: the words that
 //! [`words_of`](crate::words_of) makes are its tokens, in every script.
@@ -16,10 +16,10 @@ use super::place::Number;
 use super::read::id_from;
 use crate::{ConversationId, Hit, Tenant, WordsOf};
 
-/// How many entries may wait, and how many bytes of words.
+/// Maximum number of waiting entries, and of their bytes.
 const MAX_WAITING: Waiting = Waiting { entries: 256, bytes: 256 << 10 };
 
-/// What waits to go into the index.
+/// Number and size of the entries that wait for the index.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waiting {
     entries: u32,
@@ -27,7 +27,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// What waits in a file.
+    /// Counts the waiting entries of a file.
     pub(super) fn in_file(db: &Connection) -> Result<Waiting, Fault> {
         let select = "SELECT count(*), ifnull(sum(length(words)), 0) FROM waiting";
         Ok(db.query_row(select, [], |row| {
@@ -67,7 +67,7 @@ pub(super) fn add(db: &Connection, number: Number, words: &[WordsOf]) -> Result<
     Ok(())
 }
 
-/// Puts what waits into the index.
+/// Moves the waiting entries into the index.
 pub(super) fn take_in(db: &Connection) -> Result<(), Fault> {
     db.prepare_cached(
         "INSERT OR REPLACE INTO words (rowid, word) SELECT place, words FROM waiting",
@@ -77,7 +77,7 @@ pub(super) fn take_in(db: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Forgets entries for good: their words are not in the index any more, not even as deleted ones.
+/// Removes entries from the index, including their deleted words.
 pub(super) fn forget(db: &Connection, number: Number, entries: &[u32]) -> Result<(), Fault> {
     for &entry in entries {
         let place = number.place(entry);
@@ -98,12 +98,12 @@ pub(super) fn forget_all(db: &Connection, number: Number) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Merges the index, so that deleted words leave it.
+/// Merges the index, which drops deleted words.
 pub(super) fn merge(db: &Connection) -> Result<(), Fault> {
     Ok(db.execute_batch("INSERT INTO words (words) VALUES ('optimize')")?)
 }
 
-/// Entries that have all these words, the newest first.
+/// Finds entries that contain all these words, the newest first.
 pub(super) fn find(
     db: &Connection,
     tenant: &Tenant,
@@ -128,7 +128,7 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// Entries at these places, those that wait among the others.
+/// Finds entries in a range of places, in the index and in the waiting table.
 fn find_between(
     db: &Connection,
     tenant: &Tenant,

@@ -29,7 +29,7 @@ pub(super) enum WriteRequest {
     Remove {
         tenant: Tenant,
         name: String,
-        /// Only if this is the newest version.
+        /// If given, the newest version must be this one.
         at: Option<u32>,
     },
     Commit(Box<Commit>),
@@ -42,7 +42,7 @@ pub(super) enum WriteRequest {
         at: u32,
         rewrite: Rewrite,
     },
-    /// No copy is left of what was removed before.
+    /// Drops all copies of removed rows.
     Clean,
 }
 
@@ -79,7 +79,7 @@ impl WriteRequest {
         }
     }
 
-    /// Whether it was done. For when SQLite could not say whether it has stored it.
+    /// Whether the request is stored, read from the tables after a commit with an unknown outcome.
     pub(super) fn is_done(&self, db: &Connection) -> Result<bool, Fault> {
         match self {
             WriteRequest::Create(new) => is_there(db, new.id),
@@ -120,12 +120,12 @@ impl WriteRequest {
         }
     }
 
-    /// Whether copies of what was there before must be cleaned away afterwards.
+    /// Whether copies of the old rows must be erased afterwards.
     pub(super) fn leaves_copies(&self) -> bool {
         matches!(self, WriteRequest::Rewrite { .. } | WriteRequest::Clean)
     }
 
-    /// What it adds to the search.
+    /// The words that the request adds to the search index.
     pub(super) fn words(&self) -> &[WordsOf] {
         match self {
             WriteRequest::Create(new) => &new.words,
@@ -226,7 +226,7 @@ fn restore(
     Ok(())
 }
 
-/// Whoever was removed meanwhile, or is somebody else's, cannot be forked.
+/// The numbers of the ancestors. Fails if one was removed or belongs to another tenant.
 fn ancestors(db: &Connection, new: &NewConversation) -> Result<Vec<Number>, Fault> {
     let mut select =
         db.prepare_cached("SELECT number FROM conversations WHERE id = ?1 AND tenant = ?2")?;
@@ -239,7 +239,7 @@ fn ancestors(db: &Connection, new: &NewConversation) -> Result<Vec<Number>, Faul
     new.lineage.iter().map(&mut number).collect()
 }
 
-/// Gives a conversation another name, or none.
+/// Renames a conversation, or removes its name.
 fn set_name(
     db: &Connection,
     row: &mut read::Conversation,
@@ -292,7 +292,7 @@ fn remove(
         }
     }
     set_name(db, &mut row, None)?;
-    // Ancestors that lost their name before may have been kept for this one alone.
+    // Removed ancestors may have been kept for this conversation alone.
     let mut kept = vec![row.number];
     for ancestor in row.ancestors()? {
         kept.push(read::number(db, ancestor.id)?);
@@ -365,7 +365,7 @@ fn commit(
     commit.seal.as_ref().map_or(Ok(()), |seal| pack_away(db, number, seal))
 }
 
-/// Tests that the rows to be packed are those that the writer knows.
+/// Checks that the rows to be packed are those that the writer has read.
 fn check_rows(db: &Connection, number: Number, seal: &Seal) -> Result<(), Fault> {
     match &seal.rows {
         Some(rows) if !read::are_below(db, number, seal.below, rows)? => {

@@ -80,7 +80,7 @@ pub(crate) fn work_as_child(arguments: &[String]) {
 
 async fn build(path: &Path, count: usize, batches: usize) -> f64 {
     let clock = Instant::now();
-    let options = SqliteOptions { search: false, forgetful: true, ..SqliteOptions::default() };
+    let options = SqliteOptions { search: false, unsynced: true, ..SqliteOptions::default() };
     let store = SqliteStore::open(path, options).await.expect("the file can be made");
     let recto = Recto::over(std::sync::Arc::new(store), Options::default());
     let talk = recto.create(NAME, Settings::counting_with(Approx)).await.expect("it is new");

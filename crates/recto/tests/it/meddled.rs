@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 
 use recto::{ConversationId, Store, Tenant};
 use recto_store::{
-    Answer, Commit, CommitRow, ConversationRow, Hit, IdempotencyKey, NewConversation, Page,
-    PageKind, Rewrite, StoredRows,
+    Commit, CommitRow, ConversationRow, Hit, IdempotencyKey, NewConversation, Page, PageKind,
+    Rewrite, StoreFuture, StoredRows,
 };
 
 /// What somebody else does.
-pub(crate) type Deed = Box<dyn FnOnce() -> Answer<'static, ()> + Send>;
+pub(crate) type Deed = Box<dyn FnOnce() -> StoreFuture<'static, ()> + Send>;
 
 /// A store whose next rewrite comes too late.
 pub(crate) struct Meddled {
@@ -42,11 +42,13 @@ impl fmt::Debug for Meddled {
 /// Methods that only pass on what they are given.
 macro_rules! pass_on {
     ($($method:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
-        $(fn $method<'a>(&'a self, $($argument: $type),*) -> Answer<'a, $answer> {
+        $(fn $method<'a>(&'a self, $($argument: $type),*) -> StoreFuture<'a, $answer> {
             self.store.$method($($argument),*)
         })*
     };
 }
+
+impl recto_store::sealed::Sealed for Meddled {}
 
 impl Store for Meddled {
     pass_on! {
@@ -77,12 +79,12 @@ impl Store for Meddled {
         tenant: &'a Tenant,
         after: Option<&'a str>,
         limit: usize,
-    ) -> Answer<'a, Vec<ConversationRow>> {
+    ) -> StoreFuture<'a, Vec<ConversationRow>> {
         self.lists.fetch_add(1, Ordering::Relaxed);
         self.store.list(tenant, after, limit)
     }
 
-    fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> Answer<'_, ()> {
+    fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> StoreFuture<'_, ()> {
         let deed = self.deed.lock().expect("nobody panics").take();
         Box::pin(async move {
             if let Some(deed) = deed {

@@ -31,8 +31,8 @@ fn file() -> Option<PathBuf> {
 }
 
 async fn open(file: PathBuf) -> SqliteStore {
-    let forgetful = setting("RECTO_CHILD_FORGETFUL", 0) == 1;
-    let options = SqliteOptions { forgetful, ..SqliteOptions::default() };
+    let unsynced = setting("RECTO_CHILD_UNSYNCED", 0) == 1;
+    let options = SqliteOptions { unsynced, ..SqliteOptions::default() };
     SqliteStore::open(file, options).await.unwrap()
 }
 

@@ -22,7 +22,7 @@ fn nothing_acknowledged_is_lost_when_the_power_goes() {
 #[test]
 fn the_test_finds_losses_when_commits_are_not_synced() {
     let seed = super::setting("RECTO_SIM_SEED", 1);
-    if let Some(losses) = losses(seed, u32::MAX, Child { is_forgetful: true, ..Child::default() }) {
+    if let Some(losses) = losses(seed, u32::MAX, Child { is_unsynced: true, ..Child::default() }) {
         assert!(!losses.is_empty(), "seed {seed}: the test of power losses finds nothing");
     }
 }
@@ -31,7 +31,7 @@ fn the_test_finds_losses_when_commits_are_not_synced() {
 #[derive(Clone, Copy, Default)]
 struct Child {
     /// It does not sync its commits.
-    is_forgetful: bool,
+    is_unsynced: bool,
     /// It writes so much that the log is emptied and begun again.
     is_bulky: bool,
 }
@@ -48,7 +48,7 @@ fn lose(seed: u64, cuts: u32, child: Child) {
 }
 
 /// What is missing after a cut, for every cut after which something is.
-fn losses(seed: u64, cuts: u32, Child { is_forgetful, is_bulky }: Child) -> Option<Vec<String>> {
+fn losses(seed: u64, cuts: u32, Child { is_unsynced, is_bulky }: Child) -> Option<Vec<String>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     // In memory where there is such a place: thousands of files are made and opened.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
@@ -63,7 +63,7 @@ fn losses(seed: u64, cuts: u32, Child { is_forgetful, is_bulky }: Child) -> Opti
     let mut command = child::command("writes_and_is_gone", &file);
     shim.between(&mut command, &file);
     command.env("SHIM_LOG", &log);
-    command.env("RECTO_CHILD_FORGETFUL", u8::from(is_forgetful).to_string());
+    command.env("RECTO_CHILD_UNSYNCED", u8::from(is_unsynced).to_string());
     command.env("RECTO_CHILD_BULKY", u8::from(is_bulky).to_string());
     assert!(command.output().unwrap().status.success());
 

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use recto_store::{Error, Rewrite, Store};
+use recto_store::{Error, PostgresOptions, PostgresStore, Rewrite, Store};
 use testserver::PostgresServer;
+use tokio_postgres::NoTls;
 
 use super::{commit, create, keyed, open, row, tenant};
 
@@ -99,20 +100,21 @@ async fn a_rewrite_of_what_has_moved_on_is_refused() {
 async fn old_copies_that_somebody_can_still_see_are_owned_up_to() {
     let server = PostgresServer::shared();
     let address = server.database();
-    let store = open(&address).await;
+    let erase_wait = std::time::Duration::from_millis(100);
+    let options = PostgresOptions { erase_wait, ..PostgresOptions::default() };
+    let store = PostgresStore::open(&address, options).await.unwrap();
     let id = create(&store, "watched").await;
     let database = address.rsplit('/').next().unwrap().to_owned();
-    let watcher = std::thread::spawn(move || {
-        server.sql(
-            &database,
-            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT pg_sleep(13); COMMIT",
-        );
-    });
-    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    let address = server.address(&database);
+    let (mut client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let repeatable = tokio_postgres::IsolationLevel::RepeatableRead;
+    let older = client.build_transaction().isolation_level(repeatable).start().await.unwrap();
+    older.query_one("SELECT 1", &[]).await.unwrap();
     let rewrite = || Rewrite { commits: vec![row(0, "gone")], ..Rewrite::default() };
     let outcome = store.rewrite(id, 0, rewrite()).await;
     assert!(matches!(outcome, Err(Error::CopiesLeft { .. })), "{outcome:?}");
     assert_eq!(store.commits(id, None).await.unwrap()[0].body, b"gone");
-    watcher.join().unwrap();
+    older.rollback().await.unwrap();
     store.rewrite(id, 0, rewrite()).await.unwrap();
 }

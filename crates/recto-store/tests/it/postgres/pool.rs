@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use recto_store::{Error, PostgresOptions, PostgresStore, Store};
+use recto_store::{Cause, Error, PostgresOptions, PostgresStore, SqlStateCode, Store};
 use testserver::PostgresServer;
 
 use super::{create, version};
@@ -116,6 +116,30 @@ async fn until(address: &str, sql: &str, expected: &str) {
 
 const OURS: &str = "FROM pg_stat_activity WHERE datname = current_database() \
                     AND application_name = 'recto'";
+
+#[tokio::test]
+async fn errors_carry_a_cause_that_quotes_neither_rows_nor_the_password() {
+    let options = PostgresOptions::default;
+    let address = "postgres://user:secret@127.0.0.1:1/conversations";
+    let error = PostgresStore::open(address, options()).await.unwrap_err();
+    let cause = std::error::Error::source(&error).expect("the connection was refused");
+    let cause = cause.downcast_ref::<Cause>().unwrap();
+    let kind = cause.downcast_ref::<std::io::Error>().unwrap().kind();
+    assert_eq!(kind, std::io::ErrorKind::ConnectionRefused);
+    assert!(!format!("{error:?} {cause} {cause:?}").contains("secret"));
+    let server = PostgresServer::shared();
+    let address = server.database();
+    let store = PostgresStore::open(&address, options()).await.unwrap();
+    let id = create(&store, "secret").await;
+    let database = address.rsplit('/').next().unwrap().to_owned();
+    let constraint = "ALTER TABLE recto_commits ADD CHECK (version < 1)";
+    tokio::task::spawn_blocking(move || server.sql(&database, constraint)).await.unwrap();
+    let error = store.commit(super::commit(id, 1, "secret")).await.unwrap_err();
+    let cause = std::error::Error::source(&error).expect("the server refused the row");
+    let code = cause.downcast_ref::<Cause>().unwrap().downcast_ref::<SqlStateCode>();
+    assert_eq!(code, Some(&SqlStateCode("23514".to_owned())));
+    assert!(!format!("{error} {error:?}").contains("secret"));
+}
 
 #[tokio::test]
 async fn a_transaction_that_is_given_up_ends_although_nobody_uses_its_connection() {
