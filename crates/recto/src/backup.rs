@@ -12,7 +12,7 @@ use recto_store::{
 };
 
 use crate::recto::Options;
-use crate::shelf::damaged;
+use crate::row_reader::damaged;
 use crate::{Error, Progress, Recto, Watcher};
 
 /// What was copied back.

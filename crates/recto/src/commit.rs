@@ -6,7 +6,7 @@ use recto_store::{
 };
 
 use crate::opened::Opened;
-use crate::shelf::{Body, OpenCommit, WRITTEN_BY_ENGINE};
+use crate::row_reader::{Body, OpenCommit, WRITTEN_BY_ENGINE};
 
 /// A version that is about to be stored.
 pub(crate) struct Prepared {
@@ -33,7 +33,7 @@ impl Opened {
         let seal = self.seal(&mut open);
         let row = CommitRow { head, body: pack_commit(&open.record, &open.entries) };
         open.packed.clone_from(&row.body);
-        let commit = Commit { conversation: self.shelf.id, row, key, words, seal };
+        let commit = Commit { conversation: self.reader.id, row, key, words, seal };
         Prepared { commit, open }
     }
 }

@@ -5,7 +5,7 @@ use recto_store::{Entry, PageKind, Rewrite, pack_entries};
 
 use crate::apply::check_expected;
 use crate::opened::read_message;
-use crate::shelf::{damaged, unpack_commit};
+use crate::row_reader::{damaged, unpack_commit};
 use crate::{Error, StoredConversation};
 
 /// What was erased.
@@ -49,9 +49,9 @@ impl StoredConversation {
             if index.as_usize() >= len {
                 return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
             }
-            let shelf = &opened.shelf;
-            let owner = shelf.owner(index.0);
-            let commits = shelf.store.commits(owner, None).await?;
+            let reader = &opened.reader;
+            let owner = reader.owner(index.0);
+            let commits = reader.store.commits(owner, None).await?;
             let at = commits.last().map_or(0, |newest| newest.head.version);
             let mut rewrite = Rewrite { forget: vec![index.0], ..Rewrite::default() };
             let mut receipt = None;
@@ -59,23 +59,23 @@ impl StoredConversation {
                 let (first, mut body) = unpack_commit(owner, &row)?;
                 let place = index.0.checked_sub(first).map(|place| place as usize);
                 if let Some(entry) = place.and_then(|place| body.entries.get_mut(place)) {
-                    let message = read_message(shelf, &entry.body)?;
+                    let message = read_message(reader, &entry.body)?;
                     receipt = Some(overwrite(index, entry, &message.erased()));
                     rewrite.replace_commit(&row, body.pack());
                 }
             }
             let numbers = index.0..index.0 + 1;
-            for page in shelf.store.pages(owner, PageKind::Entries, numbers, true).await? {
+            for page in reader.store.pages(owner, PageKind::Entries, numbers, true).await? {
                 let mut entries = page.entries().map_err(|error| damaged(owner, error))?;
                 let entry = &mut entries[(index.0 - page.first) as usize];
-                let message = read_message(shelf, &entry.body)?;
+                let message = read_message(reader, &entry.body)?;
                 receipt = Some(overwrite(index, entry, &message.erased()));
                 rewrite.replace_page(&page, pack_entries(page.first, &entries));
             }
             let receipt =
                 receipt.ok_or_else(|| damaged(owner, format!("log entry {index} is missing")))?;
             // Also if it was gone before: then an earlier erasure may have left copies behind.
-            match shelf.store.rewrite(owner, at, rewrite).await {
+            match reader.store.rewrite(owner, at, rewrite).await {
                 // Somebody wrote meanwhile, or packed the row, or erased something else in it.
                 Err(
                     recto_store::Error::VersionConflict { .. } | recto_store::Error::RowsChanged,

@@ -19,10 +19,10 @@ impl StoredConversation {
                 recto_core::Error::VersionNotFound { version: at, current, field: "at" }.into()
             );
         }
-        let records = opened.shelf.records(at.0).await?;
+        let records = opened.reader.records(at.0).await?;
         let found = records.into_iter().find(|(number, _)| *number == at.0);
         let (_, record) = found.expect("the records begin with the one that was asked for");
-        let saved = read_record(&opened.shelf, &record.json)?;
+        let saved = read_record(&opened.reader, &record.json)?;
         let id = ConversationId(Uuid::now_v7());
         let (versions, entries) = (at.0 + 1, saved.log_len());
         let lineage = self.lineage_up_to(versions, entries);

@@ -30,7 +30,7 @@
 //! | opening, creating, listing, searching | `recto.rs` |
 //! | what can be done with one conversation | `stored.rs` |
 //! | how a request is accepted | `apply.rs`, `commit.rs` |
-//! | how only what is asked for is read | `opened.rs`, `shelf.rs` |
+//! | how only what is asked for is read | `opened.rs`, `row_reader.rs` |
 //! | transcripts into a store (feature `format`) | `import.rs` |
 
 mod apply;
@@ -51,7 +51,7 @@ mod policy;
 mod progress;
 mod prune;
 mod recto;
-mod shelf;
+mod row_reader;
 mod stored;
 mod sync;
 mod temporary;

@@ -15,13 +15,13 @@ use recto_store::{ConversationId, Entry, Head, Store};
 
 use crate::Error;
 use crate::recto::Counters;
-use crate::shelf::{OpenCommit, Shelf, Tail, damaged, measure};
+use crate::row_reader::{OpenCommit, RowReader, UnpackedCommits, damaged, measure};
 use crate::stored::Setup;
 
 /// An open conversation at its newest version, as far as this process knows.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub(crate) shelf: Shelf,
+    pub(crate) reader: RowReader,
     pub(crate) conversation: Conversation,
     pub(crate) saver: Saver,
     /// Saved versions that were read, to put others together. Snapshots share them.
@@ -50,31 +50,31 @@ impl Opened {
         counters: &Counters,
     ) -> Result<Opened, Error> {
         let lineage = setup.lineage.clone();
-        let mut shelf = Shelf { store, id, lineage, tail: Tail::default() };
-        shelf.tail = shelf.commits(None).await?.into();
-        let newest = shelf.tail.last().ok_or_else(|| damaged(id, "it has no version"))?;
+        let mut reader = RowReader { store, id, lineage, unpacked: UnpackedCommits::default() };
+        reader.unpacked = reader.commits(None).await?.into();
+        let newest = reader.unpacked.last().ok_or_else(|| damaged(id, "it has no version"))?;
         let version = Version(newest.head.version);
         let settings: SavedSettings = serde_json::from_str(&setup.settings)
             .map_err(|_| damaged(id, "its settings cannot be read"))?;
         let counter = counters.named(&settings.counter)?;
         let mut versions = Arc::<SavedVersions>::default();
         let entries = newest.head.entries;
-        let state = state_of(&shelf, &mut versions, version).await?;
+        let state = state_of(&reader, &mut versions, version).await?;
         if state.log_len() != entries {
             return Err(damaged(id, "its newest version is not of its log"));
         }
         let shown = state.entries();
         let conversation = if shown.len() >= entries as usize / 2 {
-            let measures = shelf.measures(0..entries).await?;
+            let measures = reader.measures(0..entries).await?;
             Conversation::open_measured(&settings, counter, &state, measures)?
         } else {
-            let measures = measures_of(&shelf, &shown).await?;
+            let measures = measures_of(&reader, &shown).await?;
             let measure = |index| measures.get(&index).cloned();
             Conversation::open(&settings, counter, &state, measure)?
         };
         let mut saver = Saver::default();
         state.tell(&mut saver);
-        Ok(Opened { shelf, conversation, saver, versions, weight: 0 })
+        Ok(Opened { reader, conversation, saver, versions, weight: 0 })
     }
 
     /// Whether it is of a later version than another one, or of the same with more loaded.
@@ -85,7 +85,7 @@ impl Opened {
 
     /// The newest version, as it is stored.
     pub(crate) fn head(&self) -> Head {
-        self.shelf.tail.last().expect("the newest commit is always there").head
+        self.reader.unpacked.last().expect("the newest commit is always there").head
     }
 
     /// Whether so much was put at hand that it should be opened anew.
@@ -134,16 +134,16 @@ impl Opened {
             },
             Missing::Log => {
                 let len = self.conversation.log().len() as u32;
-                let measures = self.shelf.measures(0..len).await?;
+                let measures = self.reader.measures(0..len).await?;
                 Ok(self.conversation.add_measures(measures.into_iter())?)
             }
             Missing::Messages(indices) => self.fetch_messages(&indices).await,
-            other => Err(damaged(self.shelf.id, format!("{other:?} cannot be fetched"))),
+            other => Err(damaged(self.reader.id, format!("{other:?} cannot be fetched"))),
         }
     }
 
     async fn fetch_version(&mut self, version: Version) -> Result<(), Error> {
-        let state = state_of(&self.shelf, &mut self.versions, version).await?;
+        let state = state_of(&self.reader, &mut self.versions, version).await?;
         let measures = self.measures_of(|| state.entries()).await?;
         self.weight += VERSION_WEIGHT + measures.len() * ENTRY_WEIGHT;
         let measure = |index| measures.get(&index).cloned();
@@ -153,7 +153,7 @@ impl Opened {
     /// Puts every version at hand, one after the other, so that they share what they have in common.
     async fn replay(&mut self) -> Result<(), Error> {
         let newest = self.conversation.version();
-        let measures = self.shelf.measures(0..self.conversation.log().len() as u32).await?;
+        let measures = self.reader.measures(0..self.conversation.log().len() as u32).await?;
         let settings = self.conversation.saved_settings();
         let counter = self.conversation.counter().clone();
         let mut replayed: Option<Conversation> = None;
@@ -162,14 +162,14 @@ impl Opened {
             let added = saved.log_len().saturating_sub(saved.added())..saved.log_len();
             let added = added.start as usize..added.end as usize;
             let added =
-                measures.get(added).ok_or_else(|| damaged(self.shelf.id, "the log is short"))?;
+                measures.get(added).ok_or_else(|| damaged(self.reader.id, "the log is short"))?;
             let added: Vec<_> = added.iter().map(|measure| (None, measure.clone())).collect();
             replayed = Some(match &replayed {
                 None => Conversation::first(&settings, counter.clone(), &saved, added)?,
                 Some(before) => before.followed_by(&saved, added)?,
             });
         }
-        self.conversation = replayed.ok_or_else(|| damaged(self.shelf.id, "it has no version"))?;
+        self.conversation = replayed.ok_or_else(|| damaged(self.reader.id, "it has no version"))?;
         self.weight += newest.0 as usize * VERSION_WEIGHT;
         Ok(())
     }
@@ -181,12 +181,12 @@ impl Opened {
     ) -> Result<Measures, Error> {
         match self.conversation.is_log_at_hand() {
             true => Ok(Measures::default()),
-            false => measures_of(&self.shelf, &entries()).await,
+            false => measures_of(&self.reader, &entries()).await,
         }
     }
 
     async fn fetch_record(&mut self, error: recto_core::Error) -> Result<(), Error> {
-        fetch_record(&self.shelf, &mut self.versions, error).await
+        fetch_record(&self.reader, &mut self.versions, error).await
     }
 
     /// Puts messages at hand, with their neighbours in the same rows as far as they are asked for.
@@ -194,12 +194,12 @@ impl Opened {
         let mut missing = self.conversation.missing_messages(indices.iter().copied());
         missing.sort_unstable();
         for range in near(missing.iter().copied()) {
-            let entries = self.shelf.entries(range.clone()).await?;
+            let entries = self.reader.entries(range.clone()).await?;
             let mut messages = Vec::new();
             for (number, entry) in range.zip(entries) {
                 if missing.binary_search(&LogIndex(number)).is_ok() {
                     self.weight += ENTRY_WEIGHT + entry.body.len();
-                    messages.push((LogIndex(number), read_message(&self.shelf, &entry.body)?));
+                    messages.push((LogIndex(number), read_message(&self.reader, &entry.body)?));
                 }
             }
             self.conversation.add_messages(messages);
@@ -259,19 +259,19 @@ impl Opened {
         next: Conversation,
         packed_below: u32,
     ) {
-        self.shelf.tail.drop_below(packed_below);
+        self.reader.unpacked.drop_below(packed_below);
         let new = self.conversation.log().len() as u32..next.log().len() as u32;
         let messages = new.filter_map(|index| next.message(LogIndex(index)));
         let messages = messages.map(|message| message.json().len() + ENTRY_WEIGHT);
         self.weight += VERSION_WEIGHT + messages.sum::<usize>();
-        self.shelf.tail.push(commit);
+        self.reader.unpacked.push(commit);
         self.conversation = next;
     }
 
     /// Follows the versions that others have made meanwhile. `false` if they are too many: then the
     /// conversation has to be opened anew.
     pub(crate) async fn catch_up(&mut self) -> Result<bool, Error> {
-        let commits = self.shelf.commits(Some(self.head().version)).await?;
+        let commits = self.reader.commits(Some(self.head().version)).await?;
         if !commits.is_empty() && !self.conversation.is_log_at_hand() {
             return Ok(false);
         }
@@ -281,8 +281,8 @@ impl Opened {
             {
                 return Ok(false);
             }
-            let saved = read_record(&self.shelf, &commit.record)?;
-            let messages = commit.entries.iter().map(|entry| read_entry(&self.shelf, entry));
+            let saved = read_record(&self.reader, &commit.record)?;
+            let messages = commit.entries.iter().map(|entry| read_entry(&self.reader, entry));
             let messages: Vec<_> = messages.collect::<Result<_, Error>>()?;
             let next = self.with(|conversation| conversation.followed_by(&saved, messages.clone()));
             let next = match next.await {
@@ -301,13 +301,13 @@ impl Opened {
 
 /// What a version consists of, with as many records as it takes.
 async fn state_of(
-    shelf: &Shelf,
+    reader: &RowReader,
     versions: &mut Arc<SavedVersions>,
     version: Version,
 ) -> Result<SavedState, Error> {
     loop {
         match versions.state(version) {
-            Err(error) => fetch_record(shelf, versions, error).await?,
+            Err(error) => fetch_record(reader, versions, error).await?,
             Ok(state) => return Ok(state),
         }
     }
@@ -315,22 +315,22 @@ async fn state_of(
 
 /// Fetches the record that an error asks for, and those in one row with it.
 async fn fetch_record(
-    shelf: &Shelf,
+    reader: &RowReader,
     versions: &mut Arc<SavedVersions>,
     error: recto_core::Error,
 ) -> Result<(), Error> {
     let &recto_core::Error::NotLoaded(Missing::Version(version)) = error.root() else {
         return Err(error.into());
     };
-    for (number, record) in shelf.records(version.0).await? {
+    for (number, record) in reader.records(version.0).await? {
         if versions.get(Version(number)).is_none() {
-            let read = read_record(shelf, &record.json)?;
+            let read = read_record(reader, &record.json)?;
             Arc::make_mut(versions).insert(Version(number), read);
         }
     }
     match versions.get(version) {
         Some(_) => Ok(()),
-        None => Err(damaged(shelf.id, format!("version {version} is missing"))),
+        None => Err(damaged(reader.id, format!("version {version} is missing"))),
     }
 }
 
@@ -352,10 +352,13 @@ impl Measures {
 }
 
 /// What these entries, which are in order, measure.
-pub(crate) async fn measures_of(shelf: &Shelf, entries: &[LogIndex]) -> Result<Measures, Error> {
+pub(crate) async fn measures_of(
+    reader: &RowReader,
+    entries: &[LogIndex],
+) -> Result<Measures, Error> {
     let mut measures = Measures::default();
     for range in near(entries.iter().copied()) {
-        measures.0.push((range.start, shelf.measures(range).await?));
+        measures.0.push((range.start, reader.measures(range).await?));
     }
     Ok(measures)
 }
@@ -375,29 +378,29 @@ fn near(sorted: impl Iterator<Item = LogIndex>) -> Vec<Range<u32>> {
     ranges
 }
 
-pub(crate) fn read_record(shelf: &Shelf, json: &str) -> Result<SavedVersion, Error> {
-    serde_json::from_str(json).map_err(|_| damaged(shelf.id, "a version cannot be read"))
+pub(crate) fn read_record(reader: &RowReader, json: &str) -> Result<SavedVersion, Error> {
+    serde_json::from_str(json).map_err(|_| damaged(reader.id, "a version cannot be read"))
 }
 
 /// A log entry, as the engine takes it.
 pub(crate) fn read_entry(
-    shelf: &Shelf,
+    reader: &RowReader,
     entry: &Entry<impl AsRef<str>>,
 ) -> Result<(Option<Message>, Measure), Error> {
-    let measure = measure(entry.meta.clone()).map_err(|error| damaged(shelf.id, error))?;
-    Ok((Some(read_message(shelf, entry.body.as_ref())?), measure))
+    let measure = measure(entry.meta.clone()).map_err(|error| damaged(reader.id, error))?;
+    Ok((Some(read_message(reader, entry.body.as_ref())?), measure))
 }
 
-pub(crate) fn read_message(shelf: &Shelf, json: &str) -> Result<Message, Error> {
+pub(crate) fn read_message(reader: &RowReader, json: &str) -> Result<Message, Error> {
     let message = Message::from_json_within(json, &recto_core::Limits::NONE);
-    message.map_err(|_| damaged(shelf.id, "a message cannot be read"))
+    message.map_err(|_| damaged(reader.id, "a message cannot be read"))
 }
 
 impl Clone for Opened {
     /// A copy that shares everything that is loaded. What a writer has begun stays with it.
     fn clone(&self) -> Opened {
         Opened {
-            shelf: self.shelf.clone(),
+            reader: self.reader.clone(),
             conversation: self.conversation.clone(),
             saver: Saver::default(),
             versions: self.versions.clone(),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use recto_store::{Entry, Page, Seal, pack_entries, pack_records};
 
 use crate::opened::Opened;
-use crate::shelf::{Body, OpenCommit};
+use crate::row_reader::{Body, OpenCommit};
 
 /// Number of commits that are packed together.
 const MAX_UNPACKED_COMMITS: usize = 64;
@@ -29,7 +29,7 @@ impl Opened {
     /// The pages to store together with a new commit, if there are enough older commits. The entries
     /// of a large new commit are moved into pages too.
     pub(crate) fn seal(&self, new: &mut OpenCommit) -> Option<Seal> {
-        let unpacked = &self.shelf.tail;
+        let unpacked = &self.reader.unpacked;
         let bytes = unpacked.weight() + new.weight();
         if unpacked.len() < MAX_UNPACKED_COMMITS && bytes < MAX_UNPACKED_BYTES {
             return None;

@@ -72,7 +72,7 @@ impl Recto {
         let row = self.row(name).await?;
         let Some(text) = &row.policy else { return Ok(Policy::default()) };
         let read = serde_json::from_str(text);
-        read.map_err(|_| crate::shelf::damaged(row.id, "its policy cannot be read"))
+        read.map_err(|_| crate::row_reader::damaged(row.id, "its policy cannot be read"))
     }
 
     /// Sets what is wanted of a conversation. It is no version: nothing that a model reads changes.

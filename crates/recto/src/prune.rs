@@ -8,7 +8,7 @@ use recto_store::{ConversationId, ConversationRow, PageKind, Rewrite, pack_entri
 use crate::apply::check_expected;
 use crate::erase::overwrite;
 use crate::opened::{Opened, read_message};
-use crate::shelf::{damaged, unpack_commit};
+use crate::row_reader::{damaged, unpack_commit};
 use crate::{Error, StoredConversation};
 
 /// What a prune keeps. A version is kept if any of these keeps it, and the newest one always is. One
@@ -76,9 +76,9 @@ impl StoredConversation {
             let opened = self.newest(&slot, &mut open).await?;
             check_expected(opened, expected_version)?;
             let (pruned, rewrite) = self.prunable(opened, keep).await?;
-            let (shelf, version) = (&opened.shelf, opened.head().version);
+            let (reader, version) = (&opened.reader, opened.head().version);
             // Also if nothing is left to be dropped: an earlier prune may have left copies behind.
-            match shelf.store.rewrite(shelf.id, version, rewrite).await {
+            match reader.store.rewrite(reader.id, version, rewrite).await {
                 // Somebody wrote, packed, erased or forked meanwhile.
                 Err(
                     recto_store::Error::VersionConflict { .. }
@@ -189,19 +189,19 @@ async fn without_hidden(
     shown: &Shown,
     asked: Vec<ConversationId>,
 ) -> Result<(Vec<LogIndex>, usize, Rewrite), Error> {
-    let shelf = &opened.shelf;
-    let (id, head) = (shelf.id, opened.head());
-    let first = shelf.lineage.last().map_or(0, |from| from.entries);
+    let reader = &opened.reader;
+    let (id, head) = (reader.id, opened.head());
+    let first = reader.lineage.last().map_or(0, |from| from.entries);
     let goes = |index: u32| index >= first && !shown.contains(LogIndex(index));
     let (mut entries, mut bytes) = (Vec::new(), 0);
     let mut rewrite = Rewrite { forks: Some(asked), ..Rewrite::default() };
-    let rows = shelf.store.commits(id, None).await?;
+    let rows = reader.store.commits(id, None).await?;
     for row in rows {
         let (start, mut body) = unpack_commit(id, &row)?;
         let mut is_changed = false;
         for (index, entry) in (start..).zip(&mut body.entries) {
             if goes(index) && entry.meta.gone.is_none() {
-                let message = read_message(shelf, &entry.body)?;
+                let message = read_message(reader, &entry.body)?;
                 bytes += overwrite(LogIndex(index), entry, &message.pruned()).bytes;
                 entries.push(LogIndex(index));
                 is_changed = true;
@@ -211,12 +211,12 @@ async fn without_hidden(
             rewrite.replace_commit(&row, body.pack());
         }
     }
-    for page in shelf.store.pages(id, PageKind::Entries, 0..head.entries, true).await? {
+    for page in reader.store.pages(id, PageKind::Entries, 0..head.entries, true).await? {
         let mut packed = page.entries().map_err(|error| damaged(id, error))?;
         let mut is_changed = false;
         for (index, entry) in (page.first..).zip(&mut packed) {
             if goes(index) && entry.meta.gone.is_none() {
-                let message = read_message(shelf, &entry.body)?;
+                let message = read_message(reader, &entry.body)?;
                 bytes += overwrite(LogIndex(index), entry, &message.pruned()).bytes;
                 entries.push(LogIndex(index));
                 is_changed = true;

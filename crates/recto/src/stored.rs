@@ -430,7 +430,7 @@ async fn measures_in(opened: &Opened, indices: &[LogIndex]) -> Result<Measures, 
     }
     let mut sorted = indices.to_vec();
     sorted.sort_unstable();
-    measures_of(&opened.shelf, &sorted).await
+    measures_of(&opened.reader, &sorted).await
 }
 
 fn labelled(marks: &Marks) -> Vec<(String, Vec<LogIndex>)> {

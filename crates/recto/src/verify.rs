@@ -41,7 +41,7 @@ impl StoredConversation {
     pub async fn verify_with(&self, progress: Watcher<'_>) -> Result<Report, Error> {
         // Nothing that is in memory is trusted, and no other request waits.
         let opened = self.open().await?;
-        let shelf = opened.shelf.clone();
+        let reader = opened.reader.clone();
         let head = opened.head();
         let settings: SavedSettings = opened.conversation.saved_settings();
         let mut check = Check {
@@ -61,19 +61,19 @@ impl StoredConversation {
         while version <= head.version {
             // What is in one row is read at once.
             let mut records = Vec::new();
-            for (number, record) in shelf.records(version).await? {
+            for (number, record) in reader.records(version).await? {
                 if (version..=head.version).contains(&number) {
-                    records.push((number, read_record(&shelf, &record.json)?, record));
+                    records.push((number, read_record(&reader, &record.json)?, record));
                 }
             }
             let end = records.last().map_or(0, |(_, saved, _)| saved.log_len());
-            let entries = shelf.entries(check.entries..end.min(head.entries)).await?;
+            let entries = reader.entries(check.entries..end.min(head.entries)).await?;
             let mut rest = &*entries;
             for (number, saved, record) in &records {
                 let added = saved.log_len().saturating_sub(check.entries) as usize;
                 let added = rest.split_off(..added.min(rest.len())).unwrap_or_default();
                 check.version(Version(*number), &record.json, record.link, added);
-                let messages = added.iter().map(|entry| read_entry(&shelf, entry));
+                let messages = added.iter().map(|entry| read_entry(&reader, entry));
                 let messages: Vec<_> = messages.collect::<Result<_, Error>>()?;
                 check.placeholders(Version(*number), added, &messages);
                 check.follow(saved, messages);

@@ -1,8 +1,8 @@
-//! Reading rows of one conversation: which row holds a version or an entry, its own or that of a
-//! conversation it was forked from.
+//! Reads versions and entries of one conversation from the rows that hold them: its own, or those of
+//! a conversation it was forked from.
 //!
-//! Versions and entries are looked for in the commits first and in the pages after that: they only
-//! move that way, so whatever another writer does meanwhile, they are found.
+//! Rows move from commits to pages, never back. A reader that does not find a version or an entry in
+//! the pages looks into the commits, and then into the pages again.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use serde::{Serialize, Serializer};
 
 use crate::Error;
 
-/// A commit, unpacked.
+/// A decoded commit.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenCommit {
     pub(crate) head: Head,
     pub(crate) record: String,
-    /// Empty if the entries went into pages at once.
+    /// Empty if the commit's entries are in pages.
     pub(crate) entries: Vec<Entry<Body>>,
-    /// Its row's body.
+    /// The body of its row, as stored.
     pub(crate) packed: Vec<u8>,
 }
 
-/// The body of an entry: as it was read, or that of a message which is in memory anyway.
+/// The body of an entry: a text that was read, or a message that is in memory already.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     Read(String),
@@ -50,7 +50,7 @@ impl Serialize for Body {
 }
 
 impl OpenCommit {
-    /// The entries that are in it.
+    /// The indexes of its entries.
     pub(crate) fn range(&self) -> Range<u32> {
         self.head.entries - self.entries.len() as u32..self.head.entries
     }
@@ -59,7 +59,7 @@ impl OpenCommit {
         (self.head.version, Record { json: self.record.clone(), link: self.head.link })
     }
 
-    /// How many bytes its record and messages have.
+    /// Size of its record and messages in bytes.
     pub(crate) fn weight(&self) -> usize {
         let bodies = self.entries.iter().map(|entry| entry.body.as_ref().len());
         self.record.len() + bodies.sum::<usize>()
@@ -68,13 +68,13 @@ impl OpenCommit {
 
 /// Commits that are not packed, in order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tail {
+pub(crate) struct UnpackedCommits {
     commits: Vec<Arc<OpenCommit>>,
     weight: usize,
 }
 
-impl Tail {
-    /// What all of them [weigh](OpenCommit::weight).
+impl UnpackedCommits {
+    /// Sum of their [weights](OpenCommit::weight), in bytes.
     pub(crate) fn weight(&self) -> usize {
         self.weight
     }
@@ -84,7 +84,7 @@ impl Tail {
         self.commits.push(commit);
     }
 
-    /// Lets go of the versions below one.
+    /// Drops the versions below one.
     pub(crate) fn drop_below(&mut self, version: u32) {
         let count = self.commits.partition_point(|commit| commit.head.version < version);
         for commit in self.commits.drain(..count) {
@@ -93,7 +93,7 @@ impl Tail {
     }
 }
 
-impl Deref for Tail {
+impl Deref for UnpackedCommits {
     type Target = [Arc<OpenCommit>];
 
     fn deref(&self) -> &[Arc<OpenCommit>] {
@@ -101,25 +101,25 @@ impl Deref for Tail {
     }
 }
 
-impl From<Vec<Arc<OpenCommit>>> for Tail {
-    fn from(commits: Vec<Arc<OpenCommit>>) -> Tail {
+impl From<Vec<Arc<OpenCommit>>> for UnpackedCommits {
+    fn from(commits: Vec<Arc<OpenCommit>>) -> UnpackedCommits {
         let weight = commits.iter().map(|commit| commit.weight()).sum();
-        Tail { commits, weight }
+        UnpackedCommits { commits, weight }
     }
 }
 
-/// The rows of a conversation.
+/// Reads the rows of a conversation.
 #[derive(Clone, Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct RowReader {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) id: ConversationId,
     pub(crate) lineage: Vec<Ancestor>,
-    /// Its commits that were not packed when they were read, in order.
-    pub(crate) tail: Tail,
+    /// Its unpacked commits when they were read, in order.
+    pub(crate) unpacked: UnpackedCommits,
 }
 
-impl Shelf {
-    /// The commits of this conversation above a version that are not packed yet.
+impl RowReader {
+    /// Reads the unpacked commits of this conversation above a version.
     pub(crate) async fn commits(&self, above: Option<u32>) -> Result<Vec<Arc<OpenCommit>>, Error> {
         self.commits_of(self.id, above).await
     }
@@ -133,7 +133,7 @@ impl Shelf {
         rows.into_iter().map(|row| open_commit(id, row).map(Arc::new)).collect()
     }
 
-    /// Records from a version on: those that are in one row with it.
+    /// Reads the record of a version, and the later ones of the same page or of the commits.
     pub(crate) async fn records(&self, version: u32) -> Result<Vec<(u32, Record)>, Error> {
         let has = |commits: &[Arc<OpenCommit>]| {
             let commits = commits.iter().filter(|commit| commit.head.version >= version);
@@ -141,7 +141,7 @@ impl Shelf {
                 commits.map(|commit| commit.numbered_record()).collect();
             records.first().is_some_and(|(first, _)| *first == version).then_some(records)
         };
-        if let Some(records) = has(&self.tail) {
+        if let Some(records) = has(&self.unpacked) {
             return Ok(records);
         }
         let ancestor = self.lineage.iter().find(|ancestor| version < ancestor.versions);
@@ -173,13 +173,13 @@ impl Shelf {
         Ok((page.first..).zip(records).collect())
     }
 
-    /// What the entries of a range measure, in order.
+    /// Reads the metadata of a range of entries, in order.
     pub(crate) async fn measures(&self, range: Range<u32>) -> Result<Vec<Measure>, Error> {
         let of_page = |page: &Page| page.metas()?.into_iter().map(measure).collect();
         self.gather(range, false, of_page, |entry| measure(entry.meta.clone())).await
     }
 
-    /// The entries of a range, in order.
+    /// Reads a range of entries, in order.
     pub(crate) async fn entries(&self, range: Range<u32>) -> Result<Vec<Entry>, Error> {
         let of_entry = |Entry { meta, body }: &Entry<Body>| {
             Ok(Entry { meta: meta.clone(), body: body.as_ref().to_owned() })
@@ -187,7 +187,7 @@ impl Shelf {
         self.gather(range, true, Page::entries, of_entry).await
     }
 
-    /// What is wanted of the entries of a range: read off a page of them, or off one in a commit.
+    /// Collects a value for each entry of a range, with `of_page` from pages and `of_entry` from commits.
     async fn gather<T>(
         &self,
         range: Range<u32>,
@@ -198,11 +198,12 @@ impl Shelf {
         let mut all = Vec::new();
         for (id, range) in self.parts(range) {
             let unreadable = |error: Unreadable| damaged(id, error);
-            let mut places = Places::of(range);
+            let mut places = RowLocations::of(range);
             if id == self.id {
-                places.put_commits(&self.tail, &of_entry).map_err(unreadable)?;
+                places.put_commits(&self.unpacked, &of_entry).map_err(unreadable)?;
             }
-            // Pages have nearly everything; what was packed while they were read is in them now.
+            // Pages first, because they have most entries; then commits; then pages again, for entries
+            // that were packed between the two reads.
             for attempt in 0..3 {
                 let Some(gap) = places.gap() else { break };
                 if attempt == 1 {
@@ -226,7 +227,7 @@ impl Shelf {
         })
     }
 
-    /// A range of entries, by the conversations that have them.
+    /// Splits a range of entries by the conversation that holds them.
     fn parts(&self, range: Range<u32>) -> Vec<(ConversationId, Range<u32>)> {
         let mut parts = Vec::new();
         let mut at = range.start;
@@ -246,22 +247,22 @@ impl Shelf {
     }
 }
 
-/// A record and what the chain has come to with it.
+/// A record with its link of the hash chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) json: String,
     pub(crate) link: Link,
 }
 
-/// What is wanted of a range of entries, as far as it was found.
-struct Places<T> {
+/// The values found so far for a range of entries.
+struct RowLocations<T> {
     first: u32,
     found: Vec<Option<T>>,
 }
 
-impl<T> Places<T> {
-    fn of(range: Range<u32>) -> Places<T> {
-        Places { first: range.start, found: range.map(|_| None).collect() }
+impl<T> RowLocations<T> {
+    fn of(range: Range<u32>) -> RowLocations<T> {
+        RowLocations { first: range.start, found: range.map(|_| None).collect() }
     }
 
     fn put(&mut self, number: u32, found: T) {
@@ -284,7 +285,7 @@ impl<T> Places<T> {
         Ok(())
     }
 
-    /// From the first missing entry to the last.
+    /// The range from the first missing entry to the last.
     fn gap(&self) -> Option<Range<u32>> {
         let first = self.found.iter().position(Option::is_none)?;
         let last = self.found.iter().rposition(Option::is_none)?;
@@ -292,10 +293,10 @@ impl<T> Places<T> {
     }
 }
 
-/// The bit of a stored role that says that the engine wrote the entry: a tool description.
+/// The bit of a stored role that marks an entry written by the engine: a tool description.
 pub(crate) const WRITTEN_BY_ENGINE: u8 = 4;
 
-/// What an entry measures, as the engine has it.
+/// Converts stored metadata to the engine's form.
 pub(crate) fn measure(meta: EntryMeta) -> Result<Measure, Unreadable> {
     let EntryMeta { role, tokens, timestamp, edges, gone: _ } = meta;
     let unknown = || Unreadable("a role is unknown".to_owned());
@@ -305,7 +306,7 @@ pub(crate) fn measure(meta: EntryMeta) -> Result<Measure, Unreadable> {
     Ok(Measure { role, tokens: u64::from(tokens), timestamp, edges, is_written_by_engine })
 }
 
-/// Unpacks the body of a row; also says which entry is the first in it.
+/// Decodes the body of a row. Also returns the index of its first entry.
 pub(crate) fn unpack_commit(
     id: ConversationId,
     row: &CommitRow,
