@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use recto::{Message, Recto, Settings, Truncate};
 use recto_agent::{
-    Agent, Answer, BoxFuture, Budget, CallError, Endpoint, HttpModel, Model, Strategy, Target,
-    Watch,
+    Agent, BoxFuture, Budget, CallContext, CallError, Endpoint, HttpModel, Model, Reply, Strategy,
+    Target,
 };
-use testserver::{ModelServer, Reply};
+use testserver::{ModelServer, Reply as HttpReply};
 
 /// A model whose time is taken.
 struct Timed(HttpModel, Arc<AtomicU64>);
@@ -38,11 +38,11 @@ impl Model for Timed {
     fn call<'a>(
         &'a self,
         body: Bytes,
-        watch: &'a Watch<'a>,
-    ) -> BoxFuture<'a, Result<Answer, CallError>> {
+        context: &'a CallContext<'a>,
+    ) -> BoxFuture<'a, Result<Reply, CallError>> {
         Box::pin(async move {
             let start = Instant::now();
-            let answer = self.0.call(body, watch).await;
+            let answer = self.0.call(body, context).await;
             self.1.fetch_add(start.elapsed().as_nanos() as u64, Ordering::SeqCst);
             answer
         })
@@ -77,8 +77,8 @@ fn main() {
     let is_json = arguments.iter().any(|it| it == "--json");
     let server = ModelServer::answering(|received| {
         match received.body.windows(13).any(|part| part == br#""stream":true"#) {
-            true => Reply::stream(STREAM),
-            false => Reply::json(200, WHOLE),
+            true => HttpReply::stream(STREAM),
+            false => HttpReply::json(200, WHOLE),
         }
     });
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -162,7 +162,7 @@ async fn measure(server: &ModelServer, is_json: bool) -> Vec<Duration> {
     for turn in 0..TURNS {
         in_model.store(0, Ordering::SeqCst);
         let start = Instant::now();
-        agent.say(Message::user(&format!("And now, in turn {turn}?"))).await.expect("it answers");
+        agent.send(Message::user(&format!("And now, in turn {turn}?"))).await.expect("it answers");
         own.push(start.elapsed() - Duration::from_nanos(in_model.load(Ordering::SeqCst)));
     }
     if !is_json {

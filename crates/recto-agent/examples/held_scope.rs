@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("held_scope STORE CONVERSATION SECONDS".into());
     };
     let talk = Recto::open(store).await?.conversation(name).await?;
-    let lease = Duration::from_secs(seconds.parse()?);
+    let lease = Duration::try_from_secs_f64(seconds.parse()?)?;
     with_temporary(&talk, Temporary { lease, ..Temporary::default() }, async {
         talk.append([Message::user("a secret")]).await?;
         println!("inside");

@@ -1,13 +1,13 @@
-//! A server of the Model Context Protocol for the tests, written by hand: it can be good, and bad in
-//! many ways. The first argument says which.
+//! An MCP server for the tests. The first argument selects its behaviour: correct, or one of many
+//! faults.
 //!
-//! `good` has a handshake, lists its tools in two pages, and asks questions of its own before it
-//! answers.
+//! `good` has a handshake, lists its tools in two pages, and sends requests of its own before the
+//! response to a call.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a server speaks")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a server prints its messages")]
 
 use std::io::Write as _;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
@@ -17,10 +17,10 @@ fn main() {
         eprintln!("there is no such database");
         std::process::exit(3);
     }
-    if kind == "slow modern" {
-        std::thread::sleep(Duration::from_millis(2_500));
-    }
     let mut has_shaken_hands = false;
+    // The response to the first request, until the second request comes.
+    let mut held_back = None;
+    let mut is_first = true;
     while let Some(line) = hear() {
         let message: Value = serde_json::from_str(&line).expect("a client sends JSON");
         if kind == "deaf" {
@@ -38,13 +38,18 @@ fn main() {
             say(json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}}));
             say(json!({"jsonrpc": "2.0", "id": 4_000_000, "result": {}}));
         }
-        if let Some(answer) = answer(&kind, &message, &line) {
+        let answer = answer(&kind, &message, &line);
+        if kind == "slow modern" && std::mem::take(&mut is_first) {
+            held_back = answer;
+            continue;
+        }
+        for answer in held_back.take().into_iter().chain(answer) {
             say(&answer);
         }
     }
 }
 
-/// The next line.
+/// Reads the next line.
 fn hear() -> Option<String> {
     let mut line = String::new();
     let len = std::io::stdin().read_line(&mut line).ok()?;
@@ -53,7 +58,7 @@ fn hear() -> Option<String> {
 
 fn say(what: impl std::fmt::Display) {
     let mut out = std::io::stdout().lock();
-    // Whoever has started this may be gone.
+    // The client may have exited.
     let _ = writeln!(out, "{what}").and_then(|()| out.flush());
 }
 
@@ -92,7 +97,7 @@ fn answer(kind: &str, message: &Value, line: &str) -> Option<Value> {
                     names.sort();
                     names.join(" ")
                 }
-                // As it came: what stands behind the name of the field, but for the brackets.
+                // The text of the field, without the closing brackets behind it.
                 _ => {
                     let at = line.find("\"arguments\":")? + "\"arguments\":".len();
                     line[at..].trim_end_matches('}').to_owned() + "}"
@@ -117,7 +122,7 @@ fn call(
             eprintln!("segmentation fault, more or less");
             std::process::exit(9);
         }
-        // Only the first time that it runs: a file remembers.
+        // Only in the first process: a file marks it.
         "dies once" => {
             let file = std::env::args().nth(2).expect("a file");
             if !std::fs::exists(&file).unwrap_or(true) {
@@ -127,9 +132,13 @@ fn call(
             result(said(text))
         }
         "late" => None,
-        "slow" => {
-            std::thread::sleep(Duration::from_millis(700));
-            result(said(text))
+        // Only the first call of the process.
+        "late once" => {
+            static CALLS: AtomicUsize = AtomicUsize::new(0);
+            match CALLS.fetch_add(1, Ordering::Relaxed) {
+                0 => None,
+                _ => result(said(text)),
+            }
         }
         "rubbish" => {
             say("Traceback (most recent call last):");
@@ -143,7 +152,6 @@ fn call(
         }
         "odd result" => result(json!(7)),
         "closes" => {
-            // What is left open for ever is of no use to anybody.
             std::process::exit(0);
         }
         "good" => {

@@ -1,4 +1,4 @@
-//! The loop: check the budget, send what is visible, record the answer, run its tools, go on.
+//! The agent loop: fit the view to the budget, send it, record the reply, run its tool calls, repeat.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,56 +12,59 @@ use recto::{
 use recto_format::{PriceTable, RenamedTool, RenderOptions, Rendered, render};
 use tokio::sync::Mutex;
 
-use crate::budget::{BackOff, Seen};
-use crate::call::{About, Compressed, sha256};
-use crate::history::Known;
-use crate::look_back::{self, Room};
-use crate::record::Recorded;
-use crate::tool::{ToolCall, Toolbox};
+use crate::budget::{BackOff, ViewToSend};
+use crate::call::{Compressed, SummaryPrompt, sha256};
+use crate::calls::CallCache;
+use crate::history_tools::{self, OutputAllowance};
+use crate::record::RecordedReply;
+use crate::tool::{ToolCall, ToolSet};
 use crate::{
-    Answer, Budget, Call, CallError, CancellationToken, Delta, Error, Event, Failure, Finish,
-    Model, RunTool, Totals, Watch,
+    Budget, Call, CallContext, CallError, CancelToken, Delta, Error, Event, Failure, Finish, Model,
+    Reply, RunTool, Totals,
 };
 
-type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
+type EventCallback = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
-/// A conversation, a model that answers in it, and the tools that the model may call.
+/// A conversation, the model that replies in it, and the tools that the model can call.
+///
+/// Build an agent with [`Agent::new`] and the builder methods, then [send](Agent::send) messages.
 #[derive(Clone)]
 pub struct Agent {
-    pub(crate) talk: StoredConversation,
+    pub(crate) conversation: StoredConversation,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) summariser: Option<Arc<dyn Model>>,
     pub(crate) budget: Budget,
     pub(crate) prices: Arc<PriceTable>,
-    pub(crate) known: Arc<Mutex<Known>>,
+    pub(crate) call_cache: Arc<Mutex<CallCache>>,
     pub(crate) back_off: Arc<BackOff>,
-    /// What one look back may show.
-    room: Room,
-    tools: Toolbox,
-    most_turns: usize,
-    listeners: Vec<Listener>,
+    /// Maximum output of the history tools, shared with them.
+    output_allowance: OutputAllowance,
+    tools: ToolSet,
+    max_turns: usize,
+    event_callbacks: Vec<EventCallback>,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Run {
-    /// Why it ended.
+    /// Why the run ended.
     pub stop: Stop,
-    /// How often the model was called.
+    /// The number of model calls.
     pub turns: usize,
-    /// What the model said last.
-    pub said: String,
-    /// Why the model will not answer, in its own words, if it says so apart from what it said.
+    /// The text of the last reply.
+    pub text: String,
+    /// The model's explanation of a refusal, if the provider separates it from the text.
     pub refusal: String,
-    /// The last answer, if one was recorded.
-    pub answer: Option<LogIndex>,
+    /// The log entry of the last reply, if one was recorded.
+    pub reply: Option<LogIndex>,
 }
 
-impl Default for Run {
-    /// A run that has not begun.
-    fn default() -> Self {
-        let (said, refusal) = (String::new(), String::new());
-        Run { stop: Stop::TurnLimit, turns: 0, said, refusal, answer: None }
+impl Run {
+    /// A run before its first turn.
+    fn new() -> Run {
+        let (text, refusal) = (String::new(), String::new());
+        Run { stop: Stop::TurnLimit, turns: 0, text, refusal, reply: None }
     }
 }
 
@@ -69,168 +72,175 @@ impl Default for Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The model asks for no tool any more.
+    /// The last reply has no tool calls.
     Done,
-    /// The model was called as often as it may be.
+    /// The number of model calls reached [`Agent::max_turns`].
     TurnLimit,
-    /// Somebody stopped it. What was said until then is marked incomplete.
+    /// The caller cancelled the run. A partial reply is recorded and marked incomplete.
     Cancelled,
-    /// The model reached its limit of tokens. The answer is marked incomplete.
+    /// The model reached its output token limit. The reply is marked incomplete.
     Length,
-    /// The model refused to answer.
+    /// The model refused to reply.
     Refused,
-    /// The model said nothing, and nothing was recorded.
+    /// The reply is empty, and only its manifest was recorded.
     Empty,
 }
 
-/// A request that is ready to be sent.
-pub(crate) struct Sending<'a> {
+/// A rendered request, and what its manifest needs.
+pub(crate) struct PreparedRequest<'a> {
     pub(crate) model: &'a dyn Model,
     pub(crate) version: Version,
     pub(crate) body: String,
     pub(crate) fields: Vec<(String, String)>,
     pub(crate) counted: u64,
-    pub(crate) about: Option<About>,
+    pub(crate) summary_prompt: Option<SummaryPrompt>,
     pub(crate) compressed: Vec<Compressed>,
 }
 
-/// What one turn came to.
+/// The result of one turn.
 enum Turn {
-    /// Tools have answered: the model goes on.
-    GoesOn(Recorded),
-    Ended(Stop, Option<Recorded>),
+    /// The tool results are appended; the next turn sends them.
+    Continue(RecordedReply),
+    Ended(Stop, Option<RecordedReply>),
 }
 
 impl fmt::Debug for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (model, talk) = (self.model.name(), &self.talk);
-        f.debug_struct("Agent").field("model", &model).field("talk", talk).finish_non_exhaustive()
+        f.debug_struct("Agent")
+            .field("model", &self.model.name())
+            .field("conversation", &self.conversation)
+            .finish_non_exhaustive()
     }
 }
 
 impl Agent {
-    /// An agent without tools and without a budget, for at most 50 turns a run.
-    pub fn new(talk: StoredConversation, model: impl Model + 'static) -> Agent {
+    /// An agent without tools and without a budget. A run has at most 50 turns.
+    pub fn new(conversation: StoredConversation, model: impl Model + 'static) -> Agent {
         Agent {
-            talk,
+            conversation,
             model: Arc::new(model),
             summariser: None,
             budget: Budget::default(),
             prices: Arc::default(),
-            known: Arc::default(),
+            call_cache: Arc::default(),
             back_off: Arc::default(),
-            room: Room::default(),
-            tools: Toolbox::default(),
-            most_turns: 50,
-            listeners: Vec::new(),
+            output_allowance: OutputAllowance::default(),
+            tools: ToolSet::default(),
+            max_turns: 50,
+            event_callbacks: Vec::new(),
         }
     }
 
-    /// With a tool. The conversation's tools are set to those of the agent when it runs; an agent
-    /// without any takes away those that were there.
+    /// Adds a tool. A tool of the same name is replaced.
+    ///
+    /// At the start of a run, the tools of the conversation are set to those of the agent. An agent
+    /// without tools removes the conversation's tools.
     pub fn tool(mut self, tool: impl RunTool + 'static) -> Agent {
         self.tools.add(Arc::new(tool));
         self
     }
 
-    /// With several tools, such as those of an [`McpServer`](crate::McpServer).
+    /// Adds several tools, such as those of an [`McpServer`](crate::McpServer).
     pub fn tools(self, tools: impl IntoIterator<Item = impl RunTool + 'static>) -> Agent {
         tools.into_iter().fold(self, Agent::tool)
     }
 
-    /// With tools that let the model look behind summaries: `recto_expand` and `recto_search`. They
-    /// show as much as the budget has room for.
-    pub fn look_back(self) -> Agent {
-        let (talk, room) = (self.talk.clone(), self.room.clone());
-        let expand = crate::ExpandTool::within(talk.clone(), room.clone());
-        self.tool(expand).tool(crate::SearchTool::within(talk, room))
+    /// Adds the tools `recto_expand` and `recto_search`, with which the model reads messages that
+    /// summaries replaced. The budget limits their output.
+    pub fn history_tools(self) -> Agent {
+        let (conversation, allowance) = (self.conversation.clone(), self.output_allowance.clone());
+        let expand = crate::ExpandTool::within(conversation.clone(), allowance.clone());
+        self.tool(expand).tool(crate::SearchTool::within(conversation, allowance))
     }
 
-    /// With a budget.
+    /// Sets the token budget. Default: no limit, no compression.
     pub fn budget(self, budget: Budget) -> Agent {
         Agent { budget, ..self }
     }
 
-    /// With the budget that a policy asks for, such as that of the conversation.
+    /// Sets the budget to that of a policy, such as the conversation's.
     pub fn policy(self, policy: &Policy) -> Result<Agent, Error> {
         Ok(self.budget(Budget::of_policy(policy)?))
     }
 
-    /// With another model that writes summaries, perhaps a cheaper one.
+    /// Sets a separate model for summaries, such as a cheaper one. Default: the agent's model.
     pub fn summariser(self, model: impl Model + 'static) -> Agent {
         Agent { summariser: Some(Arc::new(model)), ..self }
     }
 
-    /// With prices of your own.
+    /// Sets the price table. Default: the built-in prices.
     pub fn prices(self, prices: PriceTable) -> Agent {
         Agent { prices: Arc::new(prices), ..self }
     }
 
-    /// The model is called so often in a run at most.
-    pub fn most_turns(self, most_turns: usize) -> Agent {
-        Agent { most_turns, ..self }
+    /// Sets the maximum number of model calls per run. Default: 50.
+    pub fn max_turns(self, max_turns: usize) -> Agent {
+        Agent { max_turns, ..self }
     }
 
-    /// Hears of everything that happens.
-    pub fn listen(mut self, listener: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Agent {
-        self.listeners.push(Arc::new(listener));
+    /// Registers a callback for every [`Event`] of a run.
+    pub fn on_event(mut self, callback: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Agent {
+        self.event_callbacks.push(Arc::new(callback));
         self
     }
 
-    /// The conversation.
+    /// The agent's conversation.
     pub fn conversation(&self) -> &StoredConversation {
-        &self.talk
+        &self.conversation
     }
 
-    /// Appends a message, and [runs](Self::run). A message that cannot be sent, since the request
-    /// would be over the limit whatever is done, is taken back: it would be in the way of every other.
-    pub async fn say(&self, message: Message) -> Result<Run, Error> {
-        self.say_until(message, &CancellationToken::new()).await
+    /// Appends a message and [runs](Self::run) the agent.
+    ///
+    /// If the request would exceed the token limit even after compression, the message is removed from
+    /// the view again, so that it does not block later messages.
+    pub async fn send(&self, message: Message) -> Result<Run, Error> {
+        self.send_cancellable(message, &CancelToken::new()).await
     }
 
-    /// [Says](Self::say) something. Once it is cancelled it ends soon, and the conversation can go on.
-    pub async fn say_until(
+    /// [Sends](Self::send) a message. When `cancel` is cancelled, the run ends with
+    /// [`Stop::Cancelled`], and the conversation stays valid for the next run.
+    pub async fn send_cancellable(
         &self,
         message: Message,
-        cancel: &CancellationToken,
+        cancel: &CancelToken,
     ) -> Result<Run, Error> {
-        crate::end_expired(&self.talk).await?;
-        // What describes the tools stands before the question.
+        recto::end_expired(&self.conversation).await?;
+        // The tools are set first, so that their description precedes the message.
         self.offer_tools().await?;
-        let appended = self.talk.append([message]).await?;
-        let mut run = Run::default();
+        let appended = self.conversation.append([message]).await?;
+        let mut run = Run::new();
         let ended = self.take_turns(&mut run, cancel).await;
         if let Err(Error::FloorTooHigh { .. } | Error::OverLimit { .. } | Error::Format(_)) = &ended
             && run.turns <= 1
         {
-            self.take_back(&appended).await?;
+            self.remove_unsent(&appended).await?;
         }
         ended.map(|()| run)
     }
 
-    /// Calls the model until it asks for no tool any more. Once it is cancelled it ends soon, and the
-    /// conversation can go on.
-    pub async fn run(&self, cancel: &CancellationToken) -> Result<Run, Error> {
-        crate::end_expired(&self.talk).await?;
+    /// Calls the model and runs its tool calls until a reply has none. When `cancel` is cancelled, the
+    /// run ends with [`Stop::Cancelled`], and the conversation stays valid for the next run.
+    pub async fn run(&self, cancel: &CancelToken) -> Result<Run, Error> {
+        recto::end_expired(&self.conversation).await?;
         self.offer_tools().await?;
-        let mut run = Run::default();
+        let mut run = Run::new();
         self.take_turns(&mut run, cancel).await?;
         Ok(run)
     }
 
-    async fn take_turns(&self, run: &mut Run, cancel: &CancellationToken) -> Result<(), Error> {
-        while run.turns < self.most_turns {
+    async fn take_turns(&self, run: &mut Run, cancel: &CancelToken) -> Result<(), Error> {
+        while run.turns < self.max_turns {
             if cancel.is_cancelled() {
                 run.stop = Stop::Cancelled;
                 break;
             }
             run.turns += 1;
             let (stop, recorded) = match self.turn(cancel).await? {
-                Turn::GoesOn(recorded) => (None, Some(recorded)),
+                Turn::Continue(recorded) => (None, Some(recorded)),
                 Turn::Ended(stop, recorded) => (Some(stop), recorded),
             };
-            if let Some(Recorded { index, said, refusal, .. }) = recorded {
-                (run.answer, run.said, run.refusal) = (Some(index), said, refusal);
+            if let Some(RecordedReply { index, text, refusal, .. }) = recorded {
+                (run.reply, run.text, run.refusal) = (Some(index), text, refusal);
             }
             if let Some(stop) = stop {
                 run.stop = stop;
@@ -240,75 +250,76 @@ impl Agent {
         Ok(())
     }
 
-    /// Takes back a message that was not sent: the view is as it was before it.
-    async fn take_back(&self, appended: &Outcome) -> Result<(), Error> {
-        let why = "it could not be sent";
+    /// Removes a message that was not sent from the view.
+    async fn remove_unsent(&self, appended: &Outcome) -> Result<(), Error> {
+        let reason = "it could not be sent";
         if let Some(before) = appended.version.0.checked_sub(1).map(Version) {
-            let back = Operation::from(Rollback::ToVersion(before)).because(why);
-            if self.write(back, appended.version).await?.is_some() {
+            let back = Operation::from(Rollback::ToVersion(before)).because(reason);
+            if self.apply_at(back, appended.version).await?.is_some() {
                 return Ok(());
             }
         }
-        // Something was done behind it, by a strategy or by others, and stays.
+        // A strategy or another writer created versions behind it. They stay; only the message is hidden.
         let delete = Operation::from(Delete { indices: appended.added().to_vec() });
-        self.talk.apply(delete.because(why)).await?;
+        self.conversation.apply(delete.because(reason)).await?;
         Ok(())
     }
 
-    /// Tools belong to the conversation, so that every version knows which ones the model was offered.
-    /// Going back to a version brings back its tools, so they may be others than the agent's.
+    /// Sets the tools of the conversation to those of the agent. They are part of every version, so that
+    /// a version determines the request. A rollback restores older tools, so they may differ.
     async fn offer_tools(&self) -> Result<(), Error> {
-        let tools = self.tools.described();
-        if self.talk.tools().await? != tools {
-            // Tools that the provider would not take must not get into the conversation.
+        let tools = self.tools.descriptions();
+        if self.conversation.tools().await? != tools {
+            // Rendering fails for tools that the provider would reject, before they are stored.
             self.render([&Message::user("Hello.")], &tools)?;
-            self.talk.set_tools(tools, Write::default()).await?;
+            self.conversation.set_tools(tools, Write::default()).await?;
         }
         Ok(())
     }
 
-    async fn turn(&self, cancel: &CancellationToken) -> Result<Turn, Error> {
-        let (seen, compressed) = self.make_room(cancel).await?;
+    async fn turn(&self, cancel: &CancelToken) -> Result<Turn, Error> {
+        let (view, compressed) = self.fit_budget(cancel).await?;
         if cancel.is_cancelled() {
             return Ok(Turn::Ended(Stop::Cancelled, None));
         }
-        let error = match self.ask(seen, compressed, cancel).await {
+        let error = match self.call_model(view, compressed, cancel).await {
             Err(Error::Call(error)) if matches!(error.failure, Failure::TooLong { .. }) => error,
-            asked => return asked,
+            result => return result,
         };
-        // The provider knows best how much it can read. It is asked once more, with less.
-        match self.make_more_room(cancel).await? {
+        // The provider's limit is lower than the budget. The call is repeated once with a shorter view.
+        match self.shrink_after_rejection(cancel).await? {
             _ if cancel.is_cancelled() => Ok(Turn::Ended(Stop::Cancelled, None)),
-            Some((seen, compressed)) => self.ask(seen, compressed, cancel).await,
+            Some((view, compressed)) => self.call_model(view, compressed, cancel).await,
             None => Err(Error::Call(error)),
         }
     }
 
-    /// Sends what is visible, and records what comes of it.
-    async fn ask(
+    /// Sends the view to the model and records the call.
+    async fn call_model(
         &self,
-        seen: Seen,
+        view: ViewToSend,
         compressed: Vec<Compressed>,
-        cancel: &CancellationToken,
+        cancel: &CancelToken,
     ) -> Result<Turn, Error> {
-        let Seen { version, ref entries, ref tools, .. } = seen;
-        let rendered = self.render(entries.iter().map(|entry| &entry.message), tools)?;
-        let sending = Sending {
+        let messages = view.entries.iter().map(|entry| &entry.message);
+        let rendered = self.render(messages, &view.tools)?;
+        let request = PreparedRequest {
             model: self.model.as_ref(),
-            version,
+            version: view.version,
             body: rendered.body,
             fields: self.model.fields(),
-            counted: seen.counted(),
-            about: None,
+            counted: view.counted(),
+            summary_prompt: None,
             compressed,
         };
-        let on_delta = |delta: Delta<'_>| self.tell(&Event::Delta(delta));
-        let (mut call, answered) = self.send(sending, cancel, &on_delta).await?;
-        match answered {
-            Ok(answer) => self.answered(answer, call, &rendered.renamed_tools, cancel).await,
+        let on_delta = |delta: Delta<'_>| self.emit(&Event::Delta(delta));
+        let (mut call, result) = self.send_request(request, cancel, &on_delta).await?;
+        match result {
+            Ok(reply) => self.handle_reply(reply, call, &rendered.renamed_tools, cancel).await,
             Err(mut error) => {
                 let partial = error.partial.take().map(|partial| *partial);
-                let recorded = self.keep(partial, &mut call, &rendered.renamed_tools).await?;
+                let recorded =
+                    self.record_call(partial, &mut call, &rendered.renamed_tools).await?;
                 match error.failure {
                     Failure::Cancelled => Ok(Turn::Ended(Stop::Cancelled, recorded)),
                     _ => Err(error.into()),
@@ -317,17 +328,17 @@ impl Agent {
         }
     }
 
-    /// Records an answer, and runs its tools.
-    async fn answered(
+    /// Records a reply and runs its tool calls.
+    async fn handle_reply(
         &self,
-        answer: Answer,
+        reply: Reply,
         mut call: Call,
         renamed: &[RenamedTool],
-        cancel: &CancellationToken,
+        cancel: &CancelToken,
     ) -> Result<Turn, Error> {
-        let (finish, is_incomplete) = (answer.finish.clone(), answer.is_incomplete());
-        let is_refusal = answer.is_refusal();
-        let Some(recorded) = self.keep(Some(answer), &mut call, renamed).await? else {
+        let (finish, is_incomplete) = (reply.finish.clone(), reply.is_incomplete());
+        let is_refusal = reply.is_refusal();
+        let Some(recorded) = self.record_call(Some(reply), &mut call, renamed).await? else {
             let stop = match finish {
                 _ if is_refusal => Stop::Refused,
                 Finish::Length => Stop::Length,
@@ -337,7 +348,7 @@ impl Agent {
         };
         let calls = ToolCall::of(&recorded.message);
         let stop = match () {
-            // Tools of an answer that was cut off are not run: the model may have meant more.
+            // Tool calls of an incomplete reply are not run: further parts may be missing.
             () if is_incomplete => Some(Stop::Length),
             () if is_refusal => Some(Stop::Refused),
             () if calls.is_empty() => Some(Stop::Done),
@@ -349,31 +360,32 @@ impl Agent {
         self.run_tools(&calls, cancel).await?;
         Ok(match cancel.is_cancelled() {
             true => Turn::Ended(Stop::Cancelled, Some(recorded)),
-            false => Turn::GoesOn(recorded),
+            false => Turn::Continue(recorded),
         })
     }
 
-    /// Runs tools at the same time, and appends all results in one request.
-    async fn run_tools(&self, calls: &[ToolCall], cancel: &CancellationToken) -> Result<(), Error> {
+    /// Runs tool calls concurrently and appends all results in one request.
+    async fn run_tools(&self, calls: &[ToolCall], cancel: &CancelToken) -> Result<(), Error> {
         for ToolCall { id, name, input } in calls {
-            self.tell(&Event::ToolStarted { id, name, input });
+            self.emit(&Event::ToolStarted { id, name, input });
         }
-        let looks_back = calls.iter().any(|call| look_back::NAMES.contains(&call.name.as_str()));
-        if looks_back && let Some(room) = self.room_for_results().await? {
-            self.room.set(room / calls.len().max(1) as u64);
+        let reads_history =
+            calls.iter().any(|call| history_tools::NAMES.contains(&call.name.as_str()));
+        if reads_history && let Some(tokens) = self.tokens_for_results().await? {
+            self.output_allowance.set(tokens / calls.len().max(1) as u64);
         }
         let outputs = self.tools.run(calls, cancel).await;
         let results = calls.iter().zip(&outputs).map(|(call, output)| {
             let (id, name) = (call.id.as_str(), call.name.as_str());
             let is_error = output.is_error;
-            self.tell(&Event::ToolEnded { id, name, output: &output.text, is_error });
+            self.emit(&Event::ToolEnded { id, name, output: &output.text, is_error });
             match is_error {
                 true => Message::tool_error(id, &output.text),
                 false => Message::tool_result(id, &output.text),
             }
         });
         let results: Vec<Message> = results.collect();
-        self.talk.append(results).await?;
+        self.conversation.append(results).await?;
         Ok(())
     }
 
@@ -389,24 +401,25 @@ impl Agent {
         Ok(render(messages, self.model.target(), &options)?)
     }
 
-    /// Sends a request, and makes the manifest of it. Nothing is recorded yet: what depends on the
-    /// calls before it is for [`enter`](Self::enter).
-    pub(crate) async fn send(
+    /// Sends a request and returns its manifest with the result. Nothing is recorded yet:
+    /// [`assign_number`](Self::assign_number) fills in what depends on earlier calls.
+    pub(crate) async fn send_request(
         &self,
-        sending: Sending<'_>,
-        cancel: &CancellationToken,
+        request: PreparedRequest<'_>,
+        cancel: &CancelToken,
         on_delta: &(dyn Fn(Delta<'_>) + Send + Sync),
-    ) -> Result<(Call, Result<Answer, CallError>), Error> {
-        let Sending { model, version, body, fields, counted, about, compressed } = sending;
+    ) -> Result<(Call, Result<Reply, CallError>), Error> {
+        let PreparedRequest { model, version, body, fields, counted, summary_prompt, compressed } =
+            request;
         let expected = self.calibration_of(model.name()).await?.expected(counted);
         let body = Bytes::from(body);
         let (sha256, bytes) = (sha256(&body), body.len() as u64);
-        self.tell(&Event::CallStarted { version, tokens: expected });
+        self.emit(&Event::CallStarted { version, tokens: expected });
         let (at, start) = (now(), Instant::now());
-        let watch = Watch::new(on_delta, cancel.clone());
-        let answered = model.call(body, &watch).await;
-        let (answer, failure, attempts) = match &answered {
-            Ok(answer) => (Some(answer), None, &answer.attempts),
+        let context = CallContext::new(on_delta, cancel.clone());
+        let result = model.call(body, &context).await;
+        let (reply, failure, attempts) = match &result {
+            Ok(reply) => (Some(reply), None, &reply.attempts),
             Err(error) => {
                 (error.partial.as_deref(), Some(error.failure.to_string()), &error.attempts)
             }
@@ -417,52 +430,52 @@ impl Agent {
             target: model.target().name().to_owned(),
             model: model.name().to_owned(),
             fields,
-            about,
+            summary_prompt,
             sha256,
             bytes,
             at,
             millis: start.elapsed().as_millis() as u64,
             counted,
             expected,
-            usage: answer.and_then(|answer| answer.usage),
-            finish: answer.map(|answer| answer.finish.clone()),
+            usage: reply.and_then(|reply| reply.usage),
+            finish: reply.map(|reply| reply.finish.clone()),
             failure,
-            answered_by: answer.and_then(|answer| answer.model.clone()),
-            answer_id: answer.and_then(|answer| answer.id.clone()),
+            answered_by: reply.and_then(|reply| reply.model.clone()),
+            answer_id: reply.and_then(|reply| reply.id.clone()),
             attempts: attempts.clone(),
             compressed,
             cumulative: Totals::default(),
             lifetime: Totals::default(),
         };
-        Ok((call, answered))
+        Ok((call, result))
     }
 
-    /// Tells the listeners.
-    pub(crate) fn tell(&self, event: &Event<'_>) {
-        for listener in &self.listeners {
-            listener(event);
+    /// Passes an event to the callbacks.
+    pub(crate) fn emit(&self, event: &Event<'_>) {
+        for callback in &self.event_callbacks {
+            callback(event);
         }
     }
 
-    /// The tokens that the tools take in a request.
+    /// The tokens of the tools in a request.
     pub(crate) async fn tokens_of_tools(&self, tools: &[Tool]) -> Result<u64, Error> {
         if tools.is_empty() {
             return Ok(0);
         }
         let text: String = tools.iter().map(Tool::json).collect();
-        let mut known = self.known.lock().await;
-        if let Some((known, tokens)) = &known.tools
-            && *known == text
+        let mut cache = self.call_cache.lock().await;
+        if let Some((cached, tokens)) = &cache.tools
+            && *cached == text
         {
             return Ok(*tokens);
         }
         let tokens = self.counter().await?.count(&text);
-        known.tools = Some((text, tokens));
+        cache.tools = Some((text, tokens));
         Ok(tokens)
     }
 }
 
-/// What time it is, in milliseconds since 1970.
+/// The present time in milliseconds since 1970.
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     since.as_millis() as i64

@@ -1,26 +1,28 @@
-//! How a model's tokens compare with those that the conversation counts.
+//! Calibration of token counts: the ratio between a provider's tokens and the conversation's.
 //!
-//! Some providers publish no tokenizer, and all add something of their own. So the count is multiplied
-//! by a factor that is learnt from what the provider reports. It is not kept by itself: every manifest
-//! has both figures, so the newest ones teach it again ([`Calibration::learn`]).
+//! Some providers publish no tokenizer, and all of them add tokens to a request. So the local count is
+//! multiplied by a factor that is learnt from the reported usage. The factor is not stored: every
+//! manifest holds the local count and the reported usage, so it is learnt again from the newest
+//! manifests ([`Calibration::learn`]).
 
-/// How much the reports before count against a new one. What a provider adds to every request weighs
-/// less in a long one, so reports count by their length: the sums are compared, not the ratios.
-const MEMORY: f64 = 0.5;
-/// How much a new error counts against those before it.
-const WEIGHT: f64 = 0.3;
-/// A report that is further off than this says something else: a count of zero, a cut history.
-const FURTHEST: f64 = 10.0;
+/// Decay of older reports per new report. The factor is a ratio of decayed sums, not a mean of ratios,
+/// so long requests weigh more: the constant overhead of a provider distorts short ones.
+const DECAY: f64 = 0.5;
+/// Weight of the newest error in the moving average of errors.
+const ERROR_WEIGHT: f64 = 0.3;
+/// Reports with a ratio above this value or below its inverse are ignored. They have other causes, such
+/// as a count of zero or a history that the provider shortened.
+const MAX_RATIO: f64 = 10.0;
 
-/// What is known of a model's tokens.
+/// The calibration of one model.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Calibration {
-    /// A token that the conversation counts is so many of the model's.
+    /// Provider tokens per locally counted token.
     pub factor: f64,
-    /// How far off the expectation has been of late, as a share of what was reported. Nothing is known
-    /// before the second report.
+    /// Moving average of the relative error of the expectation. `None` before the second report.
     pub error: Option<f64>,
-    /// How many reports were learnt from.
+    /// The number of reports that were learnt from.
     pub reports: u64,
     counted: f64,
     reported: f64,
@@ -33,41 +35,42 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// Learns from a call: what was counted, and what the provider reported.
+    /// Learns from one call: the locally counted and the reported input tokens.
     pub fn learn(&mut self, counted: u64, reported: u64) {
         let ratio = reported as f64 / counted as f64;
-        if !ratio.is_finite() || !(1.0 / FURTHEST..=FURTHEST).contains(&ratio) {
+        if !ratio.is_finite() || !(1.0 / MAX_RATIO..=MAX_RATIO).contains(&ratio) {
             return;
         }
         if self.reports > 0 {
-            let off = (self.factor / ratio - 1.0).abs();
+            let newest = (self.factor / ratio - 1.0).abs();
             self.error = Some(match self.error {
-                Some(error) => error + WEIGHT * (off - error),
-                None => off,
+                Some(error) => error + ERROR_WEIGHT * (newest - error),
+                None => newest,
             });
         }
-        self.counted = self.counted * MEMORY + counted as f64;
-        self.reported = self.reported * MEMORY + reported as f64;
+        self.counted = self.counted * DECAY + counted as f64;
+        self.reported = self.reported * DECAY + reported as f64;
         self.factor = self.reported / self.counted;
         self.reports += 1;
     }
 
-    /// What the model is expected to report for so many counted tokens.
+    /// Expected provider tokens for `counted` local tokens.
     pub fn expected(&self, counted: u64) -> u64 {
         (counted as f64 * self.factor).ceil() as u64
     }
 
-    /// What the model will hardly report more than: the expectation, and the error on top.
-    pub fn at_most(&self, counted: u64) -> u64 {
-        (counted as f64 * self.careful_factor()).ceil() as u64
+    /// Expected provider tokens plus the observed error.
+    pub fn upper_bound(&self, counted: u64) -> u64 {
+        (counted as f64 * self.upper_factor()).ceil() as u64
     }
 
-    /// How many counted tokens fit into so many of the model's, the error included.
-    pub fn fitting(&self, tokens: u64) -> u64 {
-        (tokens as f64 / self.careful_factor()).floor() as u64
+    /// The number of local tokens whose [upper bound](Self::upper_bound) is at most `tokens` provider
+    /// tokens.
+    pub fn counted_within(&self, tokens: u64) -> u64 {
+        (tokens as f64 / self.upper_factor()).floor() as u64
     }
 
-    fn careful_factor(&self) -> f64 {
+    fn upper_factor(&self) -> f64 {
         self.factor * (1.0 + self.error.unwrap_or(0.0))
     }
 }
@@ -77,26 +80,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_calls_are_enough() {
-        let mut known = Calibration::default();
-        assert_eq!(known.expected(1_000), 1_000);
+    fn a_few_reports_are_enough() {
+        let mut calibration = Calibration::default();
+        assert_eq!(calibration.expected(1_000), 1_000);
         for (turn, noise) in [20, -15, 10, -5, 12].into_iter().enumerate() {
             let counted = 1_000 * (turn as u64 + 1);
             let reported = (counted as i64 * 1_350 / 1_000 + noise) as u64;
-            known.learn(counted, reported);
+            calibration.learn(counted, reported);
         }
-        assert!((known.factor - 1.35).abs() < 0.01, "{known:?}");
-        assert!(known.error.unwrap() < 0.02, "{known:?}");
-        assert!(known.at_most(known.fitting(9_999)) <= 9_999);
-        assert!(known.expected(1_000) <= known.at_most(1_000));
+        assert!((calibration.factor - 1.35).abs() < 0.01, "{calibration:?}");
+        assert!(calibration.error.unwrap() < 0.02, "{calibration:?}");
+        assert!(calibration.upper_bound(calibration.counted_within(9_999)) <= 9_999);
+        assert!(calibration.expected(1_000) <= calibration.upper_bound(1_000));
     }
 
     #[test]
-    fn reports_that_cannot_be_are_left_out() {
-        let mut known = Calibration::default();
+    fn implausible_reports_are_ignored() {
+        let mut calibration = Calibration::default();
         for (counted, reported) in [(0, 5), (0, 0), (100, 0), (5, 5_000)] {
-            known.learn(counted, reported);
+            calibration.learn(counted, reported);
         }
-        assert_eq!(known, Calibration::default());
+        assert_eq!(calibration, Calibration::default());
     }
 }

@@ -1,14 +1,14 @@
-//! The manifest of a call: what was sent, when, to whom, and what came of it.
+//! The manifest of a model call: what was sent, when, to which model, and the result.
 //!
-//! A manifest is `metadata.call` of the message that the call brought into the log. A call without an
-//! answer brings in a note that says so, in a request that appends it and goes back to the version
-//! before: so it is in the log, was never in a view, and changes no batch. Rendering ignores metadata:
-//! no model reads a manifest.
+//! A manifest is stored as `metadata.call` of the message that the call added to the log. A call
+//! without a reply adds a note: one request appends the note and rolls back to the version before. The
+//! note is in the log, was never in a view, and changes no batch. Rendering ignores metadata, so no
+//! model reads a manifest.
 //!
-//! The bytes that were sent are not kept. The version says which messages they were made of (all that
-//! were visible but for tool descriptions, since the tools are sent themselves), the manifest which
-//! fields stood beside them, and rendering is stable: so they can be made again, and the hash says
-//! whether they are the same. See [`Agent::sent`](crate::Agent::sent).
+//! The bytes of the request are not stored. The version determines the messages (all visible messages
+//! except tool descriptions, because the tools themselves are sent), the manifest holds the other
+//! fields, and rendering is deterministic. So the bytes can be rendered again, and the SHA-256 shows
+//! whether they are the same. See [`Agent::request_of_call`](crate::Agent::request_of_call).
 
 use recto::{LogIndex, Message, Version};
 use serde::{Deserialize, Serialize};
@@ -16,105 +16,118 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Finish, Totals, Usage};
 
-/// The manifest of a call of a model.
+/// The manifest of a model call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Call {
-    /// Which call of the conversation it was, from 1, those that were rolled back included.
+    /// The number of the call in its conversation, from 1. Calls that were rolled back count.
     pub number: u64,
     /// The version whose view was sent.
     pub version: Version,
-    /// Whom the request was written for: `anthropic`.
+    /// The provider format of the request: `anthropic`.
     pub target: String,
-    /// The model that was asked.
+    /// The requested model.
     pub model: String,
-    /// The fields beside messages and tools, each with its JSON.
+    /// The fields beside messages and tools, as pairs of name and JSON value.
     pub fields: Vec<(String, String)>,
-    /// If not the view was sent but a question about some of its entries: which, and how it was put.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<About>,
-    /// The SHA-256 of the exact bytes that were sent, in hexadecimal digits.
+    /// For a request for a summary: the entries and the instructions. Otherwise the view was sent.
+    #[serde(rename = "about", default, skip_serializing_if = "Option::is_none")]
+    pub summary_prompt: Option<SummaryPrompt>,
+    /// The SHA-256 of the bytes that were sent, in hexadecimal digits.
     pub sha256: String,
-    /// How many bytes they were.
+    /// The number of bytes that were sent.
     pub bytes: u64,
-    /// When the call began, in milliseconds since 1970.
+    /// When the call started, in milliseconds since 1970.
     pub at: i64,
-    /// How long it took.
+    /// Duration of the call in milliseconds, retries included.
     pub millis: u64,
-    /// The tokens of the request, as the conversation counts.
+    /// Tokens of the request, as the conversation's counter counts them.
     pub counted: u64,
-    /// The tokens of the request, as was expected of this model.
+    /// Expected tokens of the request, calibrated for the model.
     pub expected: u64,
-    /// What the provider says was used, if it does.
+    /// Token usage, if the provider reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Why the answer ended; nothing if there was none.
+    /// Why the reply ended; `None` if there was no reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<Finish>,
-    /// Why there was no answer, or only half of one.
+    /// Why the call failed, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Which model the provider says has answered.
+    /// The model that produced the reply, as the provider names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
-    /// What the provider calls the answer.
+    /// The provider's id of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_id: Option<String>,
-    /// What was tried before, in vain.
+    /// The attempts that failed, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
-    /// Which compressions ran before the call.
+    /// The compressions that ran before the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compressed: Vec<Compressed>,
-    /// What all calls up to this one have used that lead to the present state: a rollback takes from it.
+    /// Totals of all calls on the path to the present state, this one included. A rollback excludes
+    /// the calls behind the version it returns to.
     pub cumulative: Totals,
-    /// What all calls have used that were ever made.
+    /// Totals of all calls of the conversation up to this one, those that were rolled back included.
     pub lifetime: Totals,
 }
 
-/// An attempt that failed.
+/// A failed attempt to send a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Attempt {
-    /// The HTTP status, if one came.
+    /// The HTTP status, if a response was received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Why it failed.
+    /// Why the attempt failed.
     pub failure: String,
-    /// How long it took.
+    /// Duration of the attempt in milliseconds.
     pub millis: u64,
-    /// How long was waited after it.
+    /// Delay before the next attempt in milliseconds; 0 if there was none.
     pub waited_millis: u64,
 }
 
-/// A question about entries.
+impl Attempt {
+    /// An attempt that failed after `millis` milliseconds.
+    pub fn new(failure: impl Into<String>, millis: u64) -> Attempt {
+        Attempt { status: None, failure: failure.into(), millis, waited_millis: 0 }
+    }
+}
+
+/// A request for a summary of log entries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct About {
-    /// The entries.
+#[non_exhaustive]
+pub struct SummaryPrompt {
+    /// The entries to summarise.
     pub entries: Vec<LogIndex>,
-    /// What the model was told to do with them.
+    /// The instructions to the model.
     pub instructions: String,
 }
 
-/// A compression that ran.
+/// A compression that ran before a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Compressed {
-    /// Which strategy.
+    /// The name of the strategy.
     pub strategy: String,
-    /// Why.
-    pub why: String,
-    /// The version that it made.
+    /// Why the view was compressed.
+    #[serde(rename = "why")]
+    pub reason: String,
+    /// The version that the strategy created.
     pub version: Version,
-    /// The tokens of what was sent of the view before, without tools and their description.
+    /// Tokens of the messages to send before, without tools and their description.
     pub before: u64,
-    /// The tokens of what is sent of the view after.
+    /// Tokens of the messages to send after.
     pub after: u64,
 }
 
 impl Call {
-    /// The manifest in a message's metadata.
+    /// The manifest in a message's metadata; `None` if there is none.
     pub fn of(message: &Message) -> Option<Call> {
         #[derive(Deserialize)]
         struct Holder {
@@ -124,7 +137,7 @@ impl Call {
         struct Metadata {
             call: Option<Call>,
         }
-        // A quick look: most messages have none.
+        // Most messages have no manifest, and a substring search is faster than parsing.
         if !message.json().contains("\"call\"") {
             return None;
         }

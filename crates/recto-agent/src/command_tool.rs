@@ -1,4 +1,4 @@
-//! A program as a tool: its input is JSON on standard input, its answer what it prints.
+//! A program as a tool: the input is JSON on standard input, the output is what it prints.
 
 use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
@@ -7,54 +7,58 @@ use std::time::Duration;
 use recto::Tool;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::program::{self, Group};
+use crate::program::{self, ProcessGroup};
+use crate::tool::CANCELLED;
 use crate::{BoxFuture, RunTool, Secret, ToolInput, ToolOutput};
 
-/// How long the output may stay open once the program has ended, as when it has started another.
+/// Maximum time to read the output after the program has exited. A descendant may keep it open.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A program that is started for every call.
+/// A tool that starts a program for every call.
 ///
-/// It is given the input as JSON on standard input. What it prints is its answer; if it ends with
-/// another code than 0, it has failed, and what it printed on standard error comes along. It is killed,
-/// with all that it has started, when it takes too long, and when the run is cancelled; what it had
-/// printed is kept. What it leaves running once it has ended is left alone, and not waited for.
+/// The program receives the input as JSON on standard input. Its standard output is the output of the
+/// call. If its exit code is not 0, the call fails, and the output includes standard error.
+///
+/// When the call times out or the run is cancelled, the program and its descendants are killed; what it
+/// printed until then is part of the output. Descendants that still run after the program has exited
+/// keep running, and the call does not wait for them.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CommandTool {
-    /// What the model is told of it.
+    /// Name, description and input schema, for the model.
     pub tool: Tool,
     /// The program.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Variables of its environment. Of ours it gets only what every program needs, such as `PATH` and
-    /// `HOME`: the model's key is none of its business.
+    /// Additional environment variables. Of the parent's environment the program inherits only basic
+    /// variables such as `PATH` and `HOME`, so that it does not see API keys.
     pub variables: Vec<(String, Secret)>,
-    /// How long it may take.
-    pub patience: Duration,
-    /// How many bytes of what it prints are kept; the middle is left out.
-    pub longest_output: usize,
+    /// Maximum duration of a call. Default: 1 minute.
+    pub timeout: Duration,
+    /// Maximum output of a call in bytes. A longer output loses its middle. Default: 64 KiB.
+    pub max_output_bytes: usize,
 }
 
 impl CommandTool {
-    /// A program, with a minute of patience, and at most 64 KiB of output.
+    /// A tool that runs `program` without arguments.
     pub fn new(tool: Tool, program: impl Into<String>) -> CommandTool {
         CommandTool {
             tool,
             program: program.into(),
             arguments: Vec::new(),
             variables: Vec::new(),
-            patience: Duration::from_secs(60),
-            longest_output: 64 << 10,
+            timeout: Duration::from_secs(60),
+            max_output_bytes: 64 << 10,
         }
     }
 
-    /// With arguments.
+    /// Sets the arguments of the program.
     pub fn arguments<T: Into<String>>(self, arguments: impl IntoIterator<Item = T>) -> CommandTool {
         CommandTool { arguments: arguments.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// With a variable. Its value is not shown anywhere.
+    /// Adds an environment variable. Its value appears in no debug output.
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> CommandTool {
         self.variables.push((name.into(), Secret::new(value)));
         self
@@ -63,22 +67,22 @@ impl CommandTool {
     async fn run_program(
         &self,
         input: &str,
-        out: &Kept,
-        err: &Kept,
+        out: &OutputBuffer,
+        err: &OutputBuffer,
     ) -> std::io::Result<ExitStatus> {
         let mut program =
             program::command(&self.program, &self.arguments, &self.variables).spawn()?;
-        // Dropped with this future, whoever drops it.
-        let group = Group::of(&program);
-        let mut stdin = program.stdin.take().expect("it is piped");
-        let stdout = program.stdout.take().expect("it is piped");
-        let stderr = program.stderr.take().expect("it is piped");
-        let give = async {
-            // A program that does not read its input is free to.
+        // Dropping the future kills the program.
+        let group = ProcessGroup::of(&program);
+        let mut stdin = program.stdin.take().expect("`program::command` pipes it");
+        let stdout = program.stdout.take().expect("`program::command` pipes it");
+        let stderr = program.stderr.take().expect("`program::command` pipes it");
+        let write_input = async {
+            // A program may exit without reading its input.
             let _ = stdin.write_all(input.as_bytes()).await;
             drop(stdin);
         };
-        let streams = async { tokio::join!(out.read(stdout), err.read(stderr), give) };
+        let streams = async { tokio::join!(out.read(stdout), err.read(stderr), write_input) };
         let mut streams = std::pin::pin!(streams);
         let mut are_closed = false;
         let status = loop {
@@ -102,12 +106,15 @@ impl RunTool for CommandTool {
 
     fn run<'a>(&'a self, input: ToolInput<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
-            let (limit, program) = (self.patience, &self.program);
-            let (out, err) = (Kept::new(self.longest_output), Kept::new(self.longest_output));
+            let (limit, program) = (self.timeout, &self.program);
+            let (out, err) = (
+                OutputBuffer::new(self.max_output_bytes),
+                OutputBuffer::new(self.max_output_bytes),
+            );
             let ran = tokio::select! {
                 ran = tokio::time::timeout(limit, self.run_program(input.json, &out, &err)) => ran,
                 () = input.cancel.cancelled() => {
-                    return failed("the tool was cancelled before it was done".into(), &out, &err);
+                    return failed(CANCELLED.into(), &out, &err);
                 }
             };
             match ran {
@@ -120,45 +127,45 @@ impl RunTool for CommandTool {
     }
 }
 
-/// Why a program failed, and what it printed.
-fn failed(why: String, out: &Kept, err: &Kept) -> ToolOutput {
-    let texts = [why, err.text(), out.text()];
+/// The output of a failed call: the reason, standard error and standard output.
+fn failed(reason: String, out: &OutputBuffer, err: &OutputBuffer) -> ToolOutput {
+    let texts = [reason, err.text(), out.text()];
     let texts = texts.iter().map(|text| text.trim_end()).filter(|text| !text.is_empty());
     ToolOutput::error(texts.collect::<Vec<_>>().join("\n"))
 }
 
-/// What a program has printed so far: the front and the end of it.
-struct Kept {
+/// The start and the end of what a program has printed.
+struct OutputBuffer {
     half: usize,
-    pieces: Mutex<Pieces>,
+    ends: Mutex<Ends>,
 }
 
 #[derive(Default)]
-struct Pieces {
-    front: Vec<u8>,
-    back: Vec<u8>,
-    left_out: usize,
+struct Ends {
+    start: Vec<u8>,
+    end: Vec<u8>,
+    omitted: usize,
 }
 
-impl Kept {
-    fn new(most: usize) -> Kept {
-        Kept { half: most / 2, pieces: Mutex::default() }
+impl OutputBuffer {
+    fn new(max_bytes: usize) -> OutputBuffer {
+        OutputBuffer { half: max_bytes / 2, ends: Mutex::default() }
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Pieces) -> T) -> T {
-        work(&mut self.pieces.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with<T>(&self, work: impl FnOnce(&mut Ends) -> T) -> T {
+        work(&mut self.ends.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads to the end, or until it is dropped.
+    /// Reads until the stream ends or the future is dropped.
     async fn read(&self, mut from: impl AsyncRead + Unpin) {
         let mut buffer = vec![0; 16 << 10];
         while let Ok(len @ 1..) = from.read(&mut buffer).await {
-            self.with(|pieces| {
-                let to_front = len.min(self.half - pieces.front.len());
-                pieces.front.extend_from_slice(&buffer[..to_front]);
-                pieces.back.extend_from_slice(&buffer[to_front..len]);
-                if pieces.back.len() > 2 * self.half + buffer.len() {
-                    pieces.shorten(self.half);
+            self.with(|ends| {
+                let to_start = len.min(self.half - ends.start.len());
+                ends.start.extend_from_slice(&buffer[..to_start]);
+                ends.end.extend_from_slice(&buffer[to_start..len]);
+                if ends.end.len() > 2 * self.half + buffer.len() {
+                    ends.shorten(self.half);
                 }
             });
         }
@@ -166,22 +173,22 @@ impl Kept {
 
     fn text(&self) -> String {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        self.with(|pieces| {
-            pieces.shorten(self.half);
-            let Pieces { front, back, left_out } = pieces;
-            match left_out {
-                0 => text(&[&front[..], &back[..]].concat()),
-                _ => format!("{}\n[{left_out} bytes left out]\n{}", text(front), text(back)),
+        self.with(|ends| {
+            ends.shorten(self.half);
+            let Ends { start, end, omitted } = ends;
+            match omitted {
+                0 => text(&[&start[..], &end[..]].concat()),
+                _ => format!("{}\n[{omitted} bytes omitted]\n{}", text(start), text(end)),
             }
         })
     }
 }
 
-impl Pieces {
-    fn shorten(&mut self, most: usize) {
-        let surplus = self.back.len().saturating_sub(most);
-        self.back.drain(..surplus);
-        self.left_out += surplus;
+impl Ends {
+    fn shorten(&mut self, max: usize) {
+        let surplus = self.end.len().saturating_sub(max);
+        self.end.drain(..surplus);
+        self.omitted += surplus;
     }
 }
 
@@ -192,17 +199,17 @@ mod tests {
     async fn run(script: &str, input: &str, change: impl FnOnce(&mut CommandTool)) -> ToolOutput {
         let mut tool = CommandTool::new(Tool::new("sh", "a shell"), "sh").arguments(["-c", script]);
         change(&mut tool);
-        tool.run(ToolInput { id: "c", json: input, cancel: Default::default() }).await
+        tool.run(ToolInput::new("c", input)).await
     }
 
     #[tokio::test]
-    async fn a_program_reads_its_input_and_answers() {
+    async fn a_program_reads_its_input_and_prints_its_output() {
         assert_eq!(run("cat", r#"{"a":1}"#, |_| {}).await, ToolOutput::ok(r#"{"a":1}"#));
         assert_eq!(run("true", &"x".repeat(1 << 20), |_| {}).await, ToolOutput::ok(""));
     }
 
     #[tokio::test]
-    async fn a_program_that_fails_says_why() {
+    async fn the_output_of_a_failed_program_has_its_exit_code_and_standard_error() {
         let failed = run("echo half; echo bad >&2; exit 3", "{}", |_| {}).await;
         assert_eq!(failed, ToolOutput::error("sh failed: exit status: 3\nbad\nhalf"));
         let missing = run("", "{}", |tool| tool.program = "no-such-program".into()).await;
@@ -210,18 +217,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_takes_too_long_or_prints_too_much_is_cut() {
-        let slow = run("sleep 30", "{}", |tool| tool.patience = Duration::from_millis(50)).await;
+    async fn timeout_and_output_are_limited() {
+        let slow = run("sleep 30", "{}", |tool| tool.timeout = Duration::from_millis(50)).await;
         assert_eq!(slow, ToolOutput::error("sh took longer than 50ms"));
         let script = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done";
-        let long = run(script, "{}", |tool| tool.longest_output = 200).await.text;
+        let long = run(script, "{}", |tool| tool.max_output_bytes = 200).await.text;
         assert!(long.starts_with("line 0\n") && long.ends_with("line 19999\n"), "{long}");
-        assert!(long.contains("bytes left out]") && long.len() < 300, "{long}");
+        assert!(long.contains("bytes omitted]") && long.len() < 300, "{long}");
     }
 
     #[tokio::test]
-    async fn a_program_sees_only_the_variables_that_it_needs() {
-        // Cargo sets some for every test.
+    async fn a_program_inherits_only_basic_variables() {
+        // Cargo sets this variable for every test.
         assert!(std::env::var("CARGO_MANIFEST_DIR").is_ok());
         let seen = run("env", "{}", |tool| *tool = tool.clone().variable("TOKEN", "t")).await.text;
         assert!(seen.contains("TOKEN=t") && seen.contains("PATH="), "{seen}");
@@ -229,25 +236,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_is_killed_with_all_that_it_has_started() {
+    async fn a_program_is_killed_with_its_descendants() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("written").display().to_string();
         let script = format!("echo begun; (sleep 1; echo late > {file}) & sleep 30");
-        let late = run(&script, "{}", |tool| tool.patience = Duration::from_millis(300)).await;
+        let late = run(&script, "{}", |tool| tool.timeout = Duration::from_millis(300)).await;
         assert_eq!(late, ToolOutput::error("sh took longer than 300ms\nbegun"));
-        let cancel = crate::CancellationToken::new();
+        let cancel = crate::CancelToken::new();
         let tool = CommandTool::new(Tool::new("sh", "a shell"), "sh").arguments(["-c", &script]);
-        let input = ToolInput { id: "c", json: "{}", cancel: cancel.clone() };
+        let input = ToolInput { cancel: cancel.clone(), ..ToolInput::new("c", "{}") };
         let (cancelled, ()) = tokio::join!(tool.run(input), async {
             tokio::time::sleep(Duration::from_millis(300)).await;
             cancel.cancel();
         });
-        assert_eq!(
-            cancelled,
-            ToolOutput::error("the tool was cancelled before it was done\nbegun")
-        );
-        // Nobody waits for it any more.
-        let input = ToolInput { id: "c", json: "{}", cancel: Default::default() };
+        assert_eq!(cancelled, ToolOutput::error(format!("{CANCELLED}\nbegun")));
+        // Dropping the future kills the program as well.
+        let input = ToolInput::new("c", "{}");
         let dropped = tokio::time::timeout(Duration::from_millis(300), tool.run(input)).await;
         assert!(dropped.is_err());
         tokio::time::sleep(Duration::from_millis(1_500)).await;
@@ -255,7 +259,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_program_leaves_running_is_not_waited_for() {
+    async fn descendants_that_still_run_are_not_waited_for() {
         let start = std::time::Instant::now();
         let output = run("sleep 20 & echo done", "{}", |_| {}).await;
         assert_eq!(output, ToolOutput::ok("done\n"));

@@ -1,11 +1,11 @@
-//! Where a model is, how to get in, and how patient to be.
+//! Endpoint of a model: URL, credentials, timeouts and retries.
 
 use std::fmt;
 use std::time::Duration;
 
-use crate::secrets::shown;
+use crate::secrets::redacted_url;
 
-/// Where a model is and how it is asked.
+/// Endpoint of a model: URL, credentials, timeouts and retries.
 ///
 /// ```
 /// use recto_agent::Endpoint;
@@ -16,32 +16,33 @@ use crate::secrets::shown;
 /// assert!(!format!("{endpoint:?}").contains("sk-secret"));
 /// ```
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Endpoint {
-    /// What stands before `/chat/completions`, `/responses` or `/messages`; usually it ends in `/v1`.
+    /// The URL up to `/chat/completions`, `/responses` or `/messages`. It usually ends in `/v1`.
     pub base_url: String,
-    /// What the provider calls the model.
+    /// The provider's name of the model.
     pub model: String,
-    /// The key, if one is needed.
+    /// The API key, if the endpoint requires one.
     pub key: Option<Secret>,
-    /// More headers, such as `anthropic-beta`.
+    /// Additional headers of every request, such as `anthropic-beta`.
     pub headers: Vec<(String, Secret)>,
-    /// More fields of every request, each with its JSON.
+    /// Additional fields of every request, as pairs of name and JSON value.
     pub fields: Vec<(String, String)>,
-    /// Whether the answer comes piece by piece.
+    /// Whether replies are streamed. Default: true.
     pub is_streaming: bool,
-    /// How long to wait.
-    pub patience: Patience,
-    /// How often to try.
+    /// Timeouts of a call.
+    pub timeouts: Timeouts,
+    /// Retries of a failed call.
     pub retry: Retry,
-    /// The most bytes that an answer may have.
-    pub longest_answer: usize,
+    /// Maximum size of a response in bytes. Default: 64 MiB.
+    pub max_response_bytes: usize,
 }
 
 impl fmt::Debug for Endpoint {
-    /// Without anything secret.
+    /// Omits the key and redacts the URL and the headers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
-            .field("base_url", &shown(&self.base_url))
+            .field("base_url", &redacted_url(&self.base_url))
             .field("model", &self.model)
             .field("headers", &self.headers)
             .field("fields", &self.fields)
@@ -50,7 +51,7 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint without a key, streaming, with the usual patience.
+    /// An endpoint without a key, with streaming and default timeouts and retries.
     pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Endpoint {
         Endpoint {
             base_url: base_url.into(),
@@ -59,46 +60,56 @@ impl Endpoint {
             headers: Vec::new(),
             fields: Vec::new(),
             is_streaming: true,
-            patience: Patience::default(),
+            timeouts: Timeouts::default(),
             retry: Retry::default(),
-            longest_answer: 64 << 20,
+            max_response_bytes: 64 << 20,
         }
     }
 
-    /// With a key.
+    /// Sets the API key.
     pub fn key(self, key: impl Into<String>) -> Endpoint {
         Endpoint { key: Some(Secret::new(key)), ..self }
     }
 
-    /// With one more field in every request; `value` is JSON.
+    /// Adds a field to every request. `value` is JSON.
     pub fn field(mut self, name: impl Into<String>, value: impl Into<String>) -> Endpoint {
         self.fields.push((name.into(), value.into()));
         self
     }
 
-    /// With one more header. Its value is not shown anywhere.
+    /// Adds a header to every request. Its value appears in no error and no debug output.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Endpoint {
         self.headers.push((name.into(), Secret::new(value)));
         self
     }
 
-    /// The answer comes whole.
-    pub fn not_streaming(self) -> Endpoint {
+    /// Requests whole replies instead of streams.
+    pub fn without_streaming(self) -> Endpoint {
         Endpoint { is_streaming: false, ..self }
+    }
+
+    /// Sets the timeouts.
+    pub fn timeouts(self, timeouts: Timeouts) -> Endpoint {
+        Endpoint { timeouts, ..self }
+    }
+
+    /// Sets the retries.
+    pub fn retry(self, retry: Retry) -> Endpoint {
+        Endpoint { retry, ..self }
     }
 }
 
-/// A text that must not be seen: it is in no debug output and in no error.
+/// A secret text, such as an API key. It appears in no error and no debug output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a text from being seen.
+    /// Wraps a secret text.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
     }
 
-    /// The text, for the one who needs it.
+    /// The secret text.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
@@ -110,72 +121,75 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How long to wait.
+/// Timeouts of a model call.
+///
+/// More timeouts may be added: end a literal with `..Timeouts::default()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// For a connection.
+pub struct Timeouts {
+    /// Maximum time to establish a connection. Default: 10 seconds.
     pub connect: Duration,
-    /// For an answer to begin.
+    /// Maximum time from sending the request to the first data of the reply. Default: 5 minutes.
     pub first_byte: Duration,
-    /// From one piece of an answer to the next.
-    pub between: Duration,
+    /// Maximum time between two pieces of data of the reply. Default: 1 minute.
+    pub idle: Duration,
 }
 
-impl Default for Patience {
-    /// 10 seconds to connect, 5 minutes until the answer begins, 1 minute from piece to piece.
+impl Default for Timeouts {
     fn default() -> Self {
-        Patience {
+        Timeouts {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(300),
-            between: Duration::from_secs(60),
+            idle: Duration::from_secs(60),
         }
     }
 }
 
-/// How often to try, and how long to wait in between.
+/// Retries of a model call, with exponential backoff and jitter. A call is retried only if the same
+/// request may succeed later and no part of the reply was received.
+///
+/// More settings may be added: end a literal with `..Retry::default()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// How often a request is sent at most. 1: never again.
-    pub attempts: u32,
-    /// How long to wait after the first failure; after each further one twice as long.
-    pub first_wait: Duration,
-    /// The longest wait. A provider that asks for a longer one is not asked again.
-    pub longest_wait: Duration,
+    /// Maximum number of attempts, the first one included. Default: 4.
+    pub max_attempts: u32,
+    /// Delay after the first failed attempt. It doubles with each further one. Default: 500 ms.
+    pub initial_delay: Duration,
+    /// Maximum delay. The call fails if the provider demands a longer one. Default: 1 minute.
+    pub max_delay: Duration,
 }
 
 impl Default for Retry {
-    /// Four attempts, with half a second, then one, then two in between; at most a minute if the
-    /// provider asks for it.
     fn default() -> Self {
         Retry {
-            attempts: 4,
-            first_wait: Duration::from_millis(500),
-            longest_wait: Duration::from_secs(60),
+            max_attempts: 4,
+            initial_delay: Duration::from_millis(500),
+            max_delay: Duration::from_secs(60),
         }
     }
 }
 
 impl Retry {
-    /// How long to wait after the `nth` failure (from 0); `None` if it is not tried again.
-    /// `fraction` is between 0 and 1 and spreads clients that failed together.
-    pub(crate) fn wait(
+    /// Delay after failed attempt `nth` (from 0); `None` if there is no further attempt. `retry_after` is
+    /// the delay that the provider demands. `jitter` is between 0 and 1 and spreads clients that failed
+    /// at the same time.
+    pub(crate) fn delay(
         &self,
         nth: u32,
-        asked_for: Option<Duration>,
-        fraction: f64,
+        retry_after: Option<Duration>,
+        jitter: f64,
     ) -> Option<Duration> {
-        if nth + 1 >= self.attempts {
+        if nth + 1 >= self.max_attempts {
             return None;
         }
-        match asked_for {
-            Some(asked_for) if asked_for > self.longest_wait => None,
-            // Never earlier than the provider says; a little later, so that not all come at once.
-            Some(asked_for) => {
-                Some(asked_for + self.first_wait.mul_f64(fraction).min(asked_for / 10))
+        match retry_after {
+            Some(retry_after) if retry_after > self.max_delay => None,
+            // Never earlier than demanded, and slightly later, so that clients do not retry at once.
+            Some(retry_after) => {
+                Some(retry_after + self.initial_delay.mul_f64(jitter).min(retry_after / 10))
             }
             None => {
-                let doubled = self.first_wait.saturating_mul(1 << nth.min(16));
-                Some(doubled.min(self.longest_wait).mul_f64(0.5 + fraction / 2.0))
+                let doubled = self.initial_delay.saturating_mul(1 << nth.min(16));
+                Some(doubled.min(self.max_delay).mul_f64(0.5 + jitter / 2.0))
             }
         }
     }
@@ -186,26 +200,26 @@ mod tests {
     use super::*;
 
     const RETRY: Retry = Retry {
-        attempts: 4,
-        first_wait: Duration::from_millis(100),
-        longest_wait: Duration::from_secs(1),
+        max_attempts: 4,
+        initial_delay: Duration::from_millis(100),
+        max_delay: Duration::from_secs(1),
     };
 
     #[test]
-    fn waits_double_and_end() {
-        let waits = |fraction| (0..4).map(move |nth| RETRY.wait(nth, None, fraction));
+    fn delays_double_up_to_the_last_attempt() {
+        let delays = |jitter| (0..4).map(move |nth| RETRY.delay(nth, None, jitter));
         let millis = |ms| Some(Duration::from_millis(ms));
-        assert_eq!(waits(1.0).collect::<Vec<_>>(), [millis(100), millis(200), millis(400), None]);
-        assert_eq!(waits(0.0).collect::<Vec<_>>(), [millis(50), millis(100), millis(200), None]);
+        assert_eq!(delays(1.0).collect::<Vec<_>>(), [millis(100), millis(200), millis(400), None]);
+        assert_eq!(delays(0.0).collect::<Vec<_>>(), [millis(50), millis(100), millis(200), None]);
     }
 
     #[test]
-    fn a_provider_is_never_asked_before_its_time() {
-        for fraction in [0.0, 0.5, 1.0] {
-            let asked_for = Duration::from_millis(700);
-            assert!(RETRY.wait(0, Some(asked_for), fraction).unwrap() >= asked_for);
-            assert_eq!(RETRY.wait(0, Some(Duration::from_secs(2)), fraction), None);
-            assert_eq!(RETRY.wait(0, Some(Duration::ZERO), fraction), Some(Duration::ZERO));
+    fn a_retry_is_never_earlier_than_the_provider_demands() {
+        for jitter in [0.0, 0.5, 1.0] {
+            let retry_after = Duration::from_millis(700);
+            assert!(RETRY.delay(0, Some(retry_after), jitter).unwrap() >= retry_after);
+            assert_eq!(RETRY.delay(0, Some(Duration::from_secs(2)), jitter), None);
+            assert_eq!(RETRY.delay(0, Some(Duration::ZERO), jitter), Some(Duration::ZERO));
         }
     }
 }

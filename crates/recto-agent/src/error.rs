@@ -1,27 +1,31 @@
-//! What can go wrong, and what to do about it.
+//! The errors of this crate.
 //!
-//! [`CallError`] is a call of a model that failed: [`Failure`] says why, and what was said until then
-//! comes along. [`Error`] is everything that ends a run. No error holds a key: what others say is told
-//! without it.
+//! [`CallError`] is a failed model call: [`Failure`] is the cause, and the partial reply is attached.
+//! [`Error`] is everything that ends a run. Errors contain no API keys: text from providers and MCP
+//! servers is redacted before it gets into an error.
 
 use std::time::Duration;
 
 use recto_format::Target;
 
-use crate::Answer;
-use crate::budget::Part;
+use crate::Reply;
+use crate::budget::FloorPart;
 use crate::call::Attempt;
 
-/// A call of a model that failed.
+/// A failed model call.
+///
+/// Build one from a [`Failure`] with `into()`, then assign the other fields if there is something to
+/// report.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 #[error("{failure}{}", tried(&self.attempts))]
 pub struct CallError {
-    /// Why.
+    /// The cause.
     pub failure: Failure,
-    /// What was tried, one after the other; the last one is the failure.
+    /// All failed attempts, in order. The last one is `failure`.
     pub attempts: Vec<Attempt>,
-    /// What was said until then, if anything was.
-    pub partial: Option<Box<Answer>>,
+    /// The part of the reply that was received, if any.
+    pub partial: Option<Box<Reply>>,
 }
 
 fn tried(attempts: &[Attempt]) -> String {
@@ -35,79 +39,81 @@ fn tried(attempts: &[Attempt]) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The provider does not take the request. The same one will be refused again.
-    #[error("the provider refused the request ({status}): {message}")]
+    /// The provider rejected the request. The same request would be rejected again.
+    #[error("the provider rejected the request ({status}): {message}")]
     Refused {
         /// The HTTP status.
         status: u16,
-        /// What the provider says.
+        /// The provider's message.
         message: String,
     },
-    /// The request is longer than the model can read.
+    /// The request is longer than the model's context window.
     #[error("the request is too long for the model ({status}): {message}; lower the token limit")]
     TooLong {
         /// The HTTP status.
         status: u16,
-        /// What the provider says.
+        /// The provider's message.
         message: String,
     },
-    /// The key is missing, wrong, or not allowed to do this.
+    /// The API key is missing, wrong, or lacks a permission.
     #[error(
-        "the provider did not accept the key ({status}): {message}; look at the endpoint's key"
+        "the provider did not accept the API key ({status}): {message}; check the endpoint's key"
     )]
     Unauthorized {
         /// The HTTP status.
         status: u16,
-        /// What the provider says.
+        /// The provider's message.
         message: String,
     },
-    /// Too many requests.
+    /// The provider limits the rate of requests.
     #[error("too many requests: {message}; {}", when(*.retry_after))]
     RateLimited {
-        /// What the provider says.
+        /// The provider's message.
         message: String,
-        /// When it takes the next one, if it says so.
+        /// The time after which the provider accepts the next request, if it states one.
         retry_after: Option<Duration>,
     },
-    /// The provider has a fault, or too much to do.
+    /// The provider has an internal error or is overloaded.
     #[error("the provider failed ({status}): {message}; try again later")]
     Provider {
-        /// The HTTP status; 200 if it failed inside a stream.
+        /// The HTTP status; 200 if the error came inside a stream.
         status: u16,
-        /// What the provider says.
+        /// The provider's message.
         message: String,
     },
-    /// Nothing came for too long.
-    #[error("{what} took longer than {} s; raise the endpoint's patience, or try again", .limit.as_secs_f64())]
+    /// A timeout elapsed.
+    #[error("{what} took longer than {} s; raise the endpoint's timeouts, or try again", .limit.as_secs_f64())]
     Timeout {
-        /// What was waited for.
+        /// What took too long.
         what: &'static str,
-        /// For how long.
+        /// The timeout.
         limit: Duration,
     },
-    /// There is no connection.
-    #[error("no connection to the provider: {0}; look at the endpoint's base URL and the network")]
+    /// The connection could not be established.
+    #[error("cannot connect to the provider: {0}; check the endpoint's base URL and the network")]
     Connection(String),
-    /// The connection broke inside the answer.
-    #[error("the connection broke inside the answer: {0}; ask again")]
+    /// The connection broke inside the reply.
+    #[error("the connection broke inside the reply: {0}; try again")]
     Cut(String),
-    /// What came is no answer of this provider.
-    #[error("the answer cannot be read: {0}; does the endpoint speak this provider's language?")]
+    /// The response is not in the provider's format.
+    #[error(
+        "the response cannot be read: {0}; check that the endpoint uses this provider's format"
+    )]
     Malformed(String),
-    /// Somebody stopped it.
+    /// The caller cancelled the call.
     #[error("the call was cancelled")]
     Cancelled,
 }
 
 fn when(retry_after: Option<Duration>) -> String {
     match retry_after {
-        Some(after) => format!("the provider takes the next in {} s", after.as_secs_f64()),
+        Some(after) => format!("the provider accepts the next one in {} s", after.as_secs_f64()),
         None => "try again later".into(),
     }
 }
 
 impl Failure {
-    /// Whether the same request may succeed if it is sent again.
+    /// Whether the same request may succeed when it is sent again.
     pub fn is_transient(&self) -> bool {
         match self {
             Failure::RateLimited { .. }
@@ -126,8 +132,8 @@ impl Failure {
 
 #[cfg(feature = "clients")]
 impl Failure {
-    /// As it leaves the client: without anything secret in what the other side says.
-    pub(crate) fn without(mut self, secrets: &crate::secrets::Secrets) -> Failure {
+    /// Removes secrets from text that the provider sent.
+    pub(crate) fn redacted(mut self, secrets: &crate::secrets::Secrets) -> Failure {
         match &mut self {
             Failure::Refused { message, .. }
             | Failure::TooLong { message, .. }
@@ -136,7 +142,7 @@ impl Failure {
             | Failure::Provider { message, .. }
             | Failure::Connection(message)
             | Failure::Cut(message)
-            | Failure::Malformed(message) => *message = secrets.told(message),
+            | Failure::Malformed(message) => *message = secrets.redact(message),
             Failure::Timeout { .. } | Failure::Cancelled => {}
         }
         self
@@ -149,8 +155,8 @@ impl From<Failure> for CallError {
     }
 }
 
-/// Everything that ends a run. The conversation is as it was before the step that failed, and can go
-/// on.
+/// An error that ends a run. The conversation is in the state before the failed step, and the next
+/// run can start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -160,24 +166,24 @@ pub enum Error {
     /// The view could not be rendered.
     #[error(transparent)]
     Format(#[from] recto_format::Error),
-    /// The model did not answer.
+    /// The model call failed.
     #[error(transparent)]
     Call(#[from] Box<CallError>),
-    /// What cannot be made shorter is over the limit.
+    /// The part of the request that no strategy hides exceeds the token limit.
     #[error(
-        "{total} tokens cannot be made fewer, and the limit is {limit}: {}; \
-         raise the limit, unpin something, or shorten the largest",
-        named(.parts)
+        "{total} tokens of the request cannot be compressed, and the limit is {limit}: {}; \
+         raise the limit, unpin messages, or shorten the largest part",
+        list_parts(.parts)
     )]
     FloorTooHigh {
         /// The limit.
         limit: u64,
-        /// What stays.
+        /// The tokens that cannot be compressed.
         total: u64,
-        /// Its parts, the largest first.
-        parts: Vec<Part>,
+        /// The parts they belong to, the largest first.
+        parts: Vec<FloorPart>,
     },
-    /// The view is over the limit, and nothing made it short enough.
+    /// The request exceeds the token limit, and no strategy made it short enough.
     #[error(
         "the request has about {tokens} tokens, and the limit is {limit}; {}",
         tried_strategies(.tried)
@@ -187,59 +193,59 @@ pub enum Error {
         limit: u64,
         /// The tokens of the request.
         tokens: u64,
-        /// The strategies that were tried, in order.
+        /// The strategies that were tried, in order, each with the reason why it was not enough.
         tried: Vec<String>,
     },
-    /// A strategy that does not exist.
+    /// The name of a strategy is not known.
     #[error("there is no strategy {name:?}; there are {}", crate::Strategy::NAMES.join(", "))]
     UnknownStrategy {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
     },
-    /// An endpoint that cannot be used.
+    /// The settings of an endpoint are invalid.
     #[error("{0}")]
     Endpoint(String),
-    /// A server of tools that cannot be used.
+    /// An MCP server could not be started or did not list its tools.
     #[error("the MCP server {name:?} cannot be used: {reason}")]
     McpServer {
-        /// What it is called.
+        /// The name of the server.
         name: String,
         /// Why.
         reason: String,
     },
-    /// An entry that is no summary.
-    #[error("entry {entry} is no summary; one has `metadata.summary.of`")]
-    NoSummary {
-        /// Which entry.
+    /// The entry is not a summary.
+    #[error("entry {entry} is not a summary; a summary has `metadata.summary.of`")]
+    NotASummary {
+        /// The entry.
         entry: recto::LogIndex,
     },
-    /// A call that is not in the history.
-    #[error("there is no call {number}; the conversation has {calls}")]
-    NoSuchCall {
-        /// Which was asked for.
+    /// The conversation has no call of this number.
+    #[error("there is no call {number}; the conversation has {calls} calls")]
+    CallNotFound {
+        /// The number that was given.
         number: u64,
-        /// How many there are.
+        /// The number of calls in the conversation.
         calls: u64,
     },
-    /// A request that cannot be written as it was sent.
+    /// The request of a call cannot be rendered again with the same bytes.
     #[error(
-        "call {number} cannot be shown as it was sent to {target}: {reason}; \
-         the hash of what was sent is {sent}"
+        "the request of call {number} to {target} cannot be reproduced: {reason}; \
+         the SHA-256 of the sent bytes is {sha256}"
     )]
-    NotTheSame {
-        /// Which call.
+    RequestNotReproducible {
+        /// The number of the call.
         number: u64,
-        /// Whom it was for.
+        /// The provider format of the request.
         target: Target,
         /// Why.
         reason: String,
-        /// The hash in the manifest.
-        sent: String,
+        /// The SHA-256 in the manifest, in hexadecimal digits.
+        sha256: String,
     },
 }
 
 impl Error {
-    /// The code of the contract.
+    /// The error code, as the contract defines it.
     pub fn code(&self) -> &'static str {
         match self {
             Error::Recto(error) => error.code(),
@@ -247,8 +253,10 @@ impl Error {
             Error::Call(_) | Error::McpServer { .. } => "upstream",
             Error::FloorTooHigh { .. } | Error::OverLimit { .. } => "budget_too_small",
             Error::UnknownStrategy { .. } | Error::Endpoint(_) => "invalid_operation",
-            Error::NoSummary { .. } => "index_out_of_range",
-            Error::NoSuchCall { .. } | Error::NotTheSame { .. } => "version_not_found",
+            Error::NotASummary { .. } => "index_out_of_range",
+            Error::CallNotFound { .. } | Error::RequestNotReproducible { .. } => {
+                "version_not_found"
+            }
         }
     }
 }
@@ -265,14 +273,14 @@ impl From<CallError> for Error {
     }
 }
 
-fn named(parts: &[Part]) -> String {
-    let parts: Vec<String> = parts.iter().map(Part::to_string).collect();
+fn list_parts(parts: &[FloorPart]) -> String {
+    let parts: Vec<String> = parts.iter().map(FloorPart::to_string).collect();
     parts.join(", ")
 }
 
 fn tried_strategies(tried: &[String]) -> String {
     match tried.is_empty() {
         true => "no compression is set; set one in the conversation's policy".into(),
-        false => format!("these strategies did not make it shorter: {}", tried.join(", ")),
+        false => format!("these strategies did not make it short enough: {}", tried.join(", ")),
     }
 }

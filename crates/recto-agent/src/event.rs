@@ -1,83 +1,86 @@
-//! What happens in a run, for whoever wants to hear of it.
+//! Events of a run, for [`Agent::on_event`](crate::Agent::on_event).
 
 use recto::Version;
 
 use crate::{Call, Delta};
 
-/// Something that happened. Events come in order, while it happens: a listener should be quick.
+/// Something that happened in a run.
+///
+/// Events are delivered in order, on the task of the run. A slow callback delays the run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The request would be over the limit of tokens.
+    /// The request would exceed the token limit.
     TokenLimitExceeded {
-        /// The tokens of the request, as expected of the model, and its error on top.
+        /// Upper bound of the request's tokens, calibrated for the model.
         tokens: u64,
         /// The limit.
         limit: u64,
     },
-    /// The view is to be made shorter.
+    /// The view is about to be compressed.
     CompressionRequested {
-        /// The tokens of the request.
+        /// Upper bound of the request's tokens, calibrated for the model.
         tokens: u64,
-        /// Over so many it is due.
+        /// The number of tokens above which the view is compressed.
         threshold: u64,
-        /// Down to so many.
+        /// The number of tokens that the compression aims at.
         target: u64,
     },
-    /// A strategy has made the view shorter.
+    /// A strategy compressed the view.
     CompressionCompleted {
-        /// Which.
+        /// The name of the strategy.
         strategy: &'a str,
-        /// The tokens of what was sent of the view before, without tools and their description.
+        /// Tokens of the messages to send before, without tools and their description.
         before: u64,
-        /// The tokens of what is sent of the view after.
+        /// Tokens of the messages to send after.
         after: u64,
-        /// The version that it made.
+        /// The version that the strategy created.
         version: Version,
     },
-    /// A strategy has failed, or found nothing to do. The view is as it was.
+    /// A strategy failed or found nothing to compress. The view is unchanged.
     CompressionFailed {
-        /// Which.
+        /// The name of the strategy.
         strategy: &'a str,
         /// Why.
         reason: &'a str,
     },
-    /// A compression waits, since it would cost more than it saves within the horizon.
-    CompressionWaits {
-        /// Which.
+    /// A compression was deferred, because it would cost more than it saves within the budget's
+    /// horizon.
+    CompressionDeferred {
+        /// The name of the strategy.
         strategy: &'a str,
-        /// After how many turns it would pay off; `None`: never.
+        /// The number of turns after which it pays off; `None`: never.
         pays_off_after: Option<u64>,
     },
-    /// A request is sent.
+    /// A request is about to be sent.
     CallStarted {
-        /// The version whose view it is.
+        /// The version whose view is sent.
         version: Version,
-        /// Its tokens, as expected of the model.
+        /// The expected tokens of the request, calibrated for the model.
         tokens: u64,
     },
-    /// A piece of the answer.
+    /// An increment of the reply.
     Delta(Delta<'a>),
-    /// A call has ended, and its manifest is in the history.
+    /// A call ended, and its manifest is in the log.
     CallEnded(&'a Call),
-    /// A tool is run.
+    /// A tool call is about to run.
     ToolStarted {
-        /// The id of the call.
+        /// The id of the tool call.
         id: &'a str,
-        /// The tool.
+        /// The name of the tool.
         name: &'a str,
-        /// What it is given, as JSON.
+        /// The input, as JSON.
         input: &'a str,
     },
-    /// A tool has answered.
+    /// A tool call ended.
     ToolEnded {
-        /// The id of the call.
+        /// The id of the tool call.
         id: &'a str,
-        /// The tool.
+        /// The name of the tool.
         name: &'a str,
-        /// What it says.
+        /// The output.
         output: &'a str,
-        /// Whether it failed.
+        /// Whether the tool call failed.
         is_error: bool,
     },
 }

@@ -1,134 +1,210 @@
-//! The model loop of Recto: a view meets a model.
+//! The model loop of Recto: sends the view of a conversation to a model, records the reply, and runs the
+//! tools that the model calls.
 //!
-//! An [`Agent`] holds a conversation, a [`Model`] and tools. It checks the budget, sends only what is
-//! visible, records the answer, runs the tools that were called, and goes on until none is. What was
-//! sent, and why, can be said of every call, for ever: each leaves a [manifest](Call) in the history.
+//! # Three lines to the first reply
 //!
-//! ```text
-//!             ┌───────────────────────── Agent::run ─────────────────────────┐
-//!  message ──►│ APPEND                                                       │
-//!             │   │                                                          │
-//!             │   ▼        over the threshold                                │
-//!             │ budget ───────────────────────► strategies: ordinary         │
-//!             │   │  ▲◄──────────────────────── operations on the view       │
-//!             │   ▼                                                          │
-//!             │ render the view ──► bytes ──► Model ──► answer               │──► Run
-//!             │   ▲                   │                    │                 │
-//!             │   │                   └─ SHA-256, length ──┤                 │
-//!             │   │                                        ▼                 │
-//!             │   └── APPEND results ◄── run tools ◄── APPEND answer         │
-//!             │                                        with its manifest     │
-//!             └──────────────────────────────────────────────────────────────┘
+//! ```no_run
+//! # #[cfg(feature = "clients")]
+//! # async fn example(key: String) -> Result<(), recto_agent::Error> {
+//! # use recto::{Message, Recto, Settings};
+//! # use recto_agent::{Agent, Endpoint, HttpModel};
+//! let conversation = Recto::open("sqlite:chat.db").await?.create("hello", Settings::default()).await?;
+//! let model = HttpModel::anthropic(
+//!     Endpoint::new("https://api.anthropic.com/v1", "claude-sonnet-4-5").key(key),
+//! )?;
+//! println!("{}", Agent::new(conversation, model).send(Message::user("Hi!")).await?.text);
+//! # Ok(()) }
 //! ```
+//!
+//! [`HttpModel`] has clients for OpenAI's chat completions API and compatible servers, OpenAI's Responses
+//! API and Anthropic's Messages API. For any other provider, and for tests, implement [`Model`].
+//!
+//! # Tools
+//!
+//! A tool implements [`RunTool`]. [`CommandTool`] runs a program, and [`McpServer`] provides the tools of
+//! a Model Context Protocol server:
+//!
+//! ```no_run
+//! # #[cfg(feature = "mcp")]
+//! # async fn example(agent: recto_agent::Agent) -> Result<(), recto_agent::Error> {
+//! # use recto_agent::{CommandTool, McpServer};
+//! let disk = recto::Tool::new("disk", "Shows the free disk space.");
+//! let agent = agent
+//!     .tool(CommandTool::new(disk, "df").arguments(["-h"]))
+//!     .tools(McpServer::program("files", "mcp-server-filesystem").arguments(["/srv"]).tools().await?)
+//!     .max_turns(20);
+//! # Ok(()) }
+//! ```
+//!
+//! A run calls the model until a reply has no tool calls. Tool calls of one reply run concurrently.
+//!
+//! # Budgets
+//!
+//! A [`Budget`] limits the tokens of a request. Above its threshold, [strategies](Strategy) compress the
+//! view with ordinary operations, so RESTORE or UNDO reverts them. [`Agent::policy`] takes the budget
+//! from the settings of the conversation.
+//!
+//! ```
+//! # use recto_agent::{Budget, Strategy};
+//! let budget = Budget {
+//!     limit: Some(100_000),
+//!     threshold: Some(80_000),
+//!     target: 40_000,
+//!     strategies: vec![Strategy::ClearToolResults, Strategy::Summarise],
+//!     ..Budget::default()
+//! };
+//! ```
+//!
+//! # What did the model receive?
+//!
+//! Every call leaves a [manifest](Call) in the log. From it the exact bytes of the request can be
+//! rendered again and checked against their SHA-256:
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! use recto::{Message, Recto, Settings};
 //! use recto_agent::{Agent, Stop};
-//! # use recto_agent::{Answer, BoxFuture, CallError, Model, Target, Watch};
-//! # struct Parrot;
-//! # impl Model for Parrot {
+//! # use recto_agent::{BoxFuture, CallContext, CallError, Model, Reply, Target};
+//! # struct Constant;
+//! # impl Model for Constant {
 //! #     fn target(&self) -> Target { Target::OpenAiChat }
-//! #     fn name(&self) -> &str { "parrot" }
-//! #     fn call<'a>(&'a self, _: bytes::Bytes, _: &'a Watch<'a>) -> BoxFuture<'a, Result<Answer, CallError>> {
-//! #         Box::pin(async { Ok(Answer::text("Hello!")) })
+//! #     fn name(&self) -> &str { "constant" }
+//! #     fn call<'a>(&'a self, _: bytes::Bytes, _: &'a CallContext<'a>) -> BoxFuture<'a, Result<Reply, CallError>> {
+//! #         Box::pin(async { Ok(Reply::from_text("Hello!")) })
 //! #     }
 //! # }
+//! # let model = Constant;
 //!
 //! let recto = Recto::open("memory:").await?;
-//! let talk = recto.create("hello", Settings::default()).await?;
-//! let agent = Agent::new(talk.clone(), Parrot); // or HttpModel::anthropic(endpoint)?
-//! let run = agent.say(Message::user("Hi!")).await?;
-//! assert_eq!((run.stop, run.said.as_str()), (Stop::Done, "Hello!"));
+//! let conversation = recto.create("hello", Settings::default()).await?;
+//! let agent = Agent::new(conversation, model);
+//! let run = agent.send(Message::user("Hi!")).await?;
+//! assert_eq!((run.stop, run.text.as_str()), (Stop::Done, "Hello!"));
 //!
-//! // What did the model see? The bytes are rendered again, and compared with the hash of those sent.
-//! let sent = agent.sent(1).await?;
-//! assert_eq!(sent, r#"{"messages":[{"role":"user","content":"Hi!"}]}"#);
+//! let request = agent.request_of_call(1).await?;
+//! assert_eq!(request, r#"{"messages":[{"role":"user","content":"Hi!"}]}"#);
 //! # Ok::<(), recto_agent::Error>(())
 //! # }).unwrap();
 //! ```
 //!
-//! What always holds, whatever the network, the provider, a tool or the user does:
+//! [`ConversationExt`] has the same methods for a conversation without an agent.
 //!
-//! - The conversation has none of an answer, all of it, or one that is marked incomplete
+//! # Events and cancellation
+//!
+//! [`Agent::on_event`] registers a callback for every [`Event`]: deltas of a reply, calls, tools,
+//! compressions. [`Agent::send_cancellable`] takes a [`CancelToken`].
+//!
+//! # The loop
+//!
+//! ```text
+//!             ┌───────────────────────── Agent::run ─────────────────────────┐
+//!  message ──►│ APPEND                                                       │
+//!             │   │                                                          │
+//!             │   ▼        above the threshold                               │
+//!             │ budget ───────────────────────► strategies: ordinary         │
+//!             │   │  ▲◄──────────────────────── operations on the view       │
+//!             │   ▼                                                          │
+//!             │ render the view ──► bytes ──► Model ──► reply                │──► Run
+//!             │   ▲                   │                    │                 │
+//!             │   │                   └─ SHA-256, length ──┤                 │
+//!             │   │                                        ▼                 │
+//!             │   └── APPEND results ◄── run tools ◄── APPEND reply          │
+//!             │                                        with its manifest     │
+//!             └──────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! # Invariants
+//!
+//! They hold for every failure of the network, the provider or a tool, and after a cancellation:
+//!
+//! - The conversation has a reply completely, not at all, or marked as incomplete
 //!   (`metadata.incomplete`).
 //! - The next request is valid for the provider.
-//! - What a strategy hides is one RESTORE away; a summary that failed replaces nothing.
+//! - RESTORE brings back what a strategy hid. A summary that failed replaces nothing.
+//! - No error, no manifest and no `tracing` event contains an API key. No `tracing` event contains text
+//!   of messages.
 //!
-//! | to find | look at |
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `clients` | yes | [`HttpModel`] and [`CommandTool`]; without it the crate has no network code |
+//! | `mcp` | yes | [`McpServer`]; implies `clients` |
+//!
+//! # Source files
+//!
+//! | topic | files |
 //! |---|---|
-//! | the loop | `agent.rs` |
-//! | what a model is; its answer | `model.rs`, `answer.rs` |
-//! | the three providers | `http.rs`, `decode/` (one file each), `refusal.rs`, `endpoint.rs`, `secrets.rs` |
-//! | tools; programs and MCP servers as tools | `tool.rs`, `command_tool.rs`, `mcp/`, `program.rs` (how they are started and ended) |
-//! | what was sent | `call.rs`, `record.rs`, `history.rs` |
-//! | tokens: counted, reported, calibrated | `calibration.rs`, `totals.rs` |
+//! | the loop | `agent.rs`, `event.rs`, `cancel.rs` |
+//! | the model trait and its reply | `model.rs`, `reply.rs` |
+//! | HTTP clients | `http.rs`, `decode/` (one file per provider), `http_error.rs`, `endpoint.rs`, `secrets.rs`, `web_client.rs` |
+//! | tools | `tool.rs`, `command_tool.rs`, `mcp/`, `program.rs` (child processes), `history_tools.rs` |
+//! | manifests | `call.rs`, `record.rs` (writes them), `calls.rs` (reads them) |
+//! | tokens and cost | `calibration.rs`, `totals.rs` |
 //! | budgets and strategies | `budget/` |
-//! | what is behind a summary | `summaries.rs`, `look_back.rs` (as tools) |
-//! | temporary messages | `recto`'s `temporary.rs` |
-//! | steps of a workflow | `hand_back.rs` |
+//! | methods of a conversation | `conversation_ext.rs`, `summaries.rs`, `workflow.rs` |
 
 mod agent;
-mod answer;
 mod budget;
 mod calibration;
 mod call;
+mod calls;
+mod cancel;
 #[cfg(feature = "clients")]
 mod command_tool;
+mod conversation_ext;
 #[cfg(feature = "clients")]
 mod decode;
 #[cfg(feature = "clients")]
 mod endpoint;
 mod error;
 mod event;
-mod hand_back;
-mod history;
+mod history_tools;
 #[cfg(feature = "clients")]
 mod http;
-mod look_back;
 #[cfg(feature = "clients")]
+mod http_error;
+#[cfg(feature = "mcp")]
 mod mcp;
 mod model;
 #[cfg(feature = "clients")]
 mod program;
 mod record;
-#[cfg(feature = "clients")]
-mod refusal;
+mod reply;
 #[cfg(feature = "clients")]
 mod secrets;
-#[cfg(feature = "clients")]
+#[cfg(feature = "mcp")]
 mod shorten;
 mod summaries;
 mod tool;
 mod totals;
 #[cfg(feature = "clients")]
 mod web_client;
+mod workflow;
 
-pub use recto::{Temporary, end_all, end_expired, with_temporary};
 pub use recto_format::Target;
-pub use tokio_util::sync::CancellationToken;
 
 pub use self::agent::{Agent, Run, Stop};
-pub use self::answer::{Answer, AnswerPart};
-pub use self::budget::{Budget, Part, Strategy};
+pub use self::budget::{Budget, FloorPart, Strategy};
 pub use self::calibration::Calibration;
-pub use self::call::{Attempt, Call, Compressed};
+pub use self::call::{Attempt, Call, Compressed, SummaryPrompt};
+pub use self::cancel::CancelToken;
 #[cfg(feature = "clients")]
 pub use self::command_tool::CommandTool;
+pub use self::conversation_ext::ConversationExt;
 #[cfg(feature = "clients")]
-pub use self::endpoint::{Endpoint, Patience, Retry, Secret};
+pub use self::endpoint::{Endpoint, Retry, Secret, Timeouts};
 pub use self::error::{CallError, Error, Failure};
 pub use self::event::Event;
-pub use self::hand_back::{hand_back, process};
-pub use self::history::{call, calls, sent};
+pub use self::history_tools::{ExpandTool, SearchTool};
 #[cfg(feature = "clients")]
 pub use self::http::HttpModel;
-pub use self::look_back::{ExpandTool, SearchTool};
-#[cfg(feature = "clients")]
+#[cfg(feature = "mcp")]
 pub use self::mcp::{McpAddress, McpServer, McpTool};
-pub use self::model::{BoxFuture, Delta, Finish, Model, Usage, Watch};
+pub use self::model::{BoxFuture, CallContext, Delta, Finish, Model, Usage};
 #[cfg(feature = "clients")]
-pub use self::program::end_programs;
-pub use self::summaries::{Gap, expand, gaps, sources, stands_for};
+pub use self::program::kill_programs;
+pub use self::reply::{Reply, ReplyPart};
+pub use self::summaries::{SummaryGap, summarised_entries};
 pub use self::tool::{RunTool, ToolInput, ToolOutput};
 pub use self::totals::Totals;

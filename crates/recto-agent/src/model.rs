@@ -1,159 +1,172 @@
-//! A model: takes the bytes of a request, gives an answer.
+//! The [`Model`] trait: sends the bytes of a request and returns the model's [`Reply`].
 //!
-//! The loop renders the request, so a model never sees messages. It sends the bytes as they are, and
-//! reads what comes back into an [`Answer`]. [`HttpModel`](crate::HttpModel) does that for three
-//! providers; anything else implements [`Model`].
+//! The agent renders the request, so a model never handles messages. It sends the bytes unchanged and
+//! decodes the response. [`HttpModel`](crate::HttpModel) does that for three providers. For any other
+//! provider, implement [`Model`].
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 use recto_format::Target;
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
-use crate::{Answer, CallError};
+use crate::{CallError, CancelToken, Reply};
 
-/// A future in a box, so that models and tools can be chosen while the program runs.
+/// A boxed future. [`Model`] and [`RunTool`](crate::RunTool) return it so that both traits can be used
+/// as trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Something that answers requests.
+/// A model that an agent can call.
 ///
 /// ```
 /// use bytes::Bytes;
-/// use recto_agent::{Answer, BoxFuture, CallError, Model, Target, Watch};
+/// use recto_agent::{BoxFuture, CallContext, CallError, Model, Reply, Target};
 ///
-/// /// Says the same thing always.
-/// struct Parrot;
+/// /// Returns the same reply to every request.
+/// struct Constant;
 ///
-/// impl Model for Parrot {
+/// impl Model for Constant {
 ///     fn target(&self) -> Target {
 ///         Target::OpenAiChat
 ///     }
 ///
 ///     fn name(&self) -> &str {
-///         "parrot"
+///         "constant"
 ///     }
 ///
 ///     fn call<'a>(
 ///         &'a self,
 ///         _body: Bytes,
-///         _watch: &'a Watch<'a>,
-///     ) -> BoxFuture<'a, Result<Answer, CallError>> {
-///         Box::pin(async { Ok(Answer::text("Hello!")) })
+///         _context: &'a CallContext<'a>,
+///     ) -> BoxFuture<'a, Result<Reply, CallError>> {
+///         Box::pin(async { Ok(Reply::from_text("Hello!")) })
 ///     }
 /// }
 /// ```
 pub trait Model: Send + Sync {
-    /// How requests for it are written.
+    /// The provider format in which requests are rendered.
     fn target(&self) -> Target;
 
-    /// What the provider calls it. Answers are remembered under this name, since thinking goes back to
-    /// the model that made it only.
+    /// The provider's name of the model. It is recorded with every reply, because thinking may be sent
+    /// back only to the model that produced it.
     fn name(&self) -> &str;
 
-    /// The fields of a request beside messages and tools, each with its JSON.
+    /// Request fields beside the messages and tools, as pairs of name and JSON value.
     fn fields(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    /// Sends exactly these bytes, and waits for the answer. Once `watch` is cancelled it returns
-    /// [`Failure::Cancelled`](crate::Failure::Cancelled), with what was said until then.
+    /// Sends exactly these bytes and waits for the reply. When `context.cancel` is cancelled, the call
+    /// fails with [`Failure::Cancelled`](crate::Failure::Cancelled) and carries the partial reply.
     fn call<'a>(
         &'a self,
         body: Bytes,
-        watch: &'a Watch<'a>,
-    ) -> BoxFuture<'a, Result<Answer, CallError>>;
+        context: &'a CallContext<'a>,
+    ) -> BoxFuture<'a, Result<Reply, CallError>>;
 }
 
-/// Who looks on while a model answers, and may stop it.
-pub struct Watch<'a> {
+/// Delta callback and cancellation token of one model call.
+///
+/// The default context ignores deltas and is never cancelled.
+#[non_exhaustive]
+pub struct CallContext<'a> {
     on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
-    /// Stops the answer.
-    pub cancel: CancellationToken,
+    /// Cancels the call.
+    pub cancel: CancelToken,
 }
 
-impl<'a> Watch<'a> {
-    /// Hears every piece of the answer as it comes.
+impl<'a> CallContext<'a> {
+    /// A context that passes each delta of the reply to `on_delta`.
     pub fn new(
         on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
-        cancel: CancellationToken,
-    ) -> Watch<'a> {
-        Watch { on_delta, cancel }
+        cancel: CancelToken,
+    ) -> CallContext<'a> {
+        CallContext { on_delta, cancel }
     }
 
-    /// Nobody looks on, nobody stops it.
-    pub fn nobody() -> Watch<'static> {
-        Watch { on_delta: &|_| {}, cancel: CancellationToken::new() }
-    }
-
-    /// Says that a piece has come.
-    pub fn delta(&self, delta: Delta<'_>) {
+    /// Passes a delta to the callback.
+    pub fn emit(&self, delta: Delta<'_>) {
         (self.on_delta)(delta);
     }
 }
 
-impl fmt::Debug for Watch<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("cancel", &self.cancel).finish_non_exhaustive()
+impl Default for CallContext<'_> {
+    fn default() -> Self {
+        CallContext { on_delta: &|_| {}, cancel: CancelToken::new() }
     }
 }
 
-/// A piece of an answer that is on its way.
+impl fmt::Debug for CallContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallContext").field("cancel", &self.cancel).finish_non_exhaustive()
+    }
+}
+
+/// An increment of a reply while it is streamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delta<'a> {
-    /// Something said.
+    /// Text of the reply.
     Text(&'a str),
-    /// Something thought.
+    /// Text of the model's thinking.
     Thinking(&'a str),
-    /// A tool is called; its input is still to come.
-    Call(&'a str),
-    /// There was no answer, and the provider is asked again after this time.
-    Waiting {
-        /// How long is waited.
-        wait: std::time::Duration,
-        /// Why there was no answer.
-        why: &'a str,
+    /// The name of a tool that the model calls. The input follows.
+    ToolCall(&'a str),
+    /// An attempt failed. The request is sent again after `delay`.
+    Retrying {
+        /// Time until the next attempt.
+        delay: Duration,
+        /// Why the attempt failed.
+        reason: &'a str,
     },
 }
 
-/// Why an answer ended.
+/// Why a reply ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Finish {
-    /// The model had nothing more to say.
+    /// The reply is complete.
     Stop,
-    /// It waits for tools.
+    /// The model waits for the results of its tool calls.
     ToolCalls,
-    /// It reached its limit of tokens: the answer is not whole.
+    /// The model reached its output token limit: the reply is incomplete.
     Length,
-    /// It refused, or was filtered.
+    /// The model refused, or the provider filtered the reply.
     Refused,
-    /// It was cut off: cancelled, or the connection broke.
+    /// The reply was interrupted: the call was cancelled or the connection broke.
     Cut,
-    /// Something that this program does not know.
+    /// A reason that this version does not know, as the provider names it.
     Other(String),
 }
 
-/// What the provider says was used, in tokens.
+/// Token usage of one call, as the provider reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Usage {
-    /// All that was read, from the cache or not. (Anthropic reports its cached tokens beside the
-    /// others; here they are added.)
+    /// All input tokens, cached or not. (Anthropic reports cached tokens separately; here they are
+    /// included.)
     pub input: u64,
-    /// Of these, what came from the provider's cache.
+    /// Input tokens read from the provider's cache. Part of `input`.
     #[serde(default)]
     pub cached: u64,
-    /// Of these, what was written to it.
+    /// Input tokens written to the provider's cache. Part of `input`.
     #[serde(default)]
     pub cache_written: u64,
-    /// All that was written, thinking included.
+    /// All output tokens, thinking included.
     pub output: u64,
-    /// Of these, what was thinking, where the provider says so.
+    /// Output tokens of thinking, if the provider reports them. Part of `output`.
     #[serde(default)]
     pub reasoning: u64,
+}
+
+impl Usage {
+    /// Usage of a call without caching and thinking. Assign the other fields as needed.
+    pub fn new(input: u64, output: u64) -> Usage {
+        Usage { input, output, ..Usage::default() }
+    }
 }

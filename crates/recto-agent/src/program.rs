@@ -1,5 +1,5 @@
-//! Programs that are started for a model: what they see of our environment, and how they are ended
-//! together with whatever they have started.
+//! Child processes of tools and MCP servers: their environment, and killing them with their
+//! descendants.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -9,8 +9,8 @@ use tokio::process::{Child, Command};
 
 use crate::Secret;
 
-/// What every program gets of our environment.
-const USUAL: [&str; 12] = [
+/// Environment variables that every program inherits.
+const INHERITED: [&str; 12] = [
     "HOME",
     "LANG",
     "LOGNAME",
@@ -25,11 +25,11 @@ const USUAL: [&str; 12] = [
     "USERPROFILE",
 ];
 
-/// The groups of programs that run now.
+/// The process groups of running programs.
 static RUNNING: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-/// A program that sees `HOME`, `PATH` and the like, and these variables. Keys of others are none of its
-/// business.
+/// A program with piped standard streams. Its environment has the inherited variables and the given
+/// ones, so that it does not see API keys.
 pub(crate) fn command(
     program: &str,
     arguments: &[String],
@@ -37,34 +37,35 @@ pub(crate) fn command(
 ) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().kill_on_drop(true);
-    command.envs(USUAL.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     command.envs(variables.iter().map(|(name, value)| (name, value.reveal())));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Ctrl-C in our terminal is for us.
+    // In its own process group, so that Ctrl-C in the terminal does not reach the program.
     #[cfg(unix)]
     command.process_group(0);
     command
 }
 
-/// A program with all that it has started. They are killed when this is dropped.
+/// The process group of a program. Dropping it kills the program and its descendants.
 #[derive(Debug)]
-pub(crate) struct Group(Option<u32>);
+pub(crate) struct ProcessGroup(Option<u32>);
 
-impl Group {
-    pub(crate) fn of(program: &Child) -> Group {
+impl ProcessGroup {
+    pub(crate) fn of(program: &Child) -> ProcessGroup {
         let id = program.id();
         running(|running| running.extend(id));
-        Group(id)
+        ProcessGroup(id)
     }
 
-    /// It has ended by itself. What it left running is left alone.
+    /// Gives up the group without killing it, after the program has exited. Descendants that still run
+    /// keep running.
     pub(crate) fn release(mut self) {
         let id = self.0.take();
         running(|running| id.is_some_and(|id| running.remove(&id)));
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(id) = self.0.take() {
             running(|running| running.remove(&id));
@@ -73,9 +74,9 @@ impl Drop for Group {
     }
 }
 
-/// Kills every program that tools of this process have started and that still runs. It is for those
-/// who leave without dropping their tools, as [`std::process::exit`] does.
-pub fn end_programs() {
+/// Kills all running programs that tools of this process started. Call it before
+/// [`std::process::exit`], which does not drop tools.
+pub fn kill_programs() {
     for id in running(std::mem::take) {
         kill(id);
     }
@@ -89,11 +90,11 @@ fn running<T>(work: impl FnOnce(&mut BTreeSet<u32>) -> T) -> T {
 fn kill(group: u32) {
     use rustix::process::{Pid, Signal, kill_process_group};
     if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
-        // Who has ended already need not be killed.
+        // The group may have exited already.
         let _ = kill_process_group(group, Signal::KILL);
     }
 }
 
-/// Elsewhere a program is killed alone, when it is dropped.
+/// On other platforms only the program itself is killed, by `kill_on_drop`.
 #[cfg(not(unix))]
 fn kill(_: u32) {}

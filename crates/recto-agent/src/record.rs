@@ -1,102 +1,105 @@
-//! What a call brought, kept: an answer with its manifest, or the manifest alone.
+//! Recording a call: the reply with its manifest, or the manifest alone.
 //!
-//! Manifests are numbered where they are written: behind a version that nobody else has gone on from. If
-//! somebody was quicker, the call is numbered anew.
+//! Two agents may call models in one conversation at the same time. So a manifest gets its number when
+//! it is written, with the version it was computed for as a precondition. After a version conflict the
+//! call gets a new number, and the write is tried again.
 
 use recto::{Append, LogIndex, Message, Operation, Outcome, Request, Rollback, Version, Write};
 use recto_format::RenamedTool;
 use serde_json::{Value, json};
 
-use crate::answer::source;
-use crate::history::Before;
-use crate::{Agent, Answer, AnswerPart, Call, Error, Event, Finish};
+use crate::calls::NextCall;
+use crate::reply::source;
+use crate::{Agent, Call, Error, Event, Finish, Reply, ReplyPart};
 
-/// An answer in the log.
-pub(crate) struct Recorded {
+/// A reply that was appended to the log.
+pub(crate) struct RecordedReply {
     pub(crate) index: LogIndex,
     pub(crate) message: Message,
-    pub(crate) said: String,
+    pub(crate) text: String,
     pub(crate) refusal: String,
 }
 
 impl Agent {
-    /// Keeps what a call brought: an answer with its manifest, or the manifest alone.
-    pub(crate) async fn keep(
+    /// Records a call: appends the reply with its manifest, or the manifest alone.
+    pub(crate) async fn record_call(
         &self,
-        answer: Option<Answer>,
+        reply: Option<Reply>,
         call: &mut Call,
         renamed: &[RenamedTool],
-    ) -> Result<Option<Recorded>, Error> {
-        let recorded = match answer {
-            Some(answer) => self.record(answer, call, renamed).await?,
+    ) -> Result<Option<RecordedReply>, Error> {
+        let recorded = match reply {
+            Some(reply) => self.append_reply(reply, call, renamed).await?,
             None => None,
         };
         if recorded.is_none() {
-            self.note(call).await?;
+            self.append_note(call).await?;
         }
-        self.tell(&Event::CallEnded(call));
+        self.emit(&Event::CallEnded(call));
         Ok(recorded)
     }
 
-    /// Gives a call the number behind the newest, and its sums. They hold for the version that is
-    /// given back: whoever writes the manifest must write it there, so that no two have one number.
-    pub(crate) async fn enter(&self, call: &mut Call) -> Result<Version, Error> {
-        let version = self.talk.version().await?;
-        let Before { number, lifetime } = self.before_a_call().await?;
+    /// Assigns the next number to a call and computes its totals. Both are valid for the returned
+    /// version: the manifest must be written with that version as the precondition, so that no two
+    /// calls get the same number.
+    pub(crate) async fn assign_number(&self, call: &mut Call) -> Result<Version, Error> {
+        let version = self.conversation.version().await?;
+        let NextCall { number, lifetime } = self.next_call().await?;
         let price = self.prices.of(&call.model);
         call.number = number;
-        call.lifetime = lifetime.and(call.usage, price);
-        call.cumulative = self.cumulative().await?.and(call.usage, price);
+        call.lifetime = lifetime.with_call(call.usage, price);
+        call.cumulative = self.cumulative_totals().await?.with_call(call.usage, price);
         Ok(version)
     }
 
-    /// Appends an answer with its manifest; `None` if there is nothing in it.
-    async fn record(
+    /// Appends a reply with its manifest; `None` if the reply is empty.
+    async fn append_reply(
         &self,
-        mut answer: Answer,
+        mut reply: Reply,
         call: &mut Call,
         renamed: &[RenamedTool],
-    ) -> Result<Option<Recorded>, Error> {
-        for part in &mut answer.parts {
-            // The model knows tools by the names that were sent.
-            if let AnswerPart::Call { name, .. } = part
-                && let Some(known) = renamed.iter().find(|known| known.written == *name)
+    ) -> Result<Option<RecordedReply>, Error> {
+        for part in &mut reply.parts {
+            // The model uses the names in the request, which rendering may have changed.
+            if let ReplyPart::ToolCall { name, .. } = part
+                && let Some(tool) = renamed.iter().find(|tool| tool.written == *name)
             {
-                name.clone_from(&known.name);
+                name.clone_from(&tool.name);
             }
         }
         let mut metadata = json!({ "source": source(self.model.target(), self.model.name()) });
-        if answer.is_incomplete() {
-            let reason = match (&call.failure, &answer.finish) {
+        if reply.is_incomplete() {
+            let reason = match (&call.failure, &reply.finish) {
                 (Some(failure), _) => failure.as_str(),
-                (None, Finish::Length) => "the model reached its limit of tokens",
-                (None, _) => "a call was cut off",
+                (None, Finish::Length) => "the model reached its output token limit",
+                (None, _) => "a tool call was cut off",
             };
             metadata["incomplete"] = json!({ "reason": reason });
-            if !answer.unfinished_calls.is_empty() {
-                metadata["incomplete"]["unfinishedCalls"] = json!(answer.unfinished_calls);
+            if !reply.incomplete_calls.is_empty() {
+                metadata["incomplete"]["unfinishedCalls"] = json!(reply.incomplete_calls);
             }
         }
         loop {
-            let version = self.enter(call).await?;
+            let version = self.assign_number(call).await?;
             metadata["call"] = to_value(call);
-            let Some(message) = answer.to_message(&metadata)? else { return Ok(None) };
+            let Some(message) = reply.to_message(&metadata)? else { return Ok(None) };
             let append = Append { messages: vec![message.clone()] };
-            let Some(outcome) = self.write(append, version).await? else { continue };
+            let Some(outcome) = self.apply_at(append, version).await? else { continue };
             let index = outcome.added().first().copied();
             let index = index.expect("an append of one message adds one");
-            self.recorded(call, outcome.version, index).await;
-            let (said, refusal) = (answer.said(), answer.refusal());
-            return Ok(Some(Recorded { index, message, said, refusal }));
+            self.cache_call(call, outcome.version, index).await;
+            let (text, refusal) = (reply.text(), reply.refusal());
+            return Ok(Some(RecordedReply { index, message, text, refusal }));
         }
     }
 
-    /// Keeps the manifest of a call that brought no answer: a note in the log that was in no view.
-    pub(crate) async fn note(&self, call: &mut Call) -> Result<(), Error> {
-        let reason = call.failure.clone().unwrap_or("it was empty, or of no use".into());
+    /// Records a call without a reply: appends a note with the manifest and rolls back, so that the note
+    /// is in the log but in no view.
+    pub(crate) async fn append_note(&self, call: &mut Call) -> Result<(), Error> {
+        let reason = call.failure.clone().unwrap_or("the reply was empty".into());
         loop {
-            let version = self.enter(call).await?;
-            let what = if call.about.is_some() { "summary from" } else { "answer to" };
+            let version = self.assign_number(call).await?;
+            let what = if call.summary_prompt.is_some() { "summary from" } else { "reply to" };
             let text = format!("[no {what} call {}: {reason}]", call.number);
             let note = json!({
                 "role": "assistant", "content": text, "metadata": { "call": to_value(call) }
@@ -104,22 +107,23 @@ impl Agent {
             let note = Message::from_json(&note.to_string())?;
             let append = Operation::from(Append { messages: vec![note] });
             let back = Operation::from(Rollback::ToVersion(version));
-            let why = format!("no {what} call {}", call.number);
-            let request: Request = [append.because(&why), back.because(&why)].into_iter().collect();
-            if self.write(request, version).await?.is_some() {
+            let reason = format!("no {what} call {}", call.number);
+            let request: Request =
+                [append.because(&reason), back.because(&reason)].into_iter().collect();
+            if self.apply_at(request, version).await?.is_some() {
                 return Ok(());
             }
         }
     }
 
-    /// Performs a request on a version; `None` if somebody else was quicker.
-    pub(crate) async fn write(
+    /// Applies a request to a version; `None` if the conversation has a newer version.
+    pub(crate) async fn apply_at(
         &self,
         request: impl Into<Request>,
         version: Version,
     ) -> Result<Option<Outcome>, Error> {
         let write = Write { expected_version: Some(version), key: None };
-        match self.talk.apply_with(request, write).await {
+        match self.conversation.apply_with(request, write).await {
             Ok(outcome) => Ok(Some(outcome)),
             Err(error) if error.is_conflict() => Ok(None),
             Err(error) => Err(error.into()),
@@ -127,6 +131,6 @@ impl Agent {
     }
 }
 
-fn to_value(call: &Call) -> Value {
-    serde_json::to_value(call).expect("a manifest is plain data")
+pub(crate) fn to_value(call: &Call) -> Value {
+    serde_json::to_value(call).expect("a manifest has only string keys")
 }

@@ -1,14 +1,14 @@
-//! Long texts without their middle.
+//! Shortening of long texts.
 
-/// A text of so many bytes at most, but for the words that say what is left out.
-pub(crate) fn shortened(text: &str, most: usize) -> String {
-    if text.len() <= most {
+/// A text of at most `max` bytes: a longer one loses its middle, which a note replaces.
+pub(crate) fn shortened(text: &str, max: usize) -> String {
+    if text.len() <= max {
         return text.to_owned();
     }
-    let front = text.floor_char_boundary(most / 2);
-    let back = text.ceil_char_boundary(text.len() - most / 2);
-    let left_out = back - front;
-    format!("{}\n[{left_out} bytes left out]\n{}", &text[..front], &text[back..])
+    let front = text.floor_char_boundary(max / 2);
+    let back = text.ceil_char_boundary(text.len() - max / 2);
+    let omitted = back - front;
+    format!("{}\n[{omitted} bytes omitted]\n{}", &text[..front], &text[back..])
 }
 
 #[cfg(test)]
@@ -16,9 +16,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn front_and_end_stay_whole_characters() {
+    fn a_long_text_keeps_its_start_and_end_in_whole_characters() {
         assert_eq!(shortened("short", 5), "short");
-        assert_eq!(shortened("éééééé", 6), "é\n[8 bytes left out]\né");
-        assert_eq!(shortened("abc", 0), "\n[3 bytes left out]\n");
+        assert_eq!(shortened("éééééé", 6), "é\n[8 bytes omitted]\né");
+        assert_eq!(shortened("abc", 0), "\n[3 bytes omitted]\n");
     }
 }

@@ -1,9 +1,9 @@
-//! Summaries that open again.
+//! Summaries and the messages they replace.
 //!
-//! A summary says which entries it stands for (`metadata.summary.of`), and so does the placeholder of a
-//! result that was cleared. Some of these may be summaries themselves. Nothing was lost: [`expand`] brings
-//! the messages back, [`sources`] only names them, and [`gaps`] looks whether a summary left something
-//! out.
+//! A summary lists the entries it replaces in `metadata.summary.of`. The placeholder of a cleared tool
+//! result does the same. The listed entries may be summaries themselves. All replaced messages stay in
+//! the log: [`expand`] restores them, [`sources`] lists them, and [`gaps`] finds hidden entries that no
+//! summary lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,20 +14,21 @@ use serde::Deserialize;
 
 use crate::Error;
 
-/// So many entries are read at once.
+/// The number of entries that are read at once.
 const PAGE: usize = 256;
 
-/// An entry that a version hid, and that no summary of that version stands for.
+/// An entry that a version hid and that no summary of that version lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gap {
-    /// The version that made the summary.
+#[non_exhaustive]
+pub struct SummaryGap {
+    /// The version that added the summary.
     pub version: Version,
-    /// The entry.
+    /// The hidden entry.
     pub entry: LogIndex,
 }
 
-/// The entries that a message stands for; `None` if it is no summary.
-pub fn stands_for(message: &Message) -> Option<Vec<LogIndex>> {
+/// The entries that a message replaces (`metadata.summary.of`); `None` if the message is not a summary.
+pub fn summarised_entries(message: &Message) -> Option<Vec<LogIndex>> {
     #[derive(Deserialize)]
     struct Holder {
         metadata: Option<Metadata>,
@@ -40,7 +41,7 @@ pub fn stands_for(message: &Message) -> Option<Vec<LogIndex>> {
     struct Of {
         of: Vec<LogIndex>,
     }
-    // A quick look: most messages are none.
+    // Most messages are not summaries, and a substring search is faster than parsing.
     if !message.json().contains("\"summary\"") {
         return None;
     }
@@ -48,21 +49,24 @@ pub fn stands_for(message: &Message) -> Option<Vec<LogIndex>> {
     holder.metadata?.summary.map(|summary| summary.of)
 }
 
-/// The messages that a summary stands for in the end: where it stands for other summaries, theirs.
-pub async fn sources(talk: &StoredConversation, summary: LogIndex) -> Result<Vec<LogIndex>, Error> {
-    let message = talk.message(summary).await?;
-    let Some(of) = message.as_ref().and_then(stands_for) else {
-        return Err(Error::NoSummary { entry: summary });
+/// See [`ConversationExt::summary_sources`](crate::ConversationExt::summary_sources).
+pub(crate) async fn sources(
+    conversation: &StoredConversation,
+    summary: LogIndex,
+) -> Result<Vec<LogIndex>, Error> {
+    let message = conversation.message(summary).await?;
+    let Some(of) = message.as_ref().and_then(summarised_entries) else {
+        return Err(Error::NotASummary { entry: summary });
     };
     let mut found = BTreeSet::new();
-    // A summary stands for older entries only, so this ends.
-    let mut waiting: Vec<LogIndex> = of.into_iter().filter(|entry| *entry < summary).collect();
-    while !waiting.is_empty() {
-        let entries = talk.entries(&waiting).await?;
-        waiting.clear();
+    // Entries that are not older than their summary are ignored, so the loop terminates.
+    let mut pending: Vec<LogIndex> = of.into_iter().filter(|entry| *entry < summary).collect();
+    while !pending.is_empty() {
+        let entries = conversation.entries(&pending).await?;
+        pending.clear();
         for entry in entries {
-            match stands_for(&entry.message) {
-                Some(of) => waiting.extend(of.into_iter().filter(|it| *it < entry.index)),
+            match summarised_entries(&entry.message) {
+                Some(of) => pending.extend(of.into_iter().filter(|it| *it < entry.index)),
                 None => drop(found.insert(entry.index)),
             }
         }
@@ -70,29 +74,31 @@ pub async fn sources(talk: &StoredConversation, summary: LogIndex) -> Result<Vec
     Ok(found.into_iter().collect())
 }
 
-/// Brings back what a summary stands for, each message to its place, and hides the summary: one request,
-/// one UNDO.
-pub async fn expand(talk: &StoredConversation, summary: LogIndex) -> Result<Outcome, Error> {
-    let indices = sources(talk, summary).await?;
-    let why = format!("expand the summary {summary}");
-    let restore = Operation::from(Restore { indices }).because(&why);
-    let delete = Operation::from(Delete { indices: vec![summary] }).because(&why);
+/// See [`ConversationExt::expand_summary`](crate::ConversationExt::expand_summary).
+pub(crate) async fn expand(
+    conversation: &StoredConversation,
+    summary: LogIndex,
+) -> Result<Outcome, Error> {
+    let indices = sources(conversation, summary).await?;
+    let reason = format!("expand the summary {summary}");
+    let restore = Operation::from(Restore { indices }).because(&reason);
+    let delete = Operation::from(Delete { indices: vec![summary] }).because(&reason);
     let request: Request = [restore, delete].into_iter().collect();
-    Ok(talk.apply(request).await?)
+    Ok(conversation.apply(request).await?)
 }
 
-/// Looks at every summary of the conversation: does it stand for everything that was hidden with it?
-pub async fn gaps(talk: &StoredConversation) -> Result<Vec<Gap>, Error> {
-    let newest = talk.version().await?;
-    let versions = talk.versions(0..newest.0 + 1).await?;
+/// See [`ConversationExt::summary_gaps`](crate::ConversationExt::summary_gaps).
+pub(crate) async fn gaps(conversation: &StoredConversation) -> Result<Vec<SummaryGap>, Error> {
+    let newest = conversation.version().await?;
+    let versions = conversation.versions(0..newest.0 + 1).await?;
     let log = versions.last().map_or(0, |info| info.log);
     let mut covered: BTreeMap<Version, BTreeSet<LogIndex>> = BTreeMap::new();
     for start in (0..log).step_by(PAGE) {
         let page: Vec<LogIndex> =
             (start..(start + PAGE).min(log)).map(|index| LogIndex(index as u32)).collect();
-        for entry in talk.entries(&page).await? {
-            if let Some(of) = stands_for(&entry.message) {
-                // The version that added it is the first whose log reaches so far.
+        for entry in conversation.entries(&page).await? {
+            if let Some(of) = summarised_entries(&entry.message) {
+                // The first version whose log contains the entry is the version that added it.
                 let at = versions.partition_point(|info| info.log <= entry.index.as_usize());
                 covered.entry(versions[at].version).or_default().extend(of);
             }
@@ -101,9 +107,9 @@ pub async fn gaps(talk: &StoredConversation) -> Result<Vec<Gap>, Error> {
     let mut gaps = Vec::new();
     for (version, of) in covered {
         let Some(before) = version.0.checked_sub(1) else { continue };
-        let hidden = talk.diff(Version(before), version).await?.hidden.indices;
+        let hidden = conversation.diff(Version(before), version).await?.hidden.indices;
         let missing = hidden.into_iter().filter(|entry| !of.contains(entry));
-        gaps.extend(missing.map(|entry| Gap { version, entry }));
+        gaps.extend(missing.map(|entry| SummaryGap { version, entry }));
     }
     Ok(gaps)
 }

@@ -1,22 +1,28 @@
-//! Tools: what the model may call, and what does the work.
+//! Tools that a model can call: the [`RunTool`] trait, and running the calls of a reply.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use recto::{Message, Tool};
-#[cfg(feature = "clients")]
+#[cfg(feature = "mcp")]
 use recto_format::{RenderOptions, Target, render};
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 
-use crate::BoxFuture;
+use crate::{BoxFuture, CancelToken};
 
-/// So many calls of one answer run at the same time.
-const AT_ONCE: usize = 8;
+/// Maximum number of tool calls of one reply that run at the same time.
+const MAX_CONCURRENT: usize = 8;
+/// Time between the cancellation of a run and the end of its tool calls, so that tools can stop by
+/// themselves.
+const CANCEL_GRACE: Duration = Duration::from_millis(100);
 
-/// A tool that can be run.
+/// The output of a tool call that was cancelled.
+pub(crate) const CANCELLED: &str = "the tool was cancelled before it was done";
+
+/// A tool that an agent can run.
 ///
 /// ```
 /// use recto::Tool;
@@ -27,7 +33,7 @@ const AT_ONCE: usize = 8;
 /// impl RunTool for Length {
 ///     fn describe(&self) -> Tool {
 ///         Tool::from_json(
-///             r#"{"name": "length", "description": "How long a text is.", "input_schema": {
+///             r#"{"name": "length", "description": "The length of a text.", "input_schema": {
 ///                 "type": "object", "properties": {"text": {"type": "string"}}}}"#,
 ///         )
 ///         .unwrap()
@@ -44,47 +50,57 @@ const AT_ONCE: usize = 8;
 /// }
 /// ```
 pub trait RunTool: Send + Sync {
-    /// What the model is told of it.
+    /// Name, description and input schema, for the model.
     fn describe(&self) -> Tool;
 
-    /// Runs it. Calls of one answer run at the same time, eight at most.
+    /// Runs a tool call. Up to eight calls of one reply run at the same time.
     fn run<'a>(&'a self, input: ToolInput<'a>) -> BoxFuture<'a, ToolOutput>;
 }
 
-/// What a tool is given.
+/// The input of a tool call.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ToolInput<'a> {
-    /// The id of the call.
+    /// The id of the tool call.
     pub id: &'a str,
-    /// What the model wrote: a JSON object. A tool is not run with anything else.
+    /// The input that the model wrote. It is a JSON object: calls with any other input fail before the
+    /// tool runs.
     pub json: &'a str,
-    /// Is cancelled when the run is: a tool that takes long should look at it. It is dropped soon
-    /// after in any case.
-    pub cancel: CancellationToken,
+    /// Cancelled when the run is cancelled. A long-running tool should stop then; its future is dropped
+    /// 100 ms later.
+    pub cancel: CancelToken,
 }
 
-/// What a tool says.
+impl<'a> ToolInput<'a> {
+    /// The input of a tool call that is not cancelled. Assign `cancel` to cancel it.
+    pub fn new(id: &'a str, json: &'a str) -> ToolInput<'a> {
+        ToolInput { id, json, cancel: CancelToken::new() }
+    }
+}
+
+/// The output of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToolOutput {
-    /// What it says; it may be empty.
+    /// The text; may be empty.
     pub text: String,
-    /// Whether it failed. The model is told, and may do something else.
+    /// Whether the tool call failed. The provider receives this flag with the text.
     pub is_error: bool,
 }
 
 impl ToolOutput {
-    /// It worked.
+    /// The output of a successful tool call.
     pub fn ok(text: impl Into<String>) -> ToolOutput {
         ToolOutput { text: text.into(), is_error: false }
     }
 
-    /// It failed.
+    /// The output of a failed tool call.
     pub fn error(text: impl Into<String>) -> ToolOutput {
         ToolOutput { text: text.into(), is_error: true }
     }
 }
 
-/// A call of a tool, read from an answer.
+/// A tool call of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ToolCall {
     pub(crate) id: String,
@@ -93,7 +109,7 @@ pub(crate) struct ToolCall {
 }
 
 impl ToolCall {
-    /// The calls in an answer.
+    /// The tool calls of a message.
     pub(crate) fn of(message: &Message) -> Vec<ToolCall> {
         let calls = message.tool_calls().map(|call| ToolCall {
             id: call.id.into_owned(),
@@ -104,37 +120,33 @@ impl ToolCall {
     }
 }
 
-/// The tools of an agent.
+/// The tools of an agent, by name.
 #[derive(Clone, Default)]
-pub(crate) struct Toolbox(Vec<(Tool, Arc<dyn RunTool>)>);
+pub(crate) struct ToolSet(Vec<(Tool, Arc<dyn RunTool>)>);
 
-impl Toolbox {
+impl ToolSet {
     pub(crate) fn add(&mut self, tool: Arc<dyn RunTool>) {
         let described = tool.describe();
-        self.0.retain(|(known, _)| known.name() != described.name());
+        self.0.retain(|(tool, _)| tool.name() != described.name());
         self.0.push((described, tool));
     }
 
-    pub(crate) fn described(&self) -> Vec<Tool> {
+    pub(crate) fn descriptions(&self) -> Vec<Tool> {
         self.0.iter().map(|(tool, _)| tool.clone()).collect()
     }
 
-    /// Runs calls at the same time, but not too many. Every call has an output, in their order, whatever happens: a tool
-    /// that does not exist, panics, or is cancelled has failed.
-    pub(crate) async fn run(
-        &self,
-        calls: &[ToolCall],
-        cancel: &CancellationToken,
-    ) -> Vec<ToolOutput> {
-        let places = Semaphore::new(AT_ONCE);
-        join_all(calls.iter().map(|call| self.run_one(call, &places, cancel))).await
+    /// Runs tool calls concurrently. Returns one output per call, in their order: a call of an unknown
+    /// tool, a call that panics and a call that is cancelled have an error as their output.
+    pub(crate) async fn run(&self, calls: &[ToolCall], cancel: &CancelToken) -> Vec<ToolOutput> {
+        let permits = Semaphore::new(MAX_CONCURRENT);
+        join_all(calls.iter().map(|call| self.run_one(call, &permits, cancel))).await
     }
 
     async fn run_one(
         &self,
         call: &ToolCall,
-        places: &Semaphore,
-        cancel: &CancellationToken,
+        permits: &Semaphore,
+        cancel: &CancelToken,
     ) -> ToolOutput {
         let Some((_, tool)) = self.0.iter().find(|(tool, _)| tool.name() == call.name) else {
             let names: Vec<&str> = self.0.iter().map(|(tool, _)| tool.name()).collect();
@@ -144,13 +156,12 @@ impl Toolbox {
                 call.name
             ));
         };
-        if let Err(why) = check_input(&call.input) {
-            return ToolOutput::error(why);
+        if let Err(reason) = check_input(&call.input) {
+            return ToolOutput::error(reason);
         }
-        let cancel_tool = cancel.child_token();
-        let input = ToolInput { id: &call.id, json: &call.input, cancel: cancel_tool };
+        let input = ToolInput { id: &call.id, json: &call.input, cancel: cancel.child() };
         let running = AssertUnwindSafe(async move {
-            let _place = places.acquire().await;
+            let _permit = permits.acquire().await;
             tool.run(input).await
         });
         let running = running.catch_unwind();
@@ -160,13 +171,14 @@ impl Toolbox {
                 Ok(output) => output,
                 Err(_) => ToolOutput::error("the tool panicked"),
             },
-            () = cancelled(cancel) => ToolOutput::error("the tool was cancelled before it was done"),
+            () = cancelled(cancel) => ToolOutput::error(CANCELLED),
         }
     }
 }
 
-/// Whether a provider would take a tool; if not, why. One that it would not take spoils every request.
-#[cfg(feature = "clients")]
+/// Checks that the tool can be rendered for every provider; the error is the reason if not. A tool that
+/// a provider rejects would make every request fail.
+#[cfg(feature = "mcp")]
 pub(crate) fn check(tool: &Tool) -> Result<(), String> {
     let message = Message::user("Hello.");
     for target in Target::ALL {
@@ -177,26 +189,26 @@ pub(crate) fn check(tool: &Tool) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a tool can be run with what a model wrote; if not, what the model is told.
+/// Checks that the input of a tool call is a JSON object. The error becomes the output of the call.
 pub(crate) fn check_input(input: &str) -> Result<(), String> {
-    // What was no JSON, or a text, was kept as a string.
+    // `Reply::to_message` stores an input that is not JSON as a JSON string.
     if let Some(text) = recto::json::quoted(input)
         && let Err(error) = recto::json::value(&recto::json::unescape(text))
     {
-        return Err(format!("the input is no JSON: {error}"));
+        return Err(format!("the input is not JSON: {error}"));
     }
     match recto::json::value(input) {
         Ok(value) if value.starts_with('{') => Ok(()),
         Ok(value) if value.starts_with('"') => {
-            Err("the input must be a JSON object, not a text that holds one".into())
+            Err("the input must be a JSON object, not a string that contains one".into())
         }
         Ok(_) => Err("the input must be a JSON object".into()),
-        Err(error) => Err(format!("the input is no JSON: {error}")),
+        Err(error) => Err(format!("the input is not JSON: {error}")),
     }
 }
 
-/// A moment after a run was cancelled, so that tools can end by themselves.
-async fn cancelled(cancel: &CancellationToken) {
+/// Completes [`CANCEL_GRACE`] after the token is cancelled.
+async fn cancelled(cancel: &CancelToken) {
     cancel.cancelled().await;
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    tokio::time::sleep(CANCEL_GRACE).await;
 }

@@ -1,30 +1,31 @@
-//! What calls have used together.
+//! Token usage and cost, summed over calls.
 
 use recto_format::Price;
 use serde::{Deserialize, Serialize};
 
 use crate::Usage;
 
-/// What several calls have used, as their providers reported it.
+/// Token usage and cost of several calls, as their providers reported it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Totals {
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// Of these, how many had no usage reported.
+    /// The number of calls without reported usage. Part of `calls`.
     #[serde(default)]
     pub unreported: u64,
-    /// What was used.
+    /// The summed usage.
     #[serde(flatten)]
     pub usage: Usage,
-    /// What it cost, in US dollars, as far as prices are known.
+    /// The cost in US dollars. Calls of models without a known price count as 0.
     #[serde(default)]
     pub cost: f64,
 }
 
 impl Totals {
-    /// These, and one more call.
-    pub fn and(mut self, usage: Option<Usage>, price: Option<&Price>) -> Totals {
+    /// The totals with one more call.
+    pub fn with_call(mut self, usage: Option<Usage>, price: Option<&Price>) -> Totals {
         self.calls += 1;
         let Some(usage) = usage else {
             self.unreported += 1;
@@ -41,7 +42,7 @@ impl Totals {
     }
 }
 
-/// What a call cost, in US dollars.
+/// The cost of a call in US dollars.
 pub(crate) fn cost(usage: Usage, price: &Price) -> f64 {
     let fresh = usage.input.saturating_sub(usage.cached).saturating_sub(usage.cache_written);
     let tokens = [
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_of_token_has_its_price() {
+    fn each_kind_of_token_has_its_own_price() {
         let price = Price {
             model: "m".into(),
             input: 3.0,
@@ -74,7 +75,8 @@ mod tests {
             output: 10_000,
             reasoning: 5,
         };
-        let sum = Totals::default().and(Some(usage), Some(&price)).and(None, Some(&price));
+        let sum =
+            Totals::default().with_call(Some(usage), Some(&price)).with_call(None, Some(&price));
         // 300,000 × 3 + 600,000 × 0.3 + 100,000 × 3.75 + 10,000 × 15, in millionths
         assert!((sum.cost - 1.605).abs() < 1e-9, "{sum:?}");
         assert_eq!((sum.calls, sum.unreported, sum.usage), (2, 1, usage));

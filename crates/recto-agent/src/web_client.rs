@@ -1,4 +1,4 @@
-//! The HTTP client that models and servers of tools are reached with.
+//! The HTTP client for models and MCP servers.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use reqwest::Client;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::Secret;
-use crate::secrets::shown;
+use crate::secrets::redacted_url;
 
-/// A client for one URL: encrypted with rustls and ring, and it follows nobody elsewhere, since a key
-/// must not go there. An error says what is wrong, without any secret.
+/// A client for one URL, with TLS by rustls and ring. It does not follow redirects, because the key
+/// must not be sent to another host. The error contains no secrets.
 pub(crate) fn client<'a>(
     url: &str,
     headers: impl IntoIterator<Item = (&'a str, &'a Secret)>,
@@ -17,9 +17,13 @@ pub(crate) fn client<'a>(
 ) -> Result<Client, String> {
     let parsed = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
     if !["http", "https"].contains(&parsed.scheme()) {
-        return Err(format!("{:?} is no URL of the web; write https://…", shown(url)));
+        return Err(format!(
+            "{:?} is not an http or https URL; use the form https://…",
+            redacted_url(url)
+        ));
     }
-    let failed = |error: &dyn std::fmt::Display| format!("no HTTP client: {error}");
+    let failed =
+        |error: &dyn std::fmt::Display| format!("the HTTP client could not be created: {error}");
     let provider = rustls::crypto::ring::default_provider();
     let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     let tls = rustls::ClientConfig::builder_with_provider(provider.into())
@@ -32,14 +36,14 @@ pub(crate) fn client<'a>(
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(connect)
         .default_headers(header_map(headers)?);
-    let is_here = parsed.host_str().is_some_and(|host| {
+    let is_loopback = parsed.host_str().is_some_and(|host| {
         host == "localhost"
             || host
                 .trim_matches(['[', ']'])
                 .parse::<std::net::IpAddr>()
                 .is_ok_and(|ip| ip.is_loopback())
     });
-    let builder = if is_here { builder.no_proxy() } else { builder };
+    let builder = if is_loopback { builder.no_proxy() } else { builder };
     builder.build().map_err(|error| failed(&error))
 }
 
@@ -48,26 +52,26 @@ fn header_map<'a>(
 ) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
-        let wrong = || format!("the header {name:?} cannot be sent; look at its characters");
-        let name = HeaderName::try_from(name).map_err(|_| wrong())?;
-        let mut value = HeaderValue::try_from(value.reveal()).map_err(|_| wrong())?;
+        let invalid = || format!("the header {name:?} has characters that HTTP does not allow");
+        let name = HeaderName::try_from(name).map_err(|_| invalid())?;
+        let mut value = HeaderValue::try_from(value.reveal()).map_err(|_| invalid())?;
         value.set_sensitive(true);
         map.insert(name, value);
     }
     Ok(map)
 }
 
-/// An error with its causes: the outermost alone seldom says what happened.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut told = error.to_string();
+/// An error and its sources as one text.
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut chain = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
         let text = next.to_string();
-        if !told.contains(&text) {
-            told.push_str(": ");
-            told.push_str(&text);
+        if !chain.contains(&text) {
+            chain.push_str(": ");
+            chain.push_str(&text);
         }
         cause = next.source();
     }
-    told
+    chain
 }

@@ -1,45 +1,45 @@
-//! What has failed rests for a while, so that it is not paid for again every turn.
+//! Back-off of failed strategies, so that a failing summary is not paid for again in every turn.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::Strategy;
 
-/// A strategy rests until the view has changed by such a part of it.
-const NOTABLY: u64 = 8;
+/// A failed strategy is skipped until the tokens of the view have changed by one part in this many.
+const CHANGE_DIVISOR: u64 = 8;
 
-/// The strategies that have failed since the view was last made shorter.
+/// The strategies that failed since the last successful compression.
 #[derive(Debug, Default)]
 pub(crate) struct BackOff(Mutex<Vec<Failed>>);
 
 #[derive(Debug)]
 struct Failed {
     strategy: Strategy,
-    /// The tokens of the view.
+    /// The tokens of the view when it failed.
     tokens: u64,
     reason: String,
 }
 
 impl BackOff {
-    /// A strategy has failed for a view of so many tokens.
+    /// Records that a strategy failed for a view of `tokens` tokens.
     pub(super) fn failed(&self, strategy: Strategy, tokens: u64, reason: &str) {
         let mut failed = self.lock();
-        failed.retain(|known| known.strategy != strategy);
+        failed.retain(|failed| failed.strategy != strategy);
         failed.push(Failed { strategy, tokens, reason: reason.to_owned() });
     }
 
-    /// Why a strategy is not tried for a view of so many tokens; `None` if it may be.
-    pub(super) fn rests(&self, strategy: Strategy, tokens: u64) -> Option<String> {
+    /// Why a strategy is skipped for a view of `tokens` tokens; `None` if it is not.
+    pub(super) fn skip_reason(&self, strategy: Strategy, tokens: u64) -> Option<String> {
         let failed = self.lock();
-        let failed = failed.iter().find(|known| known.strategy == strategy)?;
-        let (notably, at) = (failed.tokens / NOTABLY, failed.tokens);
-        (tokens.abs_diff(at) < notably).then(|| {
-            let again = at + notably;
-            format!("not tried again before the view has {again} tokens: {}", failed.reason)
+        let failed = failed.iter().find(|failed| failed.strategy == strategy)?;
+        let (change, at) = (failed.tokens / CHANGE_DIVISOR, failed.tokens);
+        (tokens.abs_diff(at) < change).then(|| {
+            let retry_at = at + change;
+            format!("not tried again before the view has {retry_at} tokens: {}", failed.reason)
         })
     }
 
-    /// The view is another one now.
-    pub(super) fn forget(&self) {
+    /// Forgets all failures, because the view has changed.
+    pub(super) fn reset(&self) {
         self.lock().clear();
     }
 
@@ -53,16 +53,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_failed_rests_until_the_view_is_another() {
+    fn a_failed_strategy_is_skipped_until_the_view_has_changed() {
         let back_off = BackOff::default();
         let summarise = Strategy::Summarise;
-        assert_eq!(back_off.rests(summarise, 800), None);
-        back_off.failed(summarise, 800, "it rained");
-        assert!(back_off.rests(summarise, 899).unwrap().ends_with("900 tokens: it rained"));
-        assert_eq!(back_off.rests(summarise, 900), None);
-        assert_eq!(back_off.rests(summarise, 700), None);
-        assert_eq!(back_off.rests(Strategy::KeepRecent, 800), None);
-        back_off.forget();
-        assert_eq!(back_off.rests(summarise, 800), None);
+        assert_eq!(back_off.skip_reason(summarise, 800), None);
+        back_off.failed(summarise, 800, "no reply");
+        assert!(back_off.skip_reason(summarise, 899).unwrap().ends_with("900 tokens: no reply"));
+        assert_eq!(back_off.skip_reason(summarise, 900), None);
+        assert_eq!(back_off.skip_reason(summarise, 700), None);
+        assert_eq!(back_off.skip_reason(Strategy::KeepRecent, 800), None);
+        back_off.reset();
+        assert_eq!(back_off.skip_reason(summarise, 800), None);
     }
 }

@@ -1,25 +1,27 @@
-//! Budgets: how many tokens a request may have, and how a view is made to fit.
+//! Budgets: the maximum tokens of a request, and how a view is compressed to fit.
 //!
 //! ```text
 //!          floor            target     threshold     limit
 //!  ──────────┼────────────────┼───────────┼────────────┼──────► tokens of the request
-//!            │                │           │            └ never sent: an error, or made shorter
-//!            │                │           └ over this, strategies run
-//!            │                └ down to this
-//!            └ system messages, tools, pins, the newest question and exchange: they stay
+//!            │                │           │            └ maximum: a longer request is compressed or fails
+//!            │                │           └ above it, strategies run
+//!            │                └ the strategies aim at this
+//!            └ system messages, tools, pins, the newest question and exchange: never hidden
 //! ```
 //!
-//! The tokens of a request are those of the messages that are sent and those of the tools. The view's
-//! tool description is not sent and not counted, unlike in the statistics of the conversation.
+//! The tokens of a request are those of the messages that are sent and those of the tools. The tool
+//! description in the view is not sent and not counted, unlike in the statistics of the conversation.
 //!
-//! The floor is looked at first: what is over the limit by itself cannot be helped, and the error says
-//! which part is how large. Then strategies are tried in order. Each must make the view shorter, or the
-//! next is tried; each is tried a few times at most, so it always ends. What failed rests until the view
-//! has changed notably, unless the limit is reached. `ladder.rs` does that, `back_off.rs` knows what
-//! rests, `strategy.rs` says what each hides, `summary.rs` asks a model.
+//! The floor is checked first: if it exceeds the limit, the error lists its parts. Then the strategies
+//! run in order. A strategy that does not shorten the view is followed by the next, and each runs a
+//! bounded number of times, so the loop terminates. A failed strategy is skipped until the view has
+//! changed by an eighth, unless the limit is exceeded.
+//!
+//! `compress.rs` runs the strategies, `strategy.rs` defines what each hides, `summary.rs` requests
+//! summaries, `back_off.rs` remembers failures.
 
 mod back_off;
-mod ladder;
+mod compress;
 mod strategy;
 mod summary;
 
@@ -30,28 +32,35 @@ use recto::Policy;
 use crate::Error;
 
 pub(crate) use back_off::BackOff;
-pub(crate) use ladder::Seen;
+pub(crate) use compress::ViewToSend;
 pub use strategy::Strategy;
-pub(crate) use summary::question;
+pub(crate) use summary::summary_request;
 
-/// How many tokens a request may have, and what to do about it.
+/// The maximum tokens of a request, and how a view is compressed to fit. The default has no limit.
+///
+/// More settings may be added: end a literal with `..Budget::default()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// No request has more tokens than this.
+    /// Maximum tokens of a request. Longer requests are never sent.
     pub limit: Option<u64>,
-    /// Over so many tokens, strategies run.
+    /// Tokens above which the view is compressed.
     pub threshold: Option<u64>,
-    /// Down to so many.
+    /// Tokens that a compression aims at.
     pub target: u64,
     /// The strategies, in the order in which they are tried.
     pub strategies: Vec<Strategy>,
-    /// If it is given, a compression waits that would not pay off within so many turns, since the
-    /// provider's cache is lost with it. Over the limit nothing waits.
+    /// Defers compressions that do not pay off within this number of turns, because an edit of the view
+    /// invalidates the provider's prompt cache. Above the limit nothing is deferred.
     pub horizon: Option<u64>,
 }
 
 impl Budget {
-    /// The budget that a conversation's policy asks for. Its strategy may name several, separated by
+    /// A budget with a limit and without compression: a longer request fails.
+    pub fn with_limit(limit: u64) -> Budget {
+        Budget { limit: Some(limit), ..Budget::default() }
+    }
+
+    /// The budget of a conversation's policy. The policy may name several strategies, separated by
     /// commas: `clear-tool-results, summarise`.
     pub fn of_policy(policy: &Policy) -> Result<Budget, Error> {
         let mut budget = Budget { limit: policy.token_limit, ..Budget::default() };
@@ -64,16 +73,17 @@ impl Budget {
     }
 }
 
-/// A part of a request, and its tokens.
+/// A part of a request that no strategy hides, and its tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// What it is.
+#[non_exhaustive]
+pub struct FloorPart {
+    /// A description of the part: `pinned messages`.
     pub name: &'static str,
-    /// Its tokens.
+    /// The tokens of the part.
     pub tokens: u64,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for FloorPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.name, self.tokens)
     }

@@ -1,5 +1,5 @@
-//! What each strategy hides. All of them are ordinary operations: one RESTORE or ROLLBACK brings
-//! everything back.
+//! The compression strategies: which entries each hides. They use ordinary operations, so RESTORE or
+//! ROLLBACK reverts them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,32 +7,32 @@ use std::fmt;
 use recto::{Delete, Message, Replace, Request, Role};
 use serde_json::json;
 
-use super::Seen;
+use super::ViewToSend;
 use crate::Error;
 
-/// A way to make a view shorter.
+/// A way to compress a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Puts a placeholder in the place of old results of tools, the oldest first.
+    /// Replaces old tool results by placeholders, the oldest first.
     ClearToolResults,
-    /// Keeps the newest messages, system messages or not.
+    /// Keeps the newest messages and hides the others, system messages included.
     KeepRecent,
-    /// Keeps system messages and the newest others.
+    /// Keeps the system messages and the newest other messages.
     KeepSystemAndRecent,
-    /// Keeps system messages and the newest others, from a message of the user on.
+    /// Keeps the system messages and the newest other messages, starting at a user message.
     SlidingWindow,
-    /// Has a model write a summary of the oldest messages, which takes their place.
+    /// Replaces the oldest messages by a summary that a model writes.
     Summarise,
 }
 
-/// Results that stay as they are, the newest ones.
+/// The number of newest old tool results that are not cleared.
 const KEPT_RESULTS: usize = 2;
-/// Shorter results are not worth a placeholder.
-const SHORTEST_RESULT: u64 = 40;
+/// Minimum tokens of a tool result that is cleared. A placeholder for a shorter one saves nothing.
+const MIN_RESULT_TOKENS: u64 = 40;
 
 impl Strategy {
-    /// Every strategy.
+    /// All strategies.
     pub const ALL: [Strategy; 5] = [
         Strategy::ClearToolResults,
         Strategy::KeepRecent,
@@ -41,7 +41,7 @@ impl Strategy {
         Strategy::Summarise,
     ];
 
-    /// Their names.
+    /// The names of all strategies, in the order of `ALL`.
     pub const NAMES: [&str; 5] = [
         "clear-tool-results",
         "keep-recent",
@@ -50,13 +50,13 @@ impl Strategy {
         "summarise",
     ];
 
-    /// The name, as it is written in policies.
+    /// The name, as policies use it.
     pub fn name(self) -> &'static str {
         let at = Strategy::ALL.iter().position(|strategy| *strategy == self);
-        Strategy::NAMES[at.expect("all are listed")]
+        Strategy::NAMES[at.expect("ALL lists every strategy")]
     }
 
-    /// The strategy of that name; `_` counts as `-`.
+    /// The strategy of a name. `_` is accepted instead of `-`.
     pub fn named(name: &str) -> Result<Strategy, Error> {
         let plain = name.trim().replace('_', "-");
         let at = Strategy::NAMES.iter().position(|name| *name == plain);
@@ -64,49 +64,55 @@ impl Strategy {
             .ok_or_else(|| Error::UnknownStrategy { name: name.trim().to_owned() })
     }
 
-    /// Several, separated by commas.
+    /// The strategies of names that are separated by commas.
     pub fn list(names: &str) -> Result<Vec<Strategy>, Error> {
         names.split(',').map(Strategy::named).collect()
     }
 
-    /// The operations that bring a view down to `target` tokens, for all but
-    /// [`Summarise`](Self::Summarise), which asks a model. An error says why there are none.
-    pub(super) fn plan(self, seen: &Seen, target: u64, why: &str) -> Result<Request, String> {
+    /// The request that reduces a view to `target` tokens, for all strategies but
+    /// [`Summarise`](Self::Summarise), which needs a model call. The error is the reason why there is
+    /// none.
+    pub(super) fn plan(
+        self,
+        view: &ViewToSend,
+        target: u64,
+        reason: &str,
+    ) -> Result<Request, String> {
         match self {
-            Strategy::ClearToolResults => clear_results(seen, target, why),
+            Strategy::ClearToolResults => clear_results(view, target, reason),
             Strategy::KeepRecent | Strategy::KeepSystemAndRecent | Strategy::SlidingWindow => {
-                self.keep_newest(seen, target, why)
+                self.keep_newest(view, target, reason)
             }
-            Strategy::Summarise => Err("a model has to be asked".into()),
+            Strategy::Summarise => Err("a summary needs a model call".into()),
         }
     }
 
-    /// Whether it always comes down to what has to stay.
-    pub(super) fn is_sure(self) -> bool {
+    /// Whether the strategy can always reduce the view to its floor.
+    pub(super) fn reaches_floor(self) -> bool {
         !matches!(self, Strategy::ClearToolResults | Strategy::Summarise)
     }
 
-    /// Whether it never hides the entry at a place.
-    pub(super) fn keeps(self, seen: &Seen, at: usize) -> bool {
-        let entry = &seen.entries[at];
+    /// Whether the strategy never hides the entry at a position.
+    pub(super) fn keeps(self, view: &ViewToSend, at: usize) -> bool {
+        let entry = &view.entries[at];
         let is_old_system =
-            entry.message.role() == Role::System && at < seen.tail && !seen.is_pinned(entry.index);
-        seen.stays(at) && !(self == Strategy::KeepRecent && is_old_system)
+            entry.message.role() == Role::System && at < view.tail && !view.is_pinned(entry.index);
+        view.is_in_floor(at) && !(self == Strategy::KeepRecent && is_old_system)
     }
 
-    /// Hides all but what stays, and the longest run of the newest others that fits. The run never
-    /// starts inside a tool exchange. A window starts at a message of the user; if not even the
-    /// newest turn fits, it is the newest part of that turn, behind its question.
-    fn keep_newest(self, seen: &Seen, target: u64, why: &str) -> Result<Request, String> {
-        let keeps = |at: usize| self.keeps(seen, at);
-        let tokens = |at: usize| seen.entries[at].tokens;
-        let mut kept: u64 = (0..seen.entries.len()).filter(|&at| keeps(at)).map(tokens).sum();
+    /// Hides everything but the floor and the longest suffix of other messages that fits. The suffix
+    /// never starts inside a tool exchange. With [`SlidingWindow`](Self::SlidingWindow) it starts at a
+    /// user message; if the newest turn does not fit, it is the newest part of that turn.
+    fn keep_newest(self, view: &ViewToSend, target: u64, reason: &str) -> Result<Request, String> {
+        let keeps = |at: usize| self.keeps(view, at);
+        let tokens = |at: usize| view.entries[at].tokens;
+        let mut kept: u64 = (0..view.entries.len()).filter(|&at| keeps(at)).map(tokens).sum();
         if kept > target {
-            return Err(format!("{kept} tokens have to stay, and {target} are wanted"));
+            return Err(format!("{kept} tokens cannot be hidden, and the target is {target}"));
         }
-        let inside = inside_exchanges(seen, keeps);
-        let (mut start, mut turn) = (seen.tail, None);
-        for at in (0..=seen.tail.min(seen.entries.len().saturating_sub(1))).rev() {
+        let inside = inside_exchanges(view, keeps);
+        let (mut start, mut turn) = (view.tail, None);
+        for at in (0..=view.tail.min(view.entries.len().saturating_sub(1))).rev() {
             if !keeps(at) {
                 kept += tokens(at);
             }
@@ -115,7 +121,7 @@ impl Strategy {
             }
             if !inside[at] {
                 start = at;
-                if seen.entries[at].message.role() == Role::User {
+                if view.entries[at].message.role() == Role::User {
                     turn = Some(at);
                 }
             }
@@ -124,20 +130,20 @@ impl Strategy {
             start = turn.unwrap_or(start);
         }
         let hidden = (0..start).filter(|&at| !keeps(at));
-        let indices: Vec<_> = hidden.map(|at| seen.entries[at].index).collect();
+        let indices: Vec<_> = hidden.map(|at| view.entries[at].index).collect();
         match indices.is_empty() {
-            true => Err("there is nothing that could be left out".into()),
-            false => Ok(Delete { indices }.because(why).into()),
+            true => Err("no messages can be hidden".into()),
+            false => Ok(Delete { indices }.because(reason).into()),
         }
     }
 }
 
-/// For each place, whether a run that starts there would tear a tool exchange apart. What stays anyway
-/// is no obstacle.
-fn inside_exchanges(seen: &Seen, keeps: impl Fn(usize) -> bool) -> Vec<bool> {
-    let mut inside = vec![false; seen.entries.len()];
+/// For each position, whether a suffix that starts there would separate a tool call from its result.
+/// Entries that are kept anyway are ignored.
+fn inside_exchanges(view: &ViewToSend, keeps: impl Fn(usize) -> bool) -> Vec<bool> {
+    let mut inside = vec![false; view.entries.len()];
     let mut open: HashMap<String, Vec<usize>> = HashMap::new();
-    for (at, entry) in seen.entries.iter().enumerate() {
+    for (at, entry) in view.entries.iter().enumerate() {
         for call in entry.message.tool_calls() {
             open.entry(call.id.into_owned()).or_default().push(at);
         }
@@ -157,36 +163,36 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// Placeholders for old results, until the view is short enough.
-fn clear_results(seen: &Seen, target: u64, why: &str) -> Result<Request, String> {
-    let is_old = |at: &usize| *at < seen.tail;
-    let results = (0..seen.entries.len()).filter(|&at| {
-        let entry = &seen.entries[at];
-        entry.message.role() == Role::Tool && !seen.is_pinned(entry.index)
+/// Replaces old tool results by placeholders until the view has `target` tokens.
+fn clear_results(view: &ViewToSend, target: u64, reason: &str) -> Result<Request, String> {
+    let is_old = |at: &usize| *at < view.tail;
+    let results = (0..view.entries.len()).filter(|&at| {
+        let entry = &view.entries[at];
+        entry.message.role() == Role::Tool && !view.is_pinned(entry.index)
     });
     let results: Vec<usize> = results.filter(is_old).collect();
     let old = results.len().saturating_sub(KEPT_RESULTS);
-    let mut left = seen.tokens;
+    let mut left = view.tokens;
     let mut steps = Vec::new();
     for &at in &results[..old] {
         if left <= target {
             break;
         }
-        let entry = &seen.entries[at];
-        if entry.tokens < SHORTEST_RESULT {
+        let entry = &view.entries[at];
+        if entry.tokens < MIN_RESULT_TOKENS {
             continue;
         }
         let (Some(position), Ok(message)) = (entry.position, placeholder(entry)) else { continue };
-        left = left.saturating_sub(entry.tokens - SHORTEST_RESULT / 2);
-        steps.push(Replace { index: position, message }.because(why));
+        left = left.saturating_sub(entry.tokens - MIN_RESULT_TOKENS / 2);
+        steps.push(Replace { index: position, message }.because(reason));
     }
     match steps.is_empty() {
-        true => Err("there are no old results of tools that are worth clearing".into()),
+        true => Err("no old tool result is long enough to clear".into()),
         false => Ok(Request { steps }),
     }
 }
 
-/// What stands for a result that was cleared. It says where the result is.
+/// The placeholder of a cleared tool result. It names the log entry of the result.
 fn placeholder(entry: &recto::Entry) -> Result<Message, recto::EngineError> {
     let index = entry.index;
     let text = format!("[cleared: entry {index} of the log]");
@@ -207,12 +213,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strategies_are_known_by_name() {
+    fn strategies_are_found_by_name() {
         for strategy in Strategy::ALL {
             assert_eq!(Strategy::named(strategy.name()).unwrap(), strategy);
         }
-        let ladder = Strategy::list("clear_tool_results, summarise").unwrap();
-        assert_eq!(ladder, [Strategy::ClearToolResults, Strategy::Summarise]);
+        let listed = Strategy::list("clear_tool_results, summarise").unwrap();
+        assert_eq!(listed, [Strategy::ClearToolResults, Strategy::Summarise]);
         let error = Strategy::list("summarise,shorten").unwrap_err().to_string();
         assert!(error.contains("\"shorten\"") && error.contains("sliding-window"), "{error}");
     }

@@ -1,11 +1,10 @@
-//! A summary, written by a model.
+//! Summaries that a model writes.
 //!
-//! The model is asked in a small conversation of its own: instructions, and the old messages as one
-//! text. What it writes is handed back and takes their place (COMPRESS). A summary knows which entries
-//! it stands for (`metadata.summary.of`).
+//! The model receives a separate request: instructions, and the old messages as one text. The summary
+//! replaces the messages (COMPRESS) and lists their entries in `metadata.summary.of`.
 //!
-//! A summary that failed, is empty, was cut off, or is no shorter than what it stands for replaces
-//! nothing.
+//! If the call fails, or the summary is empty, incomplete or not shorter than the messages, the view is
+//! unchanged.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -15,12 +14,12 @@ use recto::{Compress, Counter, Entry, LogIndex, Message, Request, Role};
 use recto_format::{RenderOptions, render};
 use serde_json::{Value, json};
 
-use super::Seen;
-use crate::answer::source;
-use crate::call::About;
-use crate::{Agent, Call, CancellationToken, Error, Finish};
+use super::ViewToSend;
+use crate::call::SummaryPrompt;
+use crate::reply::source;
+use crate::{Agent, Call, CancelToken, Error, Finish};
 
-/// What the model is told to do.
+/// The instructions to the model.
 const INSTRUCTIONS: &str = "\
 You are given the older part of a conversation between a user and an assistant who uses tools. \
 Write a summary that takes its place: the assistant will read the summary and go on working. \
@@ -28,131 +27,132 @@ Keep what is needed for that: the task, decisions and their reasons, names, path
 values, what was tried and failed, what is still to be done. Leave out pleasantries and everything \
 that was superseded. Write the summary alone, in the language of the conversation.";
 
-/// How many tokens a summary is expected to have at most, when it is decided how much it stands for.
+/// Assumed maximum tokens of a summary. It determines how many messages are summarised.
 const EXPECTED_TOKENS: u64 = 600;
 
-/// What a message has beside its text.
-const A_MESSAGE: u64 = 3;
+/// Tokens of a message beside its text.
+const MESSAGE_OVERHEAD: u64 = 3;
 
-/// So many messages more are taken to get to the start of a turn.
-const TO_A_TURN: usize = 8;
+/// Maximum number of additional messages that are summarised so that the rest starts with a user
+/// message.
+const MAX_EXTRA_MESSAGES: usize = 8;
 
-/// A summary that a model wrote, and the call that wrote it: if it is not used, the call has cost
-/// something all the same.
-pub(super) struct Written {
+/// A summary that a model wrote, and the manifest of the call. The call is recorded even if the summary
+/// is not used, because it was paid for.
+pub(super) struct WrittenSummary {
     entries: Vec<LogIndex>,
     content: String,
     source: Value,
     pub(super) call: Call,
 }
 
-impl Written {
-    /// Whether all that it stands for is in a view, and may go.
-    pub(super) fn stands_in(&self, seen: &Seen) -> bool {
-        let may_go = (0..seen.entries.len()).filter(|&at| !seen.stays(at));
-        let may_go: HashSet<LogIndex> = may_go.map(|at| seen.entries[at].index).collect();
-        self.entries.iter().all(|entry| may_go.contains(entry))
+impl WrittenSummary {
+    /// Whether all entries that the summary replaces are in the view and outside its floor.
+    pub(super) fn applies_to(&self, view: &ViewToSend) -> bool {
+        let may_hide = (0..view.entries.len()).filter(|&at| !view.is_in_floor(at));
+        let may_hide: HashSet<LogIndex> = may_hide.map(|at| view.entries[at].index).collect();
+        self.entries.iter().all(|entry| may_hide.contains(entry))
     }
 }
 
 impl Agent {
-    /// Has a model write a summary of the oldest messages. The inner error says why there is none.
+    /// Calls a model to summarise the oldest messages. The inner error is the reason why there is no
+    /// summary.
     pub(super) async fn summarise(
         &self,
-        seen: &Seen,
+        view: &ViewToSend,
         goal: u64,
-        cancel: &CancellationToken,
-    ) -> Result<Result<Written, String>, Error> {
+        cancel: &CancelToken,
+    ) -> Result<Result<WrittenSummary, String>, Error> {
         let counter = self.counter().await?;
-        let room = self.room(counter.as_ref()).await?;
-        let old = oldest(seen, goal, room, counter.as_ref());
+        let max_tokens = self.max_summarised_tokens(counter.as_ref()).await?;
+        let old = oldest(view, goal, max_tokens, counter.as_ref());
         if old.len() < 2 {
-            let reason = match room {
+            let limit = match max_tokens {
                 u64::MAX => String::new(),
-                room => format!(" within the {room} tokens that may be read for one"),
+                max_tokens => format!(" within the {max_tokens} tokens that a request may have"),
             };
-            let what = "there are no old messages that a summary could stand for";
-            return Ok(Err(format!("{what}{reason}")));
+            return Ok(Err(format!("there are no old messages to summarise{limit}")));
         }
         let entries: Vec<LogIndex> = old.iter().map(|entry| entry.index).collect();
         let model = self.summariser.as_ref().unwrap_or(&self.model);
-        let question = question(INSTRUCTIONS, old.iter().copied());
+        let messages = summary_request(INSTRUCTIONS, old.iter().copied());
         let fields = model.fields();
         let fields_given: Vec<(&str, &str)> =
             fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let options = RenderOptions { fields: &fields_given, ..RenderOptions::default() };
-        let body = render(&question, model.target(), &options)?.body;
+        let body = render(&messages, model.target(), &options)?.body;
         let instructions = INSTRUCTIONS.to_owned();
-        let about = About { entries: entries.clone(), instructions };
-        let counted = question.iter().map(|it| counter.count(&it.text()) + A_MESSAGE).sum();
-        let sending = crate::agent::Sending {
+        let prompt = SummaryPrompt { entries: entries.clone(), instructions };
+        let counted = messages.iter().map(|it| counter.count(&it.text()) + MESSAGE_OVERHEAD).sum();
+        let request = crate::agent::PreparedRequest {
             model: model.as_ref(),
-            version: seen.version,
+            version: view.version,
             body,
             fields,
             counted,
-            about: Some(about),
+            summary_prompt: Some(prompt),
             compressed: Vec::new(),
         };
-        // Nobody reads along: what comes is not the answer.
-        let (mut call, answered) = self.send(sending, cancel, &|_| {}).await?;
-        let answer = match answered {
-            Ok(answer) => answer,
+        // Deltas of a summary are not deltas of the reply, so they are no events.
+        let (mut call, result) = self.send_request(request, cancel, &|_| {}).await?;
+        let reply = match result {
+            Ok(reply) => reply,
             Err(error) => {
-                self.note(&mut call).await?;
+                self.append_note(&mut call).await?;
                 return Ok(Err(format!("the model wrote no summary: {error}")));
             }
         };
-        let text = answer.said().trim().to_owned();
-        if answer.finish != Finish::Stop || text.is_empty() {
-            let what = if text.is_empty() { "an empty summary" } else { "no whole summary" };
+        let text = reply.text().trim().to_owned();
+        if reply.finish != Finish::Stop || text.is_empty() {
+            let what = if text.is_empty() { "an empty summary" } else { "an incomplete summary" };
             let reason = format!("the model wrote {what}");
-            self.note_unused(&mut call, &reason).await?;
+            self.record_unused(&mut call, &reason).await?;
             return Ok(Err(reason));
         }
-        // The numbers are for tools that look behind it.
+        // The model passes these numbers to `recto_expand`.
         let (first, last) = (old[0].index, old[old.len() - 1].index);
         let heading = format!("Summary of the entries {first} to {last} of this conversation:");
         let content = format!("{heading}\n\n{text}");
         let source = source(model.target(), model.name());
-        Ok(Ok(Written { entries, content, source, call }))
+        Ok(Ok(WrittenSummary { entries, content, source, call }))
     }
 
-    /// The request that puts a summary in the place of what it stands for. Its call is numbered for the
-    /// version that is the newest now: on any other one the request must be refused.
-    pub(super) async fn request_of(
+    /// The request that replaces messages by a summary. The number of the call is valid for the newest
+    /// version only, so the request must be applied with that version as the precondition.
+    pub(super) async fn compress_request(
         &self,
-        written: &mut Written,
-        why: &str,
+        written: &mut WrittenSummary,
+        reason: &str,
     ) -> Result<Request, Error> {
-        self.enter(&mut written.call).await?;
-        let Written { entries, content, source, call } = written;
+        self.assign_number(&mut written.call).await?;
+        let WrittenSummary { entries, content, source, call } = written;
         let metadata = json!({
             "summary": { "of": entries },
             "source": source,
-            "call": serde_json::to_value(call).unwrap_or(Value::Null),
+            "call": crate::record::to_value(call),
         });
         let message = json!({ "role": "user", "content": content, "metadata": metadata });
         let summary = Message::from_json(&message.to_string())?;
         let compress = Compress { indices: entries.clone(), summary: Some(summary) };
-        Ok(compress.because(why).into())
+        Ok(compress.because(reason).into())
     }
 
-    /// Keeps the manifest of a call whose summary was not used.
-    pub(super) async fn note_unused(&self, call: &mut Call, reason: &str) -> Result<(), Error> {
+    /// Records the call of a summary that was not used.
+    pub(super) async fn record_unused(&self, call: &mut Call, reason: &str) -> Result<(), Error> {
         call.failure = Some(format!("the summary was not used: {reason}"));
-        self.note(call).await
+        self.append_note(call).await
     }
 
-    /// The request of a summary as long as they usually are, to see what it would be worth.
-    pub(super) async fn likely_summary(
+    /// The request of a summary of the expected length, to estimate whether it pays off.
+    pub(super) async fn estimated_summary(
         &self,
-        seen: &Seen,
+        view: &ViewToSend,
         goal: u64,
     ) -> Result<Option<Request>, Error> {
         let counter = self.counter().await?;
-        let room = self.room(counter.as_ref()).await?;
-        let old = oldest(seen, goal, room, counter.as_ref());
+        let max_tokens = self.max_summarised_tokens(counter.as_ref()).await?;
+        let old = oldest(view, goal, max_tokens, counter.as_ref());
         if old.len() < 2 {
             return Ok(None);
         }
@@ -161,48 +161,56 @@ impl Agent {
         Ok(Some(Compress { indices, summary: Some(summary) }.into()))
     }
 
-    /// So many tokens of old messages may be in a question for a summary: what the limit leaves beside
-    /// the instructions and the answer.
-    async fn room(&self, counter: &dyn Counter) -> Result<u64, Error> {
+    /// Maximum tokens of old messages in a request for a summary: the limit minus the instructions and
+    /// the expected summary.
+    async fn max_summarised_tokens(&self, counter: &dyn Counter) -> Result<u64, Error> {
         let Some(limit) = self.budget.limit else { return Ok(u64::MAX) };
-        let mut fitting = self.calibration().await?.fitting(limit);
+        let mut fitting = self.calibration().await?.counted_within(limit);
         if let Some(summariser) = &self.summariser {
-            fitting = fitting.min(self.calibration_of(summariser.name()).await?.fitting(limit));
+            fitting =
+                fitting.min(self.calibration_of(summariser.name()).await?.counted_within(limit));
         }
-        let around = question(INSTRUCTIONS, []);
-        let around: u64 = around.iter().map(|it| counter.count(&it.text()) + A_MESSAGE).sum();
-        Ok(fitting.saturating_sub(around).saturating_sub(EXPECTED_TOKENS.min(fitting / 4)))
+        let overhead = summary_request(INSTRUCTIONS, []);
+        let overhead: u64 =
+            overhead.iter().map(|it| counter.count(&it.text()) + MESSAGE_OVERHEAD).sum();
+        Ok(fitting.saturating_sub(overhead).saturating_sub(EXPECTED_TOKENS.min(fitting / 4)))
     }
 
-    /// What counts tokens here as the conversation does.
+    /// The token counter of the conversation.
     pub(crate) async fn counter(&self) -> Result<Arc<dyn Counter>, Error> {
-        let settings = self.talk.settings().await?;
-        // A counter of the user's own is not at hand here.
+        let settings = self.conversation.settings().await?;
+        // Only built-in counters can be found by name. For others the estimate is good enough here.
         Ok(<dyn Counter>::named(&settings.counter).unwrap_or_else(|| Arc::new(recto::Approx)))
     }
 }
 
-/// The oldest messages that a summary may stand for: as many as needed, no more than the model can
-/// read, and never half of a tool exchange. They are before the newest question, or all behind it.
-fn oldest<'a>(seen: &'a Seen, goal: u64, room: u64, counter: &dyn Counter) -> Vec<&'a Entry> {
+/// The oldest messages to summarise: as many as needed to reach `goal`, at most `max_tokens`, in
+/// complete tool exchanges, and either all before or all after the newest question.
+fn oldest<'a>(
+    view: &'a ViewToSend,
+    goal: u64,
+    max_tokens: u64,
+    counter: &dyn Counter,
+) -> Vec<&'a Entry> {
     let between = |places: Range<usize>| -> Vec<&Entry> {
-        places.filter(|&at| !seen.stays(at)).map(|at| &seen.entries[at]).collect()
+        places.filter(|&at| !view.is_in_floor(at)).map(|at| &view.entries[at]).collect()
     };
     let tokens = |entries: &[&Entry]| entries.iter().map(|entry| entry.tokens).sum::<u64>();
-    let (before, behind) = (between(0..seen.question.start), between(seen.question.end..seen.tail));
-    // What is before the question, unless that is too little, and there is more behind it.
-    let is_little = tokens(&before) < (2 * EXPECTED_TOKENS).min(tokens(&behind));
-    let order = if is_little { [behind, before] } else { [before, behind] };
-    let needed = seen.tokens.saturating_sub(goal).saturating_add(EXPECTED_TOKENS);
-    let fronts = order.iter().map(|candidates| front(candidates, needed, room, counter));
-    fronts.into_iter().find(|old| old.len() > 1).unwrap_or_default()
+    let (before, after) = (between(0..view.question.start), between(view.question.end..view.tail));
+    // Prefer messages before the question, unless they are few and there are more after it.
+    let are_few = tokens(&before) < (2 * EXPECTED_TOKENS).min(tokens(&after));
+    let order = if are_few { [after, before] } else { [before, after] };
+    let needed = view.tokens.saturating_sub(goal).saturating_add(EXPECTED_TOKENS);
+    let prefixes = order.iter().map(|candidates| prefix(candidates, needed, max_tokens, counter));
+    prefixes.into_iter().find(|old| old.len() > 1).unwrap_or_default()
 }
 
-/// As many of the first candidates as are needed and can be read, in whole exchanges.
-fn front<'a>(
+/// The shortest prefix of the candidates that has `needed` tokens, at most `max_tokens`, in complete
+/// tool exchanges.
+fn prefix<'a>(
     candidates: &[&'a Entry],
     needed: u64,
-    room: u64,
+    max_tokens: u64,
     counter: &dyn Counter,
 ) -> Vec<&'a Entry> {
     let mut read = 0_u64;
@@ -210,9 +218,9 @@ fn front<'a>(
     let mut open: Vec<String> = Vec::new();
     for (number, entry) in candidates.iter().enumerate() {
         sum = sum.saturating_add(entry.tokens);
-        // One more, since texts side by side may have more tokens than each by itself.
-        read = read.saturating_add(counter.count(&piece(entry)) + 1);
-        if read > room || enough.is_some_and(|enough| number > enough + TO_A_TURN) {
+        // One more, because concatenated texts may have more tokens than the texts themselves.
+        read = read.saturating_add(counter.count(&as_text(entry)) + 1);
+        if read > max_tokens || enough.is_some_and(|enough| number > enough + MAX_EXTRA_MESSAGES) {
             break;
         }
         open.extend(entry.message.tool_calls().map(|call| call.id.into_owned()));
@@ -227,7 +235,7 @@ fn front<'a>(
         }
         whole = number + 1;
         if sum >= needed {
-            // What stays starts with a message of the user, if that is near.
+            // The rest should start with a user message, if one is near.
             if next.is_none_or(|next| next == Role::User) {
                 return candidates[..whole].to_vec();
             }
@@ -237,19 +245,19 @@ fn front<'a>(
     candidates[..enough.unwrap_or(whole)].to_vec()
 }
 
-/// The small conversation in which the model is asked.
-pub(crate) fn question<'a>(
+/// The messages of a request for a summary.
+pub(crate) fn summary_request<'a>(
     instructions: &str,
     entries: impl IntoIterator<Item = &'a Entry>,
 ) -> [Message; 2] {
     let mut text = String::from("The older part of the conversation:\n");
     for entry in entries {
-        text.push_str(&piece(entry));
+        text.push_str(&as_text(entry));
     }
     [Message::system(instructions), Message::user(&text)]
 }
 
-/// A message in the question.
-fn piece(entry: &Entry) -> String {
+/// A message in the text of a request for a summary.
+fn as_text(entry: &Entry) -> String {
     format!("\n[{}]\n{}\n", entry.message.role().as_str(), entry.message.text())
 }

@@ -1,14 +1,14 @@
-//! Anthropic's Messages: blocks that start, grow and stop.
+//! Anthropic's Messages API: blocks that start, grow and stop.
 //!
-//! Thinking is kept with its signature, byte by byte. Blocks that only Anthropic understands (redacted
-//! thoughts, searches on its servers) are kept as they came.
+//! Thinking is kept with its signature unchanged. Blocks that only Anthropic understands (redacted
+//! thinking, server-side searches) are kept as received.
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Complaint, Decoder, OpenCall, read};
-use crate::{Answer, AnswerPart, Delta, Failure, Finish, Usage};
+use super::{Decoder, OpenCall, ProviderError, read};
+use crate::{Delta, Failure, Finish, Reply, ReplyPart, Usage};
 
 #[derive(Default)]
 pub(super) struct Messages {
@@ -20,10 +20,11 @@ pub(super) struct Messages {
     id: Option<String>,
 }
 
-/// A block, and whether it has stopped.
+/// A content block.
 struct Block {
     index: u64,
-    is_whole: bool,
+    /// Whether `content_block_stop` was received.
+    is_complete: bool,
     kind: Kind,
 }
 
@@ -36,10 +37,10 @@ enum Kind {
         text: String,
         signature: String,
     },
-    /// The second text is the input that came with the start.
+    /// The second text is the input in `content_block_start`.
     Call(OpenCall, String),
-    /// The second text is an input that came in pieces.
-    Own(String, String),
+    /// A block in the provider's own format. The second text is an input that was streamed.
+    Opaque(String, String),
 }
 
 #[derive(Deserialize)]
@@ -52,9 +53,9 @@ struct Event<'a> {
     #[serde(borrow)]
     content_block: Option<&'a RawValue>,
     #[serde(borrow)]
-    delta: Option<Piece<'a>>,
+    delta: Option<BlockDelta<'a>>,
     usage: Option<Counts>,
-    error: Option<Complaint>,
+    error: Option<ProviderError>,
 }
 
 #[derive(Deserialize)]
@@ -65,11 +66,11 @@ struct Message<'a> {
     content: Vec<&'a RawValue>,
     stop_reason: Option<String>,
     usage: Option<Counts>,
-    error: Option<Complaint>,
+    error: Option<ProviderError>,
 }
 
 #[derive(Deserialize)]
-struct Piece<'a> {
+struct BlockDelta<'a> {
     text: Option<String>,
     thinking: Option<String>,
     signature: Option<String>,
@@ -80,7 +81,7 @@ struct Piece<'a> {
 }
 
 #[derive(Deserialize)]
-struct Start<'a> {
+struct BlockStart<'a> {
     #[serde(rename = "type")]
     kind: String,
     id: Option<String>,
@@ -104,7 +105,7 @@ struct Counts {
 }
 
 impl Decoder for Messages {
-    fn event(&mut self, data: &str, say: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure> {
+    fn event(&mut self, data: &str, on_delta: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure> {
         let event: Event<'_> = read(data)?;
         match event.kind.as_str() {
             "message_start" => {
@@ -116,7 +117,7 @@ impl Decoder for Messages {
                 let Some(block) = event.content_block else { return Err(missing("content_block")) };
                 let block = Block::start(event.index.unwrap_or(0), block.get())?;
                 if let Kind::Call(call, _) = &block.kind {
-                    say(Delta::Call(&call.name));
+                    on_delta(Delta::ToolCall(&call.name));
                 }
                 self.blocks.push(block);
             }
@@ -124,12 +125,12 @@ impl Decoder for Messages {
                 let index = event.index.unwrap_or(0);
                 let block = self.blocks.iter_mut().rfind(|block| block.index == index);
                 let Some(block) = block else { return Err(missing("content_block_start")) };
-                block.grow(event.delta.ok_or_else(|| missing("delta"))?, say);
+                block.grow(event.delta.ok_or_else(|| missing("delta"))?, on_delta);
             }
             "content_block_stop" => {
                 let index = event.index.unwrap_or(0);
                 if let Some(block) = self.blocks.iter_mut().rfind(|block| block.index == index) {
-                    block.is_whole = true;
+                    block.is_complete = true;
                 }
             }
             "message_delta" => {
@@ -140,7 +141,7 @@ impl Decoder for Messages {
             }
             "message_stop" => self.is_done = true,
             "error" => return Err(event.error.unwrap_or_default().into_failure()),
-            // Pings, and what is not known yet.
+            // Pings, and events that this version does not know.
             _ => {}
         }
         Ok(())
@@ -148,17 +149,17 @@ impl Decoder for Messages {
 
     fn whole(&mut self, body: &str) -> Result<(), Failure> {
         let message: Message<'_> = read(body)?;
-        if let Some(complaint) = message.error {
-            return Err(complaint.into_failure());
+        if let Some(error) = message.error {
+            return Err(error.into_failure());
         }
         (self.id, self.model, self.stop) = (message.id, message.model, message.stop_reason);
         self.count(message.usage);
         for (index, block) in message.content.into_iter().enumerate() {
             let block = Block::start(index as u64, block.get())?;
-            self.blocks.push(Block { is_whole: true, ..block });
+            self.blocks.push(Block { is_complete: true, ..block });
         }
         if self.stop.is_none() && self.blocks.is_empty() {
-            return Err(Failure::Malformed("there is no content in it".into()));
+            return Err(Failure::Malformed("the response has no content".into()));
         }
         self.is_done = true;
         Ok(())
@@ -172,7 +173,7 @@ impl Decoder for Messages {
         self.is_done
     }
 
-    fn finish(self: Box<Self>) -> Answer {
+    fn finish(self: Box<Self>) -> Reply {
         let is_done = self.is_done();
         let finish = match self.stop.as_deref() {
             _ if !is_done => Finish::Cut,
@@ -184,38 +185,38 @@ impl Decoder for Messages {
         };
         let is_cut = matches!(finish, Finish::Cut | Finish::Length);
         let (usage, model, id) = (self.usage, self.model, self.id);
-        let mut answer = Answer { finish, usage, model, id, ..Answer::default() };
-        for (nth, Block { is_whole, kind, .. }) in self.blocks.into_iter().enumerate() {
+        let mut reply = Reply { finish, usage, model, id, ..Reply::default() };
+        for (nth, Block { is_complete, kind, .. }) in self.blocks.into_iter().enumerate() {
             match kind {
                 Kind::Text { text, citations } => {
-                    answer.parts.push(AnswerPart::Text { text, citations, item_id: None });
+                    reply.parts.push(ReplyPart::Text { text, citations, item_id: None });
                 }
                 Kind::Thinking { text, signature } => {
                     let signature = Some(signature).filter(|signature| !signature.is_empty());
-                    answer.parts.push(AnswerPart::Thinking { text, signature });
+                    reply.parts.push(ReplyPart::Thinking { text, signature });
                 }
                 Kind::Call(mut call, given) => {
                     if call.input.is_empty() {
                         call.input = given;
                     }
-                    match is_whole && (!is_cut || call.is_whole()) {
-                        true => answer.parts.push(call.part(nth)),
-                        false => answer.unfinished_calls.push(call.told()),
+                    match is_complete && (!is_cut || call.is_complete()) {
+                        true => reply.parts.push(call.part(nth)),
+                        false => reply.incomplete_calls.push(call.description()),
                     }
                 }
-                // Half of what only the provider understands is of no use to it.
-                Kind::Own(..) if !is_whole => {}
-                Kind::Own(block, input) => {
-                    answer.parts.push(AnswerPart::Own(with_input(block, &input)))
+                // An incomplete block in the provider's own format cannot be sent back.
+                Kind::Opaque(..) if !is_complete => {}
+                Kind::Opaque(block, input) => {
+                    reply.parts.push(ReplyPart::Opaque(with_input(block, &input)))
                 }
             }
         }
-        answer
+        reply
     }
 }
 
 impl Messages {
-    /// Counts come with the start and again, higher, with the end.
+    /// Counts are reported at the start of the message, and again with higher values at its end.
     fn count(&mut self, counts: Option<Counts>) {
         let Some(counts) = counts else { return };
         let usage = self.usage.get_or_insert_default();
@@ -235,7 +236,7 @@ impl Messages {
 
 impl Block {
     fn start(index: u64, json: &str) -> Result<Block, Failure> {
-        let start: Start<'_> = read(json)?;
+        let start: BlockStart<'_> = read(json)?;
         let kind = match start.kind.as_str() {
             "text" => Kind::Text {
                 text: start.text.unwrap_or_default(),
@@ -255,38 +256,38 @@ impl Block {
                 let given = start.input.map_or("{}", RawValue::get).to_owned();
                 Kind::Call(OpenCall { id, name, input: String::new() }, given)
             }
-            _ => Kind::Own(json.to_owned(), String::new()),
+            _ => Kind::Opaque(json.to_owned(), String::new()),
         };
-        Ok(Block { index, is_whole: false, kind })
+        Ok(Block { index, is_complete: false, kind })
     }
 
-    fn grow(&mut self, piece: Piece<'_>, say: &mut dyn FnMut(Delta<'_>)) {
+    fn grow(&mut self, delta: BlockDelta<'_>, on_delta: &mut dyn FnMut(Delta<'_>)) {
         match &mut self.kind {
             Kind::Text { text, citations } => {
-                if let Some(more) = piece.text {
-                    say(Delta::Text(&more));
+                if let Some(more) = delta.text {
+                    on_delta(Delta::Text(&more));
                     text.push_str(&more);
                 }
-                citations.extend(piece.citation.map(|citation| citation.get().to_owned()));
+                citations.extend(delta.citation.map(|citation| citation.get().to_owned()));
             }
             Kind::Thinking { text, signature } => {
-                if let Some(more) = piece.thinking {
-                    say(Delta::Thinking(&more));
+                if let Some(more) = delta.thinking {
+                    on_delta(Delta::Thinking(&more));
                     text.push_str(&more);
                 }
-                signature.push_str(piece.signature.as_deref().unwrap_or_default());
+                signature.push_str(delta.signature.as_deref().unwrap_or_default());
             }
             Kind::Call(call, _) => {
-                call.input.push_str(piece.partial_json.as_deref().unwrap_or_default());
+                call.input.push_str(delta.partial_json.as_deref().unwrap_or_default());
             }
-            Kind::Own(_, input) => {
-                input.push_str(piece.partial_json.as_deref().unwrap_or_default());
+            Kind::Opaque(_, input) => {
+                input.push_str(delta.partial_json.as_deref().unwrap_or_default());
             }
         }
     }
 }
 
-/// A block of the provider's own whose input came in pieces.
+/// A block in the provider's own format with its streamed input.
 fn with_input(block: String, input: &str) -> String {
     let (Ok(Value::Object(mut fields)), Ok(input)) =
         (serde_json::from_str(&block), serde_json::from_str::<Value>(input))
@@ -298,5 +299,5 @@ fn with_input(block: String, input: &str) -> String {
 }
 
 fn missing(what: &str) -> Failure {
-    Failure::Malformed(format!("an event without its {what}"))
+    Failure::Malformed(format!("an event has no {what}"))
 }

@@ -1,7 +1,8 @@
-//! What a provider sends, read into an [`Answer`]: whole, or event by event.
+//! Decoders of provider responses into a [`Reply`]: whole responses and streams of events.
 //!
-//! One file a provider. A decoder knows nothing of connections: it is told events, says [`Delta`]s, and
-//! gives what it has at any time, so that a stream that breaks leaves what was said until then.
+//! There is one file per provider. A decoder does no input or output: it receives events, reports
+//! [`Delta`]s, and can return what it has at any time, so that an interrupted stream leaves a partial
+//! reply.
 
 mod anthropic;
 mod openai_chat;
@@ -11,27 +12,27 @@ use recto_format::Target;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{Answer, AnswerPart, Delta, Failure};
+use crate::{Delta, Failure, Reply, ReplyPart};
 
-/// Reads one answer.
+/// Decodes one reply.
 pub(crate) trait Decoder: Send {
-    /// The next event of a stream.
-    fn event(&mut self, data: &str, say: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure>;
+    /// Decodes the next event of a stream.
+    fn event(&mut self, data: &str, on_delta: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure>;
 
-    /// An answer that came whole.
+    /// Decodes a whole response body.
     fn whole(&mut self, body: &str) -> Result<(), Failure>;
 
-    /// Whether the answer is whole. What it used may still come.
+    /// Whether the reply is complete. Its usage may still follow.
     fn is_done(&self) -> bool;
 
-    /// Whether nothing more comes.
+    /// Whether the stream is complete.
     fn is_over(&self) -> bool;
 
-    /// What there is: all of it, or what was said before the stream broke.
-    fn finish(self: Box<Self>) -> Answer;
+    /// The reply, or the part that was received.
+    fn finish(self: Box<Self>) -> Reply;
 }
 
-/// The decoder for a target; `None` if there is none.
+/// The decoder for a target; `None` if the target has no client.
 pub(crate) fn decoder(target: Target) -> Option<Box<dyn Decoder>> {
     match target {
         Target::OpenAiChat => Some(Box::new(openai_chat::Chat::default())),
@@ -41,39 +42,39 @@ pub(crate) fn decoder(target: Target) -> Option<Box<dyn Decoder>> {
     }
 }
 
-/// Reads JSON of a shape that the provider promised.
+/// Parses JSON of the provider.
 pub(crate) fn read<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, Failure> {
     serde_json::from_str(data).map_err(|error| {
-        // It is cut once nothing secret is in it.
+        // `Secrets::redact` shortens it further, after secrets are removed.
         let start: String = data.chars().take(2_000).collect();
         Failure::Malformed(format!("{error} in {start:?}"))
     })
 }
 
-/// What a provider says about a failure, in any of the forms that are about.
+/// An error of a provider, in any of the formats in use.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
-pub(crate) struct Complaint {
+pub(crate) struct ProviderError {
     pub(crate) message: Option<String>,
     #[serde(rename = "type")]
     pub(crate) kind: Option<String>,
     pub(crate) code: Option<Box<RawValue>>,
 }
 
-impl Complaint {
-    /// Of an error that came inside a stream.
+impl ProviderError {
+    /// The failure for an error inside a stream.
     pub(crate) fn into_failure(self) -> Failure {
         let code = self.code.as_deref().map(|code| code.get().trim_matches('"').to_owned());
-        let is_too_long = code.as_deref().is_some_and(crate::refusal::is_too_long);
+        let is_too_long = code.as_deref().is_some_and(crate::http_error::is_too_long);
         let kind = self.kind.clone().or(code.filter(|code| code != "null"));
         let message = match (self.message, &kind) {
             (Some(message), Some(kind)) => format!("{kind}: {message}"),
             (Some(message), None) => message,
             (None, Some(kind)) => kind.clone(),
-            (None, None) => "no reason was given".into(),
+            (None, None) => "no reason given".into(),
         };
         match kind.as_deref() {
-            _ if is_too_long || crate::refusal::is_too_long(&message) => {
+            _ if is_too_long || crate::http_error::is_too_long(&message) => {
                 Failure::TooLong { status: 200, message }
             }
             Some("rate_limit_error" | "rate_limit_exceeded") => {
@@ -87,7 +88,7 @@ impl Complaint {
     }
 }
 
-/// A call whose input is still on its way.
+/// A tool call whose input is being received.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct OpenCall {
     pub(crate) id: String,
@@ -96,23 +97,23 @@ pub(crate) struct OpenCall {
 }
 
 impl OpenCall {
-    /// As a part.
-    pub(crate) fn part(self, nth: usize) -> AnswerPart {
+    /// The call as a part of the reply. `nth` is its position in the reply.
+    pub(crate) fn part(self, nth: usize) -> ReplyPart {
         let OpenCall { mut id, name, input } = self;
         if id.is_empty() {
-            // Some servers give no ids. The number makes them differ inside the answer.
+            // Some servers send no ids. The position makes the ids unique inside the reply.
             id = format!("call_{nth}");
         }
-        AnswerPart::Call { id, name, input, is_custom: false, item_id: None }
+        ReplyPart::ToolCall { id, name, input, is_custom: false, item_id: None }
     }
 
-    /// For the remark on a call that was cut off.
-    pub(crate) fn told(&self) -> String {
+    /// The entry of a call that was cut off in `Reply::incomplete_calls`.
+    pub(crate) fn description(&self) -> String {
         format!("{}: {}", self.name, self.input)
     }
 
-    /// Whether the input is JSON, or nothing.
-    pub(crate) fn is_whole(&self) -> bool {
+    /// Whether the input is complete: valid JSON or empty.
+    pub(crate) fn is_complete(&self) -> bool {
         self.input.trim().is_empty() || recto::json::value(&self.input).is_ok()
     }
 }

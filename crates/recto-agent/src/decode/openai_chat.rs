@@ -1,12 +1,13 @@
-//! OpenAI's chat completions, and the many servers that speak like it.
+//! OpenAI's chat completions API and compatible servers.
 //!
-//! Those differ in small things, which are all taken: calls without an index or an id, `reasoning`
-//! instead of `reasoning_content`, usage in the last chunk or in one of its own, no `[DONE]`.
+//! Compatible servers differ in details, and all variants are accepted: tool calls without an index or
+//! an id, `reasoning` instead of `reasoning_content`, usage in the last chunk or in a separate one, no
+//! `[DONE]`.
 
 use serde::Deserialize;
 
-use super::{Complaint, Decoder, OpenCall, read};
-use crate::{Answer, AnswerPart, Delta, Failure, Finish, Usage};
+use super::{Decoder, OpenCall, ProviderError, read};
+use crate::{Delta, Failure, Finish, Reply, ReplyPart, Usage};
 
 #[derive(Default)]
 pub(super) struct Chat {
@@ -28,28 +29,28 @@ struct Chunk {
     #[serde(default)]
     choices: Vec<Choice>,
     usage: Option<Counts>,
-    error: Option<Complaint>,
+    error: Option<ProviderError>,
 }
 
 #[derive(Deserialize)]
 struct Choice {
-    delta: Option<Said>,
-    message: Option<Said>,
+    delta: Option<MessageDelta>,
+    message: Option<MessageDelta>,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Said {
+struct MessageDelta {
     content: Option<String>,
     refusal: Option<String>,
     #[serde(alias = "reasoning")]
     reasoning_content: Option<String>,
-    tool_calls: Option<Vec<CallPiece>>,
+    tool_calls: Option<Vec<CallDelta>>,
 }
 
 #[derive(Deserialize)]
-struct CallPiece {
+struct CallDelta {
     index: Option<u64>,
     id: Option<String>,
     function: Option<Function>,
@@ -82,19 +83,19 @@ pub(super) struct OutputDetails {
 }
 
 impl Decoder for Chat {
-    fn event(&mut self, data: &str, say: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure> {
+    fn event(&mut self, data: &str, on_delta: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure> {
         if data.trim() == "[DONE]" {
-            // A server that never says why it ended has ended all the same.
+            // Some servers send no finish reason.
             self.is_done = true;
             return Ok(());
         }
-        self.take(read(data)?, say)
+        self.take(read(data)?, on_delta)
     }
 
     fn whole(&mut self, body: &str) -> Result<(), Failure> {
         let chunk: Chunk = read(body)?;
         if chunk.error.is_none() && chunk.choices.is_empty() {
-            return Err(Failure::Malformed("there are no choices in it".into()));
+            return Err(Failure::Malformed("the response has no choices".into()));
         }
         self.is_done = true;
         self.take(chunk, &mut |_| {})
@@ -108,44 +109,44 @@ impl Decoder for Chat {
         self.is_done
     }
 
-    fn finish(self: Box<Self>) -> Answer {
+    fn finish(self: Box<Self>) -> Reply {
         let is_done = self.is_done();
         let Chat { text, thinking, refusal, calls, finish, usage, model, id, .. } = *self;
-        let mut answer = Answer { usage, model, id, ..Answer::default() };
+        let mut reply = Reply { usage, model, id, ..Reply::default() };
         if !thinking.is_empty() {
-            answer.parts.push(AnswerPart::Thinking { text: thinking, signature: None });
+            reply.parts.push(ReplyPart::Thinking { text: thinking, signature: None });
         }
         if !text.is_empty() {
-            answer.parts.push(AnswerPart::text(text));
+            reply.parts.push(ReplyPart::text(text));
         }
         if !refusal.is_empty() {
-            answer.parts.push(AnswerPart::Refusal(refusal));
+            reply.parts.push(ReplyPart::Refusal(refusal));
         }
         let has_calls = !calls.is_empty();
         let is_cut = !is_done || finish == Some(Finish::Length);
         let last = calls.len().saturating_sub(1);
         for (nth, (_, call)) in calls.into_iter().enumerate() {
-            // Only the last one can have been cut off; whether it was, its JSON says.
-            if is_cut && nth == last && (call.input.is_empty() || !call.is_whole()) {
-                answer.unfinished_calls.push(call.told());
+            // Only the last call can be cut off. It is if its JSON is incomplete.
+            if is_cut && nth == last && (call.input.is_empty() || !call.is_complete()) {
+                reply.incomplete_calls.push(call.description());
             } else {
-                answer.parts.push(call.part(nth));
+                reply.parts.push(call.part(nth));
             }
         }
-        answer.finish = match finish {
+        reply.finish = match finish {
             _ if !is_done => Finish::Cut,
             Some(Finish::Stop) | None if has_calls => Finish::ToolCalls,
             Some(finish) => finish,
             None => Finish::Stop,
         };
-        answer
+        reply
     }
 }
 
 impl Chat {
-    fn take(&mut self, chunk: Chunk, say: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure> {
-        if let Some(complaint) = chunk.error {
-            return Err(complaint.into_failure());
+    fn take(&mut self, chunk: Chunk, on_delta: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure> {
+        if let Some(error) = chunk.error {
+            return Err(error.into_failure());
         }
         self.id = self.id.take().or(chunk.id);
         self.model = self.model.take().or(chunk.model);
@@ -161,10 +162,10 @@ impl Chat {
                     .unwrap_or(0),
             });
         }
-        // Only one answer is asked for.
+        // The request asks for one choice.
         let Some(choice) = chunk.choices.into_iter().next() else { return Ok(()) };
-        if let Some(said) = choice.delta.or(choice.message) {
-            self.said(said, say);
+        if let Some(delta) = choice.delta.or(choice.message) {
+            self.take_delta(delta, on_delta);
         }
         if let Some(reason) = choice.finish_reason {
             self.finish = Some(match reason.as_str() {
@@ -178,32 +179,32 @@ impl Chat {
         Ok(())
     }
 
-    fn said(&mut self, said: Said, say: &mut dyn FnMut(Delta<'_>)) {
-        if let Some(text) = said.reasoning_content.filter(|text| !text.is_empty()) {
-            say(Delta::Thinking(&text));
+    fn take_delta(&mut self, delta: MessageDelta, on_delta: &mut dyn FnMut(Delta<'_>)) {
+        if let Some(text) = delta.reasoning_content.filter(|text| !text.is_empty()) {
+            on_delta(Delta::Thinking(&text));
             self.thinking.push_str(&text);
         }
-        if let Some(text) = said.content.filter(|text| !text.is_empty()) {
-            say(Delta::Text(&text));
+        if let Some(text) = delta.content.filter(|text| !text.is_empty()) {
+            on_delta(Delta::Text(&text));
             self.text.push_str(&text);
         }
-        if let Some(text) = said.refusal {
+        if let Some(text) = delta.refusal {
             self.refusal.push_str(&text);
         }
-        for piece in said.tool_calls.into_iter().flatten() {
-            self.call(piece, say);
+        for call in delta.tool_calls.into_iter().flatten() {
+            self.take_call(call, on_delta);
         }
     }
 
-    fn call(&mut self, piece: CallPiece, say: &mut dyn FnMut(Delta<'_>)) {
-        let CallPiece { index, id, function } = piece;
+    fn take_call(&mut self, delta: CallDelta, on_delta: &mut dyn FnMut(Delta<'_>)) {
+        let CallDelta { index, id, function } = delta;
         let id = id.filter(|id| !id.is_empty());
         let name = function.as_ref().and_then(|it| it.name.clone()).filter(|name| !name.is_empty());
         let open = match index {
             Some(_) => self.calls.iter().rposition(|(number, _)| *number == index),
             None => self.calls.len().checked_sub(1),
         };
-        // Some servers give every call the same number, or none: then another id is another call.
+        // Some servers send the same index for every call, or none. Then a new id starts a new call.
         let open = open.filter(|&at| {
             let call = &self.calls[at].1;
             let is_other_id = id.as_ref().is_some_and(|id| !call.id.is_empty() && *id != call.id);
@@ -219,7 +220,7 @@ impl Chat {
             call.id = id;
         }
         if let Some(name) = name.filter(|_| call.name.is_empty()) {
-            say(Delta::Call(&name));
+            on_delta(Delta::ToolCall(&name));
             call.name = name;
         }
         if let Some(arguments) = function.and_then(|it| it.arguments) {

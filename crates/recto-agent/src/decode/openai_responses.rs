@@ -1,14 +1,14 @@
-//! OpenAI's Responses: a list of items, each told whole when it is done.
+//! OpenAI's Responses API: a list of items, each sent whole when it is complete.
 //!
-//! Pieces are only needed for what is said while it comes, and for an answer that is cut off. What
-//! counts is `response.output_item.done`, and the list in `response.completed` where that has more.
+//! Deltas are needed only for the caller's callback and for interrupted replies. The reply is built from
+//! `response.output_item.done`, and from the list in `response.completed` if that has more.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::openai_chat::{InputDetails, OutputDetails};
-use super::{Complaint, Decoder, OpenCall, read};
-use crate::{Answer, AnswerPart, Delta, Failure, Finish, Usage};
+use super::{Decoder, OpenCall, ProviderError, read};
+use crate::{Delta, Failure, Finish, Reply, ReplyPart, Usage};
 
 #[derive(Default)]
 pub(super) struct Responses {
@@ -19,13 +19,14 @@ pub(super) struct Responses {
     id: Option<String>,
 }
 
-/// An item of the answer.
+/// An output item.
 struct Item {
     index: u64,
-    /// The item, once it is done.
+    /// The complete item, as JSON.
     whole: Option<String>,
-    /// What came before that.
+    /// The text received so far.
     text: String,
+    /// The tool call received so far.
     call: OpenCall,
 }
 
@@ -41,7 +42,7 @@ struct Event<'a> {
     response: Option<Response<'a>>,
     message: Option<String>,
     code: Option<Box<RawValue>>,
-    error: Option<Complaint>,
+    error: Option<ProviderError>,
 }
 
 #[derive(Deserialize)]
@@ -52,7 +53,7 @@ struct Response<'a> {
     #[serde(borrow)]
     output: Option<Vec<&'a RawValue>>,
     usage: Option<Counts>,
-    error: Option<Complaint>,
+    error: Option<ProviderError>,
     incomplete_details: Option<Incomplete>,
 }
 
@@ -77,7 +78,7 @@ struct Typed {
     kind: String,
 }
 
-/// A message or a call. Other items are not looked into.
+/// The fields of a message or a tool call. Other items are not parsed.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Output {
@@ -97,7 +98,7 @@ struct Content {
 }
 
 impl Decoder for Responses {
-    fn event(&mut self, data: &str, say: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure> {
+    fn event(&mut self, data: &str, on_delta: &mut dyn FnMut(Delta<'_>)) -> Result<(), Failure> {
         if data.trim() == "[DONE]" {
             return Ok(());
         }
@@ -112,7 +113,7 @@ impl Decoder for Responses {
                     false => Output::default(),
                 };
                 if let Some(name) = &output.name {
-                    say(Delta::Call(name));
+                    on_delta(Delta::ToolCall(name));
                 }
                 let call = OpenCall {
                     id: output.call_id.unwrap_or_default(),
@@ -123,11 +124,11 @@ impl Decoder for Responses {
             }
             "response.output_text.delta" => {
                 let text = event.delta.unwrap_or_default();
-                say(Delta::Text(&text));
+                on_delta(Delta::Text(&text));
                 self.item(index).text.push_str(&text);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                say(Delta::Thinking(&event.delta.unwrap_or_default()));
+                on_delta(Delta::Thinking(&event.delta.unwrap_or_default()));
             }
             "response.function_call_arguments.delta" => {
                 let piece = event.delta.unwrap_or_default();
@@ -142,8 +143,8 @@ impl Decoder for Responses {
                 self.end(event.response.ok_or_else(|| missing("response"))?)?;
             }
             "error" => {
-                let told = Complaint { message: event.message, kind: None, code: event.code };
-                return Err(event.error.unwrap_or(told).into_failure());
+                let error = ProviderError { message: event.message, kind: None, code: event.code };
+                return Err(event.error.unwrap_or(error).into_failure());
             }
             _ => {
                 if let Some(response) = event.response {
@@ -157,7 +158,7 @@ impl Decoder for Responses {
     fn whole(&mut self, body: &str) -> Result<(), Failure> {
         let response: Response<'_> = read(body)?;
         if response.error.is_none() && response.output.is_none() {
-            return Err(Failure::Malformed("there is no output in it".into()));
+            return Err(Failure::Malformed("the response has no output".into()));
         }
         self.end(response)
     }
@@ -170,22 +171,22 @@ impl Decoder for Responses {
         self.finish.is_some()
     }
 
-    fn finish(self: Box<Self>) -> Answer {
-        let mut answer = Answer {
+    fn finish(self: Box<Self>) -> Reply {
+        let mut reply = Reply {
             finish: self.finish.unwrap_or(Finish::Cut),
             usage: self.usage,
             model: self.model,
             id: self.id,
-            ..Answer::default()
+            ..Reply::default()
         };
         for (nth, item) in self.items.into_iter().enumerate() {
-            item.put_into(&mut answer, nth);
+            item.add_to(&mut reply, nth);
         }
-        let has_calls = answer.parts.iter().any(|part| matches!(part, AnswerPart::Call { .. }));
-        if has_calls && answer.finish == Finish::Stop {
-            answer.finish = Finish::ToolCalls;
+        let has_calls = reply.parts.iter().any(|part| matches!(part, ReplyPart::ToolCall { .. }));
+        if has_calls && reply.finish == Finish::Stop {
+            reply.finish = Finish::ToolCalls;
         }
-        answer
+        reply
     }
 }
 
@@ -200,8 +201,8 @@ impl Responses {
     }
 
     fn end(&mut self, response: Response<'_>) -> Result<(), Failure> {
-        if let Some(complaint) = response.error {
-            return Err(complaint.into_failure());
+        if let Some(error) = response.error {
+            return Err(error.into_failure());
         }
         self.id = response.id.or(self.id.take());
         self.model = response.model.or(self.model.take());
@@ -232,21 +233,21 @@ impl Responses {
 }
 
 impl Item {
-    /// Adds its parts to an answer.
-    fn put_into(self, answer: &mut Answer, nth: usize) {
+    /// Adds the parts of the item to a reply. `nth` is the position of the item.
+    fn add_to(self, reply: &mut Reply, nth: usize) {
         let Some(json) = self.whole else {
             if !self.text.is_empty() {
-                answer.parts.push(AnswerPart::text(self.text));
+                reply.parts.push(ReplyPart::text(self.text));
             } else if !self.call.name.is_empty() {
-                answer.unfinished_calls.push(self.call.told());
+                reply.incomplete_calls.push(self.call.description());
             }
             return;
         };
         let kind = serde_json::from_str(&json).map_or(String::new(), |Typed { kind }| kind);
-        let read = serde_json::from_str::<Output>(&json).ok().filter(|_| is_known(&kind));
-        let Some(output) = read else {
-            // Reasoning, searches and whatever else: for the provider alone.
-            answer.parts.push(AnswerPart::Own(json));
+        let output = serde_json::from_str::<Output>(&json).ok().filter(|_| is_known(&kind));
+        let Some(output) = output else {
+            // Reasoning, searches and unknown items are sent back as received.
+            reply.parts.push(ReplyPart::Opaque(json));
             return;
         };
         let call = |input: Option<String>| OpenCall {
@@ -256,17 +257,17 @@ impl Item {
         };
         match kind.as_str() {
             "message" => {
-                // The first text stands for the item.
+                // The first text carries the id of the item.
                 let mut item_id = output.id;
                 for content in output.content.into_iter().flatten() {
                     match (content.text, content.refusal) {
-                        (Some(text), _) => answer.parts.push(AnswerPart::Text {
+                        (Some(text), _) => reply.parts.push(ReplyPart::Text {
                             text,
                             citations: Vec::new(),
                             item_id: item_id.take(),
                         }),
                         (None, Some(refusal)) => {
-                            answer.parts.push(AnswerPart::Refusal(refusal));
+                            reply.parts.push(ReplyPart::Refusal(refusal));
                         }
                         (None, None) => {}
                     }
@@ -275,22 +276,22 @@ impl Item {
             "function_call" => {
                 let call = call(output.arguments.clone());
                 match output.status.as_deref() {
-                    Some("incomplete") if !call.is_whole() => {
-                        answer.unfinished_calls.push(call.told());
+                    Some("incomplete") if !call.is_complete() => {
+                        reply.incomplete_calls.push(call.description());
                     }
                     _ => {
                         let mut part = call.part(nth);
-                        if let AnswerPart::Call { item_id, .. } = &mut part {
+                        if let ReplyPart::ToolCall { item_id, .. } = &mut part {
                             *item_id = output.id;
                         }
-                        answer.parts.push(part);
+                        reply.parts.push(part);
                     }
                 }
             }
             _ => {
                 let OpenCall { id, name, input } = call(output.input.clone());
                 let item_id = output.id;
-                answer.parts.push(AnswerPart::Call { id, name, input, is_custom: true, item_id });
+                reply.parts.push(ReplyPart::ToolCall { id, name, input, is_custom: true, item_id });
             }
         }
     }
@@ -301,5 +302,5 @@ fn is_known(kind: &str) -> bool {
 }
 
 fn missing(what: &str) -> Failure {
-    Failure::Malformed(format!("an event without its {what}"))
+    Failure::Malformed(format!("an event has no {what}"))
 }

@@ -1,24 +1,24 @@
-//! Servers of the Model Context Protocol: their tools are tools of an agent.
+//! MCP client: the tools of Model Context Protocol servers as tools of an agent.
 //!
 //! ```text
-//! McpServer ──► start, agree on a version ──► tools/list ──► McpTool, McpTool, …
-//!                 │                                             │ run
-//!                 └── Link: a process (process.rs)              ▼
-//!                     or HTTP (web.rs)          tools/call ──► its text, or why there is none
+//! McpServer ──► start, negotiate a protocol version ──► tools/list ──► McpTool, McpTool, …
+//!                 │                                                       │ run
+//!                 └── Connection: a process (process.rs)                  ▼
+//!                     or HTTP (http.rs)                   tools/call ──► output or error
 //! ```
 //!
-//! The client is thin, since nothing may be lost on the way: a tool's schema and the input that the
-//! model wrote go through as text. `wire.rs` knows how messages look, in both eras of the protocol:
-//! with a handshake (until 2025-11-25) and without one (from 2026-07-28 on).
+//! The client passes JSON through unchanged: a tool's schema and the input that the model wrote stay
+//! text. `message.rs` encodes and decodes messages of both protocol generations: with a handshake (up
+//! to 2025-11-25) and without one (from 2026-07-28).
 //!
-//! Whatever a server does, a call ends with an output: it dies, is late, refuses, prints rubbish. One
-//! that has died is started again by the next call. A call is never repeated, since it may have done
-//! something.
+//! Every call ends with an output: a server that exits, times out, returns an error or sends invalid
+//! messages results in an error output. The next call restarts a server that has exited. A call is
+//! never repeated, because it may have had side effects.
 
+mod http;
+mod message;
 mod process;
 mod tool;
-mod web;
-mod wire;
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,20 +26,20 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-use self::process::ProcessLink;
-use self::web::WebLink;
-use self::wire::{Era, Fault};
-use crate::secrets::{Secrets, shown};
+use self::http::HttpConnection;
+use self::message::{McpError, Protocol};
+use self::process::ProcessConnection;
+use crate::secrets::{Secrets, redacted_url};
 use crate::{Error, Secret};
 
 pub use self::tool::McpTool;
 
-/// How long a server may think about a question that only newer ones know.
-const PROBE: Duration = Duration::from_secs(3);
-/// A server that lists more pages of tools than this goes round in circles.
-const MOST_PAGES: usize = 100;
+/// Timeout of the request that only servers without a handshake know.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum number of pages in a list of tools.
+const MAX_PAGES: usize = 100;
 
-/// A server of the Model Context Protocol, and how it is reached.
+/// A Model Context Protocol server: its address and limits.
 ///
 /// ```no_run
 /// # async fn example(agent: recto_agent::Agent) -> Result<(), recto_agent::Error> {
@@ -50,38 +50,40 @@ const MOST_PAGES: usize = 100;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct McpServer {
-    /// What it is called here. Its tools are `NAME__TOOL`, so that those of two servers do not mix.
+    /// The name of the server. Its tools are named `NAME__TOOL`, so that names of several servers do not
+    /// collide.
     pub name: String,
-    /// How it is reached.
-    pub at: McpAddress,
-    /// How long it may take to start, and to list its tools.
-    pub start: Duration,
-    /// How long a call may take.
-    pub patience: Duration,
-    /// How many bytes of a result are kept; the middle is left out.
-    pub longest_output: usize,
-    /// The most bytes that a message of the server may have.
-    pub longest_message: usize,
+    /// The address of the server.
+    pub address: McpAddress,
+    /// Maximum time to start and to list the tools. Default: 30 seconds.
+    pub start_timeout: Duration,
+    /// Maximum duration of a tool call. Default: 1 minute.
+    pub call_timeout: Duration,
+    /// Maximum output of a tool call in bytes. A longer output loses its middle. Default: 64 KiB.
+    pub max_output_bytes: usize,
+    /// Maximum size of a message of the server in bytes. Default: 16 MiB.
+    pub max_message_bytes: usize,
 }
 
-/// How a server is reached.
+/// The address of an MCP server.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum McpAddress {
-    /// A program that is started, and spoken to on its standard input and output.
+    /// A program that is started and communicates over standard input and output.
     Program {
         /// The program.
         program: String,
         /// Its arguments.
         arguments: Vec<String>,
-        /// Variables of its environment. Of ours it gets only what every program needs, such as
-        /// `PATH` and `HOME`: keys of others are none of its business.
+        /// Additional environment variables. Of the parent's environment the program inherits only
+        /// basic variables such as `PATH` and `HOME`, so that it does not see API keys.
         variables: Vec<(String, Secret)>,
     },
-    /// A server that runs already, at a URL (streamable HTTP).
+    /// A running server with the streamable HTTP transport.
     Url {
-        /// Where.
+        /// The URL.
         url: String,
         /// Headers of every request, such as `authorization`.
         headers: Vec<(String, Secret)>,
@@ -89,13 +91,13 @@ pub enum McpAddress {
 }
 
 impl fmt::Debug for McpAddress {
-    /// Without anything secret.
+    /// Omits variables and headers, and redacts the URL.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             McpAddress::Program { program, arguments, .. } => {
                 f.debug_tuple("Program").field(program).field(arguments).finish()
             }
-            McpAddress::Url { url, .. } => f.debug_tuple("Url").field(&shown(url)).finish(),
+            McpAddress::Url { url, .. } => f.debug_tuple("Url").field(&redacted_url(url)).finish(),
         }
     }
 }
@@ -104,7 +106,7 @@ impl McpAddress {
     fn secrets(&self) -> Secrets {
         match self {
             McpAddress::Program { variables, .. } => {
-                // Most variables are no secrets; short ones are switches.
+                // Short variables are settings, not secrets.
                 let values = variables.iter().map(|(_, value)| value);
                 Secrets::new(values.filter(|value| value.reveal().len() >= 8), "")
             }
@@ -116,230 +118,249 @@ impl McpAddress {
 }
 
 impl McpServer {
-    /// A program, with half a minute to start, a minute for a call, and at most 64 KiB of output.
+    /// A server that is a program.
     pub fn program(name: impl Into<String>, program: impl Into<String>) -> McpServer {
         let (arguments, variables) = (Vec::new(), Vec::new());
-        McpServer::at(name, McpAddress::Program { program: program.into(), arguments, variables })
+        McpServer::new(name, McpAddress::Program { program: program.into(), arguments, variables })
     }
 
-    /// A server at a URL, with the same limits.
+    /// A server at a URL.
     pub fn url(name: impl Into<String>, url: impl Into<String>) -> McpServer {
-        McpServer::at(name, McpAddress::Url { url: url.into(), headers: Vec::new() })
+        McpServer::new(name, McpAddress::Url { url: url.into(), headers: Vec::new() })
     }
 
-    fn at(name: impl Into<String>, at: McpAddress) -> McpServer {
+    fn new(name: impl Into<String>, address: McpAddress) -> McpServer {
         McpServer {
             name: name.into(),
-            at,
-            start: Duration::from_secs(30),
-            patience: Duration::from_secs(60),
-            longest_output: 64 << 10,
-            longest_message: 16 << 20,
+            address,
+            start_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(60),
+            max_output_bytes: 64 << 10,
+            max_message_bytes: 16 << 20,
         }
     }
 
-    /// With arguments, if it is a program.
+    /// Adds arguments of the program. No effect for a URL.
     pub fn arguments<T: Into<String>>(mut self, given: impl IntoIterator<Item = T>) -> McpServer {
-        if let McpAddress::Program { arguments, .. } = &mut self.at {
+        if let McpAddress::Program { arguments, .. } = &mut self.address {
             arguments.extend(given.into_iter().map(Into::into));
         }
         self
     }
 
-    /// With a variable, if it is a program. Its value is not shown anywhere.
+    /// Adds an environment variable of the program. No effect for a URL. Its value appears in no error
+    /// and no debug output.
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> McpServer {
-        if let McpAddress::Program { variables, .. } = &mut self.at {
+        if let McpAddress::Program { variables, .. } = &mut self.address {
             variables.push((name.into(), Secret::new(value)));
         }
         self
     }
 
-    /// With a header, if it is at a URL. Its value is not shown anywhere.
+    /// Adds a header to every request to the URL. No effect for a program. Its value appears in no error
+    /// and no debug output.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> McpServer {
-        if let McpAddress::Url { headers, .. } = &mut self.at {
+        if let McpAddress::Url { headers, .. } = &mut self.address {
             headers.push((name.into(), Secret::new(value)));
         }
         self
     }
 
-    /// Starts the server, and asks it for its tools; it may have none. It runs as long as one of them
-    /// is there.
+    /// Starts the server and lists its tools. The server runs until the last tool is dropped. Tools that
+    /// no provider accepts are omitted.
     pub async fn tools(self) -> Result<Vec<McpTool>, Error> {
-        Ok(self.tools_and_remarks().await?.0)
+        Ok(self.tools_with_warnings().await?.0)
     }
 
-    /// The same, and what is to be said of tools that cannot be offered to a model: they are left out.
-    pub async fn tools_and_remarks(self) -> Result<(Vec<McpTool>, Vec<String>), Error> {
-        let secrets = self.at.secrets();
-        let (link, era) = (Mutex::new(None), Mutex::new(None));
-        let server = Arc::new(Server { about: self, secrets, link, era });
-        let limit = server.about.start;
+    /// Starts the server and lists its [tools](Self::tools), with a warning for each omitted tool.
+    pub async fn tools_with_warnings(self) -> Result<(Vec<McpTool>, Vec<String>), Error> {
+        let secrets = self.address.secrets();
+        let (connection, protocol) = (Mutex::new(None), Mutex::new(None));
+        let server = Arc::new(Server { settings: self, secrets, connection, protocol });
+        let limit = server.settings.start_timeout;
         let listed = tokio::time::timeout(limit, server.list()).await;
-        let listed = listed.unwrap_or(Err(Fault::Late(limit)));
-        let listed = listed.map_err(|fault| Error::McpServer {
-            name: server.about.name.clone(),
-            reason: fault.without(&server.secrets).to_string(),
+        let listed = listed.unwrap_or(Err(McpError::Timeout(limit)));
+        let listed = listed.map_err(|error| Error::McpServer {
+            name: server.settings.name.clone(),
+            reason: error.redacted(&server.secrets).to_string(),
         })?;
         Ok(McpTool::all(&server, &listed))
     }
 }
 
-/// A server that was started, and is started again if it has died.
+/// A server and its connection, which is established again after the server has exited.
 #[derive(Debug)]
 struct Server {
-    about: McpServer,
+    settings: McpServer,
     secrets: Secrets,
-    link: Mutex<Option<Arc<Link>>>,
-    /// What it was found to speak.
-    era: Mutex<Option<Era>>,
+    connection: Mutex<Option<Arc<Connection>>>,
+    /// The protocol that was negotiated first.
+    protocol: Mutex<Option<Protocol>>,
 }
 
-/// A way to a server.
+/// A connection to a server.
 #[derive(Debug)]
-enum Link {
-    Process(ProcessLink),
-    Web(WebLink),
+enum Connection {
+    Process(ProcessConnection),
+    Http(HttpConnection),
 }
 
-impl Link {
-    fn is_over(&self) -> bool {
+impl Connection {
+    fn is_closed(&self) -> bool {
         match self {
-            Link::Process(link) => link.is_over(),
-            Link::Web(link) => link.is_over(),
+            Connection::Process(connection) => connection.is_closed(),
+            Connection::Http(connection) => connection.is_closed(),
         }
     }
 
-    /// Asks something; `params` is a JSON object in one line.
-    async fn ask(&self, method: &str, params: &str, patience: Duration) -> Result<String, Fault> {
+    /// Sends a request and returns the JSON of its result. `params` is a JSON object in one line.
+    async fn request(
+        &self,
+        method: &str,
+        params: &str,
+        timeout: Duration,
+    ) -> Result<String, McpError> {
         match self {
-            Link::Process(link) => link.ask(method, params, patience).await,
-            Link::Web(link) => link.ask(method, params, patience).await,
+            Connection::Process(connection) => connection.request(method, params, timeout).await,
+            Connection::Http(connection) => connection.request(method, params, timeout).await,
         }
     }
 
-    async fn notify(&self, method: &str) -> Result<(), Fault> {
+    async fn notify(&self, method: &str) -> Result<(), McpError> {
         match self {
-            Link::Process(link) => link.notify(method),
-            Link::Web(link) => link.notify(method).await,
+            Connection::Process(connection) => connection.notify(method),
+            Connection::Http(connection) => connection.notify(method).await,
         }
     }
 
-    /// From now on the server is known to speak this.
-    fn agree(&self, era: &Era) {
-        if let Link::Web(link) = self {
-            link.agree(era);
+    /// Sets the protocol of later requests.
+    fn set_protocol(&self, protocol: &Protocol) {
+        if let Connection::Http(connection) = self {
+            connection.set_protocol(protocol);
         }
     }
 }
 
 impl Server {
-    fn start(&self) -> Result<Arc<Link>, Fault> {
-        Ok(Arc::new(match &self.about.at {
-            McpAddress::Program { program, arguments, variables } => {
-                let longest = self.about.longest_message;
-                Link::Process(ProcessLink::start(program, arguments, variables, longest)?)
-            }
+    fn start(&self) -> Result<Arc<Connection>, McpError> {
+        let max_bytes = self.settings.max_message_bytes;
+        Ok(Arc::new(match &self.settings.address {
+            McpAddress::Program { program, arguments, variables } => Connection::Process(
+                ProcessConnection::start(program, arguments, variables, max_bytes)?,
+            ),
             McpAddress::Url { url, headers } => {
-                Link::Web(WebLink::new(url, headers, self.about.longest_message)?)
+                Connection::Http(HttpConnection::new(url, headers, max_bytes)?)
             }
         }))
     }
 
-    /// A link that works, and what is spoken on it.
-    async fn link(&self) -> Result<(Arc<Link>, Era), Fault> {
-        let mut link = self.link.lock().await;
-        let mut era = self.era.lock().await;
-        if let (Some(link), Some(era)) = (&*link, &*era)
-            && !link.is_over()
+    /// An open connection and its protocol. Starts the server if it is not running.
+    async fn connect(&self) -> Result<(Arc<Connection>, Protocol), McpError> {
+        let mut connection = self.connection.lock().await;
+        let mut protocol = self.protocol.lock().await;
+        if let (Some(connection), Some(protocol)) = (&*connection, &*protocol)
+            && !connection.is_closed()
         {
-            return Ok((Arc::clone(link), era.clone()));
+            return Ok((Arc::clone(connection), protocol.clone()));
         }
-        *link = None;
-        let (started, spoken) = match &*era {
-            None => self.get_to_know().await?,
-            Some(Era::Modern) => (self.start()?, Era::Modern),
-            Some(Era::Handshake(_)) => {
+        *connection = None;
+        let (started, negotiated) = match &*protocol {
+            None => self.negotiate().await?,
+            Some(Protocol::Stateless) => (self.start()?, Protocol::Stateless),
+            Some(Protocol::Handshake(_)) => {
                 let started = self.start()?;
-                let spoken = self.shake_hands(&started).await?;
-                (started, spoken)
+                let negotiated = self.shake_hands(&started).await?;
+                (started, negotiated)
             }
         };
-        started.agree(&spoken);
-        *link = Some(Arc::clone(&started));
-        *era = Some(spoken.clone());
-        Ok((started, spoken))
+        started.set_protocol(&negotiated);
+        *connection = Some(Arc::clone(&started));
+        *protocol = Some(negotiated.clone());
+        Ok((started, negotiated))
     }
 
-    /// Finds out what the server speaks: newer ones know `server/discover`, older ones do anything
-    /// but answer it.
-    async fn get_to_know(&self) -> Result<(Arc<Link>, Era), Fault> {
-        let link = self.start()?;
-        let probe = PROBE.min(self.about.start / 3);
-        if self.is_modern(&link, probe).await {
-            return Ok((link, Era::Modern));
+    /// Starts the server and finds out its protocol. Newer servers know `server/discover`; older ones
+    /// return an error, ignore it or exit.
+    async fn negotiate(&self) -> Result<(Arc<Connection>, Protocol), McpError> {
+        let connection = self.start()?;
+        let start_timeout = self.settings.start_timeout;
+        let probe_timeout = PROBE_TIMEOUT.min(start_timeout / 3);
+        if self.is_stateless(&connection, probe_timeout).await {
+            return Ok((connection, Protocol::Stateless));
         }
-        // Some end at a question before the handshake.
-        let link = if link.is_over() { self.start()? } else { link };
-        match self.shake_hands(&link).await {
-            Ok(spoken) => Ok((link, spoken)),
-            // It may only have been slow to start.
-            Err(Fault::Refused { .. }) if self.is_modern(&link, self.about.start).await => {
-                Ok((link, Era::Modern))
+        // Some servers exit at a request before the handshake.
+        let connection = if connection.is_closed() { self.start()? } else { connection };
+        match self.shake_hands(&connection).await {
+            Ok(negotiated) => Ok((connection, negotiated)),
+            // The server may only have been slow to start, so it is probed again.
+            Err(McpError::Response { .. })
+                if self.is_stateless(&connection, start_timeout).await =>
+            {
+                Ok((connection, Protocol::Stateless))
             }
-            Err(fault) => Err(fault),
+            Err(error) => Err(error),
         }
     }
 
-    async fn is_modern(&self, link: &Link, patience: Duration) -> bool {
-        link.agree(&Era::Modern);
-        let found = link.ask("server/discover", &wire::params(&Era::Modern, ""), patience).await;
+    async fn is_stateless(&self, connection: &Connection, timeout: Duration) -> bool {
+        connection.set_protocol(&Protocol::Stateless);
+        let params = message::params(&Protocol::Stateless, "");
+        let found = connection.request("server/discover", &params, timeout).await;
         match &found {
-            Ok(found) => wire::speaks_modern(found),
-            Err(Fault::Refused { data, .. }) => data.as_deref().is_some_and(wire::speaks_modern),
+            Ok(found) => message::lists_stateless_version(found),
+            Err(McpError::Response { data, .. }) => {
+                data.as_deref().is_some_and(message::lists_stateless_version)
+            }
             Err(_) => false,
         }
     }
 
-    async fn shake_hands(&self, link: &Link) -> Result<Era, Fault> {
-        link.agree(&Era::Handshake(wire::HANDSHAKE_VERSION.into()));
-        let answer = link.ask("initialize", &wire::initialize(), self.about.start).await?;
-        let spoken = Era::Handshake(wire::version_of(&answer)?);
-        link.agree(&spoken);
-        link.notify("notifications/initialized").await?;
-        Ok(spoken)
+    async fn shake_hands(&self, connection: &Connection) -> Result<Protocol, McpError> {
+        connection.set_protocol(&Protocol::Handshake(message::HANDSHAKE_VERSION.into()));
+        let timeout = self.settings.start_timeout;
+        let result = connection.request("initialize", &message::initialize(), timeout).await?;
+        let negotiated = Protocol::Handshake(message::negotiated_version(&result)?);
+        connection.set_protocol(&negotiated);
+        connection.notify("notifications/initialized").await?;
+        Ok(negotiated)
     }
 
-    /// Every tool that the server has, as it describes them.
-    async fn list(&self) -> Result<Vec<wire::Listed>, Fault> {
-        let (link, era) = self.link().await?;
+    /// All tools of the server, as it describes them.
+    async fn list(&self) -> Result<Vec<message::ListedTool>, McpError> {
+        let (connection, protocol) = self.connect().await?;
+        let timeout = self.settings.start_timeout;
         let mut tools = Vec::new();
         let mut fields = String::new();
-        for _ in 0..MOST_PAGES {
-            let page = link.ask("tools/list", &wire::params(&era, &fields), self.about.start).await;
-            let page = match page {
-                // A server without tools need not know the question.
-                Err(Fault::Refused { code: wire::NO_SUCH_METHOD, .. }) => return Ok(Vec::new()),
-                page => wire::Page::read(&page?)?,
+        for _ in 0..MAX_PAGES {
+            let params = message::params(&protocol, &fields);
+            let page = match connection.request("tools/list", &params, timeout).await {
+                // A server without tools may not know the method.
+                Err(McpError::Response { code: message::METHOD_NOT_FOUND, .. }) => {
+                    return Ok(Vec::new());
+                }
+                page => message::ToolPage::parse(&page?)?,
             };
             tools.extend(page.tools);
-            match page.next {
-                Some(cursor) => fields = format!(r#""cursor":{}"#, crate::answer::quoted(&cursor)),
+            match page.next_cursor {
+                Some(cursor) => fields = format!(r#""cursor":{}"#, crate::reply::quoted(&cursor)),
                 None => return Ok(tools),
             }
         }
-        Err(Fault::Odd(format!("its list of tools has more than {MOST_PAGES} pages")))
+        Err(McpError::Invalid(format!("its list of tools has more than {MAX_PAGES} pages")))
     }
 
-    /// Calls a tool by the name that the server knows; `input` is a JSON object.
-    async fn call(&self, tool: &str, input: &str) -> Result<wire::Called, Fault> {
-        // Whatever it takes to get there counts.
-        let patience = self.about.patience;
+    /// Calls a tool by the server's name of it. `input` is a JSON object.
+    async fn call(&self, tool: &str, input: &str) -> Result<message::ToolResult, McpError> {
+        // The timeout includes the time to start the server.
+        let timeout = self.settings.call_timeout;
         let calling = async {
-            let (link, era) = self.link().await?;
-            let params = wire::call(&era, tool, input);
-            wire::Called::read(&link.ask("tools/call", &params, patience).await?)
+            let (connection, protocol) = self.connect().await?;
+            let params = message::call(&protocol, tool, input);
+            let result = connection.request("tools/call", &params, timeout).await?;
+            message::ToolResult::parse(&result)
         };
-        let called = tokio::time::timeout(patience, calling).await;
-        called.unwrap_or(Err(Fault::Late(patience))).map_err(|fault| fault.without(&self.secrets))
+        let called = tokio::time::timeout(timeout, calling).await;
+        let called = called.unwrap_or(Err(McpError::Timeout(timeout)));
+        called.map_err(|error| error.redacted(&self.secrets))
     }
 }

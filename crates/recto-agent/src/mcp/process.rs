@@ -1,9 +1,10 @@
-//! A server that is a program: one message a line on its standard input and output.
+//! The stdio transport: a server that is a program, with one message per line on its standard input and
+//! output.
 //!
 //! ```text
-//! ask ──► waiting: 7 ──► line ──► stdin          two tasks: one writes lines whole, one reads them
-//!            ▲                      │
-//!            └──── answer to 7 ◄─ stdout         what stderr said last is told if it dies
+//! request ──► pending: 7 ──► line ──► stdin      one task writes lines, one reads them
+//!               ▲                       │
+//!               └── response to 7 ◄── stdout     the end of stderr is part of the error if it exits
 //! ```
 
 use std::collections::HashMap;
@@ -16,166 +17,172 @@ use tokio::io::{
 };
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
 
-use super::wire::{self, Fault, Incoming};
-use crate::Secret;
-use crate::program::{self, Group};
+use super::message::{self, Incoming, McpError};
+use crate::program::{self, ProcessGroup};
+use crate::{CancelToken, Secret};
 
-/// How long a program may take to end once its input is closed.
-const GRACE: Duration = Duration::from_secs(1);
-/// So much of what it said last on standard error is told if it dies.
-const LAST_WORDS: usize = 1_000;
-/// A running program.
+/// Maximum time for a program to exit after its input is closed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum length of the end of standard error in an error, in bytes.
+const STDERR_TAIL: usize = 1_000;
+
+/// A connection to a running program.
 #[derive(Debug)]
-pub(super) struct ProcessLink {
+pub(super) struct ProcessConnection {
     lines: mpsc::UnboundedSender<String>,
-    waiting: Arc<Waiting>,
-    next: AtomicU64,
-    /// Is cancelled when nobody needs the program any more.
-    closed: CancellationToken,
+    pending: Arc<PendingRequests>,
+    next_id: AtomicU64,
+    /// Cancelled when the connection is dropped.
+    dropped: CancelToken,
 }
 
-/// Who waits for an answer.
+/// The requests without a response.
 #[derive(Debug, Default)]
-struct Waiting(Mutex<State>);
+struct PendingRequests(Mutex<PendingState>);
 
 #[derive(Debug, Default)]
-struct State {
-    answers: HashMap<u64, oneshot::Sender<Result<String, Fault>>>,
-    /// Why there will be no more answers.
-    ended: Option<String>,
-    /// Something that it printed and that is no message.
-    rubbish: Option<String>,
+struct PendingState {
+    responses: HashMap<u64, oneshot::Sender<Result<String, McpError>>>,
+    /// Why no more responses will come.
+    closed: Option<String>,
+    /// The first printed line that is not a message, and why.
+    invalid_line: Option<String>,
 }
 
-impl Waiting {
-    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+impl PendingRequests {
+    fn with<T>(&self, work: impl FnOnce(&mut PendingState) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Nobody gets an answer any more.
-    fn end(&self, reason: String) {
-        let left = self.with(|state| {
-            state.ended.get_or_insert(reason.clone());
-            std::mem::take(&mut state.answers)
-        });
-        for (_, answer) in left {
-            // Who has given up does not hear it.
-            let _ = answer.send(Err(Fault::Ended(reason.clone())));
+    /// Fails all pending and later requests.
+    fn close(&self, reason: String) {
+        self.with(|state| state.closed.get_or_insert(reason.clone()).len());
+        self.fail_all(&McpError::Closed(reason));
+    }
+
+    /// Fails all pending requests.
+    fn fail_all(&self, error: &McpError) {
+        let responses = self.with(|state| std::mem::take(&mut state.responses));
+        for (_, response) in responses {
+            // The request may have timed out in the meantime.
+            let _ = response.send(Err(error.clone()));
         }
     }
 
-    fn rubbish(&self, line: &str, reason: &str) {
+    fn record_invalid_line(&self, line: &str, reason: &str) {
         let start: String = line.chars().take(100).collect();
-        self.with(|state| state.rubbish.get_or_insert(format!("{start:?}: {reason}")).len());
+        self.with(|state| state.invalid_line.get_or_insert(format!("{start:?}: {reason}")).len());
     }
 }
 
-/// An answer that is waited for. Dropped before it came, it is asked for no longer.
-struct Question<'a> {
-    link: &'a ProcessLink,
+/// A pending request. Dropping it before the response cancels the request at the server.
+struct PendingRequest<'a> {
+    connection: &'a ProcessConnection,
     id: u64,
     may_be_cancelled: bool,
 }
 
-impl Drop for Question<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
-        let is_open = self.link.waiting.with(|state| state.answers.remove(&self.id)).is_some();
+        let pending = &self.connection.pending;
+        let is_open = pending.with(|state| state.responses.remove(&self.id)).is_some();
         if is_open && self.may_be_cancelled {
-            let _ = self.link.lines.send(wire::cancelled(self.id));
+            // If the program has exited, there is nothing to cancel.
+            let _ = self.connection.lines.send(message::cancelled(self.id));
         }
     }
 }
 
-impl ProcessLink {
+impl ProcessConnection {
     pub(super) fn start(
         program: &str,
         arguments: &[String],
         variables: &[(String, Secret)],
-        longest: usize,
-    ) -> Result<ProcessLink, Fault> {
+        max_bytes: usize,
+    ) -> Result<ProcessConnection, McpError> {
         let mut child = program::command(program, arguments, variables)
             .spawn()
-            .map_err(|error| Fault::Ended(format!("{program} could not be run: {error}")))?;
-        let group = Group::of(&child);
-        let stdin = child.stdin.take().expect("it is piped");
-        let stdout = child.stdout.take().expect("it is piped");
-        let stderr = child.stderr.take().expect("it is piped");
+            .map_err(|error| McpError::Closed(format!("{program} could not be run: {error}")))?;
+        let group = ProcessGroup::of(&child);
+        let stdin = child.stdin.take().expect("`program::command` pipes it");
+        let stdout = child.stdout.take().expect("`program::command` pipes it");
+        let stderr = child.stderr.take().expect("`program::command` pipes it");
         let (lines, to_write) = mpsc::unbounded_channel();
-        let (waiting, closed) = (Arc::new(Waiting::default()), CancellationToken::new());
+        let (pending, dropped) = (Arc::new(PendingRequests::default()), CancelToken::new());
         tokio::spawn(write(stdin, to_write));
-        let said = tokio::spawn(last_words(stderr));
-        let reader = Reader { waiting: Arc::clone(&waiting), lines: lines.downgrade(), longest };
-        let is_closed = closed.clone();
+        let stderr = tokio::spawn(read_tail(stderr));
+        let reader = Reader { pending: Arc::clone(&pending), lines: lines.downgrade(), max_bytes };
+        let is_dropped = dropped.clone();
         let name = program.to_owned();
         tokio::spawn(async move {
             tokio::select! {
                 () = reader.read(stdout) => {}
-                () = is_closed.cancelled() => {}
+                () = is_dropped.cancelled() => {}
             }
-            let ended = end(child).await;
-            // What it has started ends with it.
+            let exited = exit(child).await;
+            // Kills the descendants, which may keep standard error open.
             drop(group);
-            let said = tokio::time::timeout(GRACE, said).await;
-            let said = said.ok().and_then(Result::ok).unwrap_or_default();
-            let said = if said.is_empty() { said } else { format!(": {said}") };
-            reader.waiting.end(format!("{name} {ended}{said}"));
+            let stderr = tokio::time::timeout(EXIT_TIMEOUT, stderr).await;
+            let stderr = stderr.ok().and_then(Result::ok).unwrap_or_default();
+            let stderr = if stderr.is_empty() { stderr } else { format!(": {stderr}") };
+            reader.pending.close(format!("{name} {exited}{stderr}"));
         });
-        Ok(ProcessLink { lines, waiting, next: AtomicU64::new(1), closed })
+        Ok(ProcessConnection { lines, pending, next_id: AtomicU64::new(1), dropped })
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.lines.is_closed() || self.waiting.with(|state| state.ended.is_some())
+    pub(super) fn is_closed(&self) -> bool {
+        self.lines.is_closed() || self.pending.with(|state| state.closed.is_some())
     }
 
-    pub(super) async fn ask(
+    pub(super) async fn request(
         &self,
         method: &str,
         params: &str,
-        patience: Duration,
-    ) -> Result<String, Fault> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let (answer, answered) = oneshot::channel();
-        self.waiting.with(|state| match &state.ended {
-            Some(reason) => Err(Fault::Ended(reason.clone())),
+        timeout: Duration,
+    ) -> Result<String, McpError> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let (sender, response) = oneshot::channel();
+        self.pending.with(|state| match &state.closed {
+            Some(reason) => Err(McpError::Closed(reason.clone())),
             None => {
-                state.answers.insert(id, answer);
+                state.responses.insert(id, sender);
                 Ok(())
             }
         })?;
         let may_be_cancelled = method.starts_with("tools/");
-        let question = Question { link: self, id, may_be_cancelled };
-        // If nobody writes any more, the reader finds out why.
-        let _ = self.lines.send(wire::request(id, method, params));
-        let answered = tokio::time::timeout(patience, answered).await;
-        drop(question);
-        match answered {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(Fault::Ended("it has ended".into())),
-            Err(_) => Err(match self.waiting.with(|state| state.rubbish.clone()) {
-                Some(rubbish) => Fault::Odd(format!(
-                    "no answer came in {} s, but this, which is no message: {rubbish}",
-                    patience.as_secs_f64()
+        let pending = PendingRequest { connection: self, id, may_be_cancelled };
+        // If the writing task has ended, the reading task fails the request with the reason.
+        let _ = self.lines.send(message::request(id, method, params));
+        let response = tokio::time::timeout(timeout, response).await;
+        drop(pending);
+        match response {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(McpError::Closed("the connection is closed".into())),
+            Err(_) => Err(match self.pending.with(|state| state.invalid_line.clone()) {
+                Some(line) => McpError::Invalid(format!(
+                    "no response within {} s; it printed a line that is not a message: {line}",
+                    timeout.as_secs_f64()
                 )),
-                None => Fault::Late(patience),
+                None => McpError::Timeout(timeout),
             }),
         }
     }
 
-    pub(super) fn notify(&self, method: &str) -> Result<(), Fault> {
-        let sent = self.lines.send(wire::notification(method, "{}"));
-        sent.map_err(|_| Fault::Ended("it has ended".into()))
+    pub(super) fn notify(&self, method: &str) -> Result<(), McpError> {
+        let sent = self.lines.send(message::notification(method, "{}"));
+        sent.map_err(|_| McpError::Closed("the connection is closed".into()))
     }
 }
 
-impl Drop for ProcessLink {
+impl Drop for ProcessConnection {
     fn drop(&mut self) {
-        self.closed.cancel();
+        self.dropped.cancel();
     }
 }
 
-/// Lines are written whole, whoever gives up in between.
+/// Writes lines to the program. A separate task writes them, so that a cancelled request leaves no
+/// partial line.
 async fn write(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<String>) {
     while let Some(mut line) = lines.recv().await {
         line.push('\n');
@@ -186,47 +193,46 @@ async fn write(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<String>
     }
 }
 
-/// Lets a program end, or ends it; says how that was.
-async fn end(mut child: Child) -> String {
-    match tokio::time::timeout(GRACE, child.wait()).await {
-        Ok(Ok(status)) => format!("has ended ({status})"),
-        Ok(Err(error)) => format!("has ended ({error})"),
+/// Waits for a program to exit, or kills it after a timeout. Returns a description.
+async fn exit(mut child: Child) -> String {
+    match tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await {
+        Ok(Ok(status)) => format!("has exited ({status})"),
+        Ok(Err(error)) => format!("has exited ({error})"),
         Err(_) => {
-            // Whether it could be killed or was quicker: it is over.
+            // Killing fails only if the program has exited in the meantime.
             let _ = child.kill().await;
             "closed its output and was killed".into()
         }
     }
 }
 
-async fn last_words(mut stderr: impl AsyncRead + Unpin) -> String {
+/// Reads a stream to its end and returns the last [`STDERR_TAIL`] bytes.
+async fn read_tail(mut stderr: impl AsyncRead + Unpin) -> String {
     let (mut kept, mut buffer) = (Vec::new(), vec![0; 4096]);
     while let Ok(len @ 1..) = stderr.read(&mut buffer).await {
         kept.extend_from_slice(&buffer[..len]);
-        let surplus = kept.len().saturating_sub(LAST_WORDS);
+        let surplus = kept.len().saturating_sub(STDERR_TAIL);
         kept.drain(..surplus);
     }
     String::from_utf8_lossy(&kept).trim().to_owned()
 }
 
+/// Reads the messages of the program and dispatches them.
 struct Reader {
-    waiting: Arc<Waiting>,
+    pending: Arc<PendingRequests>,
     lines: mpsc::WeakUnboundedSender<String>,
-    longest: usize,
+    max_bytes: usize,
 }
 
 impl Reader {
     async fn read(&self, stdout: ChildStdout) {
         let mut stdout = BufReader::new(stdout);
         let mut line = Vec::new();
-        while let Some(is_whole) = next_line(&mut stdout, &mut line, self.longest).await {
-            if !is_whole {
-                let reason = format!("a message is longer than {} bytes", self.longest);
-                // Whose answer it was is not known.
-                let all = self.waiting.with(|state| std::mem::take(&mut state.answers));
-                for (_, answer) in all {
-                    let _ = answer.send(Err(Fault::Odd(reason.clone())));
-                }
+        while let Some(is_complete) = next_line(&mut stdout, &mut line, self.max_bytes).await {
+            if !is_complete {
+                let reason = format!("a message is longer than {} bytes", self.max_bytes);
+                // The message was not parsed, so its request is not known.
+                self.pending.fail_all(&McpError::Invalid(reason));
                 continue;
             }
             let text = String::from_utf8_lossy(&line);
@@ -237,32 +243,35 @@ impl Reader {
     }
 
     fn take(&self, line: &str) {
-        match Incoming::read(line) {
-            Ok(Incoming::Answer(id, answer)) => {
-                let waits = self.waiting.with(|state| state.answers.remove(&id));
-                if let Some(waits) = waits {
-                    let _ = waits.send(answer);
+        match Incoming::parse(line) {
+            Ok(Incoming::Response(id, result)) => {
+                let response = self.pending.with(|state| state.responses.remove(&id));
+                if let Some(response) = response {
+                    // The request may have timed out in the meantime.
+                    let _ = response.send(result);
                 }
             }
-            Ok(Incoming::Asks { id, method }) => {
+            Ok(Incoming::Request { id, method }) => {
                 if let Some(lines) = self.lines.upgrade() {
-                    let _ = lines.send(wire::answer(&id, &method));
+                    // If the program has exited, it needs no response.
+                    let _ = lines.send(message::response(&id, &method));
                 }
             }
-            Ok(Incoming::Told) => {}
-            Err(reason) => self.waiting.rubbish(line, &reason),
+            Ok(Incoming::Notification) => {}
+            Err(reason) => self.pending.record_invalid_line(line, &reason),
         }
     }
 }
 
-/// Reads a line; false if it is longer than that, and then nothing of it is kept. `None` at the end.
+/// Reads a line. Returns false, and an empty line, if it is longer than `max_bytes`; `None` at the end of
+/// the stream.
 async fn next_line(
     from: &mut (impl AsyncBufRead + Unpin),
     line: &mut Vec<u8>,
-    longest: usize,
+    max_bytes: usize,
 ) -> Option<bool> {
     line.clear();
-    let mut is_whole = true;
+    let mut is_complete = true;
     loop {
         let buffer = from.fill_buf().await.ok()?;
         if buffer.is_empty() {
@@ -270,15 +279,15 @@ async fn next_line(
         }
         let end = buffer.iter().position(|byte| *byte == b'\n');
         let part = &buffer[..end.unwrap_or(buffer.len())];
-        is_whole &= line.len() + part.len() <= longest;
-        match is_whole {
+        is_complete &= line.len() + part.len() <= max_bytes;
+        match is_complete {
             true => line.extend_from_slice(part),
             false => line.clear(),
         }
         let used = end.map_or(buffer.len(), |end| end + 1);
         from.consume(used);
         if end.is_some() {
-            return Some(is_whole);
+            return Some(is_complete);
         }
     }
 }

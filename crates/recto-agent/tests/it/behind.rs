@@ -1,16 +1,14 @@
-//! What is behind summaries, and what is gone behind temporary scopes.
+//! Summaries and the messages they replace; temporary scopes.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use recto::{
-    Carry, Compress, LogIndex, Message, Recto, Role, Settings, StoredConversation, Version,
+    Carry, Compress, LogIndex, Message, Recto, Role, Settings, StoredConversation, Temporary,
+    Version, end_all, end_expired, with_temporary,
 };
-use recto_agent::{
-    Budget, Gap, Stop, Strategy, Target, Temporary, end_all, end_expired, expand, gaps, sources,
-    with_temporary,
-};
+use recto_agent::{Budget, ConversationExt as _, Stop, Strategy, Target};
 use testserver::ModelServer;
 
 use crate::streams::Says;
@@ -37,20 +35,20 @@ async fn summaries_of_summaries_open_again_in_order() {
     let mut all = Vec::new();
     for turn in 0..60 {
         let question = format!("question {turn}: {}", "why is that so ".repeat(8));
-        agent.say(Message::user(&question)).await.unwrap();
+        agent.send(Message::user(&question)).await.unwrap();
         all.extend([question, "Fine.".to_owned()]);
     }
-    assert_eq!(gaps(talk).await.unwrap(), []);
+    assert_eq!(talk.summary_gaps().await.unwrap(), []);
     let view = talk.messages().await.unwrap();
     let summary = view.iter().find(|entry| entry.message.text().starts_with("Summary of")).unwrap();
     assert!(summary.index > LogIndex(20));
-    let behind = sources(talk, summary.index).await.unwrap();
-    let direct = recto_agent::stands_for(&summary.message).unwrap();
+    let behind = talk.summary_sources(summary.index).await.unwrap();
+    let direct = recto_agent::summarised_entries(&summary.message).unwrap();
     assert!(behind.len() > direct.len(), "it stands for other summaries");
-    expand(talk, summary.index).await.unwrap();
+    talk.expand_summary(summary.index).await.unwrap();
     assert_eq!(texts(talk).await, all);
-    let error = expand(talk, LogIndex(0)).await.unwrap_err().to_string();
-    assert!(error.contains("entry 0 is no summary"), "{error}");
+    let error = talk.expand_summary(LogIndex(0)).await.unwrap_err().to_string();
+    assert!(error.contains("entry 0 is not a summary"), "{error}");
 }
 
 #[tokio::test]
@@ -60,7 +58,9 @@ async fn a_summary_that_leaves_something_out_is_found() {
     let summary = r#"{"role":"user","content":"a","metadata":{"summary":{"of":[0]}}}"#;
     let summary = Some(Message::from_json(summary).unwrap());
     talk.apply(Compress { indices: vec![LogIndex(0), LogIndex(1)], summary }).await.unwrap();
-    assert_eq!(gaps(&talk).await.unwrap(), [Gap { version: Version(2), entry: LogIndex(1) }]);
+    let gaps = talk.summary_gaps().await.unwrap();
+    let gaps: Vec<_> = gaps.iter().map(|gap| (gap.version, gap.entry)).collect();
+    assert_eq!(gaps, [(Version(2), LogIndex(1))]);
 }
 
 #[tokio::test]
@@ -71,14 +71,14 @@ async fn a_model_looks_behind_a_summary() {
         Says::call("c2", "recto_expand", r#"{"from":1,"to":1}"#).streamed(target),
         Says::text("It is marmalade.").streamed(target),
     ]);
-    let agent = agent(target, &server).await.look_back();
+    let agent = agent(target, &server).await.history_tools();
     let talk = agent.conversation();
     let secret = format!("{} The word is marmalade. Keep it.", "Blah. ".repeat(50));
     talk.append([Message::user("Listen."), Message::user(&secret)]).await.unwrap();
     let summary = r#"{"role":"user","content":"Summary of the entries 0 to 1 of this conversation: a word was said.","metadata":{"summary":{"of":[0,1]}}}"#;
     let summary = Some(Message::from_json(summary).unwrap());
     talk.apply(Compress { indices: vec![LogIndex(0), LogIndex(1)], summary }).await.unwrap();
-    let run = agent.say(Message::user("Which word?")).await.unwrap();
+    let run = agent.send(Message::user("Which word?")).await.unwrap();
     assert_eq!((run.stop, run.turns), (Stop::Done, 3));
     let received = server.received();
     let body = |at: usize| String::from_utf8(received[at].body.clone()).unwrap();
@@ -120,13 +120,13 @@ async fn what_is_temporary_is_gone_whatever_happened() {
     assert!(talk.marks().await.unwrap().iter().all(|(_, entries)| entries.is_empty()));
 }
 
-/// A process that is inside a temporary scope, and the conversation as others see it.
-async fn holding(address: &str, name: &str, seconds: u64) -> (Child, StoredConversation) {
+/// A process that holds a temporary scope, and the conversation in this process.
+async fn holding(address: &str, name: &str, lease: Duration) -> (Child, StoredConversation) {
     let recto = Recto::open(address).await.unwrap();
     let talk = recto.create(name, Settings::default()).await.unwrap();
     talk.append([Message::user("a")]).await.unwrap();
     let mut process = Command::new(example("held_scope"))
-        .args([address, name, &seconds.to_string()])
+        .args([address, name, &lease.as_secs_f64().to_string()])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -137,12 +137,38 @@ async fn holding(address: &str, name: &str, seconds: u64) -> (Child, StoredConve
     (process, talk)
 }
 
-/// Opens a conversation as a new program would.
+/// The note of the newest lease: its scope, and the time at which it runs out.
+async fn newest_lease(talk: &StoredConversation) -> (String, i64) {
+    let marks = talk.marks().await.unwrap();
+    let (_, notes) = marks.into_iter().find(|(label, _)| label == "lease").unwrap();
+    let note = talk.message(*notes.last().unwrap()).await.unwrap().unwrap();
+    let note: serde_json::Value = serde_json::from_str(note.json()).unwrap();
+    let lease = &note["metadata"]["lease"];
+    (lease["scope"].as_str().unwrap().to_owned(), lease["until"].as_i64().unwrap())
+}
+
+/// Removes the lock of a scope's holder. Then only the lease shows whether it may still be alive, as
+/// if the holder were on another machine.
+async fn forget_holder(talk: &StoredConversation) {
+    let (scope, _) = newest_lease(talk).await;
+    std::fs::remove_file(std::env::temp_dir().join("recto-scopes").join(scope)).unwrap();
+}
+
+/// Repeats a check until it is true. Fails after 30 seconds.
+async fn eventually(mut check: impl AsyncFnMut() -> bool) {
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while !check().await {
+        assert!(std::time::Instant::now() < deadline, "not within 30 seconds");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Opens a conversation as a new process does.
 async fn opened(address: &str, name: &str) -> StoredConversation {
     Recto::open(address).await.unwrap().conversation(name).await.unwrap()
 }
 
-/// SIGKILL: it has no chance to do anything.
+/// Sends SIGKILL, so that the process cannot clean up.
 fn kill(mut process: Child) {
     process.kill().unwrap();
     process.wait().unwrap();
@@ -152,8 +178,8 @@ fn kill(mut process: Child) {
 async fn a_scope_whose_process_was_killed_is_ended_by_the_next_open() {
     let folder = tempfile::tempdir().unwrap();
     let address = format!("sqlite:{}", folder.path().join("talks.db").display());
-    let (process, talk) = holding(&address, "talk", 600).await;
-    // As long as it lives, nobody takes the scope away.
+    let (process, talk) = holding(&address, "talk", Duration::from_secs(600)).await;
+    // While the holder lives, its scope is not ended.
     assert_eq!(texts(&opened(&address, "talk").await).await, ["a", "a secret"]);
     assert_eq!(end_expired(&talk).await.unwrap(), 0);
     kill(process);
@@ -167,26 +193,29 @@ async fn a_scope_whose_process_was_killed_is_ended_by_the_next_open() {
 }
 
 #[tokio::test]
-async fn a_lease_is_renewed_while_its_holder_lives_and_runs_out_when_it_is_dead() {
+async fn a_lease_is_renewed_while_its_holder_lives() {
     let folder = tempfile::tempdir().unwrap();
     let address = format!("sqlite:{}", folder.path().join("talks.db").display());
-    let (process, talk) = holding(&address, "talk", 2).await;
-    // Without its lock the holder could as well be on another machine: only the time is known.
-    let marks = talk.marks().await.unwrap();
-    let (_, notes) = marks.into_iter().find(|(label, _)| label == "lease").unwrap();
-    let note = talk.message(notes[0]).await.unwrap().unwrap();
-    let note: serde_json::Value = serde_json::from_str(note.json()).unwrap();
-    let scope = note["metadata"]["lease"]["scope"].as_str().unwrap();
-    std::fs::remove_file(std::env::temp_dir().join("recto-scopes").join(scope)).unwrap();
-    let before = talk.version().await.unwrap();
-    tokio::time::sleep(Duration::from_millis(3_500)).await;
-    assert_eq!(end_expired(&talk).await.unwrap(), 0);
-    let renewals = talk.version().await.unwrap().0 - before.0;
-    assert!((1..=4).contains(&renewals), "{renewals}");
+    let (process, talk) = holding(&address, "talk", Duration::from_millis(300)).await;
+    let (_, first) = newest_lease(&talk).await;
+    eventually(async || newest_lease(&talk).await.1 > first).await;
     assert_eq!(texts(&talk).await, ["a", "a secret"]);
     kill(process);
-    tokio::time::sleep(Duration::from_millis(2_200)).await;
-    assert_eq!(texts(&opened(&address, "talk").await).await, ["a"]);
+}
+
+#[tokio::test]
+async fn a_scope_of_an_unknown_holder_ends_when_its_lease_has_run_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("sqlite:{}", folder.path().join("talks.db").display());
+    let (process, talk) = holding(&address, "long", Duration::from_secs(600)).await;
+    forget_holder(&talk).await;
+    kill(process);
+    assert_eq!(end_expired(&talk).await.unwrap(), 0);
+    assert_eq!(texts(&opened(&address, "long").await).await, ["a", "a secret"]);
+    let (process, talk) = holding(&address, "short", Duration::from_millis(300)).await;
+    forget_holder(&talk).await;
+    kill(process);
+    eventually(async || texts(&opened(&address, "short").await).await == ["a"]).await;
 }
 
 #[tokio::test]
@@ -205,7 +234,7 @@ async fn a_scope_that_was_dropped_is_ended_by_the_next_and_one_that_is_held_is_n
     assert!(tokio::time::timeout(Duration::from_millis(500), scope).await.is_err());
     assert_eq!(texts(&talk).await, ["a", "secret"]);
     assert_eq!(texts(&opened(&address, "talk").await).await, ["a"]);
-    // Who knows that nobody else is there need not wait for anything.
+    // `end_all` ends scopes of living holders as well.
     let work = async {
         talk.append([Message::user("secret")]).await.unwrap();
         assert_eq!(end_all(&talk).await.unwrap(), 1);

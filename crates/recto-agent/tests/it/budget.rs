@@ -2,8 +2,8 @@
 
 use recto::{Fit, LogIndex, Mark, Message, PINNED, Recto, Restore, Role, Settings};
 use recto_agent::{
-    Agent, Budget, CancellationToken, Error, ExpandTool, RunTool, Stop, Strategy, Target,
-    ToolInput, hand_back, process,
+    Agent, Budget, ConversationExt as _, Error, ExpandTool, RunTool, Stop, Strategy, Target,
+    ToolInput,
 };
 use testserver::{ModelServer, Received, Reply};
 
@@ -58,9 +58,9 @@ async fn a_floor_over_the_limit_is_named_part_by_part() {
 async fn without_strategies_the_limit_is_an_error() {
     let server = ModelServer::playing([]);
     let agent = agent(Target::OpenAiChat, &server).await;
-    let agent = agent.budget(Budget { limit: Some(300), ..Budget::default() });
+    let agent = agent.budget(Budget::with_limit(300));
     fill(&agent, 10).await;
-    let error = agent.say(Message::user("And?")).await.unwrap_err();
+    let error = agent.send(Message::user("And?")).await.unwrap_err();
     assert!(
         matches!(&error, Error::OverLimit { limit: 300, tried, .. } if tried.is_empty()),
         "{error}"
@@ -104,7 +104,7 @@ async fn old_results_are_cleared_first_and_come_back() {
         check(target, body.as_bytes());
         let call = agent.call(1).await.unwrap();
         assert_eq!(call.compressed[0].strategy, "clear-tool-results");
-        assert!(call.compressed[0].why.contains("over the threshold of 1500"));
+        assert!(call.compressed[0].reason.contains("over the threshold of 1500"));
         assert!(call.compressed[0].after <= 900, "{call:?}");
         // Everything that was hidden can be brought back.
         let hidden: Vec<LogIndex> = before.iter().map(|entry| entry.index).collect();
@@ -151,8 +151,7 @@ async fn nested_tool_parts_are_cleared_summarised_and_looked_at_like_flat_ones()
         }
         assert!(!sent.contains("host 0:"), "{sent}");
         let expand = ExpandTool::new(talk.clone());
-        let cancel = CancellationToken::new();
-        let input = ToolInput { id: "x", json: r#"{"from":1,"to":2}"#, cancel };
+        let input = ToolInput::new("x", r#"{"from":1,"to":2}"#);
         let shown = expand.run(input).await.text;
         assert!(shown.contains(r#"load {"host":0}"#) && shown.contains("host 0:"), "{shown}");
     }
@@ -166,11 +165,11 @@ async fn fit_that_no_run_fits_is_refused_and_hands_nothing_back() {
     let long = Message::user(&"a long story ".repeat(50));
     child.append([Message::system("Be brief."), long]).await.unwrap();
     let fit = Fit { max_tokens: 20, ..Fit::default() };
-    let error = hand_back(&child, fit, &parent).await.unwrap_err();
+    let error = parent.append_from_child(&child, fit).await.unwrap_err();
     assert_eq!(error.code(), "budget_too_small", "{error}");
     assert_eq!(parent.stats().await.unwrap().total_messages, 0);
     let fit = r#"{"operation":"FIT","maxTokens":20}"#;
-    assert_eq!(process(&child, fit).await.unwrap_err().code(), "budget_too_small");
+    assert_eq!(child.apply_json(fit).await.unwrap_err().code(), "budget_too_small");
     assert_eq!(child.messages().await.unwrap().len(), 2);
 }
 
@@ -186,8 +185,8 @@ async fn a_summary_takes_the_place_of_old_messages_and_is_a_call_of_its_own() {
         let agent = heard.listen(agent.budget(budget(5_000, 2_000, 1_000, &[Strategy::Summarise])));
         agent.conversation().append([Message::system("Be kind.")]).await.unwrap();
         fill(&agent, 25).await;
-        let run = agent.say(Message::user("And?")).await.unwrap();
-        assert_eq!(run.said, "Fine.");
+        let run = agent.send(Message::user("And?")).await.unwrap();
+        assert_eq!(run.text, "Fine.");
         assert_eq!(heard.words(), ["compressionRequested", "compressionCompleted summarise"]);
         let view = agent.conversation().messages().await.unwrap();
         assert_eq!(view[0].message.text(), "Be kind.");
@@ -200,11 +199,11 @@ async fn a_summary_takes_the_place_of_old_messages_and_is_a_call_of_its_own() {
         let received = server.received();
         for (number, received) in received.iter().enumerate() {
             check(target, &received.body);
-            let sent = agent.sent(number as u64 + 1).await.unwrap();
+            let sent = agent.request_of_call(number as u64 + 1).await.unwrap();
             assert_eq!(sent.as_bytes(), received.body);
         }
-        assert!(agent.call(1).await.unwrap().about.is_some());
-        assert_eq!(agent.cumulative().await.unwrap().calls, 2);
+        assert!(agent.call(1).await.unwrap().summary_prompt.is_some());
+        assert_eq!(agent.cumulative_totals().await.unwrap().calls, 2);
     }
 }
 
@@ -226,8 +225,8 @@ async fn a_summary_that_failed_replaces_nothing_and_the_next_strategy_is_tried()
         let agent = agent(target, &server).await.budget(budget(5_000, 2_000, 1_000, &ladder));
         let agent = heard.listen(agent);
         fill(&agent, 25).await;
-        let run = agent.say(Message::user("And?")).await.unwrap();
-        assert_eq!(run.said, "Fine.", "{name}");
+        let run = agent.send(Message::user("And?")).await.unwrap();
+        assert_eq!(run.text, "Fine.", "{name}");
         let words = heard.words();
         assert!(words[1].starts_with("compressionFailed summarise: "), "{name}: {words:?}");
         assert_eq!(words[2], "compressionCompleted sliding-window", "{name}");
@@ -252,9 +251,9 @@ async fn a_compression_that_does_not_pay_off_waits_unless_it_must_be() {
         let prices = recto_format::PriceTable::from_json(prices).unwrap();
         let agent = heard.listen(agent.prices(prices));
         fill(&agent, 25).await;
-        agent.say(Message::user("And?")).await.unwrap();
+        agent.send(Message::user("And?")).await.unwrap();
         let words = heard.words();
-        assert_eq!(words.iter().any(|word| word == "compressionWaits"), waits, "{words:?}");
+        assert_eq!(words.iter().any(|word| word == "compressionDeferred"), waits, "{words:?}");
         let done = words.iter().any(|word| word.starts_with("compressionCompleted"));
         assert_eq!(done, !waits, "{words:?}");
     }
@@ -296,7 +295,7 @@ async fn a_thousand_turns_under_a_small_limit() {
     };
     let server = ModelServer::answering(answer);
     let ladder = [Strategy::ClearToolResults, Strategy::Summarise, Strategy::KeepSystemAndRecent];
-    let agent = agent(target, &server).await.tool(Load).most_turns(3);
+    let agent = agent(target, &server).await.tool(Load).max_turns(3);
     let agent = agent.budget(budget(LIMIT, 1_000, 600, &ladder));
     let talk = agent.conversation().clone();
     talk.append([Message::system("You count."), Message::user("The secret word is marmalade.")])
@@ -305,7 +304,7 @@ async fn a_thousand_turns_under_a_small_limit() {
     talk.apply(Mark { indices: vec![LogIndex(1)], mark: PINNED.into() }).await.unwrap();
     for turn in 0..1_000 {
         let question = format!("turn {turn}: {}", "go on ".repeat(turn % 40));
-        let run = agent.say(Message::user(&question)).await.unwrap();
+        let run = agent.send(Message::user(&question)).await.unwrap();
         assert!(matches!(run.stop, Stop::Done | Stop::TurnLimit), "{run:?}");
     }
     let stats = talk.stats().await.unwrap();
@@ -375,8 +374,8 @@ async fn a_provider_that_finds_a_request_too_long_is_asked_once_more_with_less()
             let agent = heard.listen(agent);
             agent.conversation().append([Message::system("Be kind.")]).await.unwrap();
             fill(&agent, 25).await;
-            let run = agent.say(Message::user("And?")).await.unwrap();
-            assert_eq!((run.stop, run.said.as_str()), (Stop::Done, "Fine."), "{name}");
+            let run = agent.send(Message::user("And?")).await.unwrap();
+            assert_eq!((run.stop, run.text.as_str()), (Stop::Done, "Fine."), "{name}");
             let words = heard.words();
             assert_eq!(words[0], "compressionRequested", "{name}");
             assert_eq!(*words.last().unwrap(), "compressionCompleted sliding-window", "{name}");
@@ -386,9 +385,13 @@ async fn a_provider_that_finds_a_request_too_long_is_asked_once_more_with_less()
             check(target, &received[1].body);
             let calls = agent.calls().await.unwrap();
             assert!(calls[0].failure.is_some() && calls[1].failure.is_none(), "{name}: {calls:?}");
-            assert!(calls[1].compressed[0].why.contains("too long"), "{:?}", calls[1].compressed);
+            assert!(
+                calls[1].compressed[0].reason.contains("too long"),
+                "{:?}",
+                calls[1].compressed
+            );
             // It does not go on for ever.
-            let error = agent.say(Message::user("And now?")).await.unwrap_err();
+            let error = agent.send(Message::user("And now?")).await.unwrap_err();
             let Error::Call(error) = error else { panic!("{name}: {error}") };
             assert!(matches!(error.failure, recto_agent::Failure::TooLong { .. }), "{name}");
             assert_eq!(server.received().len(), 4, "{name}");
@@ -403,7 +406,7 @@ async fn without_strategies_a_request_that_is_too_long_is_an_error() {
     let agent = agent(target, &server).await;
     fill(&agent, 5).await;
     let version = agent.conversation().stats().await.unwrap().current_batch_messages;
-    agent.say(Message::user("And?")).await.unwrap_err();
+    agent.send(Message::user("And?")).await.unwrap_err();
     assert_eq!(server.received().len(), 1);
     let after = agent.conversation().stats().await.unwrap().current_batch_messages;
     assert_eq!(after, version + 1);
@@ -419,7 +422,7 @@ async fn a_summary_that_would_have_to_wait_is_not_written() {
     let agent = agent(target, &server).await.budget(Budget { horizon: Some(3), ..budget });
     let agent = heard.listen(agent.prices(recto_format::PriceTable::from_json(prices).unwrap()));
     fill(&agent, 25).await;
-    assert_eq!(agent.say(Message::user("And?")).await.unwrap().said, "Fine.");
-    assert_eq!(heard.words(), ["compressionRequested", "compressionWaits"]);
+    assert_eq!(agent.send(Message::user("And?")).await.unwrap().text, "Fine.");
+    assert_eq!(heard.words(), ["compressionRequested", "compressionDeferred"]);
     assert_eq!(server.received().len(), 1);
 }

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use recto::{Message, Recto, Role, Settings};
-use recto_agent::{Agent, Budget, CancellationToken, Event, HttpModel, Stop, Strategy, Target};
+use recto_agent::{Agent, Budget, CancelToken, Event, HttpModel, Stop, Strategy, Target};
 use testserver::{ModelServer, Reply};
 
 use crate::streams::Says;
@@ -94,20 +94,20 @@ async fn schedule(target: Target, mut dice: Dice) {
         horizon: None,
     };
     let mut endpoint = endpoint(&server);
-    endpoint.retry.attempts = 2;
+    endpoint.retry.max_attempts = 2;
     let model = HttpModel::new(target, endpoint).unwrap();
     let mut recto = Recto::open(&address).await.unwrap();
     recto.create("talk", Settings::default()).await.unwrap();
     let mut acknowledged: Vec<String> = Vec::new();
     for step in 0..25 {
-        let cancel = CancellationToken::new();
+        let cancel = CancelToken::new();
         let (stop, at) = (cancel.clone(), dice.roll(30));
         let count = std::sync::atomic::AtomicU64::new(0);
         let agent = Agent::new(recto.conversation("talk").await.unwrap(), model.clone())
             .tool(Load)
             .budget(budget.clone())
-            .most_turns(4)
-            .listen(move |event| {
+            .max_turns(4)
+            .on_event(move |event| {
                 let is_due = matches!(event, Event::Delta(_) | Event::ToolStarted { .. })
                     && count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == at;
                 if is_due {
@@ -126,8 +126,8 @@ async fn schedule(target: Target, mut dice: Dice) {
     }
     is_fair.store(true, std::sync::atomic::Ordering::SeqCst);
     let agent = Agent::new(recto.conversation("talk").await.unwrap(), model).budget(budget);
-    let run = agent.say(Message::user("The last one.")).await.unwrap();
-    assert_eq!((run.stop, run.said.as_str()), (Stop::Done, "Here I am."));
+    let run = agent.send(Message::user("The last one.")).await.unwrap();
+    assert_eq!((run.stop, run.text.as_str()), (Stop::Done, "Here I am."));
     // Every request was valid; what was acknowledged is in the log, in order; every call can be shown.
     for received in server.received() {
         check(target, &received.body);
@@ -140,7 +140,7 @@ async fn schedule(target: Target, mut dice: Dice) {
     assert_eq!(asked.collect::<Vec<_>>(), acknowledged);
     let bodies: Vec<Vec<u8>> = server.received().into_iter().map(|it| it.body).collect();
     for call in agent.calls().await.unwrap() {
-        let sent = agent.sent(call.number).await.unwrap();
+        let sent = agent.request_of_call(call.number).await.unwrap();
         assert!(bodies.contains(&sent.into_bytes()), "call {}", call.number);
     }
     talk.verify().await.unwrap();

@@ -4,10 +4,10 @@ use std::sync::Mutex;
 
 use bytes::Bytes;
 use recto_agent::{
-    Answer, AnswerPart, CancellationToken, Delta, Failure, Finish, HttpModel, Model as _, Target,
-    Usage, Watch,
+    CallContext, CancelToken, Delta, Failure, Finish, HttpModel, Model as _, Reply, ReplyPart,
+    Target, Usage,
 };
-use testserver::{ModelServer, Reply};
+use testserver::{ModelServer, Reply as HttpReply};
 
 use crate::streams::Says;
 use crate::{TARGETS, endpoint, model};
@@ -24,15 +24,16 @@ fn thoughtful() -> Says {
     .and_call("call_b", "load", r#"{"host":"wéb-2"}"#)
 }
 
-async fn ask(model: &HttpModel) -> Answer {
-    model.call(Bytes::from_static(b"{}"), &Watch::nobody()).await.unwrap()
+async fn ask(model: &HttpModel) -> Reply {
+    model.call(Bytes::from_static(b"{}"), &CallContext::default()).await.unwrap()
 }
 
 #[tokio::test]
 async fn an_answer_is_the_same_as_a_stream_in_any_pieces_and_whole() {
     for target in TARGETS {
         let whole = ModelServer::playing([thoughtful().whole(target)]);
-        let whole = ask(&HttpModel::new(target, endpoint(&whole).not_streaming()).unwrap()).await;
+        let whole =
+            ask(&HttpModel::new(target, endpoint(&whole).without_streaming()).unwrap()).await;
         // One byte a piece splits every character and every line.
         for piece in [1, 2, 3, 7, 64, usize::MAX] {
             let server = ModelServer::playing([thoughtful().streamed(target).in_pieces(piece)]);
@@ -40,8 +41,8 @@ async fn an_answer_is_the_same_as_a_stream_in_any_pieces_and_whole() {
             if target == Target::Anthropic {
                 // Whole, the input is a JSON value that the test has written anew.
                 for (at, part) in streamed.parts.iter_mut().enumerate() {
-                    if let AnswerPart::Call { input, .. } = part {
-                        let AnswerPart::Call { input: other, .. } = &whole.parts[at] else {
+                    if let ReplyPart::ToolCall { input, .. } = part {
+                        let ReplyPart::ToolCall { input: other, .. } = &whole.parts[at] else {
                             panic!()
                         };
                         let json =
@@ -54,9 +55,9 @@ async fn an_answer_is_the_same_as_a_stream_in_any_pieces_and_whole() {
             assert_eq!(streamed, whole, "{target} in pieces of {piece}");
         }
         assert_eq!(whole.finish, Finish::ToolCalls, "{target}");
-        assert_eq!(whole.said(), thoughtful().text);
-        let usage =
-            Usage { input: 1_200, cached: 1_000, cache_written: 0, output: 40, reasoning: 0 };
+        assert_eq!(whole.text(), thoughtful().text);
+        let mut usage = Usage::new(1_200, 40);
+        usage.cached = 1_000;
         assert_eq!(whole.usage, Some(usage), "{target}");
         assert_eq!(whole.model.as_deref(), Some("m-1-2026"));
         assert_eq!(whole.parts.len(), 4);
@@ -67,7 +68,7 @@ async fn an_answer_is_the_same_as_a_stream_in_any_pieces_and_whole() {
 async fn thinking_keeps_its_signature_and_calls_their_bytes() {
     let server = ModelServer::playing([thoughtful().streamed(Target::Anthropic)]);
     let answer = ask(&model(Target::Anthropic, &server)).await;
-    let [AnswerPart::Thinking { text, signature }, _, AnswerPart::Call { input, .. }, _] =
+    let [ReplyPart::Thinking { text, signature }, _, ReplyPart::ToolCall { input, .. }, _] =
         &answer.parts[..]
     else {
         panic!("{answer:?}")
@@ -77,7 +78,9 @@ async fn thinking_keeps_its_signature_and_calls_their_bytes() {
     assert_eq!(input, r#"{"host": "web-1", "n": 1.50}"#);
     let server = ModelServer::playing([thoughtful().streamed(Target::OpenAiResponses)]);
     let answer = ask(&model(Target::OpenAiResponses, &server)).await;
-    assert!(matches!(&answer.parts[0], AnswerPart::Own(item) if item.contains("EqQBCgIYAhIM+/=")));
+    assert!(
+        matches!(&answer.parts[0], ReplyPart::Opaque(item) if item.contains("EqQBCgIYAhIM+/="))
+    );
 }
 
 #[tokio::test]
@@ -90,14 +93,14 @@ async fn pieces_are_heard_as_they_come() {
             match delta {
                 Delta::Text(text) => heard.0.push_str(text),
                 Delta::Thinking(text) => heard.1.push_str(text),
-                Delta::Call(name) => {
+                Delta::ToolCall(name) => {
                     assert_eq!(name, "load");
                     heard.2 += 1;
                 }
                 _ => {}
             }
         };
-        let watch = Watch::new(&hear, CancellationToken::new());
+        let watch = CallContext::new(&hear, CancelToken::new());
         model(target, &server).call(Bytes::new(), &watch).await.unwrap();
         let (text, thinking, calls) = heard.into_inner().unwrap();
         assert_eq!((text, thinking.as_str(), calls), (thoughtful().text, thoughtful().thinking, 2));
@@ -114,7 +117,7 @@ async fn the_bytes_are_sent_as_they_are_with_key_and_path() {
     ];
     for (target, path, header, key) in expected {
         let server = ModelServer::playing([Says::text("ok").streamed(target)]);
-        model(target, &server).call(body.clone(), &Watch::nobody()).await.unwrap();
+        model(target, &server).call(body.clone(), &CallContext::default()).await.unwrap();
         let [received] = &server.received()[..] else { panic!() };
         assert_eq!(received.body, body);
         assert_eq!((received.path.as_str(), received.header(header)), (path, Some(key)));
@@ -126,8 +129,9 @@ async fn the_bytes_are_sent_as_they_are_with_key_and_path() {
 async fn a_key_is_in_no_error_even_if_the_provider_repeats_it() {
     for target in TARGETS {
         let body = r#"{"error":{"message":"Incorrect API key: sk-very-secret","type":"auth"}}"#;
-        let server = ModelServer::playing([Reply::json(401, body)]);
-        let error = model(target, &server).call(Bytes::new(), &Watch::nobody()).await.unwrap_err();
+        let server = ModelServer::playing([HttpReply::json(401, body)]);
+        let error =
+            model(target, &server).call(Bytes::new(), &CallContext::default()).await.unwrap_err();
         assert!(matches!(&error.failure, Failure::Unauthorized { status: 401, .. }), "{error:?}");
         for told in [error.to_string(), format!("{error:?}")] {
             assert!(!told.contains("very-secret"), "{told}");
@@ -140,9 +144,9 @@ async fn a_key_is_in_no_error_even_if_the_provider_repeats_it() {
 #[tokio::test]
 async fn a_redirect_is_not_followed_with_the_key() {
     let other = ModelServer::playing([Says::text("thank you").streamed(Target::Anthropic)]);
-    let reply = Reply::json(307, "").header("location", &other.url());
+    let reply = HttpReply::json(307, "").header("location", &other.url());
     let server = ModelServer::playing([reply]);
-    let error = model(Target::Anthropic, &server).call(Bytes::new(), &Watch::nobody()).await;
+    let error = model(Target::Anthropic, &server).call(Bytes::new(), &CallContext::default()).await;
     assert!(matches!(error.unwrap_err().failure, Failure::Refused { status: 307, .. }));
     assert_eq!(other.received().len(), 0);
 }
@@ -166,13 +170,13 @@ async fn servers_that_speak_almost_like_openai_are_understood() {
         call("", "a", "f", "{") + &call("", "", "", "}") + &call("", "b", "g", "{}") + end,
     ];
     for stream in streams {
-        let server = ModelServer::playing([Reply::stream(&stream)]);
+        let server = ModelServer::playing([HttpReply::stream(&stream)]);
         let answer = ask(&model(Target::OpenAiChat, &server)).await;
         let calls: Vec<(&str, &str)> = answer
             .parts
             .iter()
             .map(|part| match part {
-                AnswerPart::Call { name, input, .. } => (name.as_str(), input.as_str()),
+                ReplyPart::ToolCall { name, input, .. } => (name.as_str(), input.as_str()),
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -186,10 +190,10 @@ async fn an_answer_that_is_too_long_is_cut() {
     let server =
         ModelServer::playing([Says::text("x".repeat(200_000)).streamed(Target::OpenAiChat)]);
     let mut endpoint = endpoint(&server);
-    endpoint.longest_answer = 50_000;
-    endpoint.retry.attempts = 1;
+    endpoint.max_response_bytes = 50_000;
+    endpoint.retry.max_attempts = 1;
     let model = HttpModel::openai_chat(endpoint).unwrap();
-    let error = model.call(Bytes::new(), &Watch::nobody()).await.unwrap_err();
+    let error = model.call(Bytes::new(), &CallContext::default()).await.unwrap_err();
     assert!(error.to_string().contains("longer than 50000 bytes"), "{error}");
     assert!(error.partial.is_some());
 }

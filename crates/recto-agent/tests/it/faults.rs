@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::StreamExt as _;
 use recto::{Message, Role};
-use recto_agent::{Agent, Call, CancellationToken, Error, Failure, Run, Stop, Target};
+use recto_agent::{Agent, Call, CancelToken, Error, Failure, Run, Stop, Target};
 use testserver::{ModelServer, Received, Reply};
 
 use crate::streams::Says;
@@ -401,7 +401,7 @@ async fn play(target: Target, case: &'static Case) {
         .await
         .unwrap();
 
-    let ended = agent.run(&CancellationToken::new()).await;
+    let ended = agent.run(&CancelToken::new()).await;
     ends_as_expected(&name, case, &ended);
     // Responses have no half of a thought: what is not whole is for nobody.
     let kept = match case.name {
@@ -422,9 +422,9 @@ async fn play(target: Target, case: &'static Case) {
 
     // The next message is answered, and everything acknowledged is still there.
     let before = talk.messages().await.unwrap();
-    let run = agent.say(Message::user("And now?")).await;
+    let run = agent.send(Message::user("And now?")).await;
     let run = run.unwrap_or_else(|error| panic!("{name}: {error}"));
-    assert_eq!((run.stop, run.said.as_str()), (Stop::Done, "Here I am."), "{name}");
+    assert_eq!((run.stop, run.text.as_str()), (Stop::Done, "Here I am."), "{name}");
     let after = talk.messages().await.unwrap();
     assert_eq!(after[..before.len()], before[..], "{name}");
     let received = server.received();
@@ -452,7 +452,10 @@ async fn every_call_can_be_shown(name: &str, agent: &Agent, received: &[Received
     let mut at = 0;
     for (number, call) in calls.iter().enumerate() {
         assert_eq!(call.number, number as u64 + 1, "{name}");
-        let sent = agent.sent(call.number).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let sent = agent
+            .request_of_call(call.number)
+            .await
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(sent.len() as u64, call.bytes);
         // What was tried in vain sent the same; the last of a failed call's attempts is the call.
         let failed = call.attempts.len();
@@ -472,7 +475,7 @@ async fn retry_after_is_respected_and_kept_in_the_manifest() {
     let server = ModelServer::playing([limited, ok(Target::Anthropic)]);
     let agent = Agent::new(talk().await, model(Target::Anthropic, &server));
     let start = Instant::now();
-    agent.say(Message::user("Hi")).await.unwrap();
+    agent.send(Message::user("Hi")).await.unwrap();
     assert!(start.elapsed() >= Duration::from_millis(300));
     let call: Call = agent.call(1).await.unwrap();
     let [attempt] = &call.attempts[..] else { panic!("{call:?}") };
@@ -487,20 +490,20 @@ async fn a_run_that_is_cancelled_keeps_what_was_said() {
         let server = ModelServer::playing([slow, ok(target)]);
         let talk = talk().await;
         talk.append([Message::user("Tell me.")]).await.unwrap();
-        let cancel = CancellationToken::new();
+        let cancel = CancelToken::new();
         let stop = cancel.clone();
-        let agent = Agent::new(talk.clone(), model(target, &server)).listen(move |event| {
+        let agent = Agent::new(talk.clone(), model(target, &server)).on_event(move |event| {
             if matches!(event, recto_agent::Event::Delta(_)) {
                 stop.cancel();
             }
         });
         let run = agent.run(&cancel).await.unwrap();
         assert_eq!(run.stop, Stop::Cancelled, "{target}");
-        assert!(LONG.starts_with(&run.said) && run.said.len() < LONG.len(), "{}", run.said);
-        assert!(!run.said.is_empty(), "{target}");
+        assert!(LONG.starts_with(&run.text) && run.text.len() < LONG.len(), "{}", run.text);
+        assert!(!run.text.is_empty(), "{target}");
         let [answer] = &answers(&agent).await[..] else { panic!() };
         assert!(answer.json().contains(r#""incomplete":{"reason":"the call was cancelled"}"#));
-        let run = agent.say(Message::user("Go on.")).await.unwrap();
+        let run = agent.send(Message::user("Go on.")).await.unwrap();
         assert_eq!(run.stop, Stop::Done);
         check(target, &server.received()[1].body);
     }
@@ -513,8 +516,8 @@ async fn a_run_that_is_dropped_leaves_nothing_of_the_answer() {
     let server = ModelServer::playing([slow, ok(Target::Anthropic)]);
     let agent = Agent::new(talk().await, model(Target::Anthropic, &server));
     let run =
-        tokio::time::timeout(Duration::from_millis(300), agent.say(Message::user("Hi"))).await;
+        tokio::time::timeout(Duration::from_millis(300), agent.send(Message::user("Hi"))).await;
     assert!(run.is_err());
     assert_eq!(agent.conversation().messages().await.unwrap().len(), 1);
-    assert_eq!(agent.say(Message::user("Hi again")).await.unwrap().stop, Stop::Done);
+    assert_eq!(agent.send(Message::user("Hi again")).await.unwrap().stop, Stop::Done);
 }

@@ -1,7 +1,7 @@
 //! Manifests, sums and what a model's tokens are worth.
 
 use recto::{LogIndex, Message, Recto, Rollback, Settings, Undo, Version};
-use recto_agent::{Agent, Error, Event, Stop, Target, Totals};
+use recto_agent::{Agent, ConversationExt as _, Error, Event, Stop, Target, Totals};
 use testserver::{ModelServer, Reply};
 
 use crate::streams::Says;
@@ -29,14 +29,14 @@ async fn a_store_that_is_opened_again_knows_every_call() {
         let talk = recto.create(name, Settings::default()).await.unwrap();
         let first = Agent::new(talk, model()).tool(Load);
         first.conversation().append([Message::system("Be brief.")]).await.unwrap();
-        first.say(Message::user("Is a idle?")).await.unwrap();
-        first.say(Message::user("Sure?")).await.unwrap_err();
+        first.send(Message::user("Is a idle?")).await.unwrap();
+        first.send(Message::user("Sure?")).await.unwrap_err();
         drop((first, recto));
 
         let recto = Recto::open(&address).await.unwrap();
         let talk = recto.conversation(name).await.unwrap();
         let agent = Agent::new(talk, model()).tool(Load);
-        agent.say(Message::user("Sure, now?")).await.unwrap();
+        agent.send(Message::user("Sure, now?")).await.unwrap();
         let calls = agent.calls().await.unwrap();
         assert_eq!(calls.iter().map(|call| call.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert!(calls.iter().all(|call| call.target == name && call.model == "m-1"));
@@ -45,11 +45,11 @@ async fn a_store_that_is_opened_again_knows_every_call() {
         let received = server.received();
         for (call, received) in calls.iter().zip(&received) {
             // Exactly what went over the line, whatever has happened since.
-            assert_eq!(agent.sent(call.number).await.unwrap().as_bytes(), received.body);
+            assert_eq!(agent.request_of_call(call.number).await.unwrap().as_bytes(), received.body);
             assert_eq!(call.bytes, received.body.len() as u64);
         }
-        let error = agent.sent(5).await.unwrap_err();
-        assert!(matches!(error, Error::NoSuchCall { number: 5, calls: 4 }), "{error}");
+        let error = agent.request_of_call(5).await.unwrap_err();
+        assert!(matches!(error, Error::CallNotFound { number: 5, calls: 4 }), "{error}");
         let report = recto.conversation(name).await.unwrap().verify().await;
         assert!(report.is_ok(), "{report:?}");
     }
@@ -68,7 +68,7 @@ async fn a_call_that_failed_is_in_the_log_but_was_in_no_view() {
     assert_eq!(after.current_batch_messages, before.current_batch_messages);
     assert_eq!((after.total_batches, after.tokens), (before.total_batches, before.tokens));
     let note = talk.message(LogIndex(1)).await.unwrap().unwrap();
-    assert!(note.text().starts_with("[no answer to call 1: "), "{}", note.text());
+    assert!(note.text().starts_with("[no reply to call 1: "), "{}", note.text());
     // It can be taken back as any request, and the conversation is the same.
     talk.apply(Undo).await.unwrap();
     assert_eq!(talk.messages().await.unwrap().len(), 1);
@@ -78,10 +78,10 @@ async fn a_call_that_failed_is_in_the_log_but_was_in_no_view() {
 async fn an_erased_message_is_not_shown_as_if_it_were_what_was_sent() {
     let server = ModelServer::playing([Says::text("Noted.").streamed(Target::Anthropic)]);
     let agent = agent(Target::Anthropic, &server).await;
-    agent.say(Message::user("My password is hunter2.")).await.unwrap();
-    agent.sent(1).await.unwrap();
+    agent.send(Message::user("My password is hunter2.")).await.unwrap();
+    agent.request_of_call(1).await.unwrap();
     agent.conversation().erase(LogIndex(0)).await.unwrap();
-    let error = agent.sent(1).await.unwrap_err().to_string();
+    let error = agent.request_of_call(1).await.unwrap_err().to_string();
     assert!(error.contains("erased") && !error.contains("hunter2"), "{error}");
 }
 
@@ -101,30 +101,30 @@ async fn cumulative_sums_follow_a_rollback_and_lifetime_sums_do_not() {
     let talk = agent.conversation();
     let input = |totals: Totals| (totals.calls, totals.usage.input, totals.usage.output);
     for question in ["1", "2", "3"] {
-        agent.say(Message::user(question)).await.unwrap();
+        agent.send(Message::user(question)).await.unwrap();
     }
-    assert_eq!(input(agent.cumulative().await.unwrap()), (3, 700, 7));
+    assert_eq!(input(agent.cumulative_totals().await.unwrap()), (3, 700, 7));
     // Back to the first answer.
     talk.apply(Rollback::ToVersion(Version(2))).await.unwrap();
-    assert_eq!(input(agent.cumulative().await.unwrap()), (1, 100, 1));
-    assert_eq!(input(agent.lifetime().await.unwrap()), (3, 700, 7));
+    assert_eq!(input(agent.cumulative_totals().await.unwrap()), (1, 100, 1));
+    assert_eq!(input(agent.lifetime_totals().await.unwrap()), (3, 700, 7));
     // A failure counts as a call, and nothing else.
-    agent.say(Message::user("4")).await.unwrap_err();
-    assert_eq!(input(agent.cumulative().await.unwrap()), (2, 100, 1));
-    let run = agent.say(Message::user("5")).await.unwrap();
-    assert_eq!((run.stop, run.said.as_str()), (Stop::Done, "d"));
-    assert_eq!(input(agent.cumulative().await.unwrap()), (3, 900, 9));
-    assert_eq!(input(agent.lifetime().await.unwrap()), (5, 1_500, 15));
+    agent.send(Message::user("4")).await.unwrap_err();
+    assert_eq!(input(agent.cumulative_totals().await.unwrap()), (2, 100, 1));
+    let run = agent.send(Message::user("5")).await.unwrap();
+    assert_eq!((run.stop, run.text.as_str()), (Stop::Done, "d"));
+    assert_eq!(input(agent.cumulative_totals().await.unwrap()), (3, 900, 9));
+    assert_eq!(input(agent.lifetime_totals().await.unwrap()), (5, 1_500, 15));
     // UNDO goes back as well, and a new agent finds the same.
     talk.apply(Undo).await.unwrap();
     let fresh = Agent::new(talk.clone(), model(target, &server));
     for agent in [&agent, &fresh] {
-        assert_eq!(input(agent.cumulative().await.unwrap()), (2, 100, 1));
-        assert_eq!(input(agent.lifetime().await.unwrap()), (5, 1_500, 15));
+        assert_eq!(input(agent.cumulative_totals().await.unwrap()), (2, 100, 1));
+        assert_eq!(input(agent.lifetime_totals().await.unwrap()), (5, 1_500, 15));
     }
     // An empty answer has cost something too.
-    assert_eq!(agent.say(Message::user("6")).await.unwrap().stop, Stop::Empty);
-    assert_eq!(input(agent.cumulative().await.unwrap()), (3, 1_700, 17));
+    assert_eq!(agent.send(Message::user("6")).await.unwrap().stop, Stop::Empty);
+    assert_eq!(input(agent.cumulative_totals().await.unwrap()), (3, 1_700, 17));
     let call = agent.call(6).await.unwrap();
     assert_eq!((input(call.cumulative), input(call.lifetime)), ((3, 1_700, 17), (6, 3_100, 31)));
 }
@@ -138,10 +138,10 @@ async fn costs_come_from_the_price_table() {
     let target = Target::Anthropic;
     let server = ModelServer::playing([says.streamed(target), says.streamed(target)]);
     let agent = agent(target, &server).await.prices(prices.unwrap());
-    agent.say(Message::user("Hi")).await.unwrap();
-    agent.say(Message::user("Hi")).await.unwrap();
+    agent.send(Message::user("Hi")).await.unwrap();
+    agent.send(Message::user("Hi")).await.unwrap();
     // Twice 600 × 10 + 400 × 1 + 20 × 50, in millionths.
-    assert!((agent.cumulative().await.unwrap().cost - 2.0 * 0.0074).abs() < 1e-12);
+    assert!((agent.cumulative_totals().await.unwrap().cost - 2.0 * 0.0074).abs() < 1e-12);
 }
 
 #[tokio::test]
@@ -158,14 +158,14 @@ async fn a_few_reports_tell_what_a_models_tokens_are_worth() {
     });
     let expected = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let heard = expected.clone();
-    let agent = agent(target, &server).await.listen(move |event| {
+    let agent = agent(target, &server).await.on_event(move |event| {
         if let Event::CallEnded(call) = event {
             heard.lock().unwrap().push((call.expected, call.usage.unwrap().input));
         }
     });
     for _ in 0..12 {
         let question = "tell me something that is long enough to be counted ".repeat(8);
-        agent.say(Message::user(&question)).await.unwrap();
+        agent.send(Message::user(&question)).await.unwrap();
     }
     let known = agent.calibration().await.unwrap();
     assert_eq!(known.reports, 12);
@@ -204,7 +204,7 @@ async fn agents_that_race_number_their_calls_one_after_the_other() {
         racing.push(tokio::spawn(async move {
             for turn in 0..10 {
                 let question = format!("question {turn} of {}", agent.0);
-                let _ = agent.1.say(Message::user(&question)).await;
+                let _ = agent.1.send(Message::user(&question)).await;
             }
         }));
     }
@@ -222,7 +222,7 @@ async fn agents_that_race_number_their_calls_one_after_the_other() {
     for call in &calls {
         assert_eq!(call.lifetime.calls, call.number);
         assert_eq!(call.cumulative.calls, call.number);
-        agent.sent(call.number).await.unwrap();
+        agent.request_of_call(call.number).await.unwrap();
     }
 }
 
@@ -235,20 +235,20 @@ async fn what_a_child_hands_back_is_no_call_of_its_parent() {
         says("three", 40, 4).streamed(target),
     ]);
     let parent = agent(target, &server).await;
-    parent.say(Message::user("1")).await.unwrap();
+    parent.send(Message::user("1")).await.unwrap();
     let talk = parent.conversation();
     let child = talk.fork("child", talk.version().await.unwrap()).await.unwrap();
     let child = Agent::new(child, model(target, &server));
-    child.say(Message::user("2")).await.unwrap();
+    child.send(Message::user("2")).await.unwrap();
     assert_eq!(child.call(2).await.unwrap().usage.unwrap().input, 20);
     let newest = recto::Truncate { keep_last: Some(1), ..Default::default() };
-    recto_agent::hand_back(child.conversation(), newest, talk).await.unwrap();
+    talk.append_from_child(child.conversation(), newest).await.unwrap();
     assert_eq!(parent.calls().await.unwrap().len(), 1);
-    parent.say(Message::user("3")).await.unwrap();
+    parent.send(Message::user("3")).await.unwrap();
     let numbers: Vec<u64> = parent.calls().await.unwrap().iter().map(|call| call.number).collect();
     assert_eq!(numbers, [1, 2]);
-    assert_eq!(parent.sent(2).await.unwrap().as_bytes(), server.received()[2].body);
-    assert_eq!(parent.cumulative().await.unwrap().usage.input, 50);
+    assert_eq!(parent.request_of_call(2).await.unwrap().as_bytes(), server.received()[2].body);
+    assert_eq!(parent.cumulative_totals().await.unwrap().usage.input, 50);
     // All else of the message is as it was: the signature, and who made it.
     let view = talk.messages().await.unwrap();
     let json = view[2].message.json();
@@ -267,7 +267,7 @@ async fn operations_of_a_workflow_may_have_any_form() {
         r#"{"operation": "truncate", "truncate": {"keepLast": 2}}"#,
         r#"{"operation": "delete", "indices": [1]}"#,
     ] {
-        recto_agent::process(&child, operation).await.unwrap();
+        child.apply_json(operation).await.unwrap();
     }
     assert_eq!(child.messages().await.unwrap().len(), 1);
     for (operation, messages) in [
@@ -275,7 +275,7 @@ async fn operations_of_a_workflow_may_have_any_form() {
         (r#"{"operation": "delete", "indices": [0]}"#, 2),
     ] {
         let operation = recto::Request::from_json(operation).unwrap();
-        recto_agent::hand_back(&child, operation, &parent).await.unwrap();
+        parent.append_from_child(&child, operation).await.unwrap();
         assert_eq!(parent.messages().await.unwrap().len(), messages);
     }
 }

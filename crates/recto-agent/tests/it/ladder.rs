@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use recto::{Message, StoredConversation, Tool};
 use recto_agent::{
-    Agent, Answer, BoxFuture, Budget, CallError, CancellationToken, Error, Failure, HttpModel,
-    Model, RunTool, Stop, Strategy, Target, ToolInput, ToolOutput, Watch,
+    Agent, BoxFuture, Budget, CallContext, CallError, CancelToken, Error, Failure, HttpModel,
+    Model, Reply, RunTool, Stop, Strategy, Target, ToolInput, ToolOutput,
 };
 use testserver::{ModelServer, Received};
 
@@ -64,8 +64,8 @@ async fn a_long_tool_loop_keeps_its_question_and_its_newest_exchange() {
             let agent = agent.budget(budget(LIMIT, 1_200, 800, ladder));
             agent.conversation().append([Message::system("Be kind.")]).await.unwrap();
             fill(&agent, 10).await;
-            let run = agent.say(Message::user(QUESTION)).await.unwrap();
-            assert_eq!((run.stop, run.said.as_str()), (Stop::Done, "None."), "{ladder:?}");
+            let run = agent.send(Message::user(QUESTION)).await.unwrap();
+            assert_eq!((run.stop, run.text.as_str()), (Stop::Done, "None."), "{ladder:?}");
             let received = server.received();
             let turns: Vec<&Received> = received.iter().filter(|it| !is_summary(it)).collect();
             assert_eq!(turns.len(), CALLS + 1, "{ladder:?}");
@@ -103,8 +103,8 @@ async fn work_is_summarised_though_what_is_before_its_question_cannot_be() {
         let call = Message::tool_call(&id, "load", &input);
         talk.append([call, Message::tool_result(&id, &result)]).await.unwrap();
     }
-    let run = agent.run(&CancellationToken::new()).await.unwrap();
-    assert_eq!(run.said, "Fine.");
+    let run = agent.run(&CancelToken::new()).await.unwrap();
+    assert_eq!(run.text, "Fine.");
     let view = talk.messages().await.unwrap();
     let texts: Vec<String> = view.iter().map(|entry| entry.message.text().into_owned()).collect();
     assert_eq!((texts[0].as_str(), texts[1].as_str()), (long.as_str(), QUESTION));
@@ -117,7 +117,7 @@ async fn a_window_that_fits_starts_at_a_turn() {
     let agent = agent(TARGET, &server).await;
     let agent = agent.budget(budget(5_000, 900, 500, &[Strategy::SlidingWindow]));
     fill(&agent, 25).await;
-    agent.say(Message::user("And?")).await.unwrap();
+    agent.send(Message::user("And?")).await.unwrap();
     let view = agent.conversation().messages().await.unwrap();
     assert!(view[0].message.text().starts_with("question"), "{}", view[0].message.text());
     assert!(view.len() > 5, "{}", view.len());
@@ -125,7 +125,7 @@ async fn a_window_that_fits_starts_at_a_turn() {
 
 /// What is done while a summary is written.
 enum Meanwhile {
-    Cancel(CancellationToken),
+    Cancel(CancelToken),
     Say(StoredConversation, &'static str),
     Hide(StoredConversation),
 }
@@ -149,10 +149,10 @@ impl Model for Disturbed {
     fn call<'a>(
         &'a self,
         body: Bytes,
-        _: &'a Watch<'a>,
-    ) -> BoxFuture<'a, Result<Answer, CallError>> {
+        _: &'a CallContext<'a>,
+    ) -> BoxFuture<'a, Result<Reply, CallError>> {
         Box::pin(async move {
-            let answer = self.0.call(body, &Watch::nobody()).await;
+            let answer = self.0.call(body, &CallContext::default()).await;
             match &self.1 {
                 Meanwhile::Cancel(cancel) => {
                     cancel.cancel();
@@ -185,19 +185,19 @@ async fn disturbed(
 #[tokio::test]
 async fn whoever_cancels_a_summary_stops_the_ladder_and_the_run() {
     let server = ModelServer::playing([plain("They talked.").streamed(TARGET)]);
-    let cancel = CancellationToken::new();
+    let cancel = CancelToken::new();
     let ladder = [Strategy::Summarise, Strategy::SlidingWindow];
     let agent = disturbed(&server, &ladder, |_| Meanwhile::Cancel(cancel.clone())).await;
     let talk = agent.conversation();
     talk.append([Message::user("And?")]).await.unwrap();
     let before = talk.messages().await.unwrap();
     let run = agent.run(&cancel).await.unwrap();
-    assert_eq!((run.stop, run.answer), (Stop::Cancelled, None));
+    assert_eq!((run.stop, run.reply), (Stop::Cancelled, None));
     assert_eq!(talk.messages().await.unwrap(), before);
     // The summary was a call; nothing else was sent, and nothing else has a manifest.
     let calls = agent.calls().await.unwrap();
     assert_eq!((calls.len(), server.received().len()), (1, 1));
-    assert!(calls[0].about.is_some());
+    assert!(calls[0].summary_prompt.is_some());
 }
 
 #[tokio::test]
@@ -209,8 +209,8 @@ async fn a_summary_is_used_though_somebody_wrote_in_the_meantime() {
     let heard = Heard::default();
     let say = |talk| Meanwhile::Say(talk, "By the way.");
     let agent = heard.listen(disturbed(&server, &[Strategy::Summarise], say).await);
-    let run = agent.say(Message::user("And?")).await.unwrap();
-    assert_eq!(run.said, "Fine.");
+    let run = agent.send(Message::user("And?")).await.unwrap();
+    assert_eq!(run.text, "Fine.");
     assert_eq!(heard.words()[1..], ["compressionCompleted summarise"]);
     let received = server.received();
     assert_eq!(received.len(), 2);
@@ -229,9 +229,9 @@ async fn a_summary_of_what_somebody_has_hidden_is_not_used() {
     let heard = Heard::default();
     let ladder = [Strategy::Summarise, Strategy::SlidingWindow];
     let agent = heard.listen(disturbed(&server, &ladder, Meanwhile::Hide).await);
-    assert_eq!(agent.say(Message::user("And?")).await.unwrap().said, "Fine.");
+    assert_eq!(agent.send(Message::user("And?")).await.unwrap().text, "Fine.");
     let words = heard.words();
-    assert!(words[1].contains("changed what the summary stands for"), "{words:?}");
+    assert!(words[1].contains("changed the messages that the summary replaces"), "{words:?}");
     assert_eq!(words[2], "compressionCompleted sliding-window");
     assert_eq!(agent.calls().await.unwrap().len(), 2);
 }
@@ -247,16 +247,16 @@ async fn a_summary_that_fails_is_not_asked_for_again_every_turn() {
     let asked = || server.received().iter().filter(|it| is_summary(it)).count();
     fill(&agent, 25).await;
     for _ in 0..6 {
-        agent.say(Message::user("And?")).await.unwrap();
+        agent.send(Message::user("And?")).await.unwrap();
     }
     assert_eq!(asked(), 1);
     // Once there is notably more, it may be worth another try.
     fill(&agent, 6).await;
-    agent.say(Message::user("And?")).await.unwrap();
+    agent.send(Message::user("And?")).await.unwrap();
     assert_eq!(asked(), 2);
     // The manifest says what it was for, and why nothing came of it.
     let call = agent.call(1).await.unwrap();
-    assert!(call.about.is_some());
+    assert!(call.summary_prompt.is_some());
     assert!(call.failure.unwrap().ends_with("not used: the model wrote an empty summary"));
     let all = recto::Query { scope: recto::Scope::All, ..Default::default() };
     let log = agent.conversation().ask(&all).await.unwrap();
@@ -269,10 +269,10 @@ async fn over_the_limit_the_error_says_why_each_strategy_failed() {
     let ladder = [Strategy::ClearToolResults, Strategy::Summarise];
     let agent = agent(TARGET, &server).await.budget(budget(1_500, 1_200, 800, &ladder));
     fill(&agent, 25).await;
-    // Over the limit nothing rests: whoever tries again wants it tried.
+    // Above the limit, failed strategies are not skipped.
     for calls in 1..3 {
-        let error = agent.say(Message::user("And?")).await.unwrap_err().to_string();
-        assert!(error.contains("clear-tool-results (there are no old results"), "{error}");
+        let error = agent.send(Message::user("And?")).await.unwrap_err().to_string();
+        assert!(error.contains("clear-tool-results (no old tool result"), "{error}");
         assert!(error.contains("summarise (the model wrote an empty summary)"), "{error}");
         assert_eq!(server.received().len(), calls);
     }
@@ -287,8 +287,8 @@ async fn a_floor_that_is_too_high_is_told_in_the_tokens_that_the_limit_is_in() {
     });
     let agent = agent(TARGET, &server).await;
     let agent = agent.budget(budget(300, 250, 200, &[Strategy::KeepSystemAndRecent]));
-    agent.say(Message::user("How are you today, and what is there to do?")).await.unwrap();
-    let error = agent.say(Message::user(&"go on ".repeat(75))).await.unwrap_err();
+    agent.send(Message::user("How are you today, and what is there to do?")).await.unwrap();
+    let error = agent.send(Message::user(&"go on ".repeat(75))).await.unwrap_err();
     let Error::FloorTooHigh { limit, total, ref parts } = error else { panic!("{error}") };
     assert!(total > limit, "{error}");
     assert!(parts.iter().map(|part| part.tokens).sum::<u64>() >= total, "{error}");
@@ -305,7 +305,7 @@ async fn the_request_for_a_summary_is_under_the_limit_too() {
         let agent = agent.budget(budget(limit, limit * 4 / 5, limit / 2, &ladder));
         for turns in 1..10 {
             fill(&agent, turns).await;
-            agent.say(Message::user("And?")).await.unwrap();
+            agent.send(Message::user("And?")).await.unwrap();
         }
         let received = server.received();
         assert!(received.iter().any(is_summary));
@@ -343,7 +343,7 @@ async fn a_look_back_shows_as_much_as_the_budget_has_room_for() {
             };
             says.streamed(TARGET)
         });
-        let agent = agent(TARGET, &server).await.look_back();
+        let agent = agent(TARGET, &server).await.history_tools();
         let talk = agent.conversation();
         talk.append([Message::user(first)]).await.unwrap();
         fill(&agent, 30).await;
@@ -352,7 +352,7 @@ async fn a_look_back_shows_as_much_as_the_budget_has_room_for() {
             true => Budget { limit: Some(LIMIT), ..Budget::default() },
             false => budget(LIMIT, 1_200, 800, ladder),
         });
-        let run = agent.say(Message::user("What was it about?")).await.unwrap();
+        let run = agent.send(Message::user("What was it about?")).await.unwrap();
         assert_eq!((run.stop, run.turns), (Stop::Done, 4), "{ladder:?}");
         let received = server.received();
         for received in &received {
@@ -360,7 +360,7 @@ async fn a_look_back_shows_as_much_as_the_budget_has_room_for() {
         }
         let body = String::from_utf8_lossy(&received[1].body);
         assert!(body.contains("[entry 0, user]"), "{ladder:?}: {body}");
-        assert!(body.contains("go on from entry"), "{ladder:?}: {body}");
+        assert!(body.contains("continue with entry"), "{ladder:?}: {body}");
         assert!(body.contains("the budget has room for"), "{ladder:?}: {body}");
     }
 }

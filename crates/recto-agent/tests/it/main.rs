@@ -17,22 +17,22 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use recto::{Recto, Settings, StoredConversation};
-use recto_agent::{Agent, Endpoint, Event, HttpModel, Patience, Retry, Target};
+use recto_agent::{Agent, Endpoint, Event, HttpModel, Retry, Target, Timeouts};
 use testserver::ModelServer;
 
 /// The three providers that have a client.
 const TARGETS: [Target; 3] = [Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic];
 
-/// An endpoint that loses patience soon.
+/// An endpoint with short timeouts.
 fn endpoint(server: &ModelServer) -> Endpoint {
     let mut endpoint = Endpoint::new(format!("{}/v1", server.url()), "m-1").key("sk-very-secret");
-    endpoint.patience = Patience {
+    endpoint.timeouts = Timeouts {
         connect: Duration::from_secs(5),
         first_byte: Duration::from_millis(1_500),
-        between: Duration::from_millis(1_000),
+        idle: Duration::from_millis(1_000),
     };
-    let (first_wait, longest_wait) = (Duration::from_millis(10), Duration::from_secs(3));
-    endpoint.retry = Retry { attempts: 3, first_wait, longest_wait };
+    let (initial_delay, max_delay) = (Duration::from_millis(10), Duration::from_secs(3));
+    endpoint.retry = Retry { max_attempts: 3, initial_delay, max_delay };
     endpoint
 }
 
@@ -68,14 +68,14 @@ fn example(name: &str) -> String {
     path.with_extension(std::env::consts::EXE_EXTENSION).to_str().unwrap().to_owned()
 }
 
-/// What happened, in short words.
+/// Records the events of a run as short texts.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<String>>>);
 
 impl Heard {
     fn listen(&self, agent: Agent) -> Agent {
         let heard = self.clone();
-        agent.listen(move |event| {
+        agent.on_event(move |event| {
             let word = match event {
                 Event::TokenLimitExceeded { .. } => "tokenLimitExceeded".into(),
                 Event::CompressionRequested { .. } => "compressionRequested".into(),
@@ -86,7 +86,7 @@ impl Heard {
                 Event::CompressionFailed { strategy, reason } => {
                     format!("compressionFailed {strategy}: {reason}")
                 }
-                Event::CompressionWaits { .. } => "compressionWaits".into(),
+                Event::CompressionDeferred { .. } => "compressionDeferred".into(),
                 Event::ToolEnded { name, is_error, .. } => format!("tool {name} {is_error}"),
                 _ => return,
             };
@@ -99,7 +99,7 @@ impl Heard {
     }
 }
 
-/// The request is one that the provider takes, by rules that know nothing of Recto.
+/// Checks that the provider accepts the request, with validators that are independent of Recto.
 fn check(target: Target, body: &[u8]) {
     let provider = testkit::provider::Provider::ALL.into_iter();
     let provider = provider.into_iter().find(|it| it.name() == target.name()).unwrap();

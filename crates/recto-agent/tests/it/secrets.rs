@@ -11,8 +11,8 @@ const KEY: &str = "sk-very-secret";
 
 /// Says something to a model that fails, and gives all that is told and kept of it.
 async fn told_and_kept(agent: Agent) -> String {
-    let error = agent.say(Message::user("Hi!")).await.unwrap_err();
-    let calls = recto_agent::calls(agent.conversation()).await.unwrap();
+    let error = agent.send(Message::user("Hi!")).await.unwrap_err();
+    let calls = agent.calls().await.unwrap();
     let log = agent.conversation().stats().await.unwrap().total_messages;
     let log: Vec<_> = (0..log).map(|index| recto::LogIndex(index as u32)).collect();
     let entries = agent.conversation().entries(&log).await.unwrap();
@@ -53,7 +53,7 @@ async fn a_key_in_the_url_is_told_nowhere() {
     assert_eq!(server.received()[0].path, "/v1/chat/completions?key=abc");
 
     let mut endpoint = Endpoint::new(base("http://127.0.0.1:1"), "m");
-    endpoint.retry.attempts = 1;
+    endpoint.retry.max_attempts = 1;
     let agent = Agent::new(talk().await, HttpModel::openai_chat(endpoint).unwrap());
     let told = told_and_kept(agent).await;
     assert!(told.contains("http://127.0.0.1:1/v1"), "{told}");
@@ -87,7 +87,7 @@ async fn a_server_of_tools_that_repeats_its_key_does_not_give_it_away() {
     assert!(error.contains("wrong: …") && !error.contains(KEY), "{error}");
     let web = refuses(Some("tools/call"));
     let tools = server(&web).tools().await.unwrap();
-    let input = ToolInput { id: "c", json: "{}", cancel: Default::default() };
+    let input = ToolInput::new("c", "{}");
     let output = tools[0].run(input).await.text;
     assert!(output.contains("wrong: …") && !output.contains(KEY), "{output}");
 }

@@ -16,14 +16,14 @@ async fn a_message_that_cannot_be_sent_is_taken_back() {
         let budget =
             Budget { limit: Some(300), threshold, target: 200, strategies, ..Budget::default() };
         let agent = agent(target, &server).await.budget(budget);
-        assert_eq!(agent.say(Message::user("Hi!")).await.unwrap().stop, Stop::Done);
+        assert_eq!(agent.send(Message::user("Hi!")).await.unwrap().stop, Stop::Done);
         let before = agent.conversation().messages().await.unwrap();
         for _ in 0..2 {
-            let error = agent.say(Message::user(&"far too long ".repeat(500))).await.unwrap_err();
+            let error = agent.send(Message::user(&"far too long ".repeat(500))).await.unwrap_err();
             assert!(matches!(error, Error::FloorTooHigh { .. }), "{error}");
             assert_eq!(agent.conversation().messages().await.unwrap(), before);
         }
-        assert_eq!(agent.say(Message::user("And now?")).await.unwrap().stop, Stop::Done);
+        assert_eq!(agent.send(Message::user("And now?")).await.unwrap().stop, Stop::Done);
     }
 }
 
@@ -42,7 +42,7 @@ async fn a_message_over_the_limit_is_taken_back_and_what_was_done_behind_it_stay
         talk.append([question, Message::assistant("because it is")]).await.unwrap();
     }
     let before = talk.messages().await.unwrap();
-    let error = agent.say(Message::user("And?")).await.unwrap_err();
+    let error = agent.send(Message::user("And?")).await.unwrap_err();
     assert!(matches!(error, Error::OverLimit { .. }), "{error}");
     assert_eq!(talk.messages().await.unwrap(), before);
     assert_eq!(server.received().len(), 0);

@@ -8,7 +8,7 @@ use recto::{
     BatchIndex, Counter, Mark, Message, PINNED, Redo, Rollback, Tool, Undo, Version, Write,
 };
 use recto_agent::{
-    Agent, BoxFuture, CancellationToken, CommandTool, RunTool, Stop, Strategy, Target, ToolInput,
+    Agent, BoxFuture, CancelToken, CommandTool, RunTool, Stop, Strategy, Target, ToolInput,
     ToolOutput,
 };
 use testserver::ModelServer;
@@ -71,7 +71,7 @@ async fn parallel_calls_run_at_the_same_time_under_their_own_names() {
         });
         let count = Arc::new(AtomicUsize::new(0));
         let agent = agent(target, &server).await.tool(Together(count, 2));
-        let run = agent.say(Message::user("Both, please.")).await.unwrap();
+        let run = agent.send(Message::user("Both, please.")).await.unwrap();
         assert_eq!((run.stop, run.turns), (Stop::Done, 2));
         let entries = agent.conversation().messages().await.unwrap();
         let calls: Vec<String> = entries
@@ -103,9 +103,9 @@ async fn tools_that_are_cancelled_have_results_all_the_same() {
             Box::pin(std::future::pending())
         }
     }
-    let cancel = CancellationToken::new();
+    let cancel = CancelToken::new();
     let stop = cancel.clone();
-    let agent = agent(Target::OpenAiChat, &server).await.tool(Forever).listen(move |event| {
+    let agent = agent(Target::OpenAiChat, &server).await.tool(Forever).on_event(move |event| {
         if matches!(event, recto_agent::Event::ToolStarted { .. }) {
             stop.cancel();
         }
@@ -115,7 +115,7 @@ async fn tools_that_are_cancelled_have_results_all_the_same() {
     let entries = agent.conversation().messages().await.unwrap();
     let last = entries.last().unwrap().message.json();
     assert!(last.contains("was cancelled") && last.contains("\"is_error\":true"), "{last}");
-    assert_eq!(agent.say(Message::user("Stop.")).await.unwrap().stop, Stop::Done);
+    assert_eq!(agent.send(Message::user("Stop.")).await.unwrap().stop, Stop::Done);
     check(Target::OpenAiChat, &server.received()[1].body);
 }
 
@@ -131,7 +131,7 @@ async fn a_program_is_a_tool() {
     ]);
     let program = CommandTool::new(tool.unwrap(), "wc").arguments(["-c"]);
     let agent = agent(Target::Anthropic, &server).await.tool(program);
-    assert_eq!(agent.say(Message::user("How long?")).await.unwrap().said, "13 bytes.");
+    assert_eq!(agent.send(Message::user("How long?")).await.unwrap().text, "13 bytes.");
     let body = String::from_utf8(server.received()[1].body.clone()).unwrap();
     assert!(body.contains(r#""tool_use_id":"c1","content":"13\n""#), "{body}");
 }
@@ -143,8 +143,8 @@ async fn a_model_that_calls_for_ever_is_stopped() {
         number += 1;
         Says::call(&format!("c{number}"), "load", "{}").streamed(Target::OpenAiResponses)
     });
-    let agent = agent(Target::OpenAiResponses, &server).await.tool(Load).most_turns(7);
-    let run = agent.say(Message::user("Go.")).await.unwrap();
+    let agent = agent(Target::OpenAiResponses, &server).await.tool(Load).max_turns(7);
+    let run = agent.send(Message::user("Go.")).await.unwrap();
     assert_eq!((run.stop, run.turns), (Stop::TurnLimit, 7));
     assert_eq!(server.received().len(), 7);
     let _: &Agent = &agent;
@@ -159,7 +159,7 @@ async fn what_was_said_and_called_after_reasoning_goes_back_as_the_items_it_was(
         Says::text("Idle.").streamed(target),
     ]);
     let agent = agent(target, &server).await.tool(Load);
-    agent.say(Message::user("How busy is web-1?")).await.unwrap();
+    agent.send(Message::user("How busy is web-1?")).await.unwrap();
     let received = server.received();
     let request: serde_json::Value = serde_json::from_slice(&received[1].body).unwrap();
     let items = request["input"].as_array().unwrap();
@@ -173,13 +173,13 @@ async fn tools_of_before_are_not_offered_by_an_agent_without_any() {
     let target = Target::OpenAiChat;
     let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
     let with_tools = agent(target, &server).await.tool(Load);
-    with_tools.say(Message::user("Hi!")).await.unwrap();
+    with_tools.send(Message::user("Hi!")).await.unwrap();
     let talk = with_tools.conversation().clone();
     // What describes tools stands before the question.
     let first = &talk.messages().await.unwrap()[0].message;
     assert_eq!(first.role(), recto::Role::System);
     let without = Agent::new(talk.clone(), crate::model(target, &server));
-    without.say(Message::user("And now?")).await.unwrap();
+    without.send(Message::user("And now?")).await.unwrap();
     assert_eq!(talk.tools().await.unwrap(), []);
     let body = |at: usize| String::from_utf8(server.received()[at].body.clone()).unwrap();
     assert!(body(0).contains("load") && !body(1).contains("load"), "{}", body(1));
@@ -199,7 +199,7 @@ async fn a_tool_that_no_provider_takes_does_not_get_into_the_conversation() {
     }
     let server = ModelServer::playing([]);
     let agent = agent(Target::OpenAiChat, &server).await.tool(Odd);
-    let error = agent.say(Message::user("Hi!")).await.unwrap_err();
+    let error = agent.send(Message::user("Hi!")).await.unwrap_err();
     assert!(error.to_string().contains("odd"), "{error}");
     assert_eq!(agent.conversation().tools().await.unwrap(), []);
     assert_eq!(agent.conversation().messages().await.unwrap(), []);
@@ -217,7 +217,7 @@ async fn a_tool_is_run_with_objects_only() {
             ModelServer::playing([says.streamed(target), Says::text("Sorry.").streamed(target)]);
         let heard = crate::Heard::default();
         let agent = heard.listen(agent(target, &server).await.tool(Load));
-        agent.say(Message::user("Go.")).await.unwrap();
+        agent.send(Message::user("Go.")).await.unwrap();
         let ok = heard.words().iter().filter(|word| *word == "tool load false").count();
         let failed = heard.words().iter().filter(|word| *word == "tool load true").count();
         assert_eq!((ok, failed), (1, inputs.len()), "{target}: {:?}", heard.words());
@@ -248,7 +248,7 @@ async fn not_all_calls_of_an_answer_run_at_once() {
         ModelServer::playing([says.streamed(target), Says::text("Done.").streamed(target)]);
     let most = Arc::new(AtomicUsize::new(0));
     let agent = agent(target, &server).await.tool(Busy(Arc::default(), most.clone()));
-    assert_eq!(agent.say(Message::user("Go.")).await.unwrap().stop, Stop::Done);
+    assert_eq!(agent.send(Message::user("Go.")).await.unwrap().stop, Stop::Done);
     assert_eq!(most.load(Ordering::SeqCst), 8);
 }
 
@@ -269,33 +269,33 @@ async fn a_provider_gets_the_tools_and_no_description_whatever_was_rolled_back()
         let agent = agent(target, &server).await.tool(Load);
         let talk = agent.conversation();
         let stale = || vec![Tool::new("disk", "How full a disk is.")];
-        agent.say(Message::user("1")).await.unwrap();
+        agent.send(Message::user("1")).await.unwrap();
         let with_load = talk.version().await.unwrap();
         talk.set_tools(stale(), Write::default()).await.unwrap();
         let with_disk = talk.version().await.unwrap();
         assert!(talk.messages().await.unwrap().iter().any(|it| it.message.text().contains("disk")));
-        agent.say(Message::user("2")).await.unwrap();
+        agent.send(Message::user("2")).await.unwrap();
         // Back to a version: its tools come back, and the agent sets its own again.
         talk.apply(Rollback::ToVersion(with_disk)).await.unwrap();
         assert_eq!(talk.tools().await.unwrap(), stale());
-        agent.say(Message::user("3")).await.unwrap();
+        agent.send(Message::user("3")).await.unwrap();
         talk.apply(Rollback::ToVersion(with_load)).await.unwrap();
         let before = talk.version().await.unwrap();
-        agent.say(Message::user("4")).await.unwrap();
+        agent.send(Message::user("4")).await.unwrap();
         // The tools were those of the agent: only the question and the answer are new.
         assert_eq!(talk.version().await.unwrap().0, before.0 + 2);
         // Back to a batch: the tools stay.
         talk.apply(Rollback::ToBatch(BatchIndex(0))).await.unwrap();
-        agent.say(Message::user("5")).await.unwrap();
+        agent.send(Message::user("5")).await.unwrap();
         talk.apply(Rollback::ToVersion(Version(0))).await.unwrap();
         assert_eq!(talk.tools().await.unwrap(), []);
-        agent.say(Message::user("6")).await.unwrap();
+        agent.send(Message::user("6")).await.unwrap();
         // A description that was pinned stays visible, stale or not.
         talk.apply(Rollback::ToVersion(with_disk)).await.unwrap();
         let entries = talk.messages().await.unwrap();
         let pinned = entries.iter().find(|it| it.message.text().contains("- disk: ")).unwrap();
         talk.apply(Mark { indices: vec![pinned.index], mark: PINNED.into() }).await.unwrap();
-        agent.say(Message::user("7")).await.unwrap();
+        agent.send(Message::user("7")).await.unwrap();
         assert!(talk.messages().await.unwrap().iter().any(|it| it.index == pinned.index));
 
         let received = server.received();
@@ -306,7 +306,7 @@ async fn a_provider_gets_the_tools_and_no_description_whatever_was_rolled_back()
             assert!(!body.contains("- load") && !body.contains("disk"), "{target}: {body}");
             assert_eq!(tool_names(&received.body), ["load"], "{target} {number}: {body}");
             check(target, &received.body);
-            assert_eq!(agent.sent(number).await.unwrap().as_bytes(), received.body);
+            assert_eq!(agent.request_of_call(number).await.unwrap().as_bytes(), received.body);
         }
     }
 }
@@ -317,14 +317,14 @@ async fn undo_and_redo_of_the_tools_are_followed_by_the_agents_own() {
     let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
     let agent = agent(target, &server).await.tool(Load);
     let talk = agent.conversation();
-    agent.say(Message::user("1")).await.unwrap();
+    agent.send(Message::user("1")).await.unwrap();
     let load = talk.tools().await.unwrap();
     talk.set_tools(Vec::new(), Write::default()).await.unwrap();
     talk.apply(Undo).await.unwrap();
     assert_eq!(talk.tools().await.unwrap(), load);
     talk.apply(Redo).await.unwrap();
     assert_eq!(talk.tools().await.unwrap(), []);
-    agent.say(Message::user("2")).await.unwrap();
+    agent.send(Message::user("2")).await.unwrap();
     assert_eq!(talk.tools().await.unwrap(), load);
     assert_eq!(tool_names(&server.received()[1].body), ["load"]);
 }
@@ -337,7 +337,7 @@ async fn a_description_counts_for_no_budget_and_no_strategy_hides_it() {
     });
     let agent = agent(target, &server).await.tool(Load);
     let talk = agent.conversation();
-    agent.say(Message::user("1")).await.unwrap();
+    agent.send(Message::user("1")).await.unwrap();
     let call = agent.call(1).await.unwrap();
     let entries = talk.messages_at(call.version).await.unwrap();
     let (described, others): (Vec<_>, Vec<_>) =
@@ -350,7 +350,7 @@ async fn a_description_counts_for_no_budget_and_no_strategy_hides_it() {
     crate::budget::fill(&agent, 20).await;
     let budget = crate::budget::budget(900, 400, 200, &[Strategy::KeepRecent]);
     let agent = agent.budget(budget);
-    agent.say(Message::user("2")).await.unwrap();
+    agent.send(Message::user("2")).await.unwrap();
     let call = agent.call(2).await.unwrap();
     assert_eq!(call.compressed[0].strategy, "keep-recent");
     assert!(agent.conversation().messages().await.unwrap()[0].index == described[0].index);

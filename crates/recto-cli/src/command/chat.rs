@@ -101,7 +101,7 @@ impl Chat {
         let budget = Budget { horizon: configuration.horizon, ..Budget::of_policy(&policy)? };
         let signals = session.recto.wait(async { Signals::listen() });
         let mut agent = Agent::new(named.talk.inner().clone(), model)
-            .most_turns(self.most_turns)
+            .max_turns(self.most_turns)
             .budget(budget)
             .tools(configuration.tools);
         for started in session.recto.wait(start(configuration.servers)) {
@@ -112,7 +112,7 @@ impl Chat {
             }
         }
         if configuration.look_back {
-            agent = agent.look_back();
+            agent = agent.history_tools();
         }
         let mut ended = Ended { conversation: named.name.clone(), version: 0, answers: Vec::new() };
         let talk = Talk { agent, session: &session, signals };
@@ -141,7 +141,7 @@ type Started = Result<(Vec<McpTool>, Vec<String>), recto_agent::Error>;
 /// Starts servers, all at the same time, and asks for their tools.
 async fn start(servers: Vec<McpServer>) -> Vec<Started> {
     let starting: Vec<_> =
-        servers.into_iter().map(|server| tokio::spawn(server.tools_and_remarks())).collect();
+        servers.into_iter().map(|server| tokio::spawn(server.tools_with_warnings())).collect();
     let mut started = Vec::new();
     for server in starting {
         started.push(server.await.expect("starting a server does not panic"));
@@ -229,7 +229,7 @@ impl Talk<'_> {
         desk: &mut Desk<'_>,
     ) -> Result<(), Failure> {
         let (tell, mut told) = mpsc::unbounded_channel();
-        let agent = self.agent.clone().listen(move |event| {
+        let agent = self.agent.clone().on_event(move |event| {
             if let Some(told) = Told::of(event) {
                 // Nobody listens any more once the chat has ended.
                 let _ = tell.send(told);
@@ -251,7 +251,7 @@ impl Talk<'_> {
         let run = self.session.recto.wait(async {
             let run = async {
                 match message {
-                    Some(message) => agent.say_until(message, &cancel).await,
+                    Some(message) => agent.send_cancellable(message, &cancel).await,
                     None => agent.run(&cancel).await,
                 }
             };
@@ -283,7 +283,7 @@ impl Talk<'_> {
             let line = Line::new().styled(NOTE, format!("[{stop}]"));
             desk.output.aside(&line, desk.surroundings)?;
         }
-        ended.answers.push(Answered { said: run.said + &run.refusal, stop, turns: run.turns });
+        ended.answers.push(Answered { said: run.text + &run.refusal, stop, turns: run.turns });
         match self.signals.leaves() {
             Some(exit_code) => Err(Failure::Told(exit_code)),
             None => Ok(()),
@@ -307,8 +307,8 @@ impl Told {
     fn of(event: &Event<'_>) -> Option<Told> {
         Some(match event {
             Event::Delta(Delta::Text(text)) => Told::Said((*text).to_owned()),
-            Event::Delta(Delta::Waiting { wait, why }) => {
-                Told::Aside(format!("waiting {:.1} s to ask again: {why}", wait.as_secs_f64()))
+            Event::Delta(Delta::Retrying { delay, reason }) => {
+                Told::Aside(format!("waiting {:.1} s to ask again: {reason}", delay.as_secs_f64()))
             }
             Event::ToolStarted { name, input, .. } => Told::Aside(format!("{name} {input}")),
             Event::CompressionCompleted { strategy, before, after, .. } => {

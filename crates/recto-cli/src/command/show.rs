@@ -5,6 +5,7 @@ use std::io::Write as _;
 use anstyle::Style;
 use clap::Args;
 use recto::{BatchIndex, LogIndex, Moment, Pick, Query, Role};
+use recto_agent::ConversationExt as _;
 use recto_service::{entries_of, with_marks};
 use serde::Serialize;
 
@@ -166,7 +167,7 @@ fn show_call(
         request: Box<serde_json::value::RawValue>,
     }
     let talk = named.talk.inner();
-    let body = session.recto.wait(recto_agent::sent(talk, number))?;
+    let body = session.recto.wait(talk.request_of_call(number))?;
     if !desk.output.is_json() {
         // Elsewhere than on a terminal not even a line break is added: the hash is that of the bytes.
         return match desk.output.is_terminal() {
@@ -174,7 +175,7 @@ fn show_call(
             false => Ok(desk.surroundings.output.write_all(body.as_bytes())?),
         };
     }
-    let call = session.recto.wait(recto_agent::call(talk, number))?;
+    let call = session.recto.wait(talk.call(number))?;
     let request = serde_json::from_str(&body).map_err(std::io::Error::other)?;
     let document = Document { conversation: named.name.clone(), call, request };
     desk.output.json(&document, desk.surroundings)

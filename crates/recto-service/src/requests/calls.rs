@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use recto_agent::{Calibration, Call};
+use recto_agent::{Calibration, Call, ConversationExt as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ impl ModelTokens {
     /// The models of calls, by name.
     fn of(calls: &[Call]) -> Vec<ModelTokens> {
         let mut models: BTreeMap<&str, Calibration> = BTreeMap::new();
-        for call in calls.iter().filter(|call| call.about.is_none()) {
+        for call in calls.iter().filter(|call| call.summary_prompt.is_none()) {
             if let Some(usage) = call.usage {
                 models.entry(&call.model).or_default().learn(call.counted, usage.input);
             }
@@ -80,7 +80,7 @@ impl Perform for Calls {
 
     async fn perform(self, service: &Service) -> Result<CallList, Error> {
         let conversation = service.conversation(&self.conversation).await?;
-        let mut calls = recto_agent::calls(&conversation.handle).await?;
+        let mut calls = conversation.handle.calls().await?;
         let models = ModelTokens::of(&calls);
         let limit = usize::try_from(self.calls.0.limit.unwrap_or(50)).unwrap_or(usize::MAX);
         let older = calls.len().saturating_sub(limit);

@@ -95,7 +95,7 @@ impl Configuration {
             endpoint = endpoint.field(name, value.get());
         }
         if file.stream == Some(false) {
-            endpoint = endpoint.not_streaming();
+            endpoint = endpoint.without_streaming();
         }
         let desk = &*desk;
         let tools = tool::all(file.tools, desk)?;

@@ -72,7 +72,7 @@ impl Described {
         };
         if let Some(seconds) = self.timeout {
             let patience = Duration::try_from_secs_f64(seconds);
-            server.patience = patience.map_err(|error| wrong(format!("timeout: {error}")))?;
+            server.call_timeout = patience.map_err(|error| wrong(format!("timeout: {error}")))?;
         }
         Ok(Some(server))
     }

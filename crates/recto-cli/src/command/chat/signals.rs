@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use recto_agent::CancellationToken;
+use recto_agent::CancelToken;
 
 /// What is to be done when a signal comes.
 #[derive(Clone, Debug, Default)]
@@ -11,7 +11,7 @@ pub(super) struct Signals(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     /// The answer that is on its way; none at the prompt.
-    running: Option<CancellationToken>,
+    running: Option<CancelToken>,
     /// With which exit code the chat ends once that is kept.
     leaves: Option<u8>,
 }
@@ -30,8 +30,8 @@ impl Signals {
     }
 
     /// An answer is on its way; signals cancel it.
-    pub(super) fn begin(&self) -> CancellationToken {
-        let cancel = CancellationToken::new();
+    pub(super) fn begin(&self) -> CancelToken {
+        let cancel = CancelToken::new();
         self.with(|state| state.running = Some(cancel.clone()));
         cancel
     }
@@ -52,10 +52,10 @@ impl Signals {
             if leaves {
                 state.leaves = Some(exit_code);
             }
-            state.running.as_ref().map(CancellationToken::cancel).is_some()
+            state.running.as_ref().map(CancelToken::cancel).is_some()
         });
         if !is_running {
-            recto_agent::end_programs();
+            recto_agent::kill_programs();
             std::process::exit(exit_code.into());
         }
     }

@@ -90,7 +90,7 @@ fn command_tool(
     }
     if let Some(seconds) = described.timeout {
         let patience = Duration::try_from_secs_f64(seconds);
-        tool.patience = patience.map_err(|error| wrong(format!("timeout: {error}")))?;
+        tool.timeout = patience.map_err(|error| wrong(format!("timeout: {error}")))?;
     }
     Ok(tool)
 }

@@ -20,7 +20,7 @@ impl Answer for CallList {
             };
             page.line(line.styled(FAINT, format!("  {}", told(call))));
             for done in &call.compressed {
-                let text = format!("       {} before it: {}", done.strategy, done.why);
+                let text = format!("       {} before it: {}", done.strategy, done.reason);
                 page.line(Line::new().styled(FAINT, text));
             }
         }

@@ -1,4 +1,4 @@
-//! What a provider says when it does not answer: why, and when it may be asked again.
+//! HTTP error responses: the failure they describe, and when a retry is allowed.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,9 +6,9 @@ use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use crate::Failure;
-use crate::decode::Complaint;
+use crate::decode::ProviderError;
 
-/// The failure that a status and what is said with it mean.
+/// The failure for an HTTP status and the provider's message.
 pub(crate) fn failure(
     status: StatusCode,
     message: String,
@@ -25,34 +25,34 @@ pub(crate) fn failure(
     }
 }
 
-/// What a provider says about a failure. It may repeat what it was sent, secrets included.
-pub(crate) fn reason(body: &str, status: StatusCode) -> String {
+/// The error message in a response body. It may repeat the request, secrets included, so the caller has
+/// to redact it.
+pub(crate) fn message(body: &str, status: StatusCode) -> String {
     #[derive(serde::Deserialize)]
-    struct Told {
-        error: Option<Complaint>,
+    struct Body {
+        error: Option<ProviderError>,
         message: Option<String>,
     }
-    let told = serde_json::from_str::<Told>(body).ok();
-    let told = told.and_then(|told| match told.error {
-        Some(complaint) => {
-            let kind =
-                complaint.code.as_deref().map(|code| code.get().trim_matches('"').to_owned());
-            let kind = kind.filter(|kind| kind != "null").or(complaint.kind);
-            match (kind, complaint.message) {
+    let parsed = serde_json::from_str::<Body>(body).ok();
+    let message = parsed.and_then(|body| match body.error {
+        Some(error) => {
+            let kind = error.code.as_deref().map(|code| code.get().trim_matches('"').to_owned());
+            let kind = kind.filter(|kind| kind != "null").or(error.kind);
+            match (kind, error.message) {
                 (Some(kind), Some(message)) => Some(format!("{kind}: {message}")),
                 (kind, message) => message.or(kind),
             }
         }
-        None => told.message,
+        None => body.message,
     });
-    match told {
-        Some(told) => told,
+    match message {
+        Some(message) => message,
         None if body.trim().is_empty() => status.canonical_reason().unwrap_or("no reason").into(),
         None => body.to_owned(),
     }
 }
 
-/// Whether the provider says that the request is longer than the model can read.
+/// Whether an error message states that the request exceeds the context window.
 pub(crate) fn is_too_long(message: &str) -> bool {
     let message = message.to_lowercase();
     [
@@ -65,10 +65,10 @@ pub(crate) fn is_too_long(message: &str) -> bool {
         "too many tokens",
     ]
     .iter()
-    .any(|sign| message.contains(sign))
+    .any(|phrase| message.contains(phrase))
 }
 
-/// When the provider takes the next request: in seconds, in milliseconds, or at a time.
+/// The delay that the provider demands, from `retry-after-ms` or `retry-after` (seconds or a date).
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(millis) = text("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok()) {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn retry_after_is_seconds_milliseconds_or_a_time() {
+    fn retry_after_is_seconds_milliseconds_or_a_date() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         let of = |name: &'static str, value: &str| {
             let mut headers = HeaderMap::new();
@@ -106,8 +106,8 @@ mod tests {
             Some(Duration::from_secs(10))
         );
         assert_eq!(of("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
-        for odd in ["-1", "soon", "NaN", "1e300"] {
-            assert_eq!(of("retry-after", odd), None, "{odd}");
+        for invalid in ["-1", "soon", "NaN", "1e300"] {
+            assert_eq!(of("retry-after", invalid), None, "{invalid}");
         }
     }
 }
