@@ -9,8 +9,9 @@ use recto::{
     Delete, LogIndex, Message, Operation, Outcome, Policy, Rollback, StoredConversation, Tool,
     Version, Write,
 };
-use recto_format::{PriceTable, RenamedTool, RenderOptions, Rendered, render};
+use recto_format::{PriceTable, RenderOptions, Rendered, render};
 use tokio::sync::Mutex;
+use tracing::Instrument as _;
 
 use crate::budget::{BackOff, ViewToSend};
 use crate::call::{Compressed, SummaryPrompt, sha256};
@@ -20,7 +21,7 @@ use crate::record::RecordedReply;
 use crate::tool::{ToolCall, ToolSet};
 use crate::{
     Budget, Call, CallContext, CallError, CancelToken, Delta, Error, Event, Failure, Finish, Model,
-    Reply, RunTool, Totals,
+    Reply, RunTool, Totals, trace,
 };
 
 type EventCallback = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
@@ -102,6 +103,23 @@ enum Turn {
     /// The tool results are appended; the next turn sends them.
     Continue(RecordedReply),
     Ended(Stop, Option<RecordedReply>),
+}
+
+/// What the loop needs to know of a reply after it was recorded.
+struct ReplyStatus {
+    finish: Finish,
+    is_incomplete: bool,
+    is_refusal: bool,
+}
+
+impl ReplyStatus {
+    fn of(reply: &Reply) -> ReplyStatus {
+        ReplyStatus {
+            finish: reply.finish.clone(),
+            is_incomplete: reply.is_incomplete(),
+            is_refusal: reply.is_refusal(),
+        }
+    }
 }
 
 impl fmt::Debug for Agent {
@@ -312,35 +330,40 @@ impl Agent {
             summary_prompt: None,
             compressed,
         };
+        let renamed = &rendered.renamed_tools;
         let on_delta = |delta: Delta<'_>| self.emit(&Event::Delta(delta));
-        let (mut call, result) = self.send_request(request, cancel, &on_delta).await?;
-        match result {
-            Ok(reply) => self.handle_reply(reply, call, &rendered.renamed_tools, cancel).await,
-            Err(mut error) => {
-                let partial = error.partial.take().map(|partial| *partial);
-                let recorded =
-                    self.record_call(partial, &mut call, &rendered.renamed_tools).await?;
-                match error.failure {
-                    Failure::Cancelled => Ok(Turn::Ended(Stop::Cancelled, recorded)),
-                    _ => Err(error.into()),
+        let called = async {
+            let (mut call, result) = self.send_request(request, cancel, &on_delta).await?;
+            let (result, reply) = match result {
+                Ok(reply) => (Ok(ReplyStatus::of(&reply)), Some(reply)),
+                Err(mut error) => {
+                    let partial = error.partial.take().map(|partial| *partial);
+                    (Err(error), partial)
                 }
-            }
+            };
+            Ok::<_, Error>((result, self.record_call(reply, &mut call, renamed).await?))
+        };
+        let (result, recorded) =
+            called.instrument(trace::model_call(self.model.as_ref(), "reply")).await?;
+        match result {
+            Ok(status) => self.handle_reply(&status, recorded, cancel).await,
+            Err(error) => match error.failure {
+                Failure::Cancelled => Ok(Turn::Ended(Stop::Cancelled, recorded)),
+                _ => Err(error.into()),
+            },
         }
     }
 
-    /// Records a reply and runs its tool calls.
+    /// Runs the tool calls of a recorded reply.
     async fn handle_reply(
         &self,
-        reply: Reply,
-        mut call: Call,
-        renamed: &[RenamedTool],
+        status: &ReplyStatus,
+        recorded: Option<RecordedReply>,
         cancel: &CancelToken,
     ) -> Result<Turn, Error> {
-        let (finish, is_incomplete) = (reply.finish.clone(), reply.is_incomplete());
-        let is_refusal = reply.is_refusal();
-        let Some(recorded) = self.record_call(Some(reply), &mut call, renamed).await? else {
-            let stop = match finish {
-                _ if is_refusal => Stop::Refused,
+        let Some(recorded) = recorded else {
+            let stop = match status.finish {
+                _ if status.is_refusal => Stop::Refused,
                 Finish::Length => Stop::Length,
                 _ => Stop::Empty,
             };
@@ -349,8 +372,8 @@ impl Agent {
         let calls = ToolCall::of(&recorded.message);
         let stop = match () {
             // Tool calls of an incomplete reply are not run: further parts may be missing.
-            () if is_incomplete => Some(Stop::Length),
-            () if is_refusal => Some(Stop::Refused),
+            () if status.is_incomplete => Some(Stop::Length),
+            () if status.is_refusal => Some(Stop::Refused),
             () if calls.is_empty() => Some(Stop::Done),
             () => None,
         };
@@ -447,6 +470,7 @@ impl Agent {
             cumulative: Totals::default(),
             lifetime: Totals::default(),
         };
+        trace::record_result(&call, result.as_ref().err().map(|error| error.failure.kind()));
         Ok((call, result))
     }
 

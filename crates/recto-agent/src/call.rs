@@ -141,8 +141,15 @@ impl Call {
         if !message.json().contains("\"call\"") {
             return None;
         }
-        let holder = serde_json::from_str::<Holder>(message.json()).ok()?;
-        holder.metadata?.call
+        match serde_json::from_str::<Holder>(message.json()) {
+            Ok(holder) => holder.metadata?.call,
+            Err(error) => {
+                // The text of the error may contain values of the message.
+                let (kind, column) = (error.classify(), error.column());
+                tracing::warn!(?kind, column, "the manifest of a call cannot be read");
+                None
+            }
+        }
     }
 }
 

@@ -79,7 +79,11 @@ impl CommandTool {
         let stderr = program.stderr.take().expect("`program::command` pipes it");
         let write_input = async {
             // A program may exit without reading its input.
-            let _ = stdin.write_all(input.as_bytes()).await;
+            if let Err(error) = stdin.write_all(input.as_bytes()).await
+                && error.kind() != std::io::ErrorKind::BrokenPipe
+            {
+                tracing::warn!(%error, "the input of a program was not written");
+            }
             drop(stdin);
         };
         let streams = async { tokio::join!(out.read(stdout), err.read(stderr), write_input) };
@@ -92,7 +96,9 @@ impl CommandTool {
             }
         };
         if !are_closed {
-            let _ = tokio::time::timeout(GRACE, streams).await;
+            if tokio::time::timeout(GRACE, streams).await.is_err() {
+                tracing::warn!("a descendant of a program keeps its output open");
+            }
         }
         group.release();
         Ok(status)
@@ -159,7 +165,15 @@ impl OutputBuffer {
     /// Reads until the stream ends or the future is dropped.
     async fn read(&self, mut from: impl AsyncRead + Unpin) {
         let mut buffer = vec![0; 16 << 10];
-        while let Ok(len @ 1..) = from.read(&mut buffer).await {
+        loop {
+            let len = match from.read(&mut buffer).await {
+                Ok(0) => break,
+                Ok(len) => len,
+                Err(error) => {
+                    tracing::warn!(%error, "the output of a program was not read to its end");
+                    break;
+                }
+            };
             self.with(|ends| {
                 let to_start = len.min(self.half - ends.start.len());
                 ends.start.extend_from_slice(&buffer[..to_start]);

@@ -113,6 +113,22 @@ fn when(retry_after: Option<Duration>) -> String {
 }
 
 impl Failure {
+    /// A short name of the kind of failure, without the provider's text.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Failure::Refused { .. } => "refused",
+            Failure::TooLong { .. } => "too_long",
+            Failure::Unauthorized { .. } => "unauthorized",
+            Failure::RateLimited { .. } => "rate_limited",
+            Failure::Provider { .. } => "provider",
+            Failure::Timeout { .. } => "timeout",
+            Failure::Connection(_) => "connection",
+            Failure::Cut(_) => "cut",
+            Failure::Malformed(_) => "malformed",
+            Failure::Cancelled => "cancelled",
+        }
+    }
+
     /// Whether the same request may succeed when it is sent again.
     pub fn is_transient(&self) -> bool {
         match self {

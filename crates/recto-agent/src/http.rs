@@ -23,7 +23,7 @@ use crate::secrets::{Secrets, redacted_url};
 use crate::web_client::{client, error_chain};
 use crate::{
     BoxFuture, CallContext, CallError, Delta, Endpoint, Error, Failure, Model, Reply, Secret,
-    http_error,
+    http_error, trace,
 };
 
 /// Maximum time to read the end of a stream after the reply is complete.
@@ -199,6 +199,12 @@ impl HttpModel {
             let Some(delay) = delay else {
                 return Err(CallError { failure, attempts, partial: partial.map(Box::new) });
             };
+            tracing::warn!(
+                status,
+                failure = failure.kind(),
+                delay_ms = trace::millis(delay),
+                "an attempt of a model call failed"
+            );
             let reason = attempts.last().map_or("", |attempt| attempt.failure.as_str());
             context.emit(Delta::Retrying { delay, reason });
             tokio::select! {
@@ -225,6 +231,7 @@ impl HttpModel {
             () = context.cancel.cancelled() => return Err(Failure::Cancelled.into()),
         };
         let status = response.status();
+        tracing::Span::current().record("status", status.as_u16());
         if !status.is_success() {
             return Err(self.http_failure(response, context).await);
         }
@@ -379,7 +386,10 @@ impl HttpModel {
     async fn http_failure(&self, response: Response, context: &CallContext<'_>) -> FailedAttempt {
         let status = response.status();
         let retry_after = http_error::retry_after(response.headers(), SystemTime::now());
-        let body = self.read_body(response, context).await.unwrap_or_default();
+        let body = self.read_body(response, context).await.unwrap_or_else(|failure| {
+            tracing::warn!(failure = failure.kind(), "the body of an error response was not read");
+            Vec::new()
+        });
         let message = http_error::message(&String::from_utf8_lossy(&body), status);
         let failure = http_error::failure(status, message, retry_after);
         FailedAttempt { failure, status: Some(status.as_u16()), partial: None, retry_after }

@@ -94,6 +94,13 @@
 //! [`Agent::on_event`] registers a callback for every [`Event`]: deltas of a reply, calls, tools,
 //! compressions. [`Agent::send_cancellable`] takes a [`CancelToken`].
 //!
+//! # Observability
+//!
+//! The crate emits [`tracing`](https://docs.rs/tracing) spans: `model_call` (provider, model, number of
+//! the call, HTTP status, attempts, duration, tokens) and `tool_call` (tool, duration, size of the
+//! output). Errors that do not end a run are warnings. Spans and events contain no text of messages and
+//! no keys.
+//!
 //! # The loop
 //!
 //! ```text
@@ -140,6 +147,7 @@
 //! | HTTP clients | `http.rs`, `decode/` (one file per provider), `http_error.rs`, `endpoint.rs`, `secrets.rs`, `web_client.rs` |
 //! | tools | `tool.rs`, `command_tool.rs`, `mcp/`, `program.rs` (child processes), `history_tools.rs` |
 //! | manifests | `call.rs`, `record.rs` (writes them), `calls.rs` (reads them) |
+//! | `tracing` spans | `trace.rs` |
 //! | tokens and cost | `calibration.rs`, `totals.rs` |
 //! | budgets and strategies | `budget/` |
 //! | methods of a conversation | `conversation_ext.rs`, `summaries.rs`, `workflow.rs` |
@@ -178,6 +186,7 @@ mod shorten;
 mod summaries;
 mod tool;
 mod totals;
+mod trace;
 #[cfg(feature = "clients")]
 mod web_client;
 mod workflow;

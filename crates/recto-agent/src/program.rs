@@ -90,8 +90,11 @@ fn running<T>(work: impl FnOnce(&mut BTreeSet<u32>) -> T) -> T {
 fn kill(group: u32) {
     use rustix::process::{Pid, Signal, kill_process_group};
     if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
-        // The group may have exited already.
-        let _ = kill_process_group(group, Signal::KILL);
+        match kill_process_group(group, Signal::KILL) {
+            // The group may have exited already.
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(error) => tracing::warn!(%error, "a program was not killed"),
+        }
     }
 }
 

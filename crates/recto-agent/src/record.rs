@@ -47,6 +47,7 @@ impl Agent {
         let NextCall { number, lifetime } = self.next_call().await?;
         let price = self.prices.of(&call.model);
         call.number = number;
+        tracing::Span::current().record("call", number);
         call.lifetime = lifetime.with_call(call.usage, price);
         call.cumulative = self.cumulative_totals().await?.with_call(call.usage, price);
         Ok(version)

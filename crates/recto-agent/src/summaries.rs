@@ -45,8 +45,15 @@ pub fn summarised_entries(message: &Message) -> Option<Vec<LogIndex>> {
     if !message.json().contains("\"summary\"") {
         return None;
     }
-    let holder = serde_json::from_str::<Holder>(message.json()).ok()?;
-    holder.metadata?.summary.map(|summary| summary.of)
+    match serde_json::from_str::<Holder>(message.json()) {
+        Ok(holder) => holder.metadata?.summary.map(|summary| summary.of),
+        Err(error) => {
+            // The text of the error may contain values of the message.
+            let (kind, column) = (error.classify(), error.column());
+            tracing::warn!(?kind, column, "the metadata of a summary cannot be read");
+            None
+        }
+    }
 }
 
 /// See [`ConversationExt::summary_sources`](crate::ConversationExt::summary_sources).

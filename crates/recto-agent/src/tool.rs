@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
@@ -10,8 +10,9 @@ use recto::{Message, Tool};
 #[cfg(feature = "mcp")]
 use recto_format::{RenderOptions, Target, render};
 use tokio::sync::Semaphore;
+use tracing::Instrument as _;
 
-use crate::{BoxFuture, CancelToken};
+use crate::{BoxFuture, CancelToken, trace};
 
 /// Maximum number of tool calls of one reply that run at the same time.
 const MAX_CONCURRENT: usize = 8;
@@ -139,7 +140,23 @@ impl ToolSet {
     /// tool, a call that panics and a call that is cancelled have an error as their output.
     pub(crate) async fn run(&self, calls: &[ToolCall], cancel: &CancelToken) -> Vec<ToolOutput> {
         let permits = Semaphore::new(MAX_CONCURRENT);
-        join_all(calls.iter().map(|call| self.run_one(call, &permits, cancel))).await
+        join_all(calls.iter().map(|call| self.run_traced(call, &permits, cancel))).await
+    }
+
+    async fn run_traced(
+        &self,
+        call: &ToolCall,
+        permits: &Semaphore,
+        cancel: &CancelToken,
+    ) -> ToolOutput {
+        let known = self.0.iter().map(|(tool, _)| tool.name()).find(|name| *name == call.name);
+        let span = trace::tool_call(known);
+        let start = Instant::now();
+        let output = self.run_one(call, permits, cancel).instrument(span.clone()).await;
+        span.record("is_error", output.is_error);
+        span.record("duration_ms", trace::millis(start.elapsed()));
+        span.record("output_bytes", output.text.len() as u64);
+        output
     }
 
     async fn run_one(
@@ -169,7 +186,10 @@ impl ToolSet {
             biased;
             done = running => match done {
                 Ok(output) => output,
-                Err(_) => ToolOutput::error("the tool panicked"),
+                Err(_) => {
+                    tracing::warn!("the tool panicked");
+                    ToolOutput::error("the tool panicked")
+                }
             },
             () = cancelled(cancel) => ToolOutput::error(CANCELLED),
         }

@@ -7,6 +7,7 @@ use recto::{
     Entry, LogIndex, Message, Moment, Preview, Query, Request, Role, Tool, Version, Write,
 };
 use recto_format::{CachePlan, PaysOff};
+use tracing::Instrument as _;
 
 use super::{FloorPart, Strategy};
 use crate::call::Compressed;
@@ -336,10 +337,16 @@ impl Agent {
         if may_defer
             && self.budget.horizon.is_some()
             && let Some(estimate) = self.estimated_summary(view, goal).await?
-            && let Ok(preview) = self.conversation.preview(estimate).await
-            && self.is_deferred(strategy, view, &preview)?
         {
-            return Ok(Attempt::Deferred);
+            match self.conversation.preview(estimate).await {
+                Ok(preview) if self.is_deferred(strategy, view, &preview)? => {
+                    return Ok(Attempt::Deferred);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(code = error.code(), "the cost of a summary was not estimated");
+                }
+            }
         }
         let mut summary = match self.summarise(view, goal, cancel).await? {
             Ok(summary) => summary,
@@ -365,7 +372,8 @@ impl Agent {
             Attempt::Done { .. } | Attempt::Conflict => None,
         };
         if let Some(reason) = unused {
-            self.record_unused(&mut summary.call, reason).await?;
+            let span = summary.span.clone();
+            self.record_unused(&mut summary.call, reason).instrument(span).await?;
         }
         Ok(attempt)
     }

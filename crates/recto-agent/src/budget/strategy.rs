@@ -182,7 +182,15 @@ fn clear_results(view: &ViewToSend, target: u64, reason: &str) -> Result<Request
         if entry.tokens < MIN_RESULT_TOKENS {
             continue;
         }
-        let (Some(position), Ok(message)) = (entry.position, placeholder(entry)) else { continue };
+        let Some(position) = entry.position else { continue };
+        let message = match placeholder(entry) {
+            Ok(message) => message,
+            Err(error) => {
+                let (entry, code) = (entry.index.0, error.code());
+                tracing::warn!(entry, ?code, "a tool result was not cleared");
+                continue;
+            }
+        };
         left = left.saturating_sub(entry.tokens - MIN_RESULT_TOKENS / 2);
         steps.push(Replace { index: position, message }.because(reason));
     }

@@ -13,11 +13,12 @@ use std::sync::Arc;
 use recto::{Compress, Counter, Entry, LogIndex, Message, Request, Role};
 use recto_format::{RenderOptions, render};
 use serde_json::{Value, json};
+use tracing::{Instrument as _, Span};
 
 use super::ViewToSend;
 use crate::call::SummaryPrompt;
 use crate::reply::source;
-use crate::{Agent, Call, CancelToken, Error, Finish};
+use crate::{Agent, Call, CancelToken, Error, Finish, trace};
 
 /// The instructions to the model.
 const INSTRUCTIONS: &str = "\
@@ -44,6 +45,8 @@ pub(super) struct WrittenSummary {
     content: String,
     source: Value,
     pub(super) call: Call,
+    /// The span of the call.
+    pub(super) span: Span,
 }
 
 impl WrittenSummary {
@@ -95,11 +98,13 @@ impl Agent {
             compressed: Vec::new(),
         };
         // Deltas of a summary are not deltas of the reply, so they are no events.
-        let (mut call, result) = self.send_request(request, cancel, &|_| {}).await?;
+        let span = trace::model_call(model.as_ref(), "summary");
+        let sending = self.send_request(request, cancel, &|_| {});
+        let (mut call, result) = sending.instrument(span.clone()).await?;
         let reply = match result {
             Ok(reply) => reply,
             Err(error) => {
-                self.append_note(&mut call).await?;
+                self.append_note(&mut call).instrument(span).await?;
                 return Ok(Err(format!("the model wrote no summary: {error}")));
             }
         };
@@ -107,7 +112,7 @@ impl Agent {
         if reply.finish != Finish::Stop || text.is_empty() {
             let what = if text.is_empty() { "an empty summary" } else { "an incomplete summary" };
             let reason = format!("the model wrote {what}");
-            self.record_unused(&mut call, &reason).await?;
+            self.record_unused(&mut call, &reason).instrument(span).await?;
             return Ok(Err(reason));
         }
         // The model passes these numbers to `recto_expand`.
@@ -115,7 +120,7 @@ impl Agent {
         let heading = format!("Summary of the entries {first} to {last} of this conversation:");
         let content = format!("{heading}\n\n{text}");
         let source = source(model.target(), model.name());
-        Ok(Ok(WrittenSummary { entries, content, source, call }))
+        Ok(Ok(WrittenSummary { entries, content, source, call, span }))
     }
 
     /// The request that replaces messages by a summary. The number of the call is valid for the newest
@@ -125,8 +130,8 @@ impl Agent {
         written: &mut WrittenSummary,
         reason: &str,
     ) -> Result<Request, Error> {
-        self.assign_number(&mut written.call).await?;
-        let WrittenSummary { entries, content, source, call } = written;
+        self.assign_number(&mut written.call).instrument(written.span.clone()).await?;
+        let WrittenSummary { entries, content, source, call, .. } = written;
         let metadata = json!({
             "summary": { "of": entries },
             "source": source,

@@ -289,9 +289,13 @@ impl Block {
 
 /// A block in the provider's own format with its streamed input.
 fn with_input(block: String, input: &str) -> String {
+    if input.is_empty() {
+        return block;
+    }
     let (Ok(Value::Object(mut fields)), Ok(input)) =
         (serde_json::from_str(&block), serde_json::from_str::<Value>(input))
     else {
+        tracing::warn!("the streamed input of a block is not JSON and was dropped");
         return block;
     };
     fields.insert("input".into(), input);

@@ -244,8 +244,15 @@ impl Item {
             return;
         };
         let kind = serde_json::from_str(&json).map_or(String::new(), |Typed { kind }| kind);
-        let output = serde_json::from_str::<Output>(&json).ok().filter(|_| is_known(&kind));
-        let Some(output) = output else {
+        let output = match is_known(&kind) {
+            true => serde_json::from_str::<Output>(&json).map_err(|error| {
+                // The text of the error may contain values of the reply.
+                let (kind, column) = (error.classify(), error.column());
+                tracing::warn!(?kind, column, "an item of a reply cannot be read");
+            }),
+            false => Err(()),
+        };
+        let Ok(output) = output else {
             // Reasoning, searches and unknown items are sent back as received.
             reply.parts.push(ReplyPart::Opaque(json));
             return;

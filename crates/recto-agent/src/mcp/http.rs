@@ -116,7 +116,10 @@ impl HttpConnection {
         if status == StatusCode::NOT_FOUND && has_session {
             self.is_closed.store(true, Ordering::Relaxed);
         }
-        let body = self.body(response).await.unwrap_or_default();
+        let body = self.body(response).await.unwrap_or_else(|_| {
+            tracing::warn!("the body of an error response of an MCP server was not read");
+            String::new()
+        });
         // A protocol error may come with an HTTP error status.
         if let Ok(Incoming::Response(_, Err(error))) = Incoming::parse(&body) {
             return Err(error);

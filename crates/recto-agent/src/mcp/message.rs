@@ -259,7 +259,16 @@ impl ToolPage {
         let whole: Whole =
             serde_json::from_str(json).map_err(|error| unreadable("its list of tools", error))?;
         // A tool that cannot be parsed is skipped, so that the others stay usable.
-        let tools = whole.tools.iter().filter_map(|tool| serde_json::from_str(tool.get()).ok());
+        let tools = whole.tools.iter().filter_map(|tool| {
+            let parsed = serde_json::from_str(tool.get());
+            parsed
+                .inspect_err(|error: &serde_json::Error| {
+                    // The text of the error may contain values of the server.
+                    let (kind, column) = (error.classify(), error.column());
+                    tracing::warn!(?kind, column, "a tool of an MCP server cannot be read");
+                })
+                .ok()
+        });
         let next_cursor = whole.next_cursor.filter(|cursor| !cursor.is_empty());
         Ok(ToolPage { tools: tools.collect(), next_cursor })
     }

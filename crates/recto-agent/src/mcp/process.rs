@@ -186,8 +186,12 @@ impl Drop for ProcessConnection {
 async fn write(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<String>) {
     while let Some(mut line) = lines.recv().await {
         line.push('\n');
-        let written = stdin.write_all(line.as_bytes()).await;
-        if written.is_err() || stdin.flush().await.is_err() {
+        let written = match stdin.write_all(line.as_bytes()).await {
+            Ok(()) => stdin.flush().await,
+            error => error,
+        };
+        if let Err(error) = written {
+            tracing::warn!(%error, "a message to an MCP server was not written");
             break;
         }
     }
@@ -199,8 +203,9 @@ async fn exit(mut child: Child) -> String {
         Ok(Ok(status)) => format!("has exited ({status})"),
         Ok(Err(error)) => format!("has exited ({error})"),
         Err(_) => {
-            // Killing fails only if the program has exited in the meantime.
-            let _ = child.kill().await;
+            if let Err(error) = child.kill().await {
+                tracing::warn!(%error, "an MCP server was not killed");
+            }
             "closed its output and was killed".into()
         }
     }
@@ -209,7 +214,15 @@ async fn exit(mut child: Child) -> String {
 /// Reads a stream to its end and returns the last [`STDERR_TAIL`] bytes.
 async fn read_tail(mut stderr: impl AsyncRead + Unpin) -> String {
     let (mut kept, mut buffer) = (Vec::new(), vec![0; 4096]);
-    while let Ok(len @ 1..) = stderr.read(&mut buffer).await {
+    loop {
+        let len = match stderr.read(&mut buffer).await {
+            Ok(0) => break,
+            Ok(len) => len,
+            Err(error) => {
+                tracing::warn!(%error, "the standard error of an MCP server was not read to its end");
+                break;
+            }
+        };
         kept.extend_from_slice(&buffer[..len]);
         let surplus = kept.len().saturating_sub(STDERR_TAIL);
         kept.drain(..surplus);
@@ -258,7 +271,10 @@ impl Reader {
                 }
             }
             Ok(Incoming::Notification) => {}
-            Err(reason) => self.pending.record_invalid_line(line, &reason),
+            Err(reason) => {
+                tracing::warn!("an MCP server printed a line that is not a message");
+                self.pending.record_invalid_line(line, &reason);
+            }
         }
     }
 }
@@ -273,7 +289,13 @@ async fn next_line(
     line.clear();
     let mut is_complete = true;
     loop {
-        let buffer = from.fill_buf().await.ok()?;
+        let buffer = match from.fill_buf().await {
+            Ok(buffer) => buffer,
+            Err(error) => {
+                tracing::warn!(%error, "the output of an MCP server was not read to its end");
+                return None;
+            }
+        };
         if buffer.is_empty() {
             return None;
         }

@@ -8,6 +8,7 @@ mod faults;
 mod history;
 mod ladder;
 mod mcp;
+mod observability;
 mod secrets;
 mod streams;
 mod taken_back;
