@@ -95,10 +95,8 @@ impl CommandTool {
                 _ = &mut streams, if !are_closed => are_closed = true,
             }
         };
-        if !are_closed {
-            if tokio::time::timeout(GRACE, streams).await.is_err() {
-                tracing::warn!("a descendant of a program keeps its output open");
-            }
+        if !are_closed && tokio::time::timeout(GRACE, streams).await.is_err() {
+            tracing::debug!("a descendant of a program keeps its output open");
         }
         group.release();
         Ok(status)
