@@ -1,4 +1,4 @@
-//! Recto's own work for a turn: token check, render, record, commit. What the model takes is taken off.
+//! Recto's own work for a turn: token check, render, record, commit. The time of the model is subtracted.
 //!
 //! A conversation of 10,000 messages in a SQLite file, of which 200 are visible; a provider on loopback.
 //!
@@ -19,7 +19,7 @@ use recto_agent::{
 };
 use testserver::{ModelServer, Reply as HttpReply};
 
-/// A model whose time is taken.
+/// A model whose calls are timed.
 struct Timed(HttpModel, Arc<AtomicU64>);
 
 impl Model for Timed {
@@ -84,7 +84,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.expect("a runtime starts");
     let ask_peer = || peer.map(|(python, script)| theirs(python, script, &server));
-    // Who runs in between has the same weather.
+    // The other program runs before and after, so that both see the same load.
     let before = ask_peer();
     let own = runtime.block_on(measure(&server, is_json));
     let after = ask_peer();
@@ -135,23 +135,23 @@ fn theirs(python: &str, script: &str, server: &ModelServer) -> Duration {
 /// What each turn took, without the model.
 async fn measure(server: &ModelServer, is_json: bool) -> Vec<Duration> {
     let folder = tempfile::tempdir().expect("a folder for the file");
-    let address = format!("sqlite:{}", folder.path().join("talks.db").display());
+    let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
     let recto = Recto::open(&address).await.expect("the store opens");
-    let talk = recto.create("talk", Settings::default()).await.expect("it is new");
+    let conversation = recto.create("conversation", Settings::default()).await.expect("it is new");
     for chunk in 0..MESSAGES / 500 {
         let chunk = (0..250).flat_map(|turn| {
             let text =
                 format!("turn {chunk}.{turn}: {}", "the gateway times out now and then ".repeat(6));
             [Message::user(&text), Message::assistant(&text)]
         });
-        talk.append(chunk).await.expect("it is stored");
+        conversation.append(chunk).await.expect("it is stored");
     }
     let cut = Truncate { keep_last: Some(VISIBLE), ..Truncate::default() };
-    talk.apply(cut).await.expect("it is stored");
+    conversation.apply(cut).await.expect("it is stored");
     let endpoint = Endpoint::new(format!("{}/v1", server.url()), "gpt-5");
     let model = HttpModel::openai_chat(endpoint).expect("the endpoint is fine");
     let in_model = Arc::new(AtomicU64::new(0));
-    let agent = Agent::new(talk, Timed(model, in_model.clone())).budget(Budget {
+    let agent = Agent::new(conversation, Timed(model, in_model.clone())).budget(Budget {
         limit: Some(1_000_000),
         threshold: Some(900_000),
         target: 500_000,
@@ -173,18 +173,18 @@ async fn measure(server: &ModelServer, is_json: bool) -> Vec<Duration> {
 
 /// What the parts of a turn take by themselves.
 async fn parts(agent: &Agent) {
-    let talk = agent.conversation();
+    let conversation = agent.conversation();
     let (mut append, mut read, mut render, mut version) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for turn in 0..40 {
         let start = Instant::now();
-        talk.append([Message::user(&format!("turn {turn}"))]).await.expect("it is stored");
+        conversation.append([Message::user(&format!("turn {turn}"))]).await.expect("it is stored");
         append.push(start.elapsed());
         let start = Instant::now();
-        let newest = talk.version().await.expect("it is there");
+        let newest = conversation.version().await.expect("it is there");
         version.push(start.elapsed());
         let start = Instant::now();
-        let entries = talk.messages_at(newest).await.expect("they are there");
+        let entries = conversation.messages_at(newest).await.expect("they are there");
         read.push(start.elapsed());
         let start = Instant::now();
         let messages = entries.iter().map(|entry| &entry.message);

@@ -12,10 +12,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [store, name, seconds] = &arguments[..] else {
         return Err("held_scope STORE CONVERSATION SECONDS".into());
     };
-    let talk = Recto::open(store).await?.conversation(name).await?;
+    let conversation = Recto::open(store).await?.conversation(name).await?;
     let lease = Duration::try_from_secs_f64(seconds.parse()?)?;
-    with_temporary(&talk, Temporary { lease, ..Temporary::default() }, async {
-        talk.append([Message::user("a secret")]).await?;
+    with_temporary(&conversation, Temporary { lease, ..Temporary::default() }, async {
+        conversation.append([Message::user("a secret")]).await?;
         println!("inside");
         std::future::pending::<()>().await;
         Ok::<(), recto::Error>(())

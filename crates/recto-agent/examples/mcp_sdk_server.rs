@@ -1,6 +1,6 @@
-//! A server made with the official SDK, for the tests: somebody else's reading of the protocol.
+//! An MCP server made with the official SDK, for the tests: an independent implementation.
 //!
-//! `mcp_sdk_server` speaks every version that the SDK knows, `mcp_sdk_server handshake` only one with a
+//! `mcp_sdk_server` supports every protocol version of the SDK, `mcp_sdk_server handshake` only one with a
 //! handshake.
 
 use std::borrow::Cow;

@@ -76,7 +76,9 @@ fn answer(kind: &str, message: &Value, line: &str) -> Option<Value> {
         "server/discover" if is_modern => {
             result(json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}))
         }
-        _ if is_modern && version != "2026-07-28" => error(-32602, "who asks?"),
+        _ if is_modern && version != "2026-07-28" => {
+            error(-32602, "the protocol version is missing")
+        }
         "initialize" => result(json!({"protocolVersion": "2025-06-18",
             "capabilities": {"tools": {}}, "serverInfo": {"name": kind, "version": "1"}})),
         "tools/list" => match kind {

@@ -258,7 +258,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_sent_a_tool_description_is_rendered_with_it() {
         let recto = Recto::open("memory:").await.unwrap();
-        let conversation = recto.create("talk", Settings::default()).await.unwrap();
+        let conversation = recto.create("conversation", Settings::default()).await.unwrap();
         let tools = vec![Tool::new("load", "How busy a host is.")];
         conversation.set_tools(tools.clone(), Write::default()).await.unwrap();
         conversation.append([Message::user("Is a idle?")]).await.unwrap();

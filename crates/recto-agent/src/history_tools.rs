@@ -92,7 +92,7 @@ impl SearchTool {
 impl RunTool for ExpandTool {
     fn describe(&self) -> Tool {
         Tool::from_json(
-            r#"{"name":"recto_expand","description":"Reads earlier messages of this conversation in full, by their entry numbers, as summaries and placeholders name them.","input_schema":{"type":"object","properties":{"from":{"type":"integer","description":"The first entry."},"to":{"type":"integer","description":"The last entry."}},"required":["from"]}}"#,
+            r#"{"name":"recto_expand","description":"Reads earlier messages of this conversation in full, by the entry numbers in summaries and placeholders.","input_schema":{"type":"object","properties":{"from":{"type":"integer","description":"The first entry."},"to":{"type":"integer","description":"The last entry."}},"required":["from"]}}"#,
         )
         .expect("the description is a constant")
     }
@@ -121,7 +121,7 @@ impl RunTool for ExpandTool {
 impl RunTool for SearchTool {
     fn describe(&self) -> Tool {
         Tool::from_json(
-            r#"{"name":"recto_search","description":"Searches all earlier messages of this conversation, also those behind summaries, for a text. Upper and lower case count. Read what it finds with recto_expand.","input_schema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}"#,
+            r#"{"name":"recto_search","description":"Searches all earlier messages of this conversation for a text, including those that summaries replaced. The search is case-sensitive. Read the results with recto_expand.","input_schema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}"#,
         )
         .expect("the description is a constant")
     }

@@ -12,10 +12,10 @@ use recto_agent::{Budget, ConversationExt as _, Stop, Strategy, Target};
 use testserver::ModelServer;
 
 use crate::streams::Says;
-use crate::{agent, example, talk};
+use crate::{agent, conversation, example};
 
-async fn texts(talk: &StoredConversation) -> Vec<String> {
-    let entries = talk.messages().await.unwrap();
+async fn texts(conversation: &StoredConversation) -> Vec<String> {
+    let entries = conversation.messages().await.unwrap();
     entries.iter().map(|entry| entry.message.text().into_owned()).collect()
 }
 
@@ -31,34 +31,37 @@ async fn summaries_of_summaries_open_again_in_order() {
     let (limit, threshold) = (Some(4_000), Some(1_200));
     let budget = Budget { limit, threshold, target: 700, strategies, horizon: None };
     let agent = agent(target, &server).await.budget(budget);
-    let talk = agent.conversation();
+    let conversation = agent.conversation();
     let mut all = Vec::new();
     for turn in 0..60 {
         let question = format!("question {turn}: {}", "why is that so ".repeat(8));
         agent.send(Message::user(&question)).await.unwrap();
         all.extend([question, "Fine.".to_owned()]);
     }
-    assert_eq!(talk.summary_gaps().await.unwrap(), []);
-    let view = talk.messages().await.unwrap();
+    assert_eq!(conversation.summary_gaps().await.unwrap(), []);
+    let view = conversation.messages().await.unwrap();
     let summary = view.iter().find(|entry| entry.message.text().starts_with("Summary of")).unwrap();
     assert!(summary.index > LogIndex(20));
-    let behind = talk.summary_sources(summary.index).await.unwrap();
+    let behind = conversation.summary_sources(summary.index).await.unwrap();
     let direct = recto_agent::summarised_entries(&summary.message).unwrap();
-    assert!(behind.len() > direct.len(), "it stands for other summaries");
-    talk.expand_summary(summary.index).await.unwrap();
-    assert_eq!(texts(talk).await, all);
-    let error = talk.expand_summary(LogIndex(0)).await.unwrap_err().to_string();
+    assert!(behind.len() > direct.len(), "it replaces other summaries");
+    conversation.expand_summary(summary.index).await.unwrap();
+    assert_eq!(texts(conversation).await, all);
+    let error = conversation.expand_summary(LogIndex(0)).await.unwrap_err().to_string();
     assert!(error.contains("entry 0 is not a summary"), "{error}");
 }
 
 #[tokio::test]
 async fn a_summary_that_leaves_something_out_is_found() {
-    let talk = talk().await;
-    talk.append(["a", "b", "c"].map(Message::user)).await.unwrap();
+    let conversation = conversation().await;
+    conversation.append(["a", "b", "c"].map(Message::user)).await.unwrap();
     let summary = r#"{"role":"user","content":"a","metadata":{"summary":{"of":[0]}}}"#;
     let summary = Some(Message::from_json(summary).unwrap());
-    talk.apply(Compress { indices: vec![LogIndex(0), LogIndex(1)], summary }).await.unwrap();
-    let gaps = talk.summary_gaps().await.unwrap();
+    conversation
+        .apply(Compress { indices: vec![LogIndex(0), LogIndex(1)], summary })
+        .await
+        .unwrap();
+    let gaps = conversation.summary_gaps().await.unwrap();
     let gaps: Vec<_> = gaps.iter().map(|gap| (gap.version, gap.entry)).collect();
     assert_eq!(gaps, [(Version(2), LogIndex(1))]);
 }
@@ -72,12 +75,15 @@ async fn a_model_looks_behind_a_summary() {
         Says::text("It is marmalade.").streamed(target),
     ]);
     let agent = agent(target, &server).await.history_tools();
-    let talk = agent.conversation();
+    let conversation = agent.conversation();
     let secret = format!("{} The word is marmalade. Keep it.", "Blah. ".repeat(50));
-    talk.append([Message::user("Listen."), Message::user(&secret)]).await.unwrap();
+    conversation.append([Message::user("Listen."), Message::user(&secret)]).await.unwrap();
     let summary = r#"{"role":"user","content":"Summary of the entries 0 to 1 of this conversation: a word was said.","metadata":{"summary":{"of":[0,1]}}}"#;
     let summary = Some(Message::from_json(summary).unwrap());
-    talk.apply(Compress { indices: vec![LogIndex(0), LogIndex(1)], summary }).await.unwrap();
+    conversation
+        .apply(Compress { indices: vec![LogIndex(0), LogIndex(1)], summary })
+        .await
+        .unwrap();
     let run = agent.send(Message::user("Which word?")).await.unwrap();
     assert_eq!((run.stop, run.turns), (Stop::Done, 3));
     let received = server.received();
@@ -89,25 +95,25 @@ async fn a_model_looks_behind_a_summary() {
 
 #[tokio::test]
 async fn what_is_temporary_is_gone_whatever_happened() {
-    let talk = talk().await;
-    talk.append([Message::user("a")]).await.unwrap();
+    let conversation = conversation().await;
+    conversation.append([Message::user("a")]).await.unwrap();
     let scope = |carry| Temporary { carry, ..Temporary::default() };
     let work = async |text: &str| {
-        talk.append([Message::user(text), Message::assistant(text)]).await.unwrap();
+        conversation.append([Message::user(text), Message::assistant(text)]).await.unwrap();
     };
-    with_temporary(&talk, scope(Carry::None), work("b")).await.unwrap();
-    assert_eq!(texts(&talk).await, ["a"]);
+    with_temporary(&conversation, scope(Carry::None), work("b")).await.unwrap();
+    assert_eq!(texts(&conversation).await, ["a"]);
     // One inside the other.
     let inner = async {
         work("c").await;
-        with_temporary(&talk, scope(Carry::Roles(Role::Assistant.into())), work("d"))
+        with_temporary(&conversation, scope(Carry::Roles(Role::Assistant.into())), work("d"))
             .await
             .unwrap();
     };
-    with_temporary(&talk, scope(Carry::Roles(Role::User.into())), inner).await.unwrap();
-    assert_eq!(texts(&talk).await, ["a", "c"]);
+    with_temporary(&conversation, scope(Carry::Roles(Role::User.into())), inner).await.unwrap();
+    assert_eq!(texts(&conversation).await, ["a", "c"]);
     // A panic.
-    let (other, copy) = (talk.clone(), talk.clone());
+    let (other, copy) = (conversation.clone(), conversation.clone());
     let panicking = tokio::spawn(async move {
         with_temporary(&other, Temporary::default(), async {
             copy.append([Message::user("e")]).await.unwrap();
@@ -116,15 +122,15 @@ async fn what_is_temporary_is_gone_whatever_happened() {
         .await
     });
     assert!(panicking.await.is_err());
-    assert_eq!(texts(&talk).await, ["a", "c"]);
-    assert!(talk.marks().await.unwrap().iter().all(|(_, entries)| entries.is_empty()));
+    assert_eq!(texts(&conversation).await, ["a", "c"]);
+    assert!(conversation.marks().await.unwrap().iter().all(|(_, entries)| entries.is_empty()));
 }
 
 /// A process that holds a temporary scope, and the conversation in this process.
 async fn holding(address: &str, name: &str, lease: Duration) -> (Child, StoredConversation) {
     let recto = Recto::open(address).await.unwrap();
-    let talk = recto.create(name, Settings::default()).await.unwrap();
-    talk.append([Message::user("a")]).await.unwrap();
+    let conversation = recto.create(name, Settings::default()).await.unwrap();
+    conversation.append([Message::user("a")]).await.unwrap();
     let mut process = Command::new(example("held_scope"))
         .args([address, name, &lease.as_secs_f64().to_string()])
         .stdout(Stdio::piped())
@@ -133,15 +139,15 @@ async fn holding(address: &str, name: &str, lease: Duration) -> (Child, StoredCo
     let mut line = String::new();
     BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "inside\n");
-    assert_eq!(texts(&talk).await, ["a", "a secret"]);
-    (process, talk)
+    assert_eq!(texts(&conversation).await, ["a", "a secret"]);
+    (process, conversation)
 }
 
 /// The note of the newest lease: its scope, and the time at which it runs out.
-async fn newest_lease(talk: &StoredConversation) -> (String, i64) {
-    let marks = talk.marks().await.unwrap();
+async fn newest_lease(conversation: &StoredConversation) -> (String, i64) {
+    let marks = conversation.marks().await.unwrap();
     let (_, notes) = marks.into_iter().find(|(label, _)| label == "lease").unwrap();
-    let note = talk.message(*notes.last().unwrap()).await.unwrap().unwrap();
+    let note = conversation.message(*notes.last().unwrap()).await.unwrap().unwrap();
     let note: serde_json::Value = serde_json::from_str(note.json()).unwrap();
     let lease = &note["metadata"]["lease"];
     (lease["scope"].as_str().unwrap().to_owned(), lease["until"].as_i64().unwrap())
@@ -149,8 +155,8 @@ async fn newest_lease(talk: &StoredConversation) -> (String, i64) {
 
 /// Removes the lock of a scope's holder. Then only the lease shows whether it may still be alive, as
 /// if the holder were on another machine.
-async fn forget_holder(talk: &StoredConversation) {
-    let (scope, _) = newest_lease(talk).await;
+async fn forget_holder(conversation: &StoredConversation) {
+    let (scope, _) = newest_lease(conversation).await;
     std::fs::remove_file(std::env::temp_dir().join("recto-scopes").join(scope)).unwrap();
 }
 
@@ -177,43 +183,44 @@ fn kill(mut process: Child) {
 #[tokio::test]
 async fn a_scope_whose_process_was_killed_is_ended_by_the_next_open() {
     let folder = tempfile::tempdir().unwrap();
-    let address = format!("sqlite:{}", folder.path().join("talks.db").display());
-    let (process, talk) = holding(&address, "talk", Duration::from_secs(600)).await;
+    let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
+    let (process, conversation) = holding(&address, "conversation", Duration::from_secs(600)).await;
     // While the holder lives, its scope is not ended.
-    assert_eq!(texts(&opened(&address, "talk").await).await, ["a", "a secret"]);
-    assert_eq!(end_expired(&talk).await.unwrap(), 0);
+    assert_eq!(texts(&opened(&address, "conversation").await).await, ["a", "a secret"]);
+    assert_eq!(end_expired(&conversation).await.unwrap(), 0);
     kill(process);
-    let talk = opened(&address, "talk").await;
-    assert_eq!(texts(&talk).await, ["a"]);
-    assert!(talk.marks().await.unwrap().iter().all(|(_, entries)| entries.is_empty()));
-    assert_eq!(end_all(&talk).await.unwrap(), 0);
-    talk.append([Message::user("b")]).await.unwrap();
-    assert_eq!(texts(&talk).await, ["a", "b"]);
-    talk.verify().await.unwrap();
+    let conversation = opened(&address, "conversation").await;
+    assert_eq!(texts(&conversation).await, ["a"]);
+    assert!(conversation.marks().await.unwrap().iter().all(|(_, entries)| entries.is_empty()));
+    assert_eq!(end_all(&conversation).await.unwrap(), 0);
+    conversation.append([Message::user("b")]).await.unwrap();
+    assert_eq!(texts(&conversation).await, ["a", "b"]);
+    conversation.verify().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_lease_is_renewed_while_its_holder_lives() {
     let folder = tempfile::tempdir().unwrap();
-    let address = format!("sqlite:{}", folder.path().join("talks.db").display());
-    let (process, talk) = holding(&address, "talk", Duration::from_millis(300)).await;
-    let (_, first) = newest_lease(&talk).await;
-    eventually(async || newest_lease(&talk).await.1 > first).await;
-    assert_eq!(texts(&talk).await, ["a", "a secret"]);
+    let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
+    let (process, conversation) =
+        holding(&address, "conversation", Duration::from_millis(300)).await;
+    let (_, first) = newest_lease(&conversation).await;
+    eventually(async || newest_lease(&conversation).await.1 > first).await;
+    assert_eq!(texts(&conversation).await, ["a", "a secret"]);
     kill(process);
 }
 
 #[tokio::test]
 async fn a_scope_of_an_unknown_holder_ends_when_its_lease_has_run_out() {
     let folder = tempfile::tempdir().unwrap();
-    let address = format!("sqlite:{}", folder.path().join("talks.db").display());
-    let (process, talk) = holding(&address, "long", Duration::from_secs(600)).await;
-    forget_holder(&talk).await;
+    let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
+    let (process, conversation) = holding(&address, "long", Duration::from_secs(600)).await;
+    forget_holder(&conversation).await;
     kill(process);
-    assert_eq!(end_expired(&talk).await.unwrap(), 0);
+    assert_eq!(end_expired(&conversation).await.unwrap(), 0);
     assert_eq!(texts(&opened(&address, "long").await).await, ["a", "a secret"]);
-    let (process, talk) = holding(&address, "short", Duration::from_millis(300)).await;
-    forget_holder(&talk).await;
+    let (process, conversation) = holding(&address, "short", Duration::from_millis(300)).await;
+    forget_holder(&conversation).await;
     kill(process);
     eventually(async || texts(&opened(&address, "short").await).await == ["a"]).await;
 }
@@ -221,25 +228,25 @@ async fn a_scope_of_an_unknown_holder_ends_when_its_lease_has_run_out() {
 #[tokio::test]
 async fn a_scope_that_was_dropped_is_ended_by_the_next_and_one_that_is_held_is_not() {
     let folder = tempfile::tempdir().unwrap();
-    let address = format!("sqlite:{}", folder.path().join("talks.db").display());
+    let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
     let recto = Recto::open(&address).await.unwrap();
-    let talk = recto.create("talk", Settings::default()).await.unwrap();
-    talk.append([Message::user("a")]).await.unwrap();
+    let conversation = recto.create("conversation", Settings::default()).await.unwrap();
+    conversation.append([Message::user("a")]).await.unwrap();
     let work = async {
-        talk.append([Message::user("secret")]).await.unwrap();
-        assert_eq!(texts(&opened(&address, "talk").await).await, ["a", "secret"]);
+        conversation.append([Message::user("secret")]).await.unwrap();
+        assert_eq!(texts(&opened(&address, "conversation").await).await, ["a", "secret"]);
         std::future::pending::<()>().await;
     };
-    let scope = with_temporary(&talk, Temporary::default(), work);
+    let scope = with_temporary(&conversation, Temporary::default(), work);
     assert!(tokio::time::timeout(Duration::from_millis(500), scope).await.is_err());
-    assert_eq!(texts(&talk).await, ["a", "secret"]);
-    assert_eq!(texts(&opened(&address, "talk").await).await, ["a"]);
+    assert_eq!(texts(&conversation).await, ["a", "secret"]);
+    assert_eq!(texts(&opened(&address, "conversation").await).await, ["a"]);
     // `end_all` ends scopes of living holders as well.
     let work = async {
-        talk.append([Message::user("secret")]).await.unwrap();
-        assert_eq!(end_all(&talk).await.unwrap(), 1);
+        conversation.append([Message::user("secret")]).await.unwrap();
+        assert_eq!(end_all(&conversation).await.unwrap(), 1);
     };
-    with_temporary(&talk, Temporary::default(), work).await.unwrap();
-    assert_eq!(texts(&talk).await, ["a"]);
-    talk.verify().await.unwrap();
+    with_temporary(&conversation, Temporary::default(), work).await.unwrap();
+    assert_eq!(texts(&conversation).await, ["a"]);
+    conversation.verify().await.unwrap();
 }

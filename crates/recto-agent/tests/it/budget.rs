@@ -9,7 +9,7 @@ use testserver::{ModelServer, Received, Reply};
 
 use crate::streams::Says;
 use crate::tools::Load;
-use crate::{Heard, TARGETS, agent, check};
+use crate::{EventLog, TARGETS, agent, check};
 
 /// A model that reports what `o200k_base` counts, so that its tokens are those of the conversation.
 pub(crate) fn plain(text: &str) -> Says {
@@ -34,23 +34,24 @@ async fn a_floor_over_the_limit_is_named_part_by_part() {
     let server = ModelServer::playing([]);
     let budget = budget(200, 150, 100, &[Strategy::KeepSystemAndRecent]);
     let agent = agent(Target::OpenAiChat, &server).await.tool(Load).budget(budget);
-    let talk = agent.conversation();
-    talk.append([
-        Message::system(&"Always be careful. ".repeat(20)),
-        Message::user(&"This is the task. ".repeat(25)),
-        Message::user("Go."),
-    ])
-    .await
-    .unwrap();
-    talk.apply(Mark { indices: vec![LogIndex(1)], mark: PINNED.into() }).await.unwrap();
-    let version = talk.version().await.unwrap().0;
+    let conversation = agent.conversation();
+    conversation
+        .append([
+            Message::system(&"Always be careful. ".repeat(20)),
+            Message::user(&"This is the task. ".repeat(25)),
+            Message::user("Go."),
+        ])
+        .await
+        .unwrap();
+    conversation.apply(Mark { indices: vec![LogIndex(1)], mark: PINNED.into() }).await.unwrap();
+    let version = conversation.version().await.unwrap().0;
     let error = agent.run(&Default::default()).await.unwrap_err();
     let Error::FloorTooHigh { limit: 200, ref parts, .. } = error else { panic!("{error}") };
     let names: Vec<&str> = parts.iter().map(|part| part.name).collect();
     assert_eq!(names[..2], ["pinned messages", "system messages"]);
     assert!(names.contains(&"tools") && names.contains(&"the newest exchange"), "{error}");
     // Setting the tools was a version; the floor made none.
-    assert_eq!(talk.version().await.unwrap().0, version + 1);
+    assert_eq!(conversation.version().await.unwrap().0, version + 1);
     assert_eq!(server.received().len(), 0);
 }
 
@@ -72,28 +73,29 @@ async fn without_strategies_the_limit_is_an_error() {
 async fn old_results_are_cleared_first_and_come_back() {
     for target in TARGETS {
         let server = ModelServer::playing([plain("ok").streamed(target)]);
-        let heard = Heard::default();
+        let events = EventLog::default();
         let ladder = [Strategy::ClearToolResults, Strategy::KeepSystemAndRecent];
         let agent = agent(target, &server).await.budget(budget(4_000, 1_500, 900, &ladder));
-        let agent = heard.listen(agent);
-        let talk = agent.conversation();
-        talk.append([Message::user("Look at all hosts.")]).await.unwrap();
+        let agent = events.attach(agent);
+        let conversation = agent.conversation();
+        conversation.append([Message::user("Look at all hosts.")]).await.unwrap();
         for host in 0..8 {
             let id = format!("c{host}");
             let input = serde_json::json!({"host": host});
             let result = format!("host {host}: {}", "load is low, disk is fine ".repeat(30));
-            talk.append([
-                Message::tool_call(&id, "load", &input),
-                Message::tool_result(&id, &result),
-            ])
-            .await
-            .unwrap();
+            conversation
+                .append([
+                    Message::tool_call(&id, "load", &input),
+                    Message::tool_result(&id, &result),
+                ])
+                .await
+                .unwrap();
         }
-        let before = talk.messages().await.unwrap();
+        let before = conversation.messages().await.unwrap();
         let run = agent.run(&Default::default()).await.unwrap();
         assert_eq!(run.stop, Stop::Done);
         assert_eq!(
-            heard.words(),
+            events.texts(),
             ["compressionRequested", "compressionCompleted clear-tool-results"]
         );
         let body = String::from_utf8(server.received()[0].body.clone()).unwrap();
@@ -108,8 +110,8 @@ async fn old_results_are_cleared_first_and_come_back() {
         assert!(call.compressed[0].after <= 900, "{call:?}");
         // Everything that was hidden can be brought back.
         let hidden: Vec<LogIndex> = before.iter().map(|entry| entry.index).collect();
-        talk.apply(Restore { indices: hidden }).await.unwrap();
-        let after = talk.messages().await.unwrap();
+        conversation.apply(Restore { indices: hidden }).await.unwrap();
+        let after = conversation.messages().await.unwrap();
         assert!(before.iter().all(|old| after.iter().any(|new| new.message == old.message)));
     }
 }
@@ -124,8 +126,8 @@ async fn nested_tool_parts_are_cleared_summarised_and_looked_at_like_flat_ones()
             plain("ok").streamed(target),
         ]);
         let agent = agent(target, &server).await.budget(budget(6_000, 1_500, 900, &[strategy]));
-        let talk = agent.conversation();
-        talk.append([Message::user("Look at all hosts.")]).await.unwrap();
+        let conversation = agent.conversation();
+        conversation.append([Message::user("Look at all hosts.")]).await.unwrap();
         for host in 0..8 {
             let text = format!("host {host}: {}", "load is low, disk is fine ".repeat(30));
             let call = serde_json::json!({"role": "assistant", "content": [{"type": "tool_use",
@@ -133,7 +135,7 @@ async fn nested_tool_parts_are_cleared_summarised_and_looked_at_like_flat_ones()
             let result = serde_json::json!({"role": "tool", "content": [{"type": "tool_result",
                 "tool_result": {"tool_use_id": format!("c{host}"), "content": text}}]});
             let read = |json: &serde_json::Value| Message::from_json(&json.to_string()).unwrap();
-            talk.append([read(&call), read(&result)]).await.unwrap();
+            conversation.append([read(&call), read(&result)]).await.unwrap();
         }
         assert_eq!(agent.run(&Default::default()).await.unwrap().stop, Stop::Done);
         let received = server.received();
@@ -150,7 +152,7 @@ async fn nested_tool_parts_are_cleared_summarised_and_looked_at_like_flat_ones()
             _ => assert!(sent.contains("[cleared: entry 2 of the log]"), "{sent}"),
         }
         assert!(!sent.contains("host 0:"), "{sent}");
-        let expand = ExpandTool::new(talk.clone());
+        let expand = ExpandTool::new(conversation.clone());
         let input = ToolInput::new("x", r#"{"from":1,"to":2}"#);
         let shown = expand.run(input).await.text;
         assert!(shown.contains(r#"load {"host":0}"#) && shown.contains("host 0:"), "{shown}");
@@ -180,21 +182,22 @@ async fn a_summary_takes_the_place_of_old_messages_and_is_a_call_of_its_own() {
             plain("They talked about why things are so.").streamed(target),
             plain("Fine.").streamed(target),
         ]);
-        let heard = Heard::default();
+        let events = EventLog::default();
         let agent = agent(target, &server).await;
-        let agent = heard.listen(agent.budget(budget(5_000, 2_000, 1_000, &[Strategy::Summarise])));
+        let agent =
+            events.attach(agent.budget(budget(5_000, 2_000, 1_000, &[Strategy::Summarise])));
         agent.conversation().append([Message::system("Be kind.")]).await.unwrap();
         fill(&agent, 25).await;
         let run = agent.send(Message::user("And?")).await.unwrap();
         assert_eq!(run.text, "Fine.");
-        assert_eq!(heard.words(), ["compressionRequested", "compressionCompleted summarise"]);
+        assert_eq!(events.texts(), ["compressionRequested", "compressionCompleted summarise"]);
         let view = agent.conversation().messages().await.unwrap();
         assert_eq!(view[0].message.text(), "Be kind.");
         let summary = &view[1].message;
         assert!(summary.text().ends_with("They talked about why things are so."));
         let of: serde_json::Value = serde_json::from_str(summary.json()).unwrap();
         let of = of["metadata"]["summary"]["of"].as_array().unwrap().len();
-        // It stands for everything that is between the system message and the next.
+        // It replaces everything between the system message and the next message.
         assert_eq!(of, view[2].index.0 as usize - 1);
         let received = server.received();
         for (number, received) in received.iter().enumerate() {
@@ -220,14 +223,14 @@ async fn a_summary_that_failed_replaces_nothing_and_the_next_strategy_is_tried()
     ];
     for (name, reply) in bad {
         let server = ModelServer::playing([reply, plain("Fine.").streamed(target)]);
-        let heard = Heard::default();
+        let events = EventLog::default();
         let ladder = [Strategy::Summarise, Strategy::SlidingWindow];
         let agent = agent(target, &server).await.budget(budget(5_000, 2_000, 1_000, &ladder));
-        let agent = heard.listen(agent);
+        let agent = events.attach(agent);
         fill(&agent, 25).await;
         let run = agent.send(Message::user("And?")).await.unwrap();
         assert_eq!(run.text, "Fine.", "{name}");
-        let words = heard.words();
+        let words = events.texts();
         assert!(words[1].starts_with("compressionFailed summarise: "), "{name}: {words:?}");
         assert_eq!(words[2], "compressionCompleted sliding-window", "{name}");
         let view = agent.conversation().messages().await.unwrap();
@@ -244,15 +247,15 @@ async fn a_compression_that_does_not_pay_off_waits_unless_it_must_be() {
     for (limit, waits) in [(100_000, true), (2_100, false)] {
         let target = Target::OpenAiChat;
         let server = ModelServer::playing([plain("Fine.").streamed(target)]);
-        let heard = Heard::default();
+        let events = EventLog::default();
         // Little goes, near the front: nearly everything would have to be paid anew.
         let budget = budget(limit, 1_900, 1_850, &[Strategy::KeepSystemAndRecent]);
         let agent = agent(target, &server).await.budget(Budget { horizon: Some(3), ..budget });
         let prices = recto_format::PriceTable::from_json(prices).unwrap();
-        let agent = heard.listen(agent.prices(prices));
+        let agent = events.attach(agent.prices(prices));
         fill(&agent, 25).await;
         agent.send(Message::user("And?")).await.unwrap();
-        let words = heard.words();
+        let words = events.texts();
         assert_eq!(words.iter().any(|word| word == "compressionDeferred"), waits, "{words:?}");
         let done = words.iter().any(|word| word.starts_with("compressionCompleted"));
         assert_eq!(done, !waits, "{words:?}");
@@ -297,27 +300,28 @@ async fn a_thousand_turns_under_a_small_limit() {
     let ladder = [Strategy::ClearToolResults, Strategy::Summarise, Strategy::KeepSystemAndRecent];
     let agent = agent(target, &server).await.tool(Load).max_turns(3);
     let agent = agent.budget(budget(LIMIT, 1_000, 600, &ladder));
-    let talk = agent.conversation().clone();
-    talk.append([Message::system("You count."), Message::user("The secret word is marmalade.")])
+    let conversation = agent.conversation().clone();
+    conversation
+        .append([Message::system("You count."), Message::user("The secret word is marmalade.")])
         .await
         .unwrap();
-    talk.apply(Mark { indices: vec![LogIndex(1)], mark: PINNED.into() }).await.unwrap();
+    conversation.apply(Mark { indices: vec![LogIndex(1)], mark: PINNED.into() }).await.unwrap();
     for turn in 0..1_000 {
         let question = format!("turn {turn}: {}", "go on ".repeat(turn % 40));
         let run = agent.send(Message::user(&question)).await.unwrap();
         assert!(matches!(run.stop, Stop::Done | Stop::TurnLimit), "{run:?}");
     }
-    let stats = talk.stats().await.unwrap();
+    let stats = conversation.stats().await.unwrap();
     assert!(stats.tokens <= LIMIT + 1_000, "{stats:?}");
-    let view = talk.messages().await.unwrap();
+    let view = conversation.messages().await.unwrap();
     assert_eq!((view[0].message.text(), view[1].index), ("You count.".into(), LogIndex(1)));
     let calls = agent.calls().await.unwrap();
     assert!(calls.len() >= 1_000);
     assert_eq!(calls.last().unwrap().lifetime.calls, calls.len() as u64);
     // Every hidden message can be brought back.
     let all: Vec<LogIndex> = (0..stats.total_messages as u32).map(LogIndex).collect();
-    talk.apply(Restore { indices: all }).await.unwrap();
-    assert_eq!(talk.messages().await.unwrap().len(), stats.total_messages);
+    conversation.apply(Restore { indices: all }).await.unwrap();
+    assert_eq!(conversation.messages().await.unwrap().len(), stats.total_messages);
 }
 
 /// What the providers say when a request is longer than the model can read.
@@ -366,17 +370,17 @@ async fn a_provider_that_finds_a_request_too_long_is_asked_once_more_with_less()
                 too_long(target, is_stream),
                 plain("Never asked.").streamed(target),
             ]);
-            let heard = Heard::default();
+            let events = EventLog::default();
             // The budget knows of no limit that would be reached.
             let ladder = [Strategy::ClearToolResults, Strategy::SlidingWindow];
             let agent =
                 agent(target, &server).await.budget(budget(90_000, 80_000, 70_000, &ladder));
-            let agent = heard.listen(agent);
+            let agent = events.attach(agent);
             agent.conversation().append([Message::system("Be kind.")]).await.unwrap();
             fill(&agent, 25).await;
             let run = agent.send(Message::user("And?")).await.unwrap();
             assert_eq!((run.stop, run.text.as_str()), (Stop::Done, "Fine."), "{name}");
-            let words = heard.words();
+            let words = events.texts();
             assert_eq!(words[0], "compressionRequested", "{name}");
             assert_eq!(*words.last().unwrap(), "compressionCompleted sliding-window", "{name}");
             let received = server.received();
@@ -390,7 +394,7 @@ async fn a_provider_that_finds_a_request_too_long_is_asked_once_more_with_less()
                 "{:?}",
                 calls[1].compressed
             );
-            // It does not go on for ever.
+            // The loop terminates.
             let error = agent.send(Message::user("And now?")).await.unwrap_err();
             let Error::Call(error) = error else { panic!("{name}: {error}") };
             assert!(matches!(error.failure, recto_agent::Failure::TooLong { .. }), "{name}");
@@ -417,12 +421,12 @@ async fn a_summary_that_would_have_to_wait_is_not_written() {
     let prices = r#"{"models":[{"model":"m-","input":10,"cached":1,"cache_write":12.5}]}"#;
     let target = Target::OpenAiChat;
     let server = ModelServer::playing([plain("Fine.").streamed(target)]);
-    let heard = Heard::default();
+    let events = EventLog::default();
     let budget = budget(100_000, 1_900, 1_850, &[Strategy::Summarise]);
     let agent = agent(target, &server).await.budget(Budget { horizon: Some(3), ..budget });
-    let agent = heard.listen(agent.prices(recto_format::PriceTable::from_json(prices).unwrap()));
+    let agent = events.attach(agent.prices(recto_format::PriceTable::from_json(prices).unwrap()));
     fill(&agent, 25).await;
     assert_eq!(agent.send(Message::user("And?")).await.unwrap().text, "Fine.");
-    assert_eq!(heard.words(), ["compressionRequested", "compressionDeferred"]);
+    assert_eq!(events.texts(), ["compressionRequested", "compressionDeferred"]);
     assert_eq!(server.received().len(), 1);
 }

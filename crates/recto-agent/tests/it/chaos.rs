@@ -78,7 +78,7 @@ async fn every_schedule_ends_in_a_conversation_that_goes_on() {
 
 async fn schedule(target: Target, mut dice: Dice) {
     let folder = tempfile::tempdir().unwrap();
-    let address = format!("sqlite:{}", folder.path().join("talks.db").display());
+    let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
     let is_fair = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let (fair, mut server_dice) = (is_fair.clone(), dice.clone());
     let server =
@@ -97,13 +97,13 @@ async fn schedule(target: Target, mut dice: Dice) {
     endpoint.retry.max_attempts = 2;
     let model = HttpModel::new(target, endpoint).unwrap();
     let mut recto = Recto::open(&address).await.unwrap();
-    recto.create("talk", Settings::default()).await.unwrap();
+    recto.create("conversation", Settings::default()).await.unwrap();
     let mut acknowledged: Vec<String> = Vec::new();
     for step in 0..25 {
         let cancel = CancelToken::new();
         let (stop, at) = (cancel.clone(), dice.roll(30));
         let count = std::sync::atomic::AtomicU64::new(0);
-        let agent = Agent::new(recto.conversation("talk").await.unwrap(), model.clone())
+        let agent = Agent::new(recto.conversation("conversation").await.unwrap(), model.clone())
             .tool(Load)
             .budget(budget.clone())
             .max_turns(4)
@@ -125,16 +125,18 @@ async fn schedule(target: Target, mut dice: Dice) {
         }
     }
     is_fair.store(true, std::sync::atomic::Ordering::SeqCst);
-    let agent = Agent::new(recto.conversation("talk").await.unwrap(), model).budget(budget);
+    let agent = Agent::new(recto.conversation("conversation").await.unwrap(), model).budget(budget);
     let run = agent.send(Message::user("The last one.")).await.unwrap();
     assert_eq!((run.stop, run.text.as_str()), (Stop::Done, "Here I am."));
     // Every request was valid; what was acknowledged is in the log, in order; every call can be shown.
     for received in server.received() {
         check(target, &received.body);
     }
-    let talk = agent.conversation();
-    let log =
-        talk.ask(&recto::Query { scope: recto::Scope::All, ..Default::default() }).await.unwrap();
+    let conversation = agent.conversation();
+    let log = conversation
+        .ask(&recto::Query { scope: recto::Scope::All, ..Default::default() })
+        .await
+        .unwrap();
     let asked = log.iter().filter(|entry| entry.message.role() == Role::User);
     let asked = asked.map(|entry| entry.message.text()).filter(|text| text.starts_with("question"));
     assert_eq!(asked.collect::<Vec<_>>(), acknowledged);
@@ -143,5 +145,5 @@ async fn schedule(target: Target, mut dice: Dice) {
         let sent = agent.request_of_call(call.number).await.unwrap();
         assert!(bodies.contains(&sent.into_bytes()), "call {}", call.number);
     }
-    talk.verify().await.unwrap();
+    conversation.verify().await.unwrap();
 }

@@ -87,22 +87,22 @@ async fn thinking_keeps_its_signature_and_calls_their_bytes() {
 async fn pieces_are_heard_as_they_come() {
     for target in TARGETS {
         let server = ModelServer::playing([thoughtful().streamed(target)]);
-        let heard = Mutex::new((String::new(), String::new(), 0));
-        let hear = |delta: Delta<'_>| {
-            let mut heard = heard.lock().unwrap();
+        let events = Mutex::new((String::new(), String::new(), 0));
+        let on_delta = |delta: Delta<'_>| {
+            let mut events = events.lock().unwrap();
             match delta {
-                Delta::Text(text) => heard.0.push_str(text),
-                Delta::Thinking(text) => heard.1.push_str(text),
+                Delta::Text(text) => events.0.push_str(text),
+                Delta::Thinking(text) => events.1.push_str(text),
                 Delta::ToolCall(name) => {
                     assert_eq!(name, "load");
-                    heard.2 += 1;
+                    events.2 += 1;
                 }
                 _ => {}
             }
         };
-        let watch = CallContext::new(&hear, CancelToken::new());
-        model(target, &server).call(Bytes::new(), &watch).await.unwrap();
-        let (text, thinking, calls) = heard.into_inner().unwrap();
+        let context = CallContext::new(&on_delta, CancelToken::new());
+        model(target, &server).call(Bytes::new(), &context).await.unwrap();
+        let (text, thinking, calls) = events.into_inner().unwrap();
         assert_eq!((text, thinking.as_str(), calls), (thoughtful().text, thoughtful().thinking, 2));
     }
 }
@@ -133,8 +133,8 @@ async fn a_key_is_in_no_error_even_if_the_provider_repeats_it() {
         let error =
             model(target, &server).call(Bytes::new(), &CallContext::default()).await.unwrap_err();
         assert!(matches!(&error.failure, Failure::Unauthorized { status: 401, .. }), "{error:?}");
-        for told in [error.to_string(), format!("{error:?}")] {
-            assert!(!told.contains("very-secret"), "{told}");
+        for text in [error.to_string(), format!("{error:?}")] {
+            assert!(!text.contains("very-secret"), "{text}");
         }
         // A key that is wrong stays wrong.
         assert_eq!(server.received().len(), 1);

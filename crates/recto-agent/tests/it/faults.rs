@@ -1,4 +1,4 @@
-//! Everything that goes wrong on the way to an answer, for every provider.
+//! Faults of a provider or the network, for every provider.
 //!
 //! After each case: the conversation holds none of the answer, all of it, or one that is marked
 //! incomplete; every request was valid; every call can be shown as it was sent; and the next message is
@@ -13,7 +13,7 @@ use testserver::{ModelServer, Received, Reply};
 
 use crate::streams::Says;
 use crate::tools::Load;
-use crate::{TARGETS, check, model, talk};
+use crate::{TARGETS, check, conversation, model};
 
 /// What becomes of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,7 +309,7 @@ const CASES: &[Case] = &[
         ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
     Case { name: "200 with nothing", replies: |_| vec![Reply::json(200, "")],
         ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
-    Case { name: "an answer that is packed although nobody asked for it", replies: |t| {
+    Case { name: "an answer with an unrequested content encoding", replies: |t| {
             vec![Reply::stream(long(t)).header("content-encoding", "gzip")]
         }, ends: Ends::Failing(is_malformed), kept: Kept::None, requests: 1 },
     Case { name: "more bytes than were announced", replies: |t| vec![Says::text(LONG).whole(t).claiming(40)],
@@ -351,7 +351,7 @@ const CASES: &[Case] = &[
             let comments = Reply::stream(": keep-alive\n\n".repeat(60));
             vec![comments.in_pieces(14).pausing(Duration::from_millis(100)); 3]
         }, ends: Ends::Failing(is_timeout), kept: Kept::None, requests: 3 },
-    Case { name: "half of a character that nobody can read", replies: |t| vec![Reply::stream(with_event(t, half_a_character(t)))],
+    Case { name: "half of a surrogate pair", replies: |t| vec![Reply::stream(with_event(t, half_a_character(t)))],
         ends: Ends::Failing(is_malformed), kept: Kept::Incomplete, requests: 1 },
     Case { name: "characters that do harm", replies: |t| vec![Says::text("a\0b\u{1b}[31m\u{202e}\u{feff}c").streamed(t)],
         ends: DONE, kept: Kept::Whole, requests: 1 },
@@ -380,7 +380,7 @@ const CASES: &[Case] = &[
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn after_every_fault_the_conversation_goes_on() {
     let all = TARGETS.into_iter().flat_map(|target| CASES.iter().map(move |case| (target, case)));
-    // A few at a time: how patient the endpoint is must not depend on how busy the machine is.
+    // A few at a time, so that a busy machine does not cause timeouts.
     let played = futures_util::stream::iter(all)
         .map(|(target, case)| tokio::spawn(play(target, case)))
         .buffer_unordered(12)
@@ -395,15 +395,16 @@ async fn play(target: Target, case: &'static Case) {
     let mut replies = (case.replies)(target);
     replies.push(Says::text("Here I am.").streamed(target));
     let server = ModelServer::playing(replies);
-    let talk = talk().await;
-    let agent = Agent::new(talk.clone(), model(target, &server)).tool(Load);
-    talk.append([Message::system("You are on call."), Message::user("Is all well?")])
+    let conversation = conversation().await;
+    let agent = Agent::new(conversation.clone(), model(target, &server)).tool(Load);
+    conversation
+        .append([Message::system("You are on call."), Message::user("Is all well?")])
         .await
         .unwrap();
 
     let ended = agent.run(&CancelToken::new()).await;
     ends_as_expected(&name, case, &ended);
-    // Responses have no half of a thought: what is not whole is for nobody.
+    // In the Responses API an incomplete reasoning item cannot be sent back.
     let kept = match case.name {
         "cut inside thinking" if target == Target::OpenAiResponses => Kept::None,
         _ => case.kept,
@@ -421,11 +422,11 @@ async fn play(target: Target, case: &'static Case) {
     }
 
     // The next message is answered, and everything acknowledged is still there.
-    let before = talk.messages().await.unwrap();
+    let before = conversation.messages().await.unwrap();
     let run = agent.send(Message::user("And now?")).await;
     let run = run.unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!((run.stop, run.text.as_str()), (Stop::Done, "Here I am."), "{name}");
-    let after = talk.messages().await.unwrap();
+    let after = conversation.messages().await.unwrap();
     assert_eq!(after[..before.len()], before[..], "{name}");
     let received = server.received();
     check(target, &received[case.requests].body);
@@ -446,7 +447,7 @@ async fn answers(agent: &Agent) -> Vec<Message> {
     messages.filter(|message| message.role() == Role::Assistant).collect()
 }
 
-/// Each manifest is of bytes that the server got, and they can be made again.
+/// The request of each call can be rendered again and equals the bytes that the server received.
 async fn every_call_can_be_shown(name: &str, agent: &Agent, received: &[Received]) {
     let calls = agent.calls().await.unwrap();
     let mut at = 0;
@@ -457,7 +458,7 @@ async fn every_call_can_be_shown(name: &str, agent: &Agent, received: &[Received
             .await
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(sent.len() as u64, call.bytes);
-        // What was tried in vain sent the same; the last of a failed call's attempts is the call.
+        // Retries send the same bytes. The attempts of a failed call include the last one.
         let failed = call.attempts.len();
         let times = if call.failure.is_some() { failed.max(1) } else { failed + 1 };
         for _ in 0..times {
@@ -473,7 +474,7 @@ async fn retry_after_is_respected_and_kept_in_the_manifest() {
     let limited =
         Reply::json(429, r#"{"error":{"message":"slowly"}}"#).header("retry-after", "0.3");
     let server = ModelServer::playing([limited, ok(Target::Anthropic)]);
-    let agent = Agent::new(talk().await, model(Target::Anthropic, &server));
+    let agent = Agent::new(conversation().await, model(Target::Anthropic, &server));
     let start = Instant::now();
     agent.send(Message::user("Hi")).await.unwrap();
     assert!(start.elapsed() >= Duration::from_millis(300));
@@ -488,15 +489,16 @@ async fn a_run_that_is_cancelled_keeps_what_was_said() {
     for target in TARGETS {
         let slow = Reply::stream(long(target)).in_pieces(64).pausing(Duration::from_millis(10));
         let server = ModelServer::playing([slow, ok(target)]);
-        let talk = talk().await;
-        talk.append([Message::user("Tell me.")]).await.unwrap();
+        let conversation = conversation().await;
+        conversation.append([Message::user("Tell me.")]).await.unwrap();
         let cancel = CancelToken::new();
         let stop = cancel.clone();
-        let agent = Agent::new(talk.clone(), model(target, &server)).on_event(move |event| {
-            if matches!(event, recto_agent::Event::Delta(_)) {
-                stop.cancel();
-            }
-        });
+        let agent =
+            Agent::new(conversation.clone(), model(target, &server)).on_event(move |event| {
+                if matches!(event, recto_agent::Event::Delta(_)) {
+                    stop.cancel();
+                }
+            });
         let run = agent.run(&cancel).await.unwrap();
         assert_eq!(run.stop, Stop::Cancelled, "{target}");
         assert!(LONG.starts_with(&run.text) && run.text.len() < LONG.len(), "{}", run.text);
@@ -514,7 +516,7 @@ async fn a_run_that_is_dropped_leaves_nothing_of_the_answer() {
     let slow =
         Reply::stream(long(Target::Anthropic)).in_pieces(64).pausing(Duration::from_millis(50));
     let server = ModelServer::playing([slow, ok(Target::Anthropic)]);
-    let agent = Agent::new(talk().await, model(Target::Anthropic, &server));
+    let agent = Agent::new(conversation().await, model(Target::Anthropic, &server));
     let run =
         tokio::time::timeout(Duration::from_millis(300), agent.send(Message::user("Hi"))).await;
     assert!(run.is_err());

@@ -15,7 +15,7 @@ fn says(text: &str, input: u64, output: u64) -> Says {
 #[tokio::test]
 async fn a_store_that_is_opened_again_knows_every_call() {
     let folder = tempfile::tempdir().unwrap();
-    let address = format!("sqlite:{}", folder.path().join("talks.db").display());
+    let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
     for target in TARGETS {
         let name = target.name();
         let server = ModelServer::playing([
@@ -26,16 +26,16 @@ async fn a_store_that_is_opened_again_knows_every_call() {
         ]);
         let model = || model(target, &server);
         let recto = Recto::open(&address).await.unwrap();
-        let talk = recto.create(name, Settings::default()).await.unwrap();
-        let first = Agent::new(talk, model()).tool(Load);
+        let conversation = recto.create(name, Settings::default()).await.unwrap();
+        let first = Agent::new(conversation, model()).tool(Load);
         first.conversation().append([Message::system("Be brief.")]).await.unwrap();
         first.send(Message::user("Is a idle?")).await.unwrap();
         first.send(Message::user("Sure?")).await.unwrap_err();
         drop((first, recto));
 
         let recto = Recto::open(&address).await.unwrap();
-        let talk = recto.conversation(name).await.unwrap();
-        let agent = Agent::new(talk, model()).tool(Load);
+        let conversation = recto.conversation(name).await.unwrap();
+        let agent = Agent::new(conversation, model()).tool(Load);
         agent.send(Message::user("Sure, now?")).await.unwrap();
         let calls = agent.calls().await.unwrap();
         assert_eq!(calls.iter().map(|call| call.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
@@ -59,19 +59,19 @@ async fn a_store_that_is_opened_again_knows_every_call() {
 async fn a_call_that_failed_is_in_the_log_but_was_in_no_view() {
     let server = ModelServer::playing([Reply::json(403, "{}")]);
     let agent = agent(Target::OpenAiChat, &server).await;
-    let talk = agent.conversation();
-    talk.append([Message::user("Hi")]).await.unwrap();
-    let before = talk.stats().await.unwrap();
+    let conversation = agent.conversation();
+    conversation.append([Message::user("Hi")]).await.unwrap();
+    let before = conversation.stats().await.unwrap();
     agent.run(&Default::default()).await.unwrap_err();
-    let after = talk.stats().await.unwrap();
+    let after = conversation.stats().await.unwrap();
     assert_eq!(after.total_messages, before.total_messages + 1);
     assert_eq!(after.current_batch_messages, before.current_batch_messages);
     assert_eq!((after.total_batches, after.tokens), (before.total_batches, before.tokens));
-    let note = talk.message(LogIndex(1)).await.unwrap().unwrap();
+    let note = conversation.message(LogIndex(1)).await.unwrap().unwrap();
     assert!(note.text().starts_with("[no reply to call 1: "), "{}", note.text());
     // It can be taken back as any request, and the conversation is the same.
-    talk.apply(Undo).await.unwrap();
-    assert_eq!(talk.messages().await.unwrap().len(), 1);
+    conversation.apply(Undo).await.unwrap();
+    assert_eq!(conversation.messages().await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -98,14 +98,14 @@ async fn cumulative_sums_follow_a_rollback_and_lifetime_sums_do_not() {
         says("e", 3_200, 32).streamed(target),
     ]);
     let agent = agent(target, &server).await;
-    let talk = agent.conversation();
+    let conversation = agent.conversation();
     let input = |totals: Totals| (totals.calls, totals.usage.input, totals.usage.output);
     for question in ["1", "2", "3"] {
         agent.send(Message::user(question)).await.unwrap();
     }
     assert_eq!(input(agent.cumulative_totals().await.unwrap()), (3, 700, 7));
     // Back to the first answer.
-    talk.apply(Rollback::ToVersion(Version(2))).await.unwrap();
+    conversation.apply(Rollback::ToVersion(Version(2))).await.unwrap();
     assert_eq!(input(agent.cumulative_totals().await.unwrap()), (1, 100, 1));
     assert_eq!(input(agent.lifetime_totals().await.unwrap()), (3, 700, 7));
     // A failure counts as a call, and nothing else.
@@ -116,8 +116,8 @@ async fn cumulative_sums_follow_a_rollback_and_lifetime_sums_do_not() {
     assert_eq!(input(agent.cumulative_totals().await.unwrap()), (3, 900, 9));
     assert_eq!(input(agent.lifetime_totals().await.unwrap()), (5, 1_500, 15));
     // UNDO goes back as well, and a new agent finds the same.
-    talk.apply(Undo).await.unwrap();
-    let fresh = Agent::new(talk.clone(), model(target, &server));
+    conversation.apply(Undo).await.unwrap();
+    let fresh = Agent::new(conversation.clone(), model(target, &server));
     for agent in [&agent, &fresh] {
         assert_eq!(input(agent.cumulative_totals().await.unwrap()), (2, 100, 1));
         assert_eq!(input(agent.lifetime_totals().await.unwrap()), (5, 1_500, 15));
@@ -157,10 +157,10 @@ async fn a_few_reports_tell_what_a_models_tokens_are_worth() {
         says("so it is, as far as anybody can tell from here", input, 10).streamed(target)
     });
     let expected = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let heard = expected.clone();
+    let events = expected.clone();
     let agent = agent(target, &server).await.on_event(move |event| {
         if let Event::CallEnded(call) = event {
-            heard.lock().unwrap().push((call.expected, call.usage.unwrap().input));
+            events.lock().unwrap().push((call.expected, call.usage.unwrap().input));
         }
     });
     for _ in 0..12 {
@@ -183,7 +183,7 @@ async fn a_few_reports_tell_what_a_models_tokens_are_worth() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn agents_that_race_number_their_calls_one_after_the_other() {
     let folder = tempfile::tempdir().unwrap();
-    let address = format!("sqlite:{}", folder.path().join("talks.db").display());
+    let address = format!("sqlite:{}", folder.path().join("conversations.db").display());
     let target = Target::OpenAiChat;
     let mut turn = 0;
     let server = ModelServer::answering(move |_| {
@@ -194,13 +194,13 @@ async fn agents_that_race_number_their_calls_one_after_the_other() {
             _ => says("ok", 1, 1).streamed(target),
         }
     });
-    Recto::open(&address).await.unwrap().create("talk", Settings::default()).await.unwrap();
+    Recto::open(&address).await.unwrap().create("conversation", Settings::default()).await.unwrap();
     let mut racing = Vec::new();
     for agent in 0..4 {
         // Each as a program of its own would.
         let recto = Recto::open(&address).await.unwrap();
-        let talk = recto.conversation("talk").await.unwrap();
-        let agent = (agent, Agent::new(talk, model(target, &server)));
+        let conversation = recto.conversation("conversation").await.unwrap();
+        let agent = (agent, Agent::new(conversation, model(target, &server)));
         racing.push(tokio::spawn(async move {
             for turn in 0..10 {
                 let question = format!("question {turn} of {}", agent.0);
@@ -212,7 +212,8 @@ async fn agents_that_race_number_their_calls_one_after_the_other() {
         agent.await.unwrap();
     }
     let recto = Recto::open(&address).await.unwrap();
-    let agent = Agent::new(recto.conversation("talk").await.unwrap(), model(target, &server));
+    let agent =
+        Agent::new(recto.conversation("conversation").await.unwrap(), model(target, &server));
     let calls = agent.calls().await.unwrap();
     let numbers: Vec<u64> = calls.iter().map(|call| call.number).collect();
     assert_eq!(numbers, (1..=40).collect::<Vec<u64>>());
@@ -236,21 +237,21 @@ async fn what_a_child_hands_back_is_no_call_of_its_parent() {
     ]);
     let parent = agent(target, &server).await;
     parent.send(Message::user("1")).await.unwrap();
-    let talk = parent.conversation();
-    let child = talk.fork("child", talk.version().await.unwrap()).await.unwrap();
+    let conversation = parent.conversation();
+    let child = conversation.fork("child", conversation.version().await.unwrap()).await.unwrap();
     let child = Agent::new(child, model(target, &server));
     child.send(Message::user("2")).await.unwrap();
     assert_eq!(child.call(2).await.unwrap().usage.unwrap().input, 20);
     let newest = recto::Truncate { keep_last: Some(1), ..Default::default() };
-    talk.append_from_child(child.conversation(), newest).await.unwrap();
+    conversation.append_from_child(child.conversation(), newest).await.unwrap();
     assert_eq!(parent.calls().await.unwrap().len(), 1);
     parent.send(Message::user("3")).await.unwrap();
     let numbers: Vec<u64> = parent.calls().await.unwrap().iter().map(|call| call.number).collect();
     assert_eq!(numbers, [1, 2]);
     assert_eq!(parent.request_of_call(2).await.unwrap().as_bytes(), server.received()[2].body);
     assert_eq!(parent.cumulative_totals().await.unwrap().usage.input, 50);
-    // All else of the message is as it was: the signature, and who made it.
-    let view = talk.messages().await.unwrap();
+    // The rest of the message is unchanged: the signature and the source.
+    let view = conversation.messages().await.unwrap();
     let json = view[2].message.json();
     assert!(json.contains(r#""signature":"c2ln""#) && json.contains(r#""source":{"#), "{json}");
     assert!(json.contains(r#""handedBack":{"#) && !json.contains("sha256"), "{json}");

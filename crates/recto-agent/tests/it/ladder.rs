@@ -12,7 +12,7 @@ use testserver::{ModelServer, Received};
 
 use crate::budget::{budget, fill, plain, tokens};
 use crate::streams::Says;
-use crate::{Heard, TARGETS, agent, check, model, talk};
+use crate::{EventLog, TARGETS, agent, check, conversation, model};
 
 const TARGET: Target = Target::OpenAiChat;
 const QUESTION: &str = "Look at every host, and say which one is a zebra.";
@@ -95,17 +95,17 @@ async fn work_is_summarised_though_what_is_before_its_question_cannot_be() {
     });
     let agent = agent(TARGET, &server).await;
     let agent = agent.budget(budget(4_000, 3_000, 2_500, &[Strategy::Summarise]));
-    let talk = agent.conversation();
-    talk.append([summary, Message::user(QUESTION)]).await.unwrap();
+    let conversation = agent.conversation();
+    conversation.append([summary, Message::user(QUESTION)]).await.unwrap();
     for host in 0..10 {
         let (id, input) = (format!("c{host}"), serde_json::json!({"host": host}));
         let result = format!("host {host}: {}", "load is low, disk is fine ".repeat(30));
         let call = Message::tool_call(&id, "load", &input);
-        talk.append([call, Message::tool_result(&id, &result)]).await.unwrap();
+        conversation.append([call, Message::tool_result(&id, &result)]).await.unwrap();
     }
     let run = agent.run(&CancelToken::new()).await.unwrap();
     assert_eq!(run.text, "Fine.");
-    let view = talk.messages().await.unwrap();
+    let view = conversation.messages().await.unwrap();
     let texts: Vec<String> = view.iter().map(|entry| entry.message.text().into_owned()).collect();
     assert_eq!((texts[0].as_str(), texts[1].as_str()), (long.as_str(), QUESTION));
     assert!(texts[2].ends_with("All is well."), "{texts:?}");
@@ -130,7 +130,7 @@ enum Meanwhile {
     Hide(StoredConversation),
 }
 
-/// A real client that somebody disturbs.
+/// A client during whose calls another writer changes the conversation.
 struct Disturbed(HttpModel, Meanwhile);
 
 impl Model for Disturbed {
@@ -158,10 +158,12 @@ impl Model for Disturbed {
                     cancel.cancel();
                     return Err(Failure::Cancelled.into());
                 }
-                Meanwhile::Say(talk, text) => drop(talk.append([Message::user(text)]).await),
-                Meanwhile::Hide(talk) => {
+                Meanwhile::Say(conversation, text) => {
+                    drop(conversation.append([Message::user(text)]).await)
+                }
+                Meanwhile::Hide(conversation) => {
                     let indices = vec![recto::LogIndex(1)];
-                    talk.apply(recto::Delete { indices }).await.unwrap();
+                    conversation.apply(recto::Delete { indices }).await.unwrap();
                 }
             }
             answer
@@ -174,9 +176,9 @@ async fn disturbed(
     ladder: &[Strategy],
     meanwhile: impl FnOnce(StoredConversation) -> Meanwhile,
 ) -> Agent {
-    let talk = talk().await;
-    let summariser = Disturbed(model(TARGET, server), meanwhile(talk.clone()));
-    let agent = Agent::new(talk, model(TARGET, server)).summariser(summariser);
+    let conversation = conversation().await;
+    let summariser = Disturbed(model(TARGET, server), meanwhile(conversation.clone()));
+    let agent = Agent::new(conversation, model(TARGET, server)).summariser(summariser);
     let agent = agent.budget(budget(4_000, 1_200, 800, ladder));
     fill(&agent, 25).await;
     agent
@@ -188,12 +190,12 @@ async fn whoever_cancels_a_summary_stops_the_ladder_and_the_run() {
     let cancel = CancelToken::new();
     let ladder = [Strategy::Summarise, Strategy::SlidingWindow];
     let agent = disturbed(&server, &ladder, |_| Meanwhile::Cancel(cancel.clone())).await;
-    let talk = agent.conversation();
-    talk.append([Message::user("And?")]).await.unwrap();
-    let before = talk.messages().await.unwrap();
+    let conversation = agent.conversation();
+    conversation.append([Message::user("And?")]).await.unwrap();
+    let before = conversation.messages().await.unwrap();
     let run = agent.run(&cancel).await.unwrap();
     assert_eq!((run.stop, run.reply), (Stop::Cancelled, None));
-    assert_eq!(talk.messages().await.unwrap(), before);
+    assert_eq!(conversation.messages().await.unwrap(), before);
     // The summary was a call; nothing else was sent, and nothing else has a manifest.
     let calls = agent.calls().await.unwrap();
     assert_eq!((calls.len(), server.received().len()), (1, 1));
@@ -206,12 +208,12 @@ async fn a_summary_is_used_though_somebody_wrote_in_the_meantime() {
         plain("They talked.").streamed(TARGET),
         plain("Fine.").streamed(TARGET),
     ]);
-    let heard = Heard::default();
-    let say = |talk| Meanwhile::Say(talk, "By the way.");
-    let agent = heard.listen(disturbed(&server, &[Strategy::Summarise], say).await);
+    let events = EventLog::default();
+    let say = |conversation| Meanwhile::Say(conversation, "By the way.");
+    let agent = events.attach(disturbed(&server, &[Strategy::Summarise], say).await);
     let run = agent.send(Message::user("And?")).await.unwrap();
     assert_eq!(run.text, "Fine.");
-    assert_eq!(heard.words()[1..], ["compressionCompleted summarise"]);
+    assert_eq!(events.texts()[1..], ["compressionCompleted summarise"]);
     let received = server.received();
     assert_eq!(received.len(), 2);
     let body = String::from_utf8_lossy(&received[1].body).into_owned();
@@ -226,11 +228,11 @@ async fn a_summary_of_what_somebody_has_hidden_is_not_used() {
         plain("They talked.").streamed(TARGET),
         plain("Fine.").streamed(TARGET),
     ]);
-    let heard = Heard::default();
+    let events = EventLog::default();
     let ladder = [Strategy::Summarise, Strategy::SlidingWindow];
-    let agent = heard.listen(disturbed(&server, &ladder, Meanwhile::Hide).await);
+    let agent = events.attach(disturbed(&server, &ladder, Meanwhile::Hide).await);
     assert_eq!(agent.send(Message::user("And?")).await.unwrap().text, "Fine.");
-    let words = heard.words();
+    let words = events.texts();
     assert!(words[1].contains("changed the messages that the summary replaces"), "{words:?}");
     assert_eq!(words[2], "compressionCompleted sliding-window");
     assert_eq!(agent.calls().await.unwrap().len(), 2);
@@ -344,10 +346,13 @@ async fn a_look_back_shows_as_much_as_the_budget_has_room_for() {
             says.streamed(TARGET)
         });
         let agent = agent(TARGET, &server).await.history_tools();
-        let talk = agent.conversation();
-        talk.append([Message::user(first)]).await.unwrap();
+        let conversation = agent.conversation();
+        conversation.append([Message::user(first)]).await.unwrap();
         fill(&agent, 30).await;
-        talk.apply(recto::Truncate { keep_last: Some(6), ..Default::default() }).await.unwrap();
+        conversation
+            .apply(recto::Truncate { keep_last: Some(6), ..Default::default() })
+            .await
+            .unwrap();
         let agent = agent.budget(match ladder.is_empty() {
             true => Budget { limit: Some(LIMIT), ..Budget::default() },
             false => budget(LIMIT, 1_200, 800, ladder),

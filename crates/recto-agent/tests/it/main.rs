@@ -41,13 +41,13 @@ fn model(target: Target, server: &ModelServer) -> HttpModel {
     HttpModel::new(target, endpoint(server)).unwrap()
 }
 
-async fn talk() -> StoredConversation {
+async fn conversation() -> StoredConversation {
     let recto = Recto::open("memory:").await.unwrap();
-    recto.create("talk", Settings::default()).await.unwrap()
+    recto.create("conversation", Settings::default()).await.unwrap()
 }
 
 async fn agent(target: Target, server: &ModelServer) -> Agent {
-    Agent::new(talk().await, model(target, server))
+    Agent::new(conversation().await, model(target, server))
 }
 
 /// A program among the examples of this crate. Cargo builds them with the tests, but not if only some
@@ -71,11 +71,11 @@ fn example(name: &str) -> String {
 
 /// Records the events of a run as short texts.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<String>>>);
+struct EventLog(Arc<Mutex<Vec<String>>>);
 
-impl Heard {
-    fn listen(&self, agent: Agent) -> Agent {
-        let heard = self.clone();
+impl EventLog {
+    fn attach(&self, agent: Agent) -> Agent {
+        let events = self.clone();
         agent.on_event(move |event| {
             let word = match event {
                 Event::TokenLimitExceeded { .. } => "tokenLimitExceeded".into(),
@@ -91,11 +91,11 @@ impl Heard {
                 Event::ToolEnded { name, is_error, .. } => format!("tool {name} {is_error}"),
                 _ => return,
             };
-            heard.0.lock().unwrap().push(word);
+            events.0.lock().unwrap().push(word);
         })
     }
 
-    fn words(&self) -> Vec<String> {
+    fn texts(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 }

@@ -15,7 +15,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::streams::Says;
 use crate::tools::Load;
-use crate::{TARGETS, model, talk};
+use crate::{TARGETS, conversation, model};
 
 /// Collects all spans, records and events as text, of every target and level.
 #[derive(Clone, Default)]
@@ -87,7 +87,7 @@ async fn spans_have_numbers_and_names_but_no_content_and_no_keys() {
                 .streamed(target),
             Says::text("The word is velvet.").streamed(target),
         ]);
-        let agent = Agent::new(talk().await, model(target, &server)).tool(Load);
+        let agent = Agent::new(conversation().await, model(target, &server)).tool(Load);
         let (run, text) = collect(&agent, "Is marmalade busy?").await;
         run.unwrap();
         check_secrets(&text);
@@ -130,7 +130,7 @@ async fn the_span_of_a_summary_has_its_call_and_failures_have_no_content() {
         strategies: vec![Strategy::Summarise],
         ..Budget::default()
     };
-    let agent = Agent::new(talk().await, model(target, &server)).budget(budget);
+    let agent = Agent::new(conversation().await, model(target, &server)).budget(budget);
     crate::budget::fill(&agent, 20).await;
     let (run, text) = collect(&agent, "And marmalade?").await;
     assert!(run.is_err());

@@ -1,16 +1,16 @@
-//! Keys are in no error and in no manifest, whatever the other side repeats.
+//! Keys are in no error and no manifest, even if a provider or server repeats them.
 
 use recto::Message;
 use recto_agent::{Agent, Endpoint, HttpModel, McpServer, RunTool as _, Target, ToolInput};
 use serde_json::{Value, json};
 use testserver::{ModelServer, Reply};
 
-use crate::{TARGETS, model, talk};
+use crate::{TARGETS, conversation, model};
 
 const KEY: &str = "sk-very-secret";
 
-/// Says something to a model that fails, and gives all that is told and kept of it.
-async fn told_and_kept(agent: Agent) -> String {
+/// Sends a message to a model that fails. Returns the error and everything that was stored.
+async fn error_and_log(agent: Agent) -> String {
     let error = agent.send(Message::user("Hi!")).await.unwrap_err();
     let calls = agent.calls().await.unwrap();
     let log = agent.conversation().stats().await.unwrap().total_messages;
@@ -32,32 +32,33 @@ async fn a_provider_that_repeats_the_key_in_a_stream_does_not_give_it_away() {
             }
             _ => json!({"type": kind, "error": error}),
         };
-        // Half of the key stands where what is quoted might be cut.
+        // The key is at the position at which the quoted text might be cut.
         let half = format!("{}{KEY}", "x".repeat(69));
         for event in [error.to_string(), format!("{{{KEY}"), format!("{{{half}")] {
             let server = ModelServer::playing([Reply::stream(format!("data: {event}\n\n"))]);
-            let told = told_and_kept(Agent::new(talk().await, model(target, &server))).await;
-            assert!(told.contains('…') && !told.contains("sk-very"), "{target}: {told}");
+            let text =
+                error_and_log(Agent::new(conversation().await, model(target, &server))).await;
+            assert!(text.contains('…') && !text.contains("sk-very"), "{target}: {text}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_key_in_the_url_is_told_nowhere() {
+async fn a_key_in_the_url_is_in_no_error_and_no_manifest() {
     let server = ModelServer::playing([Reply::json(400, r#"{"error":{"message":"bad key=abc"}}"#)]);
     let base = |url: &str| format!("{}/v1?key=abc", url.replace("//", "//user:pass-word@"));
     let endpoint = Endpoint::new(base(&server.url()), "m");
-    let agent = Agent::new(talk().await, HttpModel::openai_chat(endpoint).unwrap());
-    let told = told_and_kept(agent).await;
-    assert!(!told.contains("key=abc") && !told.contains("pass-word"), "{told}");
+    let agent = Agent::new(conversation().await, HttpModel::openai_chat(endpoint).unwrap());
+    let text = error_and_log(agent).await;
+    assert!(!text.contains("key=abc") && !text.contains("pass-word"), "{text}");
     assert_eq!(server.received()[0].path, "/v1/chat/completions?key=abc");
 
     let mut endpoint = Endpoint::new(base("http://127.0.0.1:1"), "m");
     endpoint.retry.max_attempts = 1;
-    let agent = Agent::new(talk().await, HttpModel::openai_chat(endpoint).unwrap());
-    let told = told_and_kept(agent).await;
-    assert!(told.contains("http://127.0.0.1:1/v1"), "{told}");
-    assert!(!told.contains("key=abc") && !told.contains("pass-word"), "{told}");
+    let agent = Agent::new(conversation().await, HttpModel::openai_chat(endpoint).unwrap());
+    let text = error_and_log(agent).await;
+    assert!(text.contains("http://127.0.0.1:1/v1"), "{text}");
+    assert!(!text.contains("key=abc") && !text.contains("pass-word"), "{text}");
 }
 
 #[tokio::test]

@@ -36,14 +36,14 @@ async fn a_message_over_the_limit_is_taken_back_and_what_was_done_behind_it_stay
     let (limit, threshold) = (Some(400), Some(300));
     let budget = Budget { limit, threshold, target: 100, strategies, ..Budget::default() };
     let agent = agent(target, &server).await.budget(budget);
-    let talk = agent.conversation();
+    let conversation = agent.conversation();
     for turn in 0..10 {
         let question = Message::user(&format!("question {turn}: {}", "why is that so ".repeat(10)));
-        talk.append([question, Message::assistant("because it is")]).await.unwrap();
+        conversation.append([question, Message::assistant("because it is")]).await.unwrap();
     }
-    let before = talk.messages().await.unwrap();
+    let before = conversation.messages().await.unwrap();
     let error = agent.send(Message::user("And?")).await.unwrap_err();
     assert!(matches!(error, Error::OverLimit { .. }), "{error}");
-    assert_eq!(talk.messages().await.unwrap(), before);
+    assert_eq!(conversation.messages().await.unwrap(), before);
     assert_eq!(server.received().len(), 0);
 }

@@ -57,7 +57,7 @@ impl RunTool for Together {
 #[tokio::test]
 async fn parallel_calls_run_at_the_same_time_under_their_own_names() {
     for target in TARGETS {
-        // The model calls the tool by the name that it was told.
+        // The model calls the tool by the name in the request.
         let server = ModelServer::answering(move |received| {
             let body = String::from_utf8_lossy(&received.body);
             if body.contains("call_2") {
@@ -174,13 +174,13 @@ async fn tools_of_before_are_not_offered_by_an_agent_without_any() {
     let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
     let with_tools = agent(target, &server).await.tool(Load);
     with_tools.send(Message::user("Hi!")).await.unwrap();
-    let talk = with_tools.conversation().clone();
-    // What describes tools stands before the question.
-    let first = &talk.messages().await.unwrap()[0].message;
+    let conversation = with_tools.conversation().clone();
+    // The tool description precedes the question.
+    let first = &conversation.messages().await.unwrap()[0].message;
     assert_eq!(first.role(), recto::Role::System);
-    let without = Agent::new(talk.clone(), crate::model(target, &server));
+    let without = Agent::new(conversation.clone(), crate::model(target, &server));
     without.send(Message::user("And now?")).await.unwrap();
-    assert_eq!(talk.tools().await.unwrap(), []);
+    assert_eq!(conversation.tools().await.unwrap(), []);
     let body = |at: usize| String::from_utf8(server.received()[at].body.clone()).unwrap();
     assert!(body(0).contains("load") && !body(1).contains("load"), "{}", body(1));
 }
@@ -215,12 +215,12 @@ async fn a_tool_is_run_with_objects_only() {
         }
         let server =
             ModelServer::playing([says.streamed(target), Says::text("Sorry.").streamed(target)]);
-        let heard = crate::Heard::default();
-        let agent = heard.listen(agent(target, &server).await.tool(Load));
+        let events = crate::EventLog::default();
+        let agent = events.attach(agent(target, &server).await.tool(Load));
         agent.send(Message::user("Go.")).await.unwrap();
-        let ok = heard.words().iter().filter(|word| *word == "tool load false").count();
-        let failed = heard.words().iter().filter(|word| *word == "tool load true").count();
-        assert_eq!((ok, failed), (1, inputs.len()), "{target}: {:?}", heard.words());
+        let ok = events.texts().iter().filter(|word| *word == "tool load false").count();
+        let failed = events.texts().iter().filter(|word| *word == "tool load true").count();
+        assert_eq!((ok, failed), (1, inputs.len()), "{target}: {:?}", events.texts());
     }
 }
 
@@ -267,36 +267,46 @@ async fn a_provider_gets_the_tools_and_no_description_whatever_was_rolled_back()
     for target in TARGETS {
         let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
         let agent = agent(target, &server).await.tool(Load);
-        let talk = agent.conversation();
+        let conversation = agent.conversation();
         let stale = || vec![Tool::new("disk", "How full a disk is.")];
         agent.send(Message::user("1")).await.unwrap();
-        let with_load = talk.version().await.unwrap();
-        talk.set_tools(stale(), Write::default()).await.unwrap();
-        let with_disk = talk.version().await.unwrap();
-        assert!(talk.messages().await.unwrap().iter().any(|it| it.message.text().contains("disk")));
+        let with_load = conversation.version().await.unwrap();
+        conversation.set_tools(stale(), Write::default()).await.unwrap();
+        let with_disk = conversation.version().await.unwrap();
+        assert!(
+            conversation
+                .messages()
+                .await
+                .unwrap()
+                .iter()
+                .any(|it| it.message.text().contains("disk"))
+        );
         agent.send(Message::user("2")).await.unwrap();
         // Back to a version: its tools come back, and the agent sets its own again.
-        talk.apply(Rollback::ToVersion(with_disk)).await.unwrap();
-        assert_eq!(talk.tools().await.unwrap(), stale());
+        conversation.apply(Rollback::ToVersion(with_disk)).await.unwrap();
+        assert_eq!(conversation.tools().await.unwrap(), stale());
         agent.send(Message::user("3")).await.unwrap();
-        talk.apply(Rollback::ToVersion(with_load)).await.unwrap();
-        let before = talk.version().await.unwrap();
+        conversation.apply(Rollback::ToVersion(with_load)).await.unwrap();
+        let before = conversation.version().await.unwrap();
         agent.send(Message::user("4")).await.unwrap();
         // The tools were those of the agent: only the question and the answer are new.
-        assert_eq!(talk.version().await.unwrap().0, before.0 + 2);
+        assert_eq!(conversation.version().await.unwrap().0, before.0 + 2);
         // Back to a batch: the tools stay.
-        talk.apply(Rollback::ToBatch(BatchIndex(0))).await.unwrap();
+        conversation.apply(Rollback::ToBatch(BatchIndex(0))).await.unwrap();
         agent.send(Message::user("5")).await.unwrap();
-        talk.apply(Rollback::ToVersion(Version(0))).await.unwrap();
-        assert_eq!(talk.tools().await.unwrap(), []);
+        conversation.apply(Rollback::ToVersion(Version(0))).await.unwrap();
+        assert_eq!(conversation.tools().await.unwrap(), []);
         agent.send(Message::user("6")).await.unwrap();
         // A description that was pinned stays visible, stale or not.
-        talk.apply(Rollback::ToVersion(with_disk)).await.unwrap();
-        let entries = talk.messages().await.unwrap();
+        conversation.apply(Rollback::ToVersion(with_disk)).await.unwrap();
+        let entries = conversation.messages().await.unwrap();
         let pinned = entries.iter().find(|it| it.message.text().contains("- disk: ")).unwrap();
-        talk.apply(Mark { indices: vec![pinned.index], mark: PINNED.into() }).await.unwrap();
+        conversation
+            .apply(Mark { indices: vec![pinned.index], mark: PINNED.into() })
+            .await
+            .unwrap();
         agent.send(Message::user("7")).await.unwrap();
-        assert!(talk.messages().await.unwrap().iter().any(|it| it.index == pinned.index));
+        assert!(conversation.messages().await.unwrap().iter().any(|it| it.index == pinned.index));
 
         let received = server.received();
         assert_eq!(received.len(), 7);
@@ -316,16 +326,16 @@ async fn undo_and_redo_of_the_tools_are_followed_by_the_agents_own() {
     let target = Target::OpenAiChat;
     let server = ModelServer::answering(move |_| Says::text("Fine.").streamed(target));
     let agent = agent(target, &server).await.tool(Load);
-    let talk = agent.conversation();
+    let conversation = agent.conversation();
     agent.send(Message::user("1")).await.unwrap();
-    let load = talk.tools().await.unwrap();
-    talk.set_tools(Vec::new(), Write::default()).await.unwrap();
-    talk.apply(Undo).await.unwrap();
-    assert_eq!(talk.tools().await.unwrap(), load);
-    talk.apply(Redo).await.unwrap();
-    assert_eq!(talk.tools().await.unwrap(), []);
+    let load = conversation.tools().await.unwrap();
+    conversation.set_tools(Vec::new(), Write::default()).await.unwrap();
+    conversation.apply(Undo).await.unwrap();
+    assert_eq!(conversation.tools().await.unwrap(), load);
+    conversation.apply(Redo).await.unwrap();
+    assert_eq!(conversation.tools().await.unwrap(), []);
     agent.send(Message::user("2")).await.unwrap();
-    assert_eq!(talk.tools().await.unwrap(), load);
+    assert_eq!(conversation.tools().await.unwrap(), load);
     assert_eq!(tool_names(&server.received()[1].body), ["load"]);
 }
 
@@ -336,14 +346,15 @@ async fn a_description_counts_for_no_budget_and_no_strategy_hides_it() {
         Says { usage: None, ..Says::text("Fine.") }.streamed(target)
     });
     let agent = agent(target, &server).await.tool(Load);
-    let talk = agent.conversation();
+    let conversation = agent.conversation();
     agent.send(Message::user("1")).await.unwrap();
     let call = agent.call(1).await.unwrap();
-    let entries = talk.messages_at(call.version).await.unwrap();
+    let entries = conversation.messages_at(call.version).await.unwrap();
     let (described, others): (Vec<_>, Vec<_>) =
         entries.iter().partition(|it| it.message.text().starts_with("Available tools:"));
     assert_eq!((described.len(), others.len()), (1, 1));
-    let tools: String = talk.tools().await.unwrap().iter().map(|it| it.json().to_owned()).collect();
+    let tools: String =
+        conversation.tools().await.unwrap().iter().map(|it| it.json().to_owned()).collect();
     let counter = <dyn Counter>::named("o200k_base").unwrap();
     assert_eq!(call.counted, others[0].tokens + counter.count(&tools));
     // Even the strategy that hides system messages leaves it.
