@@ -1,4 +1,4 @@
-//! What an edit costs at a provider's prompt cache.
+//! Cache plans: the cost of an edit at a provider's prompt cache.
 
 use recto::Counter;
 use recto_format::{CachePlan, PaysOff, Price, PriceTable, Rendered, Target};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{DEFAULT_TARGET, Error, Sent};
 
-/// The provider and the prices that a plan is made for.
+/// The provider, the model and the prices of a cache plan.
 #[derive(Clone, Debug, Default)]
 pub struct PlanFor {
     /// The provider. By default the one that the messages come from, else [`DEFAULT_TARGET`].
@@ -18,7 +18,7 @@ pub struct PlanFor {
     pub prices: Option<PriceTable>,
 }
 
-/// What an edit costs at a provider's prompt cache, and when it pays off.
+/// A cache plan: the cost of an edit at a provider's prompt cache, and when it pays off.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
@@ -35,32 +35,32 @@ pub struct Plan {
     pub new_tokens: u64,
     /// The tokens of the request before the edit.
     pub old_tokens: u64,
-    /// What the next turn costs more, in dollars.
+    /// Additional cost of the next turn, in dollars.
     pub cost_now: f64,
-    /// What each turn after it costs less, in dollars.
+    /// Savings of each turn after it, in dollars.
     pub saved_a_turn: f64,
     /// The number of turns after which the edit has paid off; 0 is at once, `null` is never.
     pub pays_off_after: Option<u64>,
     /// The savings over a number of turns, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over: Option<Savings>,
-    /// The provider caches no request with fewer tokens.
+    /// Minimum number of tokens that the provider caches.
     #[serde(skip)]
     pub minimum: u64,
 }
 
-/// What is saved over a number of turns.
+/// Savings over a number of turns.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Savings {
     /// The number of turns.
     pub turns: u64,
-    /// What they cost less together, in dollars.
+    /// Total savings, in dollars.
     pub saved: f64,
 }
 
 impl PlanFor {
-    /// Compares what is sent before and after an edit. Tokens are counted by the counter of that
-    /// name, or by `approx` if it is not a built-in one.
+    /// Compares the requests before and after an edit. `counter` is the name of a built-in token counter;
+    /// with any other name, `approx` is used.
     pub fn compare(&self, before: &Sent, after: &Sent, counter: &str) -> Result<Plan, Error> {
         let known = || after.target().or_else(|| before.target());
         let target = self.target.or_else(known).unwrap_or(DEFAULT_TARGET);
@@ -76,7 +76,7 @@ impl PlanFor {
         let price = price(table, target, model, [after, before])?;
         let body = |sent: &Sent| match sent.render(target, model, &[]) {
             Ok(Rendered { body, .. }) => Ok(body),
-            // A view with nothing in it costs nothing.
+            // An empty view costs nothing.
             Err(recto_format::Error::NothingToSend { .. }) => Ok(String::new()),
             Err(error) => Err(error),
         };
@@ -87,7 +87,7 @@ impl PlanFor {
     }
 }
 
-/// The prices of the model that was named, else of the one that wrote last, else of a usual one.
+/// The prices of the given model, else of the model that wrote the newest message, else of a common model.
 fn price<'t>(
     table: &'t PriceTable,
     target: Target,
@@ -109,7 +109,7 @@ fn price<'t>(
     let newest = newest_first.iter().find_map(|sent| sent.likely_model());
     let newest = newest.filter(|model| model.starts_with(family));
     let found = newest.and_then(|model| table.of(&model)).or_else(|| table.of(usual));
-    // A table that the caller brings may have other names.
+    // The caller's table may have other models.
     found.or_else(|| table.models.first()).ok_or_else(|| unknown(usual))
 }
 

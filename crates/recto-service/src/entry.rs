@@ -19,7 +19,7 @@ pub struct ShownEntry {
     pub position: Option<Position>,
     /// Its tokens.
     pub tokens: u64,
-    /// The time that the message gives, else that of its arrival, in milliseconds since 1970.
+    /// The timestamp of the message, else the time when it was added, in milliseconds since 1970.
     pub timestamp: Timestamp,
     /// Its marks, in alphabetical order. Missing if it has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -29,7 +29,7 @@ pub struct ShownEntry {
     pub message: Message,
 }
 
-/// A mark, and the entries that have it.
+/// A mark and its entries.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MarkedEntries {
     /// The mark.
@@ -46,7 +46,7 @@ impl From<recto::Entry> for ShownEntry {
     }
 }
 
-/// The entries that a query finds. Their marks are those of the version that is asked, or of now.
+/// The entries that a query finds, with the marks of the queried version.
 pub async fn entries_of(
     conversation: &StoredConversation,
     query: &Query,
@@ -84,22 +84,22 @@ pub fn with_marks(
     shown
 }
 
-/// Marks as they are written.
+/// Marks as they appear in responses.
 pub(crate) fn marked(marks: Vec<(String, Vec<LogIndex>)>) -> Vec<MarkedEntries> {
     marks.into_iter().map(|(mark, indices)| MarkedEntries { mark, indices }).collect()
 }
 
-/// Log entries by their numbers.
+/// Log indices from numbers.
 pub(crate) fn indices_of(numbers: &[u64]) -> Vec<LogIndex> {
     numbers.iter().map(|&number| index_of(number)).collect()
 }
 
-/// A log entry by its number. A number that no entry can have becomes one that no entry has.
+/// A log index from a number. A number above `u32::MAX` becomes `u32::MAX`, which is never an index.
 pub(crate) fn index_of(number: u64) -> LogIndex {
     LogIndex(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// Refuses numbers of entries that the log does not have.
+/// Fails if an index is outside of the log.
 pub(crate) fn check_indices(indices: &[LogIndex], len: usize) -> Result<(), Error> {
     match indices.iter().find(|index| index.as_usize() >= len) {
         Some(&index) => Err(recto::EngineError::IndexOutOfRange { index, len }.into()),

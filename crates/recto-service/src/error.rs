@@ -1,36 +1,44 @@
-//! Why a request was refused.
+//! Errors of requests.
 
 use serde_json::{Value, json};
 
-/// Everything that can go wrong with a request. A refused request has changed nothing, except where
-/// the error says that its outcome is unknown.
+/// Error of a request. A request that fails has changed nothing, unless the error says that its outcome is
+/// unknown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The request cannot be read, or the engine or the store refused it.
     #[error(transparent)]
     Recto(#[from] recto::Error),
-    /// A transcript that cannot be read, or a view that cannot be rendered.
+    /// A transcript cannot be read, or a view cannot be rendered.
     #[error(transparent)]
     Format(#[from] recto_format::Error),
-    /// Manifests of calls that cannot be read.
+    /// Manifests of calls cannot be read.
     #[error(transparent)]
     Agent(#[from] recto_agent::Error),
-    /// There are no prices of a model.
-    #[error("there are no prices of {model:?}; use {known}, or give a table with its prices")]
+    /// There are no prices for a model.
+    #[error("there are no prices for {model:?}; use {known}, or a table that has its prices")]
     NoPrices {
         /// The model.
         model: String,
         /// The models whose prices are known.
         known: String,
     },
-    /// A transcript without a message.
-    #[error("the transcript holds no messages (read as {format})")]
+    /// A transcript without messages.
+    #[error("the transcript contains no messages (read as {format})")]
     NothingToImport {
         /// The format that it was read as.
         format: &'static str,
     },
-    /// An import that failed. What it had written was removed, but for `left`.
+    /// The engine refused the value of a field of the request.
+    #[error("{cause}")]
+    InField {
+        /// The field of the request. The engine's own error names a field of the engine.
+        field: String,
+        /// Why it was refused.
+        cause: Box<Error>,
+    },
+    /// An import failed. Everything that it had written was removed, except `left`.
     #[error("{cause}; {}", about_left(.left))]
     NotImported {
         /// Why it failed.
@@ -53,7 +61,7 @@ impl From<recto::StoreError> for Error {
 }
 
 impl Error {
-    /// A field of a request that is wrong.
+    /// A field of a request is wrong.
     pub(crate) fn field(field: &str, reason: impl Into<String>) -> Error {
         wrong(field, reason).into()
     }
@@ -66,15 +74,20 @@ impl Error {
             Error::Agent(error) => error.code(),
             Error::NoPrices { .. } => "invalid_operation",
             Error::NothingToImport { .. } => "empty_content",
-            Error::NotImported { cause, .. } => cause.code(),
+            Error::NotImported { cause, .. } | Error::InField { cause, .. } => cause.code(),
         }
     }
 
-    /// As the contract writes it: `{error: {code, message, field?, details?}}`.
+    /// The form of the contract: `{error: {code, message, field?, details?}}`.
     pub fn to_json(&self) -> Value {
         match self {
             Error::Recto(error) => error.to_json(),
             Error::Format(error) => format_error(error),
+            Error::InField { field, cause } => {
+                let mut written = cause.to_json();
+                written["error"]["field"] = field.as_str().into();
+                written
+            }
             Error::NotImported { cause, left } => {
                 let mut written = cause.to_json();
                 written["error"]["message"] = self.to_string().into();
@@ -89,13 +102,48 @@ impl Error {
     }
 }
 
+/// Names the field of the request in errors of the engine.
+pub(crate) trait InField<T> {
+    /// If the engine's error names a field, that is a field of the engine: `indices` for `blame`, `version`
+    /// for `at`. The error gets the field of the request instead. Other errors stay as they are.
+    fn in_field(self, field: &str) -> Result<T, Error>;
+
+    /// The same for an error whose field is one of an object of the request: `counter` in `settings` is
+    /// `settings.counter`.
+    fn in_object(self, object: &str) -> Result<T, Error>;
+}
+
+impl<T, E: Into<Error>> InField<T> for Result<T, E> {
+    fn in_field(self, field: &str) -> Result<T, Error> {
+        self.map_err(|error| match error.into() {
+            Error::Recto(recto::Error::Engine(cause)) if cause.field().is_some() => {
+                Error::InField { field: field.to_owned(), cause: Box::new(cause.into()) }
+            }
+            error => error,
+        })
+    }
+
+    fn in_object(self, object: &str) -> Result<T, Error> {
+        self.map_err(|error| match error.into() {
+            Error::Recto(recto::Error::Engine(cause)) => match cause.field() {
+                Some(field) => {
+                    let field = format!("{object}.{field}");
+                    Error::InField { field, cause: Box::new(cause.into()) }
+                }
+                None => cause.into(),
+            },
+            error => error,
+        })
+    }
+}
+
 /// An `invalid_operation` about one field.
 pub(crate) fn wrong(field: &str, reason: impl Into<String>) -> recto::EngineError {
     let field = Some(field.to_owned());
     recto::EngineError::InvalidOperation { reason: reason.into(), field }
 }
 
-/// The error of a format as the contract writes it. `details` has the line of the file.
+/// The error of a format in the form of the contract. `details` has the line of the file.
 pub fn format_error(error: &recto_format::Error) -> Value {
     let mut written = match error {
         recto_format::Error::Engine(error) => error.to_json(),
@@ -110,7 +158,7 @@ pub fn format_error(error: &recto_format::Error) -> Value {
     written
 }
 
-/// What a failed import has left in the store.
+/// The conversations that a failed import could not remove.
 fn about_left(left: &[(String, String)]) -> String {
     if left.is_empty() {
         return "nothing was imported".to_owned();

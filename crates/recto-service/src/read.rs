@@ -1,4 +1,4 @@
-//! Text to request: which request it is, and what is wrong with it.
+//! Reads requests from JSON text, and explains errors with the path of the wrong field.
 
 use std::borrow::Cow;
 
@@ -6,6 +6,7 @@ use recto::EngineError;
 use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
+use serde_path_to_error::Segment;
 
 use crate::error::wrong;
 use crate::request::{RequestKind, Scoped};
@@ -22,23 +23,31 @@ impl Fields<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let AllFields(fields) = AllFields::deserialize(deserializer)?;
+        match given_twice(&fields) {
+            Some(name) => Err(serde::de::Error::custom(format_args!("duplicate field `{name}`"))),
+            None => Ok(Fields(fields)),
+        }
+    }
+}
+
+/// The fields of an object, also those that are given twice.
+struct AllFields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for AllFields<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Object;
         impl<'de> Visitor<'de> for Object {
-            type Value = Fields<'de>;
+            type Value = AllFields<'de>;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AllFields<'de>, A::Error> {
                 let mut fields = Vec::with_capacity(4);
                 while let Some(Key(name)) = map.next_key()? {
                     fields.push((name, map.next_value()?));
                 }
-                match given_twice(&fields) {
-                    Some(name) => {
-                        Err(serde::de::Error::custom(format_args!("duplicate field `{name}`")))
-                    }
-                    None => Ok(Fields(fields)),
-                }
+                Ok(AllFields(fields))
             }
         }
         deserializer.deserialize_map(Object)
@@ -55,10 +64,10 @@ fn given_twice<'f>(fields: &'f [(Cow<'_, str>, &RawValue)]) -> Option<&'f str> {
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Finds out which request a text is: its place in the table.
+/// The kind of a request: its row in the table.
 pub(crate) fn kind_of(text: &str) -> Result<&'static RequestKind, EngineError> {
     let fields: Fields<'_> = read(text)?;
-    // What creates a conversation also has `settings`, which asks a conversation for its settings.
+    // `settings` is an option of requests that create a conversation, and the name of another request.
     let creating = RequestKind::ALL.iter().find(|kind| {
         kind.scoped == Scoped::Creating && kind.names.iter().any(|name| fields.has(name))
     });
@@ -87,7 +96,7 @@ pub(crate) fn kind_of(text: &str) -> Result<&'static RequestKind, EngineError> {
     }
 }
 
-/// No field names a request.
+/// The error if no field names a request.
 fn nothing_named(fields: &Fields<'_>, scoped: Scoped) -> EngineError {
     let names: Vec<&str> = RequestKind::ALL
         .iter()
@@ -121,80 +130,170 @@ fn nothing_named(fields: &Fields<'_>, scoped: Scoped) -> EngineError {
 
 /// Reads a request of a known type. An error names the field.
 pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, EngineError> {
-    serde_json::from_str(text).map_err(|error| match error.classify() {
-        serde_json::error::Category::Data => explain(text, &error),
-        _ => EngineError::InvalidJson { reason: error.to_string() },
-    })
+    let error = match serde_json::from_str(text) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    if error.classify() != serde_json::error::Category::Data {
+        return Err(EngineError::InvalidJson { reason: error.to_string() });
+    }
+    // The text is read again to find the field. A request without errors does not pay for that.
+    let mut again = serde_json::Deserializer::from_str(text);
+    let path = match serde_path_to_error::deserialize::<_, T>(&mut again) {
+        Err(error) => path_of(error.path()),
+        Ok(_) => String::new(),
+    };
+    Err(explain(&path, &without_position(&error)))
 }
 
-/// Which field is wrong, and what it may be.
-fn explain(text: &str, error: &serde_json::Error) -> EngineError {
-    let offset = offset_of(text, error.line(), error.column());
-    let reason = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    let reason = reason.strip_suffix(&place).unwrap_or(&reason);
-    let mut quoted = reason.split('`').skip(1).step_by(2);
+/// A path in the form of the contract: `settings.tokenLimit`, `erase[1]`.
+fn path_of(path: &serde_path_to_error::Path) -> String {
+    let mut text = String::new();
+    for segment in path {
+        match segment {
+            Segment::Map { key } => add_name(&mut text, key),
+            Segment::Seq { index } => text.push_str(&format!("[{index}]")),
+            Segment::Enum { .. } | Segment::Unknown => {}
+        }
+    }
+    text
+}
+
+fn add_name(path: &mut String, name: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(name);
+}
+
+/// The text of an error without line and column, which mean nothing to a program.
+fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&position).map_or(text.clone(), str::to_owned)
+}
+
+/// Rewrites an error of serde at a path: which field is wrong, and what it may be.
+fn explain(path: &str, error: &str) -> EngineError {
+    let mut quoted = error.split('`').skip(1).step_by(2);
+    let parent = || path.rsplit_once('.').map_or("", |(parent, _)| parent);
     for (start, end) in [
         ("unknown field", "is not known here"),
         ("missing field", "is missing"),
         ("duplicate field", "is given twice"),
     ] {
-        if !reason.starts_with(start) {
+        if !error.starts_with(start) {
             continue;
         }
         let name = quoted.next().unwrap_or_default();
-        // The error is at the end of the name, or of the object that lacks it.
-        let mut path = path_at(text, offset.saturating_sub(1), 0);
-        path.push(name.to_owned());
-        let known: Vec<&str> = quoted.collect();
-        let mut said = format!("{name} {end}");
+        // The path of an unknown field ends with its name, the others are errors of the object.
+        let object = if start == "unknown field" { parent() } else { path };
+        let mut field = object.to_owned();
+        add_name(&mut field, name);
+        let mut reason = format!("{name} {end}");
         if start == "unknown field" {
-            said.push_str(&known_names(name, &known));
+            reason.push_str(&known_names(name, &quoted.collect::<Vec<_>>()));
         }
-        return wrong(&path.join("."), said);
+        return wrong(&field, reason);
     }
-    let reason =
-        ["u64", "u32", "usize", "i64"].iter().fold(reason.to_owned(), |reason, kind| match reason
-            .strip_suffix(&format!("expected {kind}"))
-        {
-            Some(start) => format!("{start}expected a whole number from 0"),
-            None => reason,
+    let subject = if path.is_empty() { "the request" } else { path };
+    let reason = if let Some(name) = error.strip_prefix("unknown variant `") {
+        let given = name.split('`').next().unwrap_or_default();
+        let known: Vec<&str> = quoted.skip(1).collect();
+        format!("{subject} cannot be {given:?}{}", known_names(given, &known))
+    } else if let Some((found, expected)) = mismatch(error) {
+        format!("{subject} must be {}, not {}", expected_text(expected), found_text(found))
+    } else {
+        format!("{subject}: {error}")
+    };
+    let field = (!path.is_empty()).then(|| path.to_owned());
+    EngineError::InvalidOperation { reason, field }
+}
+
+/// The two parts of `invalid type: FOUND, expected EXPECTED`.
+fn mismatch(error: &str) -> Option<(&str, &str)> {
+    let rest = error.strip_prefix("invalid type: ").or(error.strip_prefix("invalid value: "))?;
+    rest.split_once(", expected ")
+}
+
+/// What serde expected, in the words of JSON.
+fn expected_text(expected: &str) -> &str {
+    match expected {
+        "u64" | "u32" | "usize" | "u8" => "a whole number from 0",
+        "i64" | "i32" => "a whole number",
+        "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        "a borrowed string" => "a string",
+        expected if expected.starts_with("struct ") => "an object",
+        expected => expected,
+    }
+}
+
+/// What serde found, in the words of JSON: ``integer `7` `` is 7.
+fn found_text(found: &str) -> String {
+    match found {
+        "map" => "an object".to_owned(),
+        "sequence" => "a list".to_owned(),
+        _ => match found.split_once(' ') {
+            Some(("string", text)) => text.chars().take(80).collect(),
+            Some((_, value)) => {
+                value.rsplit(' ').next().unwrap_or(value).trim_matches('`').to_owned()
+            }
+            None => found.to_owned(),
+        },
+    }
+}
+
+/// Fields whose values are messages. Messages keep their bytes, so their fields are not checked.
+const MESSAGE_FIELDS: [&str; 4] = ["messages", "message", "summary", "data"];
+
+/// Refuses a name that is given twice in an operation, a query or a tool. The engine would use the last
+/// one. The field of the error starts with `path`, which may be empty.
+pub(crate) fn check_names(value: &RawValue, path: &str) -> Result<(), EngineError> {
+    let text = value.get();
+    if text.starts_with('[') {
+        let items: Vec<&RawValue> = read(text)?;
+        return items.iter().enumerate().try_for_each(|(number, item)| {
+            match item.get().starts_with('{') {
+                true => check_names(item, &format!("{path}[{number}]")),
+                false => Ok(()),
+            }
         });
-    // A number is known to have ended only with the byte behind it.
-    let field = path_at(text, offset, 2).join(".");
-    match field.is_empty() {
-        true => EngineError::InvalidOperation { reason, field: None },
-        false => {
-            let reason = format!("{field}: {reason}");
-            EngineError::InvalidOperation { reason, field: Some(field) }
+    }
+    if !text.starts_with('{') {
+        return Ok(());
+    }
+    let AllFields(fields) = serde_json::from_str(text)
+        .map_err(|error| EngineError::InvalidJson { reason: error.to_string() })?;
+    let inside = |name: &str| {
+        let mut inside = path.to_owned();
+        add_name(&mut inside, name);
+        inside
+    };
+    if let Some(name) = given_twice(&fields) {
+        return Err(wrong(&inside(name), format!("{name} is given twice")));
+    }
+    fields.iter().try_for_each(|(name, value)| {
+        match value.get().starts_with('{') && !MESSAGE_FIELDS.contains(&&**name) {
+            true => check_names(value, &inside(name)),
+            false => Ok(()),
+        }
+    })
+}
+
+/// [`check_names`] of each tool of a list, but not of the schemas in them, which are the provider's.
+pub(crate) fn check_tool_names(tools: &RawValue, path: &str) -> Result<(), EngineError> {
+    let Ok(tools) = serde_json::from_str::<Vec<&RawValue>>(tools.get()) else { return Ok(()) };
+    for (number, tool) in tools.iter().enumerate() {
+        let Ok(AllFields(fields)) = serde_json::from_str(tool.get()) else { continue };
+        if let Some(name) = given_twice(&fields) {
+            let field = format!("{path}[{number}].{name}");
+            return Err(wrong(&field, format!("{name} is given twice")));
         }
     }
-}
-
-/// The byte at a line and a column, both counted from 1.
-fn offset_of(text: &str, line: usize, column: usize) -> usize {
-    let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    (before + column).min(text.len())
-}
-
-/// The fields that lead to a byte of a text, from the outermost. A value reaches `beyond` its end.
-fn path_at(text: &str, offset: usize, beyond: usize) -> Vec<String> {
-    let mut path = Vec::new();
-    let mut object: &str = text;
-    // Each level is read again, so a deep one is not followed to its end.
-    while path.len() < 8
-        && let Ok(Fields(fields)) = serde_json::from_str::<Fields<'_>>(object)
-    {
-        let start_of = |value: &RawValue| value.get().as_ptr() as usize - text.as_ptr() as usize;
-        let holds = |value: &RawValue| {
-            let start = start_of(value);
-            (start..start + value.get().len() + beyond).contains(&offset)
-        };
-        let Some((name, value)) = fields.into_iter().find(|(_, value)| holds(value)) else { break };
-        path.push(name.into_owned());
-        object = value.get();
-    }
-    path
+    Ok(())
 }
 
 /// The names that are known. If one is similar, it comes first.
@@ -238,13 +337,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_byte_is_found_by_the_fields_around_it() {
-        let text = r#"{"a": 1, "b": {"c": [1, 2], "d": "x"}}"#;
-        let at = |part: &str| path_at(text, text.find(part).unwrap(), 0);
-        assert_eq!(at("1,"), ["a"]);
-        assert_eq!(at("2]"), ["b", "c"]);
-        assert_eq!(at("x"), ["b", "d"]);
-        assert!(path_at(text, 0, 0).is_empty());
+    fn errors_of_serde_are_rewritten() {
+        for (error, reason) in [
+            (
+                "invalid type: string \"many\", expected u64",
+                "a.b must be a whole number from 0, not \"many\"",
+            ),
+            (
+                "invalid value: integer `-1`, expected u64",
+                "a.b must be a whole number from 0, not -1",
+            ),
+            (
+                "invalid type: floating point `0.5`, expected u32",
+                "a.b must be a whole number from 0, not 0.5",
+            ),
+            ("invalid type: map, expected a sequence", "a.b must be a list, not an object"),
+            ("invalid type: null, expected struct DiffOptions", "a.b must be an object, not null"),
+            ("invalid type: boolean `false`, expected true", "a.b must be true, not false"),
+            (
+                "unknown variant `some`, expected `visible` or `all`",
+                "a.b cannot be \"some\"; use visible, all",
+            ),
+            ("there is no provider \"x\"; use y", "a.b: there is no provider \"x\"; use y"),
+        ] {
+            let EngineError::InvalidOperation { reason: explained, field } = explain("a.b", error)
+            else {
+                panic!("{error}")
+            };
+            assert_eq!((&*explained, field.as_deref()), (reason, Some("a.b")), "{error}");
+        }
+    }
+
+    #[test]
+    fn names_are_checked_in_nested_objects_but_not_in_messages() {
+        let twice = |text: &str| {
+            let value: &RawValue = serde_json::from_str(text).unwrap();
+            check_names(value, "ops").err().and_then(|error| error.field().map(|f| f.into_owned()))
+        };
+        assert_eq!(twice(r#"[{"a": 1}, {"b": {"c": 1, "c": 2}}]"#).as_deref(), Some("ops[1].b.c"));
+        assert_eq!(
+            twice(r#"[{"messages": [{"x": 1, "x": 2}], "summary": {"x": 1, "x": 2}}]"#),
+            None
+        );
+        assert_eq!(twice(r#"{"\u0061": 1, "a": 2}"#).as_deref(), Some("ops.a"));
+        assert_eq!(twice("7"), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The table of requests. [`Request`], [`Response`], dispatch and the schema follow from it.
+//! The table of requests. [`Request`], [`Response`], dispatch and the schema are generated from it.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -6,23 +6,23 @@ use serde::Serialize;
 use crate::requests::*;
 use crate::{Error, Service, read};
 
-/// A request: its fields are those of the type, and it knows how it is performed.
+/// A request. Its fields are the fields of the type.
 pub trait Perform: JsonSchema {
-    /// What it answers.
+    /// Its response.
     type Response: Serialize + JsonSchema;
 
-    /// Performs it.
+    /// Performs the request.
     fn perform(
         self,
         service: &Service,
     ) -> impl Future<Output = Result<Self::Response, Error>> + Send;
 }
 
-/// What a request is about.
+/// The subject of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scoped {
-    /// It creates a conversation.
+    /// A conversation that it creates.
     Creating,
     /// The store.
     Store,
@@ -36,7 +36,7 @@ pub enum Scoped {
 pub struct RequestKind {
     /// The fields that name it. All but the first are other names for it.
     pub names: &'static [&'static str],
-    /// What it is about.
+    /// Its subject.
     pub scoped: Scoped,
     pub(crate) read: for<'a> fn(&'a str) -> Result<Request<'a>, Error>,
     pub(crate) request_schema: fn(&mut SchemaGenerator) -> Schema,
@@ -53,7 +53,7 @@ macro_rules! requests {
             $($($variant($request),)*)*
         }
 
-        /// What a request answers.
+        /// The response to a request.
         #[derive(Debug, Serialize)]
         #[serde(untagged)]
         #[non_exhaustive]
@@ -76,7 +76,7 @@ macro_rules! requests {
             pub(crate) async fn perform(self, service: &Service) -> Result<Response, Error> {
                 Ok(match self {
                     $($(Request::$variant(request) => {
-                        // In a box, so that a small request does not move the future of a large one.
+                        // Boxed, so that the future of this match is not as large as the largest request.
                         Response::$variant(Box::pin(request.perform(service)).await?)
                     })*)*
                 })
@@ -146,8 +146,8 @@ impl Response {
     /// The response as one line of JSON, without its end.
     pub fn to_json(&self) -> String {
         let mut written = serde_json::to_string(self).expect("responses can be written");
-        // Messages are written as they came. Line ends stand between their fields only: in strings
-        // they are escaped.
+        // Messages keep their bytes. Line breaks occur only between their fields, because strings escape
+        // them.
         if written.contains(['\n', '\r']) {
             written = written.replace(['\n', '\r'], " ");
         }

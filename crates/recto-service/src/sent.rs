@@ -1,4 +1,4 @@
-//! What a provider receives of a view: its messages, and the tools of that version.
+//! A view as a provider receives it: the messages and the tools of a version.
 
 use recto::{Entry, Message, StoredConversation, Tool, Version, Warning};
 use recto_format::{Finding, Format, MessageParts, RenderOptions, Rendered, Target, ToolFinding};
@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The provider that is meant where neither the caller nor the messages name one.
+/// The provider if neither the caller nor the messages determine one.
 pub const DEFAULT_TARGET: Target = Target::Anthropic;
 
-/// A view as it is sent to a provider. Tool descriptions are not in it where the conversation has
-/// tools, because the provider receives the tools themselves.
+/// A view as it is sent to a provider. If the conversation has tools, the tool descriptions are omitted,
+/// because the provider receives the tools themselves.
 #[derive(Clone, Debug)]
 pub struct Sent {
     /// The version of the view.
@@ -21,7 +21,7 @@ pub struct Sent {
     pub tools: Vec<Tool>,
 }
 
-/// A finding: what a provider would refuse, and what rendering does about it.
+/// A finding: content that a provider would reject, and how rendering repairs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Finding")]
 pub struct ShownFinding {
@@ -33,13 +33,13 @@ pub struct ShownFinding {
     pub index: u64,
     /// What is wrong there.
     pub message: String,
-    /// What rendering does about it.
+    /// How rendering repairs it.
     pub repair: &'static str,
     /// The number of the message in the log.
     pub entry: u32,
 }
 
-/// Something that a reader of a rendered request should know.
+/// A warning about a rendered request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RenderWarning {
     /// A code of the contract, `renamed_tool` or `changed_tool`.
@@ -82,7 +82,7 @@ impl Sent {
         recto_format::render(self.messages(), target, &options)
     }
 
-    /// What the provider would refuse in it.
+    /// Finds what the provider would reject.
     pub fn lint(&self, target: Target, model: Option<&str>) -> Vec<Finding> {
         let options = RenderOptions { model, tools: &self.tools, ..RenderOptions::default() };
         recto_format::lint(self.messages(), target, &options)

@@ -9,11 +9,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::error::wrong;
+use crate::read::check_tool_names;
 use crate::schema;
 
-/// The strategies of a compression that names none: old tool results are cleared first, because
-/// they are the largest and can be fetched again; then the oldest messages are hidden, and system
-/// messages stay. Neither asks a model.
+/// Default compression strategies: clear old tool results first, because they are the largest and can be
+/// fetched again; then hide the oldest messages except system messages. Neither calls a model.
 pub const DEFAULT_STRATEGY: &str = "clear-tool-results,keep-system-and-recent";
 
 /// The settings of a new conversation.
@@ -35,8 +35,10 @@ pub struct NewSettings<'a> {
     /// The largest number of tokens of a request to a model. Default: no limit.
     pub token_limit: Option<u64>,
     /// When and how the view is made shorter.
+    #[serde(default, deserialize_with = "crate::values::optional_object")]
     pub compression: Option<CompressionSettings>,
     /// Another name for `compression`.
+    #[serde(default, deserialize_with = "crate::values::optional_object")]
     pub compression_config: Option<CompressionSettings>,
 }
 
@@ -68,20 +70,27 @@ pub struct ChangedSettings<'a> {
     #[schemars(with = "Option<u64>")]
     pub token_limit: Option<Option<u64>>,
     /// When and how the view is made shorter; `null` for never.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present_object")]
     #[schemars(with = "Option<CompressionSettings>")]
     pub compression: Option<Option<CompressionSettings>>,
     /// Another name for `compression`.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present_object")]
     #[schemars(with = "Option<CompressionSettings>")]
     pub compression_config: Option<Option<CompressionSettings>>,
 }
 
-/// Reads a field that is there: `null` is a value of it, not its absence.
+/// Reads a field for which `null` is a value, not its absence.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
+}
+
+/// [`present`] for a struct, which is read from an object only.
+fn present_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    crate::values::optional_object(deserializer).map(Some)
 }
 
 impl CompressionSettings {
@@ -116,6 +125,7 @@ impl NewSettings<'_> {
             settings.media_tokens = tokens;
         }
         if let Some(tools) = self.tools {
+            check_tool_names(tools, "tools")?;
             settings.tools = Tool::list_from_json(tools.get())?;
         }
         if let Some(heading) = self.heading {
@@ -149,7 +159,10 @@ impl ChangedSettings<'_> {
         match self.tools {
             None => Ok(None),
             Some(None) => Ok(Some(Vec::new())),
-            Some(Some(tools)) => Tool::list_from_json(tools.get()).map(Some),
+            Some(Some(tools)) => {
+                check_tool_names(tools, "tools")?;
+                Tool::list_from_json(tools.get()).map(Some)
+            }
         }
     }
 }
@@ -162,8 +175,8 @@ pub fn counter_named(name: &str) -> Result<Arc<dyn Counter>, EngineError> {
     })
 }
 
-/// Reads one strategy or several, separated by commas: their names as they are stored. `keepRecent`
-/// and `keep_recent` are `keep-recent`. The error says which names there are.
+/// Parses strategies, separated by commas, and returns their canonical names. `keepRecent` and
+/// `keep_recent` mean `keep-recent`. The error lists the known names.
 pub fn read_strategies(names: &str) -> Result<String, String> {
     let plain: Vec<String> = names.split(',').map(|name| with_hyphens(name.trim())).collect();
     let known = Strategy::list(&plain.join(",")).map_err(|_| {

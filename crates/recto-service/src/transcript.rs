@@ -1,4 +1,4 @@
-//! Transcripts into a store: all of one, or nothing.
+//! Imports transcripts into a store: everything or nothing.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ pub struct Transcript {
     pub format: Format,
     /// The conversations in it.
     pub conversations: Vec<Imported>,
-    /// What could not be represented.
+    /// Content that could not be represented.
     pub remarks: Vec<Remark>,
 }
 
@@ -47,12 +47,11 @@ pub struct ForkOf {
     pub version: u32,
 }
 
-/// Something that could not be represented: `{line, field, message}`.
+/// Content that could not be represented: `{line, field, message}`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Remark")]
 pub struct ShownRemark {
-    /// The line of the file, or the number of the message, from 1. 0 for what stood around the
-    /// messages.
+    /// The line of the file, or the number of the message, from 1. 0 for the envelope around the messages.
     pub line: u64,
     /// The field.
     pub field: String,
@@ -68,7 +67,7 @@ impl From<&Remark> for ShownRemark {
 }
 
 impl Transcript {
-    /// The conversations as they are written.
+    /// The conversations as they appear in responses.
     pub fn imported(&self) -> Vec<ImportedConversation> {
         let shown = |made: &Imported| ImportedConversation {
             conversation: made.name.clone(),
@@ -131,8 +130,8 @@ async fn give_up(mut import: Import, cause: Error) -> Error {
     Error::NotImported { cause: Box::new(cause), left }
 }
 
-/// What stood around the messages is not stored. Tools could be set, but then the model would read
-/// a description of them that the transcript does not have.
+/// A remark about the envelope around the messages, which is not stored. The tools of the envelope are not
+/// set, because the model would then read a tool description that the transcript does not have.
 fn about_envelopes(conversations: &[Imported], format: Format) -> Option<Remark> {
     let mut lost: Vec<String> = Vec::new();
     let mut lines = 0;

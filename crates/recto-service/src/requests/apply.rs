@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::ArrayState;
 use super::state::state_after;
+use crate::read::check_names;
 use crate::{At, Error, Include, Perform, Service, schema};
 
 /// Applies one operation, or a list of operations as one request.
@@ -86,6 +87,8 @@ impl Apply<'_> {
             }
             (None, None) => return Err(Error::field("op", "op is null; give an operation")),
         };
+        // The engine names fields of an operation without `op`, and those of a list with `ops[0]`.
+        check_names(value, if name == "op" { "" } else { name })?;
         Ok(Request::from_json(&format!("{{\"{name}\":{value}}}"))?)
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use serde_json::value::RawValue;
 
+use crate::read::check_names;
 use crate::{Error, Perform, Service, ShownEntry, entries_of, schema};
 
 /// Finds entries.
@@ -32,6 +33,7 @@ impl Perform for Ask<'_> {
     type Response = Entries;
 
     async fn perform(self, service: &Service) -> Result<Entries, Error> {
+        check_names(self.ask, "")?;
         let query = Query::from_json(self.ask.get())?;
         let conversation = service.conversation(&self.conversation).await?;
         Ok(Entries { messages: entries_of(&conversation.handle, &query).await? })

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::entry::{entries_at, index_of};
+use crate::error::InField as _;
 use crate::{Error, Perform, Service, ShownEntry, schema};
 
 /// Lists the versions that added, hid or restored a log entry.
@@ -39,7 +40,7 @@ impl Perform for Blame {
     async fn perform(self, service: &Service) -> Result<EntryHistory, Error> {
         let index = index_of(self.blame);
         let conversation = service.conversation(&self.conversation).await?;
-        let history = conversation.handle.blame(index).await?;
+        let history = conversation.handle.blame(index).await.in_field("blame")?;
         let entry = entries_at(&conversation.handle, &[index]).await?.into_iter().next();
         Ok(EntryHistory { conversation: conversation.name, index, entry, history })
     }

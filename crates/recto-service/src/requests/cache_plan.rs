@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use serde_json::value::RawValue;
 
+use crate::error::InField as _;
 use crate::values::Provider;
 use crate::{At, Error, Perform, Plan, PlanFor, Sent, Service, schema};
 
@@ -16,17 +17,13 @@ pub struct CachePlan<'a> {
     /// The conversation: its whole name, or its id.
     pub conversation: String,
     /// The versions before and after the edit, and the provider.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "crate::values::object")]
     pub cache_plan: CachePlanOptions<'a>,
 }
 
 /// Options of `cachePlan`.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(
-    rename_all = "camelCase",
-    deny_unknown_fields,
-    expecting = "an object {from, to?, for?, model?, prices?}"
-)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CachePlanOptions<'a> {
     /// The version before the edit.
     pub from: At,
@@ -73,7 +70,8 @@ impl Perform for CachePlan<'_> {
             Some(At(version)) => version,
             None => handle.version().await?,
         };
-        let (before, after) = (Sent::at(handle, from.0).await?, Sent::at(handle, to).await?);
+        let before = Sent::at(handle, from.0).await.in_field("cachePlan.from")?;
+        let after = Sent::at(handle, to).await.in_field("cachePlan.to")?;
         let plan = plan.compare(&before, &after, &handle.settings().await?.counter)?;
         Ok(PlannedEdit {
             conversation: conversation.name,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use serde_json::value::RawValue;
 
+use crate::read::check_names;
 use crate::{Error, Perform, Service, schema};
 
 /// Counts the entries that a query finds, without reading messages where the query does not look
@@ -33,6 +34,7 @@ impl Perform for Count<'_> {
     type Response = Counted;
 
     async fn perform(self, service: &Service) -> Result<Counted, Error> {
+        check_names(self.count, "")?;
         let query = Query::from_json(self.count.get())?;
         let conversation = service.conversation(&self.conversation).await?;
         Ok(Counted { count: conversation.handle.count(&query).await? })

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::ArrayState;
 use super::state::state_after;
+use crate::error::InField as _;
 use crate::error::wrong;
 use crate::settings::NewSettings;
 use crate::{Error, Include, NamedConversation, Perform, Service, schema};
@@ -19,7 +20,7 @@ pub struct Create<'a> {
     /// The name of the conversation.
     pub create: String,
     /// Its settings. All have defaults.
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "crate::values::optional_object")]
     pub settings: Option<NewSettings<'a>>,
     /// Messages that are visible at version 0, behind the tool description if there is one.
     #[serde(borrow)]
@@ -54,7 +55,8 @@ impl Perform for Create<'_> {
     type Response = Created;
 
     async fn perform(self, service: &Service) -> Result<Created, Error> {
-        let (settings, policy) = self.settings.unwrap_or_default().checked()?;
+        let (settings, policy) =
+            self.settings.unwrap_or_default().checked().in_object("settings")?;
         let mut messages = Vec::new();
         let (size, limit) =
             (self.messages.as_ref().map_or(0, Vec::len), recto::Limits::default().messages);

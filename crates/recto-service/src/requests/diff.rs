@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::InField as _;
 use crate::{At, Error, Perform, Service, schema};
 
 /// Compares the views of two versions.
@@ -12,6 +13,7 @@ pub struct Diff {
     /// The conversation: its whole name, or its id.
     pub conversation: String,
     /// The two versions.
+    #[serde(deserialize_with = "crate::values::object")]
     pub diff: DiffOptions,
 }
 
@@ -36,6 +38,14 @@ impl Perform for Diff {
     async fn perform(self, service: &Service) -> Result<Difference, Error> {
         let DiffOptions { from: At(from), to: At(to) } = self.diff;
         let conversation = service.conversation(&self.conversation).await?;
-        Ok(Difference(conversation.handle.diff(from, to).await?))
+        let diff = conversation.handle.diff(from, to).await;
+        let field =
+            match &diff {
+                Err(recto::Error::Engine(recto::EngineError::VersionNotFound {
+                    version, ..
+                })) if *version == from => "diff.from",
+                _ => "diff.to",
+            };
+        Ok(Difference(diff.in_field(field)?))
     }
 }

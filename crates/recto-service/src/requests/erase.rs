@@ -9,6 +9,7 @@ use super::apply::{check_dry_run, check_version};
 use super::state::state_after;
 use super::verify::hexadecimal;
 use crate::entry::{check_indices, entries_at, indices_of};
+use crate::error::InField as _;
 use crate::{At, Error, Include, Perform, Service, ShownEntry};
 
 /// Overwrites messages permanently, in all versions and forks.
@@ -84,7 +85,7 @@ impl Perform for Erase {
         let conversation = service.conversation(&self.conversation).await?;
         let handle = &conversation.handle;
         // All of them must exist before the first is erased.
-        check_indices(&indices, handle.stats().await?.total_messages)?;
+        check_indices(&indices, handle.stats().await?.total_messages).in_field("erase")?;
         let expected = self.expected_version.map(|at| at.0);
         if dry_run {
             check_version(handle, expected).await?;

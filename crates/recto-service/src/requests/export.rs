@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use serde_json::Value;
 
+use crate::error::InField as _;
 use crate::values::TranscriptFormat;
 use crate::{At, Error, Perform, Scope, Service, ShownRemark, TrueOr, source_format};
 
@@ -30,7 +31,7 @@ pub struct ExportOptions {
     pub format: Option<TranscriptFormat>,
     /// The entries to export. Default: `visible`.
     pub scope: Option<Scope>,
-    /// Whether each message is a line of its own, instead of a list. Default: `false`.
+    /// Whether to write one message per line instead of a list. Default: `false`.
     pub lines: Option<bool>,
 }
 
@@ -46,7 +47,7 @@ pub struct Exported {
     pub messages: usize,
     /// The number of bytes.
     pub bytes: usize,
-    /// What the format has no place for.
+    /// Content that the format cannot represent.
     pub remarks: Vec<ShownRemark>,
     /// The file that the transcript was written to, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +69,7 @@ impl Perform for Export {
         let conversation = service.conversation(&self.conversation).await?;
         let handle = &conversation.handle;
         let entries = match (self.at, is_log) {
-            (Some(At(version)), _) => handle.messages_at(version).await?,
+            (Some(At(version)), _) => handle.messages_at(version).await.in_field("at")?,
             (None, true) => {
                 let scope = recto::Scope::All;
                 handle.ask(&Query { scope, pick: Pick::All, ..Query::default() }).await?
@@ -103,7 +104,7 @@ impl Perform for Export {
     }
 }
 
-/// What stands around the messages, where that has the name of the conversation.
+/// The envelope around the messages, for formats whose envelope has the name of the conversation.
 fn envelope(name: &str, format: recto_format::Format) -> Option<String> {
     let title = Value::from(name);
     (format == recto_format::Format::ChatGpt)

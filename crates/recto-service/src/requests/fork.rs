@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ArrayState;
 use super::state::state_after;
+use crate::error::InField as _;
 use crate::{At, Error, ForkOf, Include, NamedConversation, Perform, Service};
 
 /// Forks a conversation at a version, without copying messages.
@@ -14,6 +15,7 @@ pub struct Fork {
     /// The conversation: its whole name, or its id.
     pub conversation: String,
     /// The name of the fork, and the version.
+    #[serde(deserialize_with = "crate::values::object")]
     pub fork: ForkOptions,
     /// What the response includes beside its own fields: `["state"]`.
     #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
@@ -56,7 +58,7 @@ impl Perform for Fork {
             Some(At(version)) => version,
             None => from.handle.version().await?,
         };
-        let handle = from.handle.fork(&name, at).await?;
+        let handle = from.handle.fork(&name, at).await.in_field("fork.at")?;
         service.cache(&name, &handle);
         let fork = NamedConversation { name, handle };
         let state = state_after(&self.include, &fork, Some(at)).await?;

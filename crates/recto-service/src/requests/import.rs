@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::ArrayState;
 use super::state::state_after;
+use crate::error::InField as _;
 use crate::settings::NewSettings;
 use crate::values::TranscriptFormat;
 use crate::{
@@ -28,7 +29,7 @@ pub struct Import<'a> {
     #[schemars(with = "schema::Anything")]
     pub data: &'a RawValue,
     /// The settings of the conversation, without `tools`.
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "crate::values::optional_object")]
     pub settings: Option<NewSettings<'a>>,
     /// What the response includes beside its own fields: `["state"]`.
     #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
@@ -61,7 +62,8 @@ impl Perform for Import<'_> {
     type Response = Imported;
 
     async fn perform(self, service: &Service) -> Result<Imported, Error> {
-        let (settings, policy) = self.settings.unwrap_or_default().checked()?;
+        let (settings, policy) =
+            self.settings.unwrap_or_default().checked().in_object("settings")?;
         if !settings.tools.is_empty() {
             let reason = "a conversation is imported without tools; set them afterwards";
             return Err(Error::field("settings", reason));

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::InField as _;
 use crate::values::Provider;
 use crate::{At, Error, Perform, Sent, Service, ShownFinding};
 
@@ -37,7 +38,7 @@ impl Perform for Lint {
             Some(At(version)) => version,
             None => conversation.handle.version().await?,
         };
-        let sent = Sent::at(&conversation.handle, version).await?;
+        let sent = Sent::at(&conversation.handle, version).await.in_field("at")?;
         let findings = sent.lint(self.lint.0, self.model.as_deref());
         Ok(Findings { findings: sent.findings(&findings) })
     }

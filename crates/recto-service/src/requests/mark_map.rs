@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::InField as _;
 use crate::{At, Error, Perform, Scope, Service, TrueOr, schema};
 
 /// The mark map, as section 7 of the contract defines it.
@@ -37,7 +38,9 @@ impl Perform for MarkMap {
         let scope = self.mark_map.0.scope.unwrap_or_default().into();
         let conversation = service.conversation(&self.conversation).await?;
         Ok(ExportedMarkMap(match self.at {
-            Some(At(version)) => conversation.handle.mark_map_at(version, scope).await?,
+            Some(At(version)) => {
+                conversation.handle.mark_map_at(version, scope).await.in_field("at")?
+            }
             None => conversation.handle.mark_map(scope).await?,
         }))
     }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::entry::marked;
+use crate::error::InField as _;
 use crate::{At, Error, MarkedEntries, Perform, Service, True};
 
 /// The marks on log entries.
@@ -34,7 +35,7 @@ impl Perform for Marks {
     async fn perform(self, service: &Service) -> Result<MarkList, Error> {
         let conversation = service.conversation(&self.conversation).await?;
         let marks = match self.at {
-            Some(At(version)) => conversation.handle.marks_at(version).await?,
+            Some(At(version)) => conversation.handle.marks_at(version).await.in_field("at")?,
             None => conversation.handle.marks().await?,
         };
         Ok(MarkList { conversation: conversation.name, marks: marked(marks) })

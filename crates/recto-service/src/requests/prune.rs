@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::ArrayState;
 use super::apply::check_dry_run;
 use super::state::state_after;
+use crate::error::InField as _;
 use crate::{At, Error, Include, Perform, Service};
 
 /// Drops messages permanently that no kept version shows. Entries keep their numbers.
@@ -17,6 +18,7 @@ pub struct Prune {
     pub conversation: String,
     /// The versions to keep. At least one field is given; a version is kept if any of them keeps it,
     /// and the newest always is.
+    #[serde(deserialize_with = "crate::values::object")]
     pub prune: PruneOptions,
     /// The version that the caller has seen. The request fails with `version_conflict` if it is not
     /// the newest.
@@ -31,11 +33,7 @@ pub struct Prune {
 
 /// The versions that a prune keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(
-    rename_all = "camelCase",
-    deny_unknown_fields,
-    expecting = "an object {keepVersions?, keepBatches?, keepSince?, versions?}"
-)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PruneOptions {
     /// The number of newest versions to keep.
     pub keep_versions: Option<u64>,
@@ -88,9 +86,16 @@ impl Perform for Prune {
         let conversation = service.conversation(&self.conversation).await?;
         let (handle, expected) = (&conversation.handle, self.expected_version.map(|at| at.0));
         let pruned = match dry_run {
-            true => handle.preview_prune(&keep, expected).await?,
-            false => handle.prune_with(&keep, expected).await?,
+            true => handle.preview_prune(&keep, expected).await,
+            false => handle.prune_with(&keep, expected).await,
         };
+        let field = match &pruned {
+            Err(recto::Error::Engine(recto::EngineError::VersionNotFound { .. })) => {
+                "prune.versions"
+            }
+            _ => "prune",
+        };
+        let pruned = pruned.in_field(field)?;
         let state = state_after(&self.include, &conversation, None).await?;
         let recto::Pruned { entries, bytes, kept_versions } = pruned;
         let conversation = conversation.name;

@@ -1,5 +1,6 @@
 //! `{"search": TEXT, "limit": COUNT}`
 
+use recto::LogIndex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,10 +52,15 @@ impl Perform for Search {
             found => found?,
         };
         let mut messages = Vec::new();
-        for hit in found {
-            let conversation = service.conversation(&hit.conversation).await?;
-            let entry = entries_at(&conversation.handle, &[hit.index]).await?.into_iter().next();
-            messages.extend(entry.map(|entry| SearchHit { conversation: hit.conversation, entry }));
+        // The hits of a conversation follow each other, so each run is read with one query.
+        for hits in found.chunk_by(|one, next| one.conversation == next.conversation) {
+            let conversation = service.conversation(&hits[0].conversation).await?;
+            let indices: Vec<LogIndex> = hits.iter().map(|hit| hit.index).collect();
+            let entries = entries_at(&conversation.handle, &indices).await?;
+            messages.extend(entries.into_iter().map(|entry| {
+                let conversation = hits[0].conversation.clone();
+                SearchHit { conversation, entry }
+            }));
         }
         Ok(SearchResults { text, messages })
     }

@@ -9,6 +9,7 @@ use super::Applied;
 use super::apply::check_dry_run;
 use super::state::state_after;
 use crate::error::wrong;
+use crate::read::check_tool_names;
 use crate::{At, Error, Include, Perform, Service, schema};
 
 /// Sets the tools that the model may call.
@@ -39,6 +40,7 @@ impl Perform for SetTools<'_> {
     type Response = Applied;
 
     async fn perform(self, service: &Service) -> Result<Applied, Error> {
+        check_tool_names(self.set_tools, "setTools")?;
         let tools = Tool::list_from_json(self.set_tools.get());
         let tools = tools.map_err(|error| wrong("setTools", error.to_string()))?;
         let dry_run = self.dry_run.unwrap_or(false);

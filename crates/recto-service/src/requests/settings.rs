@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::ArrayState;
 use super::apply::{check_dry_run, check_version};
 use super::state::state_after;
+use crate::error::InField as _;
 use crate::settings::ChangedSettings;
 use crate::{At, Error, Include, Perform, Service, TrueOr, schema};
 
@@ -66,11 +67,11 @@ impl Perform for Settings<'_> {
         let TrueOr(mut changed) = self.settings;
         let dry_run = self.dry_run.unwrap_or(false);
         check_dry_run(dry_run, None, &self.include)?;
-        let tools = changed.tools()?;
+        let tools = changed.tools().in_object("settings")?;
         let conversation = service.conversation(&self.conversation).await?;
         let handle = &conversation.handle;
         let before = service.recto().policy(&conversation.name).await?;
-        let policy = changed.policy(&before)?;
+        let policy = changed.policy(&before).in_object("settings")?;
         let expected_version = self.expected_version.map(|at| at.0);
         let write = Write { expected_version, ..Write::default() };
         let mut version = None;

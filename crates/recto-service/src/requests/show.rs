@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde::de;
 
 use crate::entry::{check_indices, indices_of};
+use crate::error::InField as _;
 use crate::{At, Error, NamedConversation, Perform, Service, ShownEntry, entries_of, with_marks};
 
 /// Reads the view, or log entries by their numbers, visible or not.
@@ -99,13 +100,14 @@ impl Perform for Show {
         let messages = match (self.show, moment) {
             (Which::View, moment) => {
                 let query = Query { moment, ..Query::default() };
-                entries_of(&conversation.handle, &query).await?
+                entries_of(&conversation.handle, &query).await.in_field("at")?
             }
             (Which::Entries(numbers), Moment::Version(version)) => {
                 entries_at(&conversation, &indices_of(&numbers), version).await?
             }
             (Which::Entries(numbers), _) => {
-                let entries = conversation.handle.entries(&indices_of(&numbers)).await?;
+                let entries =
+                    conversation.handle.entries(&indices_of(&numbers)).await.in_field("show")?;
                 with_marks(entries, &conversation.handle.marks().await?)
             }
         };
@@ -125,7 +127,8 @@ async fn entries_at(
     version: Version,
 ) -> Result<Vec<ShownEntry>, Error> {
     let handle = &conversation.handle;
-    check_indices(indices, handle.version_info(version).await?.log)?;
+    let info = handle.version_info(version).await.in_field("at")?;
+    check_indices(indices, info.log).in_field("show")?;
     let view = handle.mark_map_at(version, recto::Scope::Visible).await?.original_indices;
     let positions: HashMap<LogIndex, Position> =
         view.into_iter().enumerate().map(|(at, index)| (index, Position(at))).collect();

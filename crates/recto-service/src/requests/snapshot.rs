@@ -4,6 +4,7 @@ use recto::BatchIndex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::InField as _;
 use crate::{Error, Perform, Service, schema};
 
 /// A batch of the live path: when and why it was opened, and its messages.
@@ -27,6 +28,6 @@ impl Perform for Snapshot {
     async fn perform(self, service: &Service) -> Result<BatchSnapshot, Error> {
         let batch = BatchIndex(usize::try_from(self.snapshot).unwrap_or(usize::MAX));
         let conversation = service.conversation(&self.conversation).await?;
-        Ok(BatchSnapshot(conversation.handle.snapshot(batch).await?))
+        Ok(BatchSnapshot(conversation.handle.snapshot(batch).await.in_field("snapshot")?))
     }
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::InField as _;
 use crate::{At, Error, Include, NamedConversation, Perform, Service, True, schema};
 
 /// The visible messages, and a snapshot of each batch below the current one.
@@ -28,7 +29,7 @@ impl Perform for State {
     async fn perform(self, service: &Service) -> Result<ArrayState, Error> {
         let conversation = service.conversation(&self.conversation).await?;
         Ok(ArrayState(match self.at {
-            Some(At(version)) => conversation.handle.state_at(version).await?,
+            Some(At(version)) => conversation.handle.state_at(version).await.in_field("at")?,
             None => conversation.handle.state().await?,
         }))
     }

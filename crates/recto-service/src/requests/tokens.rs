@@ -7,6 +7,7 @@ use recto::{Moment, Query, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::InField as _;
 use crate::{At, Error, Perform, Service, ShownEntry, TrueOr, entries_of};
 
 /// The tokens of the view: by role, by tool, and the largest messages.
@@ -77,7 +78,7 @@ impl Perform for Tokens {
             false => Moment::Version(version),
         };
         let query = Query { moment, ..Query::default() };
-        let entries = entries_of(handle, &query).await?;
+        let entries = entries_of(handle, &query).await.in_field("at")?;
         let by_role = Role::ALL.map(|role| {
             let of_role = entries.iter().filter(|entry| entry.message.role() == role);
             TokenShare::of(role.as_str(), of_role)

@@ -4,6 +4,7 @@ use recto::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::InField as _;
 use crate::{At, Error, Perform, Service, True, schema};
 
 /// The tools that the model may call.
@@ -33,7 +34,7 @@ impl Perform for Tools {
     async fn perform(self, service: &Service) -> Result<ToolList, Error> {
         let conversation = service.conversation(&self.conversation).await?;
         let tools = match self.at {
-            Some(At(version)) => conversation.handle.tools_at(version).await?,
+            Some(At(version)) => conversation.handle.tools_at(version).await.in_field("at")?,
             None => conversation.handle.tools().await?,
         };
         Ok(ToolList { tools })

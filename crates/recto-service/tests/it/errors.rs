@@ -8,7 +8,7 @@ use crate::Session;
 async fn an_error_names_the_field_and_what_is_allowed() {
     let session = Session::with_conversation().await;
     for (request, field, part) in [
-        (r#"{"create": 7}"#, "create", "expected a string"),
+        (r#"{"create": 7}"#, "create", "must be a string, not 7"),
         (r#"{"create": "b", "create": "c"}"#, "create", "given twice"),
         (r#"{"create": "b", "conversation": "a"}"#, "create", "exclude each other"),
         (r#"{"create": "b", "setting": {}}"#, "setting", "did you mean settings?"),
@@ -17,7 +17,7 @@ async fn an_error_names_the_field_and_what_is_allowed() {
             "settings.counters",
             "did you mean counter?",
         ),
-        (r#"{"create": "b", "settings": {"counter": "abacus"}}"#, "counter", "o200k_base"),
+        (r#"{"create": "b", "settings": {"counter": "abacus"}}"#, "settings.counter", "o200k_base"),
         (
             r#"{"create": "b", "settings": {"tokenLimit": "many"}}"#,
             "settings.tokenLimit",
@@ -49,7 +49,7 @@ async fn an_error_names_the_field_and_what_is_allowed() {
         ),
         (
             r#"{"conversation": "a", "op": {"operation": "CLEAR"}, "return": ["all"]}"#,
-            "return",
+            "return[0]",
             "state",
         ),
         (
@@ -85,6 +85,157 @@ async fn an_error_names_the_field_and_what_is_allowed() {
     let list = session.ask(json!({ "list": true })).await;
     assert_eq!(list["conversations"].as_array().unwrap().len(), 1);
     assert_eq!(list["conversations"][0]["version"], 0, "nothing was done");
+}
+
+#[tokio::test]
+async fn an_error_of_the_engine_names_the_field_of_the_request() {
+    let session = Session::with_conversation().await;
+    session.say(&["one", "two"]).await;
+    for (request, code, field) in [
+        (r#""blame": 4"#, "index_out_of_range", "blame"),
+        (r#""show": [0, 4]"#, "index_out_of_range", "show"),
+        (r#""show": [0, 2], "at": 0"#, "index_out_of_range", "show"),
+        (r#""show": [0], "at": 9"#, "version_not_found", "at"),
+        (r#""show": true, "at": 9"#, "version_not_found", "at"),
+        (r#""erase": [0, 4]"#, "index_out_of_range", "erase"),
+        (r#""erase": [0, 4], "dryRun": true"#, "index_out_of_range", "erase"),
+        (r#""erase": []"#, "invalid_operation", "erase"),
+        (r#""tools": true, "at": 9"#, "version_not_found", "at"),
+        (r#""marks": true, "at": 9"#, "version_not_found", "at"),
+        (r#""markMap": true, "at": 9"#, "version_not_found", "at"),
+        (r#""state": true, "at": 9"#, "version_not_found", "at"),
+        (r#""tokens": true, "at": 9"#, "version_not_found", "at"),
+        (r#""export": true, "at": 9"#, "version_not_found", "at"),
+        (r#""render": "anthropic", "at": 9"#, "version_not_found", "at"),
+        (r#""lint": "anthropic", "at": 9"#, "version_not_found", "at"),
+        (r#""diff": {"from": 9, "to": 0}"#, "version_not_found", "diff.from"),
+        (r#""diff": {"from": 0, "to": 9}"#, "version_not_found", "diff.to"),
+        (r#""cachePlan": {"from": 9}"#, "version_not_found", "cachePlan.from"),
+        (r#""cachePlan": {"from": 0, "to": 9}"#, "version_not_found", "cachePlan.to"),
+        (r#""fork": {"name": "f", "at": 9}"#, "version_not_found", "fork.at"),
+        (r#""snapshot": 9"#, "batch_not_found", "snapshot"),
+        (r#""prune": {}"#, "invalid_operation", "prune"),
+        (r#""prune": {"versions": [9]}"#, "version_not_found", "prune.versions"),
+        (
+            r#""settings": {"compression": {"enabled": true, "threshold": 9, "targetTokens": 5, "strategy": "x"}}"#,
+            "invalid_operation",
+            "settings.compression.strategy",
+        ),
+        (r#""settings": {"tools": [{"name": "t"}]}"#, "invalid_operation", "settings.tools"),
+    ] {
+        let error = session.refused(&format!(r#"{{"conversation": "a", {request}}}"#)).await;
+        assert_eq!(
+            (&error["code"], &error["field"]),
+            (&json!(code), &json!(field)),
+            "{request}: {error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_error_has_the_words_of_json_and_not_those_of_the_parser() {
+    let session = Session::with_conversation().await;
+    for (request, field, message) in [
+        (r#""log": 7"#, "log", "log must be true or an object with options, not 7"),
+        (
+            r#""log": {"limit": "x"}"#,
+            "log.limit",
+            "log.limit must be a whole number from 0, not \"x\"",
+        ),
+        (
+            r#""log": {"before": -1}"#,
+            "log.before",
+            "log.before must be a whole number from 0, not -1",
+        ),
+        (r#""diff": [1, 2]"#, "diff", "diff must be an object, not a list"),
+        (
+            r#""diff": {"from": {}, "to": 0}"#,
+            "diff.from",
+            "diff.from must be a whole number from 0, not an object",
+        ),
+        (r#""erase": 7"#, "erase", "erase must be a list, not 7"),
+        (r#""erase": [0, "x"]"#, "erase[1]", "erase[1] must be a whole number from 0, not \"x\""),
+        (
+            r#""show": {"a": 1}"#,
+            "show",
+            "show must be true for the view, or a list of log indices, not an object",
+        ),
+        (r#""show": [true]"#, "show[0]", "show[0] must be a whole number from 0, not true"),
+        (
+            r#""prune": {"versions": [0, null]}"#,
+            "prune.versions[1]",
+            "prune.versions[1] must be a whole number from 0, not null",
+        ),
+        (
+            r#""export": {"scope": "some"}"#,
+            "export.scope",
+            "export.scope cannot be \"some\"; use visible, all",
+        ),
+        (r#""fork": "f""#, "fork", "fork must be an object, not \"f\""),
+        (r#""fork": {}"#, "fork.name", "name is missing"),
+        (r#""fork": {"name": 7}"#, "fork.name", "fork.name must be a string, not 7"),
+        (r#""remove": "yes""#, "remove", "remove must be true, not \"yes\""),
+        (r#""remove": true, "dryRun": 1"#, "dryRun", "dryRun must be true or false, not 1"),
+        (
+            r#""settings": {"compression": {"enabled": 1}}"#,
+            "settings.compression.enabled",
+            "settings.compression.enabled must be true or false, not 1",
+        ),
+        (
+            r#""settings": {"compression": {}}"#,
+            "settings.compression.enabled",
+            "enabled is missing",
+        ),
+    ] {
+        let error = session.refused(&format!(r#"{{"conversation": "a", {request}}}"#)).await;
+        assert_eq!(
+            (&error["field"], &error["message"]),
+            (&json!(field), &json!(message)),
+            "{request}"
+        );
+        assert_eq!(error["code"], "invalid_operation", "{request}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_is_given_twice_is_refused_everywhere_but_in_messages() {
+    let session = Session::with_conversation().await;
+    session.say(&["one", "two"]).await;
+    for (request, field) in [
+        (r#""op": {"operation": "CLEAR", "operation": "UNDO"}"#, "operation"),
+        (
+            r#""op": {"operation": "TRUNCATE", "range": {"start": 0, "start": 1, "end": 2}}"#,
+            "range.start",
+        ),
+        (
+            r#""ops": [{"operation": "UNDO"}, {"operation": "MARK", "mark": "a", "mark": "b", "indices": [0]}]"#,
+            "ops[1].mark",
+        ),
+        (r#""ask": {"first": 1, "first": 2}"#, "first"),
+        (r#""count": {"role": "user", "role": "tool"}"#, "role"),
+        (r#""setTools": [{"name": "a", "name": "b", "description": "d"}]"#, "setTools[0].name"),
+        (
+            r#""settings": {"tools": [{"name": "a", "description": "d", "description": "e"}]}"#,
+            "settings.tools[0].description",
+        ),
+        (r#""settings": {"tokenLimit": 1, "tokenLimit": 2}"#, "settings.tokenLimit"),
+        (r#""stats": true, "stats": true"#, "stats"),
+    ] {
+        let error = session.refused(&format!(r#"{{"conversation": "a", {request}}}"#)).await;
+        let (code, field) = (json!("invalid_operation"), json!(field));
+        assert_eq!((&error["code"], &error["field"]), (&code, &field), "{request}: {error}");
+        assert!(error["message"].as_str().unwrap().contains("given twice"), "{request}: {error}");
+    }
+    let stats = session.of("stats", json!(true)).await;
+    assert_eq!(stats["totalMessages"], 2, "nothing was done");
+    // A message keeps its bytes.
+    let message = r#"{"role":"user","content":"x","note":1,"note":2}"#;
+    let request = format!(
+        r#"{{"conversation": "a", "op": {{"operation": "APPEND", "messages": [{message}]}}}}"#
+    );
+    assert!(session.0.request(&request).await.starts_with(r#"{"version":2,"#));
+    let shown = session.0.request(r#"{"conversation": "a", "show": [2]}"#).await;
+    assert!(shown.contains(message), "{shown}");
 }
 
 #[tokio::test]

@@ -59,7 +59,7 @@ async fn compression_has_a_second_name_and_a_default_strategy() {
     let unknown = json!({ "create": "c", "settings": { "compression":
         { "enabled": true, "threshold": 1, "targetTokens": 1, "strategy": "magic" } } });
     let error = session.refused(&unknown.to_string()).await;
-    assert_eq!(error["field"], "compression.strategy");
+    assert_eq!(error["field"], "settings.compression.strategy");
     let settings = json!({ "compressionConfig": { "enabled": false, "threshold": 9, "targetTokens": 3,
         "strategy": "keepRecent" }, "tokenLimit": 10 });
     let changed = session.of("settings", settings).await;
