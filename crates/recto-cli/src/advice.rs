@@ -1,25 +1,27 @@
-//! What the engine and the store refuse, in the words of the command line: their own advice names
-//! fields and operations, which nobody types here.
+//! Error texts for the command line.
+//!
+//! The texts of the engine and of the store name fields and operations of the API. The texts here name
+//! commands and options instead.
 
 use recto::{EngineError, Error, StoreError, WarningCode};
 
-/// What is said of an error to whoever typed a command.
-pub(crate) fn said(error: &Error) -> String {
+/// The text of an error.
+pub(crate) fn error_text(error: &Error) -> String {
     match error {
-        Error::Engine(error) => of_engine(error),
-        Error::Store(error) => of_store(error),
+        Error::Engine(error) => engine_error_text(error),
+        Error::Store(error) => store_error_text(error),
         error => error.to_string(),
     }
 }
 
-/// What is said of a run that failed, and what to type next.
-pub(crate) fn of_agent(error: &recto_agent::Error) -> String {
+/// The text of an error of the model loop, with the command to use next.
+pub(crate) fn agent_error_text(error: &recto_agent::Error) -> String {
     use recto_agent::Error as AgentError;
     match error {
-        AgentError::Recto(error) => said(error),
+        AgentError::Recto(error) => error_text(error),
         AgentError::Call(_) => format!(
-            "{error}. What was said is kept: `recto chat --again` asks again, `recto truncate \
-             --remove-last 1` takes it back"
+            "{error}. The message is stored: `recto chat --again` asks again, `recto truncate \
+             --remove-last 1` hides it"
         ),
         AgentError::OverLimit { limit, tokens, tried } if tried.is_empty() => format!(
             "the request has about {tokens} tokens, and the limit is {limit}; no compression is set: \
@@ -32,22 +34,22 @@ pub(crate) fn of_agent(error: &recto_agent::Error) -> String {
         ),
         AgentError::FloorTooHigh { .. } => format!(
             "{error}: `recto settings --token-limit TOKENS` raises it, `recto unmark pinned ENTRY` \
-             unpins. A message that is too long is not kept"
+             unpins an entry. A message that is too long is not stored"
         ),
         error => error.to_string(),
     }
 }
 
-/// What an edit tore apart, and what to do about it.
-pub(crate) fn of_warning(code: WarningCode) -> (&'static str, &'static str) {
+/// The meaning of a warning, and the command that resolves it.
+pub(crate) fn warning_text(code: WarningCode) -> (&'static str, &'static str) {
     match code {
         WarningCode::TornCall => (
             "these tool calls are visible without their results",
-            "`recto restore` brings the results back, `recto lint --fix` puts the view right",
+            "`recto restore` shows the results again, `recto lint --fix` repairs the view",
         ),
         WarningCode::TornResult => (
             "these tool results are visible without their calls",
-            "`recto restore` brings the calls back, `recto lint --fix` puts the view right",
+            "`recto restore` shows the calls again, `recto lint --fix` repairs the view",
         ),
         WarningCode::StaleTools => (
             "these tool descriptions do not describe the tools of the conversation",
@@ -57,71 +59,73 @@ pub(crate) fn of_warning(code: WarningCode) -> (&'static str, &'static str) {
             "these messages have tool calls in a field of another format, which is not read",
             "`recto import` and `recto append --messages FILE --format FORMAT` convert them",
         ),
-        WarningCode::ViewEmpty => ("nothing is visible", "`recto undo` brings the view back"),
+        WarningCode::ViewEmpty => ("no message is visible", "`recto undo` restores the view"),
         WarningCode::IgnoredIndices => (
-            "insert adds to the end and does not use indices",
-            "`recto insert` and `recto replace` act on a place",
+            "insert adds messages to the end and ignores indices",
+            "`recto insert` and `recto replace` take a position",
         ),
     }
 }
 
-fn of_engine(error: &EngineError) -> String {
+fn engine_error_text(error: &EngineError) -> String {
     match error {
-        EngineError::Pinned { index, .. } => format!(
-            "log entry {index} is pinned; take the mark off first: `recto unmark pinned {index}`"
-        ),
+        EngineError::Pinned { index, .. } => {
+            format!("log entry {index} is pinned; unpin it first: `recto unmark pinned {index}`")
+        }
         EngineError::NotVisible { index } => format!(
-            "log entry {index} is hidden; name a visible one, or bring it back first: \
+            "log entry {index} is hidden; choose a visible one, or restore it first: \
              `recto restore {index}`"
         ),
         EngineError::BudgetTooSmall { needed, max_tokens } => format!(
-            "no run of messages fits into {max_tokens} tokens beside what must stay; use \
+            "no messages fit into {max_tokens} tokens beside those that must stay; use \
              --max-tokens {needed} or more, --drop-system, or unpin entries with `recto unmark pinned`"
         ),
         EngineError::NoBatchStarted => {
-            "there is no `recto batch start` to return from; name the batch: `recto batch end BATCH`"
-                .to_owned()
+            "no `recto batch start` is open; give the batch: `recto batch end BATCH`".to_owned()
         }
         EngineError::NothingToCompress => {
-            "none of the entries is visible, so the summary has no place; leave it out, or name \
-             entries that `recto show` lists"
+            "none of the entries is visible, so there is no position for the summary; omit the \
+             summary, or give entries that `recto show` lists"
                 .to_owned()
         }
         EngineError::NothingToRedo => {
-            "there is nothing to put back: `recto redo` follows `recto undo`, and any other change \
-             ends it"
+            "there is nothing to redo: `recto redo` works directly after `recto undo`, before any \
+             other change"
                 .to_owned()
         }
         EngineError::TooLarge { what, size, limit, .. } => {
             format!("{what} is {size}, over the limit of {limit}; split it")
         }
         EngineError::InList { number, error } => {
-            format!("operation {} of the list: {}", number + 1, of_engine(error))
+            format!("operation {} of the list: {}", number + 1, engine_error_text(error))
         }
         error => error.to_string(),
     }
 }
 
-fn of_store(error: &StoreError) -> String {
+fn store_error_text(error: &StoreError) -> String {
     match error {
+        StoreError::NotBuilt { store } => format!(
+            "this build of recto has no {store} store; build it with that feature: `cargo install --locked --path \
+             crates/recto-cli --features {store}`"
+        ),
         StoreError::ConversationNotFound { name } => format!(
-            "there is no conversation {name:?}; `recto list` names those that there are, `recto \
-             new` makes one"
+            "there is no conversation {name:?}; `recto list` lists all, `recto new` creates one"
         ),
         StoreError::ConversationExists { name } => format!(
-            "there is a conversation {name:?} already; choose another name, or give that one \
-             another with `recto rename`"
+            "the conversation {name:?} already exists; choose another name, or rename that one with \
+             `recto rename`"
         ),
         StoreError::VersionConflict { expected, current } => format!(
-            "the conversation is at version {current}, not at {expected}; look at it again with \
-             `recto log`, and decide anew"
+            "the conversation is at version {current}, not {expected}; `recto log` shows what \
+             changed"
         ),
         StoreError::KeyReused { key } => {
-            format!("the key {key:?} was used for another request; choose a new --key")
+            format!("the key {key:?} was used for another request; use a new --key")
         }
         StoreError::UnknownOutcome => {
-            "the store failed while the request was being accepted, so it may or may not have \
-             been; look at `recto log`, or repeat it with the same --key"
+            "the store failed during the commit, so the request may or may not be stored; check \
+             `recto log`, or repeat it with the same --key"
                 .to_owned()
         }
         error => error.to_string(),

@@ -1,13 +1,14 @@
-//! The arguments as they are written. What they mean is found out by the commands.
+//! The arguments of the command line as clap parses them. The commands interpret them.
 
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
-use crate::command::Command;
+use crate::command::{Command, GROUPS};
+use crate::page::{HEADING, STRONG};
 
-/// See, cut and take back what a model reads.
+/// View, cut and restore what a model reads.
 ///
 /// Recto keeps every message of a conversation and decides which of them the model reads. Every
-/// change of that is a version: it can be compared, explained and taken back.
+/// change is a version, which can be compared, explained and undone.
 #[derive(Parser)]
 #[command(
     name = "recto",
@@ -16,15 +17,7 @@ use crate::command::Command;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "\
-Conversations  new list info rename remove fork import export settings
-Look           show log diff blame tokens grep timeline markmap snapshot
-Change         append insert replace delete compress truncate filter clear arrange restore fit
-               batch rollback undo redo mark unmark apply
-Models         chat render lint cache-plan
-Care           verify prune erase backup restore-backup doctor
-Programs       exec completions (and --json everywhere)
-
-New here? Try `recto demo`. Every command has examples: `recto help COMMAND`."
+New to Recto? Start with `recto demo`. `recto help COMMAND` describes a command, with examples."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -33,21 +26,57 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// What every command takes.
+impl Arguments {
+    /// Parses arguments. The first one is the name of the program.
+    pub(crate) fn parse_from(arguments: &[std::ffi::OsString]) -> Result<Arguments, clap::Error> {
+        let mut usage = Self::usage();
+        let matches = usage.try_get_matches_from_mut(arguments)?;
+        Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut usage))
+    }
+
+    /// The description of the command line. Help lists the commands by group.
+    pub(crate) fn usage() -> clap::Command {
+        let usage = Arguments::command();
+        let groups = command_groups(&usage);
+        let template = format!(
+            "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\
+             {HEADING}Options:{HEADING:#}\n{{options}}{{after-help}}"
+        );
+        usage.help_template(template)
+    }
+}
+
+/// The commands by group, each with its summary.
+fn command_groups(usage: &clap::Command) -> String {
+    let width = usage.get_subcommands().map(|command| command.get_name().len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (group, commands) in GROUPS {
+        text.push_str(&format!("{HEADING}{group}:{HEADING:#}\n"));
+        for name in *commands {
+            let command = usage.find_subcommand(name).expect("groups list existing commands");
+            let summary = command.get_about().cloned().unwrap_or_default();
+            text.push_str(&format!("  {STRONG}{name:<width$}{STRONG:#}  {summary}\n"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Options of every command.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "General options")]
 pub(crate) struct General {
-    /// Where conversations are kept: sqlite:PATH, postgres://… or memory:
+    /// Address of the store: sqlite:PATH, postgres://… or memory:
     ///
-    /// Otherwise RECTO_STORE says it; otherwise it is a file in your data folder.
+    /// Default: the value of RECTO_STORE, else a SQLite file in your data folder.
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub(crate) store: Option<String>,
 
-    /// Print one JSON document (docs/cli.md describes it)
+    /// Print the result as one JSON document (docs/cli.md describes it)
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// When to use colours; NO_COLOR is respected
+    /// Use of colours. Default: auto
     #[arg(
         long,
         global = true,
@@ -57,12 +86,12 @@ pub(crate) struct General {
     )]
     pub(crate) color: Colours,
 
-    /// Never open a pager for long output
+    /// Print long output without a pager
     #[arg(long, global = true)]
     pub(crate) no_pager: bool,
 }
 
-/// When to use colours.
+/// Use of colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Colours {
     /// On a terminal, unless NO_COLOR is set.
@@ -72,27 +101,84 @@ pub(crate) enum Colours {
     Never,
 }
 
-/// Which conversation is meant.
+/// Selects a conversation.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct OfConversation {
-    /// The conversation: its name, its id, the beginning of one of them, or @ for the last one used,
-    /// also if it was only looked at
+pub(crate) struct ConversationArgument {
+    /// Conversation: name, id, a unique prefix of either, or @ for the last one used
     #[arg(short, long, value_name = "CONVERSATION", default_value = "@")]
     pub(crate) conversation: String,
 }
 
-/// What commands take that change something for good.
+/// Options of commands that delete data permanently.
 #[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct Caution {
-    /// Print what would be gone, and change nothing
+pub(crate) struct DestructiveArguments {
+    /// Print what would be deleted, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Refuse if this is not the newest version any more
+    /// Fail with `version_conflict` unless this is the newest version
     #[arg(long, value_name = "VERSION")]
     pub(crate) expect_version: Option<u32>,
 
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long)]
     pub(crate) yes: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All commands, with those below others: `batch start`.
+    fn with_subcommands(command: &clap::Command) -> Vec<clap::Command> {
+        let own = command.get_subcommands().filter(|own| own.get_name() != "help");
+        own.flat_map(|own| std::iter::once(own.clone()).chain(with_subcommands(own))).collect()
+    }
+
+    #[test]
+    fn a_summary_is_an_imperative_of_at_most_ten_words() {
+        for command in with_subcommands(&Arguments::usage()) {
+            let name = command.get_name();
+            let summary = command.get_about().expect("a command has a summary").to_string();
+            let words: Vec<&str> = summary.split_whitespace().collect();
+            assert!(words.len() <= 10, "{name} has {} words: {summary}", words.len());
+            // An imperative has no -s, and no article in front.
+            let verb = words[0];
+            assert!(verb.starts_with(char::is_uppercase), "{name}: {summary}");
+            assert!(
+                !verb.ends_with('s') && !["The", "A", "An"].contains(&verb),
+                "{name}: {summary}"
+            );
+            assert!(!summary.ends_with('.'), "{name}: {summary}");
+        }
+    }
+
+    #[test]
+    fn each_command_is_in_exactly_one_group() {
+        let usage = Arguments::usage();
+        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        let mut known: Vec<&str> = usage.get_subcommands().map(clap::Command::get_name).collect();
+        listed.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(listed, known);
+    }
+
+    #[test]
+    fn the_help_of_an_option_starts_with_a_noun_or_a_verb_and_names_its_default() {
+        for command in with_subcommands(&Arguments::usage()) {
+            for argument in command.get_arguments() {
+                let name = format!("{} {}", command.get_name(), argument.get_id());
+                let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+                let first = help.split_whitespace().next().unwrap_or_else(|| panic!("{name}"));
+                let is_other =
+                    ["The", "A", "An", "What", "Which", "Why", "How", "So", "It", "As", "Of"];
+                assert!(!is_other.contains(&first), "{name}: {help}");
+                assert!(!help.contains("unless told"), "{name}: {help}");
+                if argument.is_hide_default_value_set() && !argument.get_default_values().is_empty()
+                {
+                    assert!(help.contains("Default: "), "{name}: {help}");
+                }
+            }
+        }
+    }
 }

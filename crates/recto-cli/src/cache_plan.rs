@@ -1,64 +1,64 @@
-//! What an edit costs at a provider's prompt cache, for people and programs.
+//! Arguments and output of cache plans: what an edit costs at a provider's prompt cache.
 
 use clap::Args;
 use recto_format::PriceTable;
 use recto_service::{Plan, PlanFor, Savings, Sent};
 
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::{counted, grouped};
 use crate::page::{FAINT, Line, Page};
-use crate::provider::Reader;
+use crate::provider::ProviderArguments;
 
-/// For whom an edit is planned, and at which prices.
+/// The provider, the model and the prices of a cache plan.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PlanArguments {
     #[command(flatten)]
-    pub(crate) reader: Reader,
+    pub(crate) provider: ProviderArguments,
 
-    /// A file with prices of models, in the form of Recto's own table
+    /// File with prices of models. Default: the table of `recto cache-plan --print-prices`
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Option<String>,
 }
 
 impl PlanArguments {
-    /// Without a dry run nothing is planned, so nobody should ask for it.
+    /// Refuses the options without `--dry-run`: only a dry run prints a plan.
     pub(crate) fn check(&self, is_dry_run: bool) -> Result<(), Failure> {
         match self.is_given() && !is_dry_run {
             true => Err(Failure::Usage(
-                "--for, --model and --prices are about the cache: use them with --dry-run"
+                "--for, --model and --prices apply to the cache plan of --dry-run; add --dry-run"
                     .to_owned(),
             )),
             false => Ok(()),
         }
     }
 
-    /// Whether somebody asks for a plan for one provider.
+    /// Whether any of the options is given.
     pub(crate) fn is_given(&self) -> bool {
-        let Reader { target, model } = &self.reader;
+        let ProviderArguments { target, model } = &self.provider;
         target.is_some() || model.is_some() || self.prices.is_some()
     }
 
-    /// Compares what is sent before and after an edit.
+    /// Compares the requests before and after an edit.
     pub(crate) fn compare(
         &self,
         before: &Sent,
         after: &Sent,
         counter: &str,
-        desk: &mut Desk<'_>,
+        context: &mut Context<'_>,
     ) -> Result<Plan, Failure> {
         let prices = match &self.prices {
-            Some(file) => Some(PriceTable::from_json(&desk.read(file)?)?),
+            Some(file) => Some(PriceTable::from_json(&context.read(file)?)?),
             None => None,
         };
-        let Reader { target, model } = self.reader.clone();
+        let ProviderArguments { target, model } = self.provider.clone();
         Ok(PlanFor { target, model, prices }.compare(before, after, counter)?)
     }
 }
 
-/// How a plan is printed.
+/// Printing of cache plans.
 pub(crate) trait ShowPlan {
-    /// The plan for people.
+    /// Writes the plan as text.
     fn show(&self, page: &mut Page);
 }
 
@@ -69,7 +69,7 @@ impl ShowPlan for Plan {
         };
         let (cached, new) = (self.cached_tokens, self.new_tokens);
         let left = format!(
-            "{} still cached, {} billed anew",
+            "{} still cached, {} billed again",
             counted(cached, "token"),
             counted(new, "token")
         );
@@ -92,7 +92,7 @@ impl ShowPlan for Plan {
     }
 }
 
-/// `$0.0123 more`, `$0.0123 less`.
+/// A cost with its direction: `$0.0123 more`, `$0.0123 less`.
 fn more(dollars: f64) -> String {
     let amount = dollars.abs();
     let amount = match amount {
@@ -109,8 +109,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_say_in_which_direction() {
-        let said = [0.0, 0.00001, -0.0123, 12.345].map(more);
-        assert_eq!(said, ["nothing more", "<$0.0001 more", "$0.0123 less", "$12.35 more"]);
+    fn amounts_have_a_direction() {
+        let texts = [0.0, 0.00001, -0.0123, 12.345].map(more);
+        assert_eq!(texts, ["nothing more", "<$0.0001 more", "$0.0123 less", "$12.35 more"]);
     }
 }

@@ -1,9 +1,13 @@
-//! The commands of `recto`, one file each.
+//! The commands of `recto`, one file each. The table at the end lists them by group.
 
 mod backup;
 mod blame;
 mod cache_plan;
 mod change;
+#[cfg(feature = "chat")]
+mod chat;
+#[cfg(not(feature = "chat"))]
+#[path = "command/chat_missing.rs"]
 mod chat;
 mod completions;
 mod demo;
@@ -34,25 +38,32 @@ mod verify;
 
 use clap::Subcommand;
 
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 
 macro_rules! commands {
-    ($($(#[$meta:meta])* $variant:ident($path:path),)*) => {
-        /// The commands, in the order in which help lists them.
+    ($($group:literal { $($name:literal => $variant:ident($path:path),)* })*) => {
+        /// The commands.
         #[derive(Debug, Subcommand)]
         pub(crate) enum Command {
-            $($(#[$meta])* $variant($path),)*
-            Completions(completions::Completions),
+            $($(#[command(name = $name)] $variant($path),)*)*
         }
 
+        /// The names of the commands by group, in the order in which help lists them.
+        pub(crate) const GROUPS: &[(&str, &[&str])] = &[$(($group, &[$($name),*]),)*];
+
         impl Command {
-            /// Does what was asked for. `usage` is the command line itself, for those that describe
-            /// it.
-            pub(crate) fn run(self, desk: &mut Desk<'_>, usage: clap::Command) -> Result<(), Failure> {
+            /// Runs the command.
+            pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
                 match self {
-                    $(Command::$variant(command) => command.run(desk),)*
-                    Command::Completions(completions) => completions.run(usage, desk),
+                    $($(Command::$variant(command) => command.run(context),)*)*
+                }
+            }
+
+            /// The name of the command.
+            pub(crate) fn name(&self) -> &'static str {
+                match self {
+                    $($(Command::$variant(_) => $name,)*)*
                 }
             }
         }
@@ -60,58 +71,67 @@ macro_rules! commands {
 }
 
 commands! {
-    New(new::New),
-    List(list::List),
-    Info(info::Info),
-    Rename(rename::Rename),
-    Remove(remove::Remove),
-    Fork(fork::Fork),
-    Import(import::Import),
-    Export(export::Export),
-    Settings(settings::Settings),
-
-    Show(show::Show),
-    Log(log::Log),
-    Diff(diff::Diff),
-    Blame(blame::Blame),
-    Tokens(tokens::Tokens),
-    Grep(grep::Grep),
-    Timeline(timeline::Timeline),
-    Markmap(markmap::Markmap),
-    Snapshot(snapshot::Snapshot),
-
-    Append(change::append::Append),
-    Insert(change::insert::Insert),
-    Replace(change::replace::Replace),
-    Delete(change::delete::Delete),
-    Compress(change::compress::Compress),
-    Truncate(change::truncate::Truncate),
-    Filter(change::filter::Filter),
-    Clear(change::clear::Clear),
-    Arrange(change::arrange::Arrange),
-    Restore(change::restore::Restore),
-    Fit(change::fit::Fit),
-    Batch(change::batch::Batch),
-    Rollback(change::rollback::Rollback),
-    Undo(change::undo::Undo),
-    Redo(change::undo::Redo),
-    Mark(change::mark::Mark),
-    Unmark(change::mark::Unmark),
-    Apply(change::apply::Apply),
-
-    Chat(chat::Chat),
-
-    Render(render::Render),
-    Lint(lint::Lint),
-    CachePlan(cache_plan::CachePlan),
-
-    Verify(verify::Verify),
-    Prune(prune::Prune),
-    Erase(erase::Erase),
-    Backup(backup::Backup),
-    RestoreBackup(backup::RestoreBackup),
-    Doctor(doctor::Doctor),
-
-    Exec(exec::Exec),
-    Demo(demo::Demo),
+    "Start here" {
+        "demo" => Demo(demo::Demo),
+        "new" => New(new::New),
+        "import" => Import(import::Import),
+        "list" => List(list::List),
+    }
+    "Look" {
+        "show" => Show(show::Show),
+        "log" => Log(log::Log),
+        "diff" => Diff(diff::Diff),
+        "blame" => Blame(blame::Blame),
+        "grep" => Grep(grep::Grep),
+        "info" => Info(info::Info),
+        "tokens" => Tokens(tokens::Tokens),
+        "timeline" => Timeline(timeline::Timeline),
+        "snapshot" => Snapshot(snapshot::Snapshot),
+        "markmap" => Markmap(markmap::Markmap),
+        "export" => Export(export::Export),
+    }
+    "Change" {
+        "append" => Append(change::append::Append),
+        "insert" => Insert(change::insert::Insert),
+        "replace" => Replace(change::replace::Replace),
+        "delete" => Delete(change::delete::Delete),
+        "compress" => Compress(change::compress::Compress),
+        "truncate" => Truncate(change::truncate::Truncate),
+        "filter" => Filter(change::filter::Filter),
+        "fit" => Fit(change::fit::Fit),
+        "clear" => Clear(change::clear::Clear),
+        "arrange" => Arrange(change::arrange::Arrange),
+        "mark" => Mark(change::mark::Mark),
+        "unmark" => Unmark(change::mark::Unmark),
+        "batch" => Batch(change::batch::Batch),
+        "apply" => Apply(change::apply::Apply),
+        "fork" => Fork(fork::Fork),
+        "settings" => Settings(settings::Settings),
+    }
+    "Undo" {
+        "undo" => Undo(change::undo::Undo),
+        "redo" => Redo(change::undo::Redo),
+        "rollback" => Rollback(change::rollback::Rollback),
+        "restore" => Restore(change::restore::Restore),
+    }
+    "Providers" {
+        "chat" => Chat(chat::Chat),
+        "render" => Render(render::Render),
+        "lint" => Lint(lint::Lint),
+        "cache-plan" => CachePlan(cache_plan::CachePlan),
+    }
+    "Maintenance" {
+        "rename" => Rename(rename::Rename),
+        "remove" => Remove(remove::Remove),
+        "erase" => Erase(erase::Erase),
+        "prune" => Prune(prune::Prune),
+        "verify" => Verify(verify::Verify),
+        "backup" => Backup(backup::Backup),
+        "restore-backup" => RestoreBackup(backup::RestoreBackup),
+        "doctor" => Doctor(doctor::Doctor),
+    }
+    "Programs" {
+        "exec" => Exec(exec::Exec),
+        "completions" => Completions(completions::Completions),
+    }
 }

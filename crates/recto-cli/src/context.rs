@@ -1,54 +1,56 @@
-//! What a command works with: its general options, what is around it, and how it answers.
+//! Context of a command: global options, environment and output.
 
 use std::io::{Read, Write};
 
-use crate::Surroundings;
+use crate::Environment;
 use crate::arguments::General;
 use crate::failure::Failure;
-use crate::output::{Answer, Output};
+use crate::output::{CommandResult, Output};
 use crate::page::Line;
 use crate::progress::Bar;
 use crate::session::{IfMissing, Search, Session};
 
-/// What a command works with.
-pub(crate) struct Desk<'a> {
+/// Context of a command: global options, environment and output.
+pub(crate) struct Context<'a> {
     pub(crate) general: &'a General,
-    pub(crate) surroundings: &'a mut Surroundings,
+    pub(crate) environment: &'a mut Environment,
     pub(crate) output: &'a Output,
 }
 
-impl Desk<'_> {
-    /// The store that is meant, which must be there.
+impl Context<'_> {
+    /// Opens the selected store. Fails if it does not exist.
     pub(crate) fn session(&self) -> Result<Session, Failure> {
-        Session::open(self.general, self.surroundings)
+        Session::open(self.general, self.environment)
     }
 
-    /// The store that is meant; it is created if there is none.
+    /// Opens the selected store, and creates it if it does not exist.
     pub(crate) fn new_session(&self) -> Result<Session, Failure> {
-        Session::open_or(self.general, self.surroundings, IfMissing::Create, Search::Yes)
+        Session::open_or(self.general, self.environment, IfMissing::Create, Search::Yes)
     }
 
-    /// The same for programs that ask for no search.
+    /// Like [`new_session`](Self::new_session), but a store in memory gets no search index: `exec`
+    /// searches without one, and building it would slow down every append.
     pub(crate) fn service_session(&self) -> Result<Session, Failure> {
-        Session::open_or(self.general, self.surroundings, IfMissing::Create, Search::NotInMemory)
+        Session::open_or(self.general, self.environment, IfMissing::Create, Search::NotInMemory)
     }
 
-    pub(crate) fn answer(&mut self, answer: &impl Answer) -> Result<(), Failure> {
-        self.output.answer(answer, self.surroundings)
+    /// Prints the result of the command.
+    pub(crate) fn print(&mut self, result: &impl CommandResult) -> Result<(), Failure> {
+        self.output.print(result, self.environment)
     }
 
-    /// A bar that shows how far something has come.
+    /// A progress bar on standard error.
     pub(crate) fn bar(&self, label: impl Into<String>) -> Bar {
         let is_wanted = !self.output.is_json();
-        Bar::new(label, self.surroundings.errors_screen.size.filter(|_| is_wanted))
+        Bar::new(label, self.environment.errors_info.size.filter(|_| is_wanted))
     }
 
-    /// What a file says; `-` is standard input.
+    /// Reads a file as UTF-8; `-` is standard input.
     pub(crate) fn read(&mut self, file: &str) -> Result<String, Failure> {
         let failed = |reason: String| Failure::Input { file: file.to_owned(), reason };
         let mut bytes = Vec::new();
         let read = match file {
-            "-" => self.surroundings.input.read_to_end(&mut bytes),
+            "-" => self.environment.input.read_to_end(&mut bytes),
             path => std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
         };
         read.map_err(|error| failed(error.to_string()))?;
@@ -57,23 +59,23 @@ impl Desk<'_> {
         })
     }
 
-    /// Asks before something that cannot be taken back.
+    /// Asks for confirmation before a change that cannot be undone.
     pub(crate) fn confirm(&mut self, what: &str, is_confirmed: bool) -> Result<(), Failure> {
         if is_confirmed {
             return Ok(());
         }
-        let can_ask = self.surroundings.input_is_terminal
-            && self.surroundings.errors_screen.is_terminal()
+        let can_ask = self.environment.input_is_terminal
+            && self.environment.errors_info.is_terminal()
             && !self.output.is_json();
         if !can_ask {
             return Err(Failure::NotConfirmed(what.to_owned()));
         }
-        let question = Line::new().text(what).text(" cannot be taken back. Go on? [y/N] ");
+        let question = Line::new().text(what).text(" cannot be undone. Continue? [y/N] ");
         let question = question.render(None, false);
-        write!(self.surroundings.errors, "{question} ")?;
-        self.surroundings.errors.flush()?;
+        write!(self.environment.errors, "{question} ")?;
+        self.environment.errors.flush()?;
         let mut answer = [0; 64];
-        let length = self.surroundings.input.read(&mut answer).unwrap_or(0);
+        let length = self.environment.input.read(&mut answer).unwrap_or(0);
         let answer = String::from_utf8_lossy(&answer[..length]).trim().to_lowercase();
         match matches!(&*answer, "y" | "yes") {
             true => Ok(()),
@@ -81,7 +83,8 @@ impl Desk<'_> {
         }
     }
 
-    /// Waits for long work, which Ctrl-C ends: what is dropped half way has changed nothing.
+    /// Runs a future that Ctrl-C cancels. The store's operations are atomic, so a cancelled one has
+    /// changed nothing.
     pub(crate) fn wait<T>(
         &self,
         session: &Session,

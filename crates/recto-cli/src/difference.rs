@@ -1,4 +1,4 @@
-//! What two views have in common, and what not, message by message.
+//! The difference between two views, message by message.
 
 use recto::blocking::StoredConversation;
 use recto::{Diff, LogIndex, Portion};
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::numbers::counted;
 use crate::page::{BAD, FAINT, GOOD, Line, NOTE, Page};
 
-/// A difference, with the messages that it is about.
+/// A difference, with its messages.
 #[derive(Debug, Serialize)]
 pub(crate) struct Difference {
     pub(crate) kept: Portion,
@@ -26,17 +26,17 @@ pub(crate) struct Part {
 }
 
 impl Difference {
-    /// Fetches the messages; those in `new` are not in the store.
+    /// Loads the messages. Those in `new` are not stored yet.
     pub(crate) fn of(
         diff: &Diff,
-        talk: &StoredConversation,
+        handle: &StoredConversation,
         new: &[ShownEntry],
     ) -> Result<Difference, Failure> {
         let part = |entries: &recto::Entries| -> Result<Part, Failure> {
             let is_new = |index: &LogIndex| new.iter().any(|entry| entry.index == *index);
             let (added, stored): (Vec<LogIndex>, Vec<LogIndex>) =
                 entries.indices.iter().copied().partition(is_new);
-            let found = if stored.is_empty() { Vec::new() } else { talk.entries(&stored)? };
+            let found = if stored.is_empty() { Vec::new() } else { handle.entries(&stored)? };
             let added = new.iter().filter(|entry| added.contains(&entry.index)).cloned();
             let found = found.into_iter().map(ShownEntry::from);
             Ok(Part { tokens: entries.tokens, entries: found.chain(added).collect() })

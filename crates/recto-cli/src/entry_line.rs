@@ -1,4 +1,4 @@
-//! A message on one line, as all lists show it.
+//! Prints a log entry on one line, or in full.
 
 use anstyle::Style;
 use recto::Message;
@@ -7,24 +7,24 @@ pub(crate) use recto_service::ShownEntry;
 
 use crate::numbers::grouped;
 use crate::page::{FAINT, Line, Page};
-use crate::speaker::Speaker;
+use crate::role_label::RoleLabel;
 
-/// How an entry is printed.
+/// Printing of log entries.
 pub(crate) trait EntryLine {
-    /// One line: the lead, the number, the speaker, the tokens, and the text.
+    /// One line: the lead, the log index, the role, the tokens and the text.
     fn line(&self, lead: (Style, &str), words: &[String], page: &Page) -> Line;
 
-    /// The message with all its text, under a line that says which it is.
+    /// The whole text, below a line with the log index, the role and the tokens.
     fn show_whole(&self, words: &[String], page: &mut Page);
 }
 
 impl EntryLine for ShownEntry {
     fn line(&self, lead: (Style, &str), words: &[String], page: &Page) -> Line {
-        let speaker = Speaker::of(&self.message);
+        let label = RoleLabel::of(&self.message);
         let line = Line::new()
             .styled(lead.0, lead.1)
             .styled(FAINT, format!("{:>6} ", format!("#{}", self.index)))
-            .styled(speaker.style(), format!("{:<9} ", speaker.name()))
+            .styled(label.style(), format!("{:<9} ", label.name()))
             .styled(FAINT, format!("{:>6}  ", grouped(self.tokens)));
         let line = self
             .marks
@@ -32,7 +32,7 @@ impl EntryLine for ShownEntry {
             .fold(line, |line, mark| line.styled(crate::page::NOTE, format!("[{mark}]")).text(" "));
         let text = text_of(&self.message);
         let text = match page.is_terminal() {
-            // No more than can be seen.
+            // The rest would be cut anyway.
             true => beginning(&text, page.columns()),
             false => &text,
         };
@@ -40,13 +40,13 @@ impl EntryLine for ShownEntry {
     }
 
     fn show_whole(&self, words: &[String], page: &mut Page) {
-        let speaker = Speaker::of(&self.message);
+        let label = RoleLabel::of(&self.message);
         let place = match self.position {
             Some(position) => format!("at {position}"),
             None => "hidden".to_owned(),
         };
         let line = Line::new()
-            .styled(speaker.style().bold(), speaker.name())
+            .styled(label.style().bold(), label.name())
             .styled(FAINT, format!(" #{} {place}, ", self.index))
             .styled(FAINT, crate::numbers::counted(self.tokens, "token"))
             .styled(FAINT, format!(", {}", crate::time::shown(self.timestamp)));
@@ -57,42 +57,42 @@ impl EntryLine for ShownEntry {
             page.line(Line::wrapping().text("  ").highlighted(text, words));
         }
         if self.message.text().is_empty() {
-            return; // it is shown already
+            return; // `text_of` has returned the thinking and refusals
         }
-        for aside in asides_of(&self.message) {
-            for text in aside.lines() {
+        for text in thinking_and_refusals(&self.message) {
+            for text in text.lines() {
                 page.line(Line::wrapping().text("  ").styled(FAINT, text));
             }
         }
     }
 }
 
-/// Enough of a text to fill a line.
+/// The start of a text, long enough to fill a line.
 fn beginning(text: &str, columns: usize) -> &str {
-    let most = columns.saturating_mul(4).max(256);
-    text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
+    let max_characters = columns.saturating_mul(4).max(256);
+    text.char_indices().nth(max_characters).map_or(text, |(end, _)| &text[..end])
 }
 
-/// The text of a message; for one without any, what it has instead.
+/// The text of a message. If it has none: its attachments, its thinking and refusals, or `[no text]`.
 pub(crate) fn text_of(message: &Message) -> String {
     let text = message.text();
     let media = message.media();
     match (text.is_empty(), media) {
         (false, 0) => text.into_owned(),
         (false, _) => format!("{text} [{}]", crate::numbers::counted(media as u64, "attachment")),
-        (true, 0) => match asides_of(message) {
-            asides if asides.is_empty() => "[no text]".to_owned(),
-            asides => asides.join("\n"),
+        (true, 0) => match thinking_and_refusals(message) {
+            thinking if thinking.is_empty() => "[no text]".to_owned(),
+            thinking => thinking.join("\n"),
         },
         (true, _) => format!("[{}]", crate::numbers::counted(media as u64, "attachment")),
     }
 }
 
-/// What a message says that is no text of it: thoughts and refusals. They are neither counted nor looked
-/// through, but who looks at a message sees them.
-fn asides_of(message: &Message) -> Vec<String> {
+/// The thinking and the refusals of a message. They are not part of its text, so they are neither counted
+/// nor searched.
+fn thinking_and_refusals(message: &Message) -> Vec<String> {
     let parts = MessageParts::of(message).parts;
-    let told = parts.iter().filter_map(|part| match part {
+    let texts = parts.iter().filter_map(|part| match part {
         Part::Thinking { text, .. } if !text.is_empty() => {
             Some(format!("[thought] {}", text.text()))
         }
@@ -102,5 +102,5 @@ fn asides_of(message: &Message) -> Vec<String> {
         }
         _ => None,
     });
-    told.collect()
+    texts.collect()
 }

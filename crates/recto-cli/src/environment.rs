@@ -1,77 +1,77 @@
-//! What a command finds around it: variables, streams, and whether these are a terminal.
+//! Environment of a command: variables, standard streams, and whether these are terminals.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, IsTerminal, Read, Write};
 
-/// Looks a variable up.
-pub type Variables = dyn Fn(&str) -> Option<OsString>;
+/// Looks up an environment variable.
+pub type VariableLookup = dyn Fn(&str) -> Option<OsString>;
 
-/// What a command finds around it.
-pub struct Surroundings {
-    /// The variables of the environment.
-    pub variable: Box<Variables>,
+/// Environment of a command. Tests replace it to run commands in process.
+pub struct Environment {
+    /// The environment variables.
+    pub variable: Box<VariableLookup>,
     /// Standard input.
     pub input: Box<dyn Read>,
-    /// Whether somebody types it.
+    /// Whether standard input is a terminal.
     pub input_is_terminal: bool,
     /// Standard output.
     pub output: Box<dyn Write>,
-    /// What standard output is shown on.
-    pub screen: Screen,
+    /// Terminal size and colours of standard output.
+    pub output_info: StreamInfo,
     /// Standard error.
     pub errors: Box<dyn Write>,
-    /// What standard error is shown on.
-    pub errors_screen: Screen,
+    /// Terminal size and colours of standard error.
+    pub errors_info: StreamInfo,
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Surroundings({:?})", self.screen)
+        write!(f, "Environment({:?})", self.output_info)
     }
 }
 
-/// What a stream is shown on.
+/// Terminal size and colours of an output stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Screen {
-    /// Columns and rows, if it is a terminal.
+pub struct StreamInfo {
+    /// Columns and rows, if the stream is a terminal.
     pub size: Option<(usize, usize)>,
-    /// Whether colours are wanted on it.
+    /// Whether to use colours.
     pub colours: bool,
 }
 
-impl Screen {
-    /// Whether it is a terminal.
+impl StreamInfo {
+    /// Whether the stream is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.size.is_some()
     }
 
-    fn of(is_terminal: bool, variable: &Variables) -> Screen {
+    fn of(is_terminal: bool, variable: &VariableLookup) -> StreamInfo {
         let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
         let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");
         let is_forced = variable("CLICOLOR_FORCE").is_some_and(|value| value != "0");
-        Screen {
-            size: is_terminal.then(size),
+        StreamInfo {
+            size: is_terminal.then(terminal_size),
             colours: !is_set("NO_COLOR") && (is_forced || is_terminal && !is_dumb),
         }
     }
 }
 
-/// How large the terminal is.
-fn size() -> (usize, usize) {
+/// Columns and rows of the terminal: 80 × 24 if unknown, and at least 20 × 5.
+fn terminal_size() -> (usize, usize) {
     let size = terminal_size::terminal_size();
     size.map_or((80, 24), |(columns, rows)| (columns.0.max(20).into(), rows.0.max(5).into()))
 }
 
-impl Surroundings {
-    /// Those of this process.
-    pub fn of_process() -> Surroundings {
-        let variable: Box<Variables> = Box::new(|name| std::env::var_os(name));
-        let screen = Screen::of(io::stdout().is_terminal(), &variable);
-        let errors_screen = Screen::of(io::stderr().is_terminal(), &variable);
-        Surroundings {
-            screen,
-            errors_screen,
+impl Environment {
+    /// The environment of this process.
+    pub fn of_process() -> Environment {
+        let variable: Box<VariableLookup> = Box::new(|name| std::env::var_os(name));
+        let output_info = StreamInfo::of(io::stdout().is_terminal(), &variable);
+        let errors_info = StreamInfo::of(io::stderr().is_terminal(), &variable);
+        Environment {
+            output_info,
+            errors_info,
             variable,
             input: Box::new(io::stdin().lock()),
             input_is_terminal: io::stdin().is_terminal(),
@@ -80,7 +80,7 @@ impl Surroundings {
         }
     }
 
-    /// A variable, unless it is missing or empty.
+    /// The value of a variable. `None` if it is missing, empty or not UTF-8.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         (self.variable)(name)?.into_string().ok().filter(|value| !value.is_empty())
     }

@@ -1,4 +1,4 @@
-//! Why a command failed, and which exit code says so.
+//! Errors of commands: message, code and exit code.
 
 use std::io;
 use std::path::Path;
@@ -6,78 +6,78 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::advice;
-use crate::place::Source;
+use crate::store_location::LocationSource;
 
-/// Why a command failed.
+/// Error of a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The engine or the store refused something.
-    #[error("{}", advice::said(.0))]
+    #[error("{}", advice::error_text(.0))]
     Recto(#[from] recto::Error),
     /// A transcript that cannot be read, or a view that cannot be rendered.
     #[error(transparent)]
     Format(#[from] recto_format::Error),
-    /// A message among several.
+    /// One of several messages is invalid.
     #[error("message {number}: {cause}")]
     Message { number: usize, cause: recto::EngineError },
-    /// A message in the words of another format, which would be lost.
+    /// A message in another format. Recto's own format would lose part of its content.
     #[error(
-        "message {number} is written as {format} has it, and would lose its meaning here; \
-         say --format {format} to convert it, or `recto import --format {format}` a whole transcript"
+        "message {number} is in the format {format}; convert it with --format {format}, or import a \
+         whole transcript with `recto import --format {format}`"
     )]
     Foreign { number: usize, format: recto_format::Format },
-    /// A model that did not answer, or a request that cannot be sent.
-    #[error("{}", advice::of_agent(.0))]
+    /// A model call failed, or a request cannot be sent.
+    #[error("{}", advice::agent_error_text(.0))]
     Agent(#[from] recto_agent::Error),
-    /// A file without a single message.
-    #[error("the file holds no messages (read as {format})")]
+    /// A file without messages.
+    #[error("the file contains no messages (read as {format})")]
     NothingToImport { format: &'static str },
-    /// An import that failed, and what it has left in the store: names and reasons.
-    #[error("{}; {}", said(.cause), left_behind(.left))]
+    /// An import failed. `left` lists the conversations that could not be removed, with the reason.
+    #[error("{}; {}", import_cause(.cause), left_behind(.left))]
     NotImported { cause: Box<Failure>, left: Vec<(String, String)> },
-    /// The arguments do not say what is wanted.
+    /// The arguments are wrong.
     #[error("{0}")]
     Usage(String),
-    /// A file that a command should read.
-    #[error("cannot read {file}: {}", without_number(.reason))]
+    /// An input file cannot be read.
+    #[error("cannot read {file}: {}", without_os_code(.reason))]
     Input { file: String, reason: String },
-    /// Several conversations could be meant.
-    #[error("{given:?} could be {}; write more of it", .candidates.join(", "))]
+    /// Several conversations match.
+    #[error("{given:?} matches {}; write more of the name", .candidates.join(", "))]
     Ambiguous { given: String, candidates: Vec<String> },
-    /// None is called that, but something like it.
+    /// No conversation has this name, but some have a similar one.
     #[error("there is no conversation {given:?}; did you mean {}?", .similar.join(" or "))]
     Misnamed { given: String, similar: Vec<String> },
-    /// `@` where nothing was used yet.
+    /// `@` in a store in which no conversation was used yet.
     #[error(
-        "no conversation was used in this store yet; name one with -c, or create one with `recto new`"
+        "no conversation was used in this store yet; select one with -c, or create one with `recto new`"
     )]
     NothingUsed,
-    /// `now-9` where there are fewer versions.
+    /// `now-9` in a conversation with fewer versions.
     #[error("there is no version now-{back}; use now-0 to now-{newest}, or v0 to v{newest}")]
     BeforeStart { back: u32, newest: u32 },
-    /// There is no store yet.
+    /// The store does not exist.
     #[error(
-        "there is no store at {place} ({}); `recto new NAME` or `recto import FILE` creates it, and \
-         --store names another",
-        .said_by.name()
+        "there is no store at {location} ({}); `recto new NAME` or `recto import FILE` creates it, and \
+         --store selects another",
+        .named_by.name()
     )]
-    NoStore { place: String, said_by: Source },
-    /// Something that was looked at does not hold together.
+    NoStore { location: String, named_by: LocationSource },
+    /// A check found damage.
     #[error("{0}")]
     Unsound(String),
-    /// The answer has said already what is wrong; this is the exit code.
-    #[error("see the answer")]
-    Told(u8),
-    /// Something that cannot be taken back, without a yes.
-    #[error("{0} cannot be taken back; say --yes if you mean it")]
+    /// The result of the command already describes the error; only the exit code is left.
+    #[error("see the output")]
+    Reported(u8),
+    /// A change that cannot be undone was not confirmed.
+    #[error("{0} cannot be undone; confirm it with --yes")]
     NotConfirmed(String),
     /// Ctrl-C.
-    #[error("interrupted; what was done before is kept, and nothing is half done")]
+    #[error("interrupted; completed changes are kept, an incomplete one is discarded")]
     Interrupted,
-    /// The output could not be written.
+    /// Standard output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
-    /// A file could not be written.
+    /// A file cannot be written.
     #[error("cannot write {file}: {reason}")]
     Write { file: String, reason: String },
 }
@@ -99,8 +99,9 @@ impl From<recto_service::Error> for Failure {
             Error::NotImported { cause, left } => {
                 Failure::NotImported { cause: Box::new(Failure::from(*cause)), left }
             }
+            Error::InField { cause, .. } => Failure::from(*cause),
             Error::NoPrices { model, known } => Failure::Usage(format!(
-                "there are no prices of {model:?}; give --prices, or use {known}"
+                "there are no prices for {model:?}; use --prices FILE, or one of {known}"
             )),
             error => Failure::Usage(error.to_string()),
         }
@@ -114,12 +115,12 @@ impl From<recto::StoreError> for Failure {
 }
 
 impl Failure {
-    /// Whether the reader went away before everything was written, as `head` does.
+    /// Whether the reader closed the pipe early, as `head` does.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// 1 refused by a rule, 2 wrong usage, 3 storage; 130 after Ctrl-C, as shells expect.
+    /// The exit code: 1 refused by a rule, 2 wrong usage, 3 storage, 130 after Ctrl-C as shells expect.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Recto(recto::Error::Store(recto::StoreError::InvalidAddress { .. }))
@@ -152,7 +153,7 @@ impl Failure {
             | Failure::Unsound(_)
             | Failure::Output(_)
             | Failure::Write { .. } => 3,
-            Failure::Told(exit_code) => *exit_code,
+            Failure::Reported(exit_code) => *exit_code,
             Failure::Interrupted => 130,
         }
     }
@@ -173,32 +174,32 @@ impl Failure {
             Failure::BeforeStart { .. } => "version_not_found",
             Failure::NoStore { .. }
             | Failure::Unsound(_)
-            | Failure::Told(_)
+            | Failure::Reported(_)
             | Failure::Output(_)
             | Failure::Write { .. } => "storage",
             Failure::Interrupted => "interrupted",
         }
     }
 
-    /// A file that could not be written. Where it cannot be put, another path would be right.
+    /// Error for a file that cannot be written. A wrong path is a usage error.
     pub(crate) fn writing(file: &Path, error: &io::Error) -> Failure {
         let name = file.display();
         let folder = file.parent().unwrap_or(file).display();
         match error.kind() {
             io::ErrorKind::NotFound => Failure::Usage(format!(
-                "cannot write {name}: there is no folder {folder}; make it first"
+                "cannot write {name}: the folder {folder} does not exist; create it first"
             )),
             io::ErrorKind::NotADirectory => {
-                Failure::Usage(format!("cannot write {name}: {folder} is no folder"))
+                Failure::Usage(format!("cannot write {name}: {folder} is not a folder"))
             }
-            io::ErrorKind::IsADirectory => {
-                Failure::Usage(format!("cannot write {name}: it is a folder; name a file in it"))
-            }
+            io::ErrorKind::IsADirectory => Failure::Usage(format!(
+                "cannot write {name}: it is a folder; give the path of a file"
+            )),
             kind => Failure::Write { file: name.to_string(), reason: kind.to_string() },
         }
     }
 
-    /// As the contract writes errors.
+    /// The error as JSON, in the form of the contract.
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Failure::Recto(error) => error.to_json(),
@@ -236,25 +237,26 @@ impl Failure {
     }
 }
 
-/// What the system says, without the number that it has for it.
-fn without_number(reason: &str) -> &str {
+/// An error text of the system without its error number.
+fn without_os_code(reason: &str) -> &str {
     reason.split(" (os error ").next().unwrap_or(reason)
 }
 
-/// Why an import failed. Of an interrupted one, nothing is kept.
-fn said(cause: &Failure) -> String {
+/// Why an import failed. The usual text for an interruption does not apply, because an interrupted
+/// import keeps nothing.
+fn import_cause(cause: &Failure) -> String {
     match cause {
         Failure::Interrupted => "interrupted".to_owned(),
         cause => cause.to_string(),
     }
 }
 
-/// What a failed import has left in the store.
+/// The conversations that a failed import could not remove.
 fn left_behind(left: &[(String, String)]) -> String {
     if left.is_empty() {
         return "nothing was imported".to_owned();
     }
     let left: Vec<String> =
         left.iter().map(|(name, reason)| format!("{name:?} ({reason})")).collect();
-    format!("what it left could not be removed; remove it yourself: {}", left.join(", "))
+    format!("these conversations could not be removed; remove them: {}", left.join(", "))
 }

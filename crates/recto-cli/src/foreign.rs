@@ -1,4 +1,4 @@
-//! Messages as other formats write them: read as Recto's own, they would lose what they mean.
+//! Detects and converts messages in other formats. Read as Recto's own, they would lose content.
 
 use recto::{Message, Role};
 use recto_format::{Collected, Format, ImportOptions, Remark, Step, import};
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// The format that a message is written in, if it says something there that it does not say here:
-/// `tool_calls`, `parts`, the role `developer`.
+/// The format of a message, if it has content that Recto's own format does not read: `tool_calls`,
+/// `parts`, the role `developer`.
 pub(crate) fn format_of(message: &str) -> Option<Format> {
     let format = Format::recognise(message.as_bytes()).ok()?;
     if format == Format::Recto {
@@ -27,7 +27,7 @@ fn has_own_role(message: &str) -> bool {
     message["role"].as_str().is_some_and(|role| Role::named(role).is_some())
 }
 
-/// What a message consists of; a string is a text.
+/// The content parts of a message. A string becomes one text part.
 fn parts(message: &str) -> Vec<Value> {
     let message: Value = serde_json::from_str(message).unwrap_or_default();
     match &message["content"] {
@@ -37,7 +37,7 @@ fn parts(message: &str) -> Vec<Value> {
     }
 }
 
-/// Messages of a format as Recto's own, and what could not be said in them.
+/// Converts messages of a format to Recto's own. The remarks list what cannot be represented.
 pub(crate) fn convert(text: &str, format: Format) -> Result<(Vec<Message>, Vec<Remark>), Failure> {
     let mut read = Collected::default();
     import(text, Some(format), &ImportOptions::default(), &mut read)?;
@@ -49,7 +49,7 @@ pub(crate) fn convert(text: &str, format: Format) -> Result<(Vec<Message>, Vec<R
             Step::Envelope(_) => {}
             Step::Start(_) | Step::Apply(_) | Step::Fork { .. } | Step::Line(_) => {
                 return Err(Failure::Usage(format!(
-                    "the file holds more than messages (read as {format}): other conversations, \
+                    "the file contains more than messages (read as {format}): other conversations, \
                      branches or compactions; use `recto import`"
                 )));
             }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_that_mean_more_elsewhere_are_told_from_our_own() {
+    fn messages_in_other_formats_are_detected() {
         for (message, format) in [
             (
                 r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}"#,

@@ -1,7 +1,7 @@
-//! The conversation that was used last in each store: what `@` means.
+//! The last conversation used in each store: the meaning of `@`.
 //!
-//! It is kept in a small file in the user's data folder. It is a convenience: if the file cannot be
-//! read or written, nothing else fails.
+//! A small JSON file in the user's data folder stores it. If that file cannot be read or written,
+//! commands still work; only `@` is unknown.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Surroundings;
-use crate::place::{Place, data_folder};
+use crate::Environment;
+use crate::store_location::{StoreLocation, data_folder};
 
-/// What was used last, of one store.
+/// The last conversation used in one store.
 #[derive(Debug)]
 pub(crate) struct LastUsed {
     file: Option<PathBuf>,
@@ -23,18 +23,19 @@ pub(crate) struct LastUsed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Used {
     pub(crate) id: String,
-    /// What it was called then: it is looked for under this name first.
+    /// Its name at that time. A lookup tries this name first, because that needs no list of all
+    /// conversations.
     pub(crate) name: String,
 }
 
-/// Of so many stores is it remembered.
-const MOST: usize = 64;
+/// Maximum number of stores in the file.
+const MAX_STORES: usize = 64;
 
 impl LastUsed {
-    pub(crate) fn of(place: &Place, surroundings: &Surroundings) -> LastUsed {
-        let is_kept = !matches!(place.address, recto::Address::Memory);
-        let file = data_folder(surroundings).ok().filter(|_| is_kept);
-        LastUsed { file: file.map(|folder| folder.join("last-used.json")), store: key(place) }
+    pub(crate) fn of(location: &StoreLocation, environment: &Environment) -> LastUsed {
+        let is_durable = !matches!(location.address, recto::Address::Memory);
+        let file = data_folder(environment).ok().filter(|_| is_durable);
+        LastUsed { file: file.map(|folder| folder.join("last-used.json")), store: key(location) }
     }
 
     pub(crate) fn get(&self) -> Option<Used> {
@@ -47,17 +48,20 @@ impl LastUsed {
         if all.get(&self.store) == Some(used) {
             return;
         }
-        if all.len() >= MOST {
+        if all.len() >= MAX_STORES {
             all.pop_first();
         }
         all.insert(self.store.clone(), used.clone());
-        let text = serde_json::to_string_pretty(&all).expect("texts can be written");
-        // Under another name first, so that nobody reads half of it.
+        let text = serde_json::to_string_pretty(&all).expect("a map of strings is valid JSON");
+        // Written to a temporary file and renamed, so that another process never reads half a file.
         let partial = file.with_extension(format!("{}.partial", std::process::id()));
         let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
-        let _ = folder
+        let written = folder
             .and_then(|()| fs::write(&partial, text))
             .and_then(|()| fs::rename(&partial, file));
+        if let Err(error) = written {
+            tracing::warn!(%error, "cannot store which conversation was used last");
+        }
     }
 
     fn all(&self) -> BTreeMap<String, Used> {
@@ -66,14 +70,14 @@ impl LastUsed {
     }
 }
 
-/// What a store is known by here: its file, or a hash of its address, which may hold a password.
-fn key(place: &Place) -> String {
-    match place.file() {
+/// The key of a store: its absolute path, or a hash of its address, which may contain a password.
+fn key(location: &StoreLocation) -> String {
+    match location.file() {
         Some(file) => {
             std::path::absolute(file).unwrap_or_else(|_| file.clone()).display().to_string()
         }
         None => {
-            let hash = recto::hash_of(place.text.as_bytes());
+            let hash = recto::hash_of(location.text.as_bytes());
             hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
         }
     }

@@ -1,4 +1,4 @@
-//! Messages as arguments bring them: a text and a role, or JSON.
+//! Arguments that give messages: a text and a role, or JSON.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -6,85 +6,92 @@ use recto::{Limits, Message, Role, RoleSet};
 use recto_format::{Format, Remark};
 use serde_json::value::RawValue;
 
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::foreign;
 use crate::page::{Line, NOTE};
 use crate::provider::format_parser;
 
-/// Messages to be added.
+/// The messages that a command adds.
 #[derive(Args, Debug)]
 pub(crate) struct MessageInput {
     #[command(flatten)]
-    from: Whence,
+    source: MessageSource,
 
-    /// The format of the file of --messages, from which the messages are converted; unless told, they are Recto's own
+    /// Format of the file of --messages, which is converted. Default: recto
     #[arg(long, value_name = "FORMAT", value_parser = format_parser(), requires = "messages")]
     format: Option<Format>,
 }
 
-/// Where messages come from.
+/// The source of messages: a text, a text file or a JSON file.
 #[derive(Args, Debug)]
 #[group(id = "messages_input", required = true, multiple = true)]
-struct Whence {
-    /// The text of one message
+struct MessageSource {
+    /// Text of one message
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["text_file", "messages"])]
     text: Option<String>,
 
-    /// A file with the text of one message; - for standard input
+    /// File with the text of one message; - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "messages")]
     text_file: Option<String>,
 
-    /// A file with messages as JSON: one, a list, or one a line; - for standard input
+    /// File with messages as JSON: one, a list, or one per line; - for standard input
     #[arg(long, value_name = "FILE")]
     messages: Option<String>,
 }
 
-/// Who speaks in a message that is given as text.
+/// The role of a message that is given as text.
 #[derive(Args, Debug)]
-pub(crate) struct Speaks {
-    /// Who speaks in a message that is given as text
+pub(crate) struct RoleArgument {
+    /// Role of a message that is given as text
     #[arg(long, value_name = "ROLE", value_parser = role_parser(), default_value = "user")]
     pub(crate) role: Role,
 }
 
 impl MessageInput {
-    pub(crate) fn read(&self, role: Role, desk: &mut Desk<'_>) -> Result<Vec<Message>, Failure> {
-        let Whence { text, text_file, messages } = &self.from;
+    pub(crate) fn read(
+        &self,
+        role: Role,
+        context: &mut Context<'_>,
+    ) -> Result<Vec<Message>, Failure> {
+        let MessageSource { text, text_file, messages } = &self.source;
         if let Some(file) = messages {
-            let text = desk.read(file)?;
+            let text = context.read(file)?;
             let Some(format) = self.format else { return messages_of(&text) };
             let (messages, remarks) = foreign::convert(&text, format)?;
             for Remark { line, message, .. } in remarks {
                 let line = Line::wrapping().styled(NOTE, format!("line {line}: ")).text(message);
-                desk.output.aside(&line, desk.surroundings)?;
+                context.output.note(&line, context.environment)?;
             }
             return Ok(messages);
         }
         let text = match (text, text_file) {
             (Some(text), _) => text.clone(),
-            (None, Some(file)) => desk.read(file)?,
+            (None, Some(file)) => context.read(file)?,
             (None, None) => {
                 return Err(Failure::Usage(
-                    "give a message: --text, --text-file or --messages".to_owned(),
+                    "use --text, --text-file or --messages to give a message".to_owned(),
                 ));
             }
         };
         Ok(vec![Message::new(role, &text)?])
     }
 
-    /// Exactly one message.
-    pub(crate) fn read_one(&self, role: Role, desk: &mut Desk<'_>) -> Result<Message, Failure> {
-        let messages = self.read(role, desk)?;
+    /// Reads exactly one message.
+    pub(crate) fn read_one(
+        &self,
+        role: Role,
+        context: &mut Context<'_>,
+    ) -> Result<Message, Failure> {
+        let messages = self.read(role, context)?;
         let count = messages.len();
-        let [message] = <[Message; 1]>::try_from(messages).map_err(|_| {
-            Failure::Usage(format!("one message is needed here, and {count} are given"))
-        })?;
+        let [message] = <[Message; 1]>::try_from(messages)
+            .map_err(|_| Failure::Usage(format!("this command takes one message, not {count}")))?;
         Ok(message)
     }
 }
 
-/// Reads messages: a list, or one after the other.
+/// Parses messages: a JSON list, or one JSON object after the other.
 pub(crate) fn messages_of(text: &str) -> Result<Vec<Message>, Failure> {
     let broken =
         |error: serde_json::Error| recto::EngineError::InvalidJson { reason: error.to_string() };
@@ -111,13 +118,13 @@ pub(crate) fn messages_of(text: &str) -> Result<Vec<Message>, Failure> {
     values.into_iter().enumerate().map(own).collect()
 }
 
-/// Reads a role.
+/// Parses a role.
 pub(crate) fn role_parser() -> impl TypedValueParser<Value = Role> {
     PossibleValuesParser::new(Role::ALL.map(Role::as_str))
-        .map(|name| Role::named(&name).expect("only roles are possible"))
+        .map(|name| Role::named(&name).expect("the parser accepts only names of roles"))
 }
 
-/// The roles that were named, if any were.
+/// The given roles; `None` if there are none.
 pub(crate) fn role_set(roles: &[Role]) -> Option<RoleSet> {
     (!roles.is_empty()).then(|| roles.iter().copied().collect())
 }

@@ -1,4 +1,4 @@
-//! Numbers as people write them: log entries, versions, ranges; and as they read them.
+//! Parses log entries, versions and ranges, and formats numbers.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -7,18 +7,18 @@ use recto::{LogIndex, Version};
 
 use crate::failure::Failure;
 
-/// Log entries: `3`, `#3`, or `3-7` for all of them from 3 to 7.
+/// A range of log entries: `3`, `#3`, or `3-7` for 3 to 7.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entries(pub(crate) Range<u32>);
+pub(crate) struct EntryRange(pub(crate) Range<u32>);
 
-/// More entries than these cannot be meant.
-const MOST: u32 = 10_000_000;
+/// Maximum number of entries in one range.
+const MAX_ENTRIES: u32 = 10_000_000;
 
-impl FromStr for Entries {
+impl FromStr for EntryRange {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Entries, String> {
-        let wrong = || format!("{text:?} names no log entries; use a number, or 3-7 for 3 to 7");
+    fn from_str(text: &str) -> Result<EntryRange, String> {
+        let wrong = || format!("{text:?} is not a log entry; use a number, or 3-7 for 3 to 7");
         let number = |text: &str| text.trim_start_matches('#').parse::<u32>().map_err(|_| wrong());
         let (first, last) = match text.split_once('-') {
             Some((first, last)) => (number(first)?, number(last)?),
@@ -27,47 +27,52 @@ impl FromStr for Entries {
         if first > last {
             return Err(format!("{text:?} ends before it starts; write the smaller number first"));
         }
-        if last - first >= MOST {
-            return Err(format!("{text:?} names more than {MOST} entries"));
+        if last - first >= MAX_ENTRIES {
+            return Err(format!("{text:?} has more than {MAX_ENTRIES} entries"));
         }
-        Ok(Entries(first..last.saturating_add(1)))
+        Ok(EntryRange(first..last.saturating_add(1)))
     }
 }
 
-impl Entries {
-    pub(crate) fn all(lists: &[Entries]) -> Vec<LogIndex> {
+impl EntryRange {
+    pub(crate) fn all(lists: &[EntryRange]) -> Vec<LogIndex> {
         lists.iter().flat_map(|entries| entries.0.clone()).map(LogIndex).collect()
     }
 }
 
-/// A version: `12` or `v12`, `now` for the newest, or `now-2` for two before it.
+/// A version: `12` or `v12`, `now` for the newest, `now-2` for two versions before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WhichVersion {
+pub(crate) enum VersionArgument {
     Number(u32),
     Back(u32),
 }
 
-impl FromStr for WhichVersion {
+impl FromStr for VersionArgument {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<WhichVersion, String> {
-        let wrong =
-            || format!("{text:?} is no version; use 12 or v12, or now-2 for two before the newest");
+    fn from_str(text: &str) -> Result<VersionArgument, String> {
+        let wrong = || {
+            format!(
+                "{text:?} is not a version; use 12, v12, now, or now-2 for two before the newest"
+            )
+        };
         let number = |digits: &str| digits.parse::<u32>().map_err(|_| wrong());
         match text.strip_prefix("now") {
-            Some("") => Ok(WhichVersion::Back(0)),
-            Some(back) => number(back.strip_prefix('-').ok_or_else(wrong)?).map(WhichVersion::Back),
-            None => number(text.strip_prefix('v').unwrap_or(text)).map(WhichVersion::Number),
+            Some("") => Ok(VersionArgument::Back(0)),
+            Some(back) => {
+                number(back.strip_prefix('-').ok_or_else(wrong)?).map(VersionArgument::Back)
+            }
+            None => number(text.strip_prefix('v').unwrap_or(text)).map(VersionArgument::Number),
         }
     }
 }
 
-impl WhichVersion {
-    /// The version, where `newest` is the newest. Whether a number exists is for the engine to say.
+impl VersionArgument {
+    /// The version, relative to `newest`. The engine checks whether an absolute number exists.
     pub(crate) fn from(self, newest: Version) -> Result<Version, Failure> {
         match self {
-            WhichVersion::Number(number) => Ok(Version(number)),
-            WhichVersion::Back(back) => {
+            VersionArgument::Number(number) => Ok(Version(number)),
+            VersionArgument::Back(back) => {
                 let number = newest.0.checked_sub(back);
                 let missing = Failure::BeforeStart { back, newest: newest.0 };
                 number.map(Version).ok_or(missing)
@@ -76,30 +81,30 @@ impl WhichVersion {
     }
 
     pub(crate) fn is_relative(self) -> bool {
-        matches!(self, WhichVersion::Back(_))
+        matches!(self, VersionArgument::Back(_))
     }
 }
 
-/// A stretch: `3..7` up to, not including, 7. Either end may be missing.
+/// A range of positions: `3..7` is 3 to 6. Either end may be missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stretch(pub(crate) Range<usize>);
+pub(crate) struct PositionRange(pub(crate) Range<usize>);
 
-impl FromStr for Stretch {
+impl FromStr for PositionRange {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Stretch, String> {
+    fn from_str(text: &str) -> Result<PositionRange, String> {
         let wrong =
-            || format!("{text:?} is no range; use 3..7 for the places 3 to 6, or 3.. or ..7");
+            || format!("{text:?} is not a range; use 3..7 for the positions 3 to 6, or 3.. or ..7");
         let (start, end) = text.split_once("..").ok_or_else(wrong)?;
         let number = |text: &str, missing: usize| match text {
             "" => Ok(missing),
             digits => digits.parse().map_err(|_| wrong()),
         };
-        Ok(Stretch(number(start, 0)?..number(end, usize::MAX)?))
+        Ok(PositionRange(number(start, 0)?..number(end, usize::MAX)?))
     }
 }
 
-/// Runs of log indices: `#0 #6-#10`.
+/// Formats log indices as ranges: `#0 #6-#10`.
 pub(crate) fn runs(indices: impl IntoIterator<Item = LogIndex>) -> String {
     let mut runs: Vec<(LogIndex, LogIndex)> = Vec::new();
     for index in indices {
@@ -115,7 +120,7 @@ pub(crate) fn runs(indices: impl IntoIterator<Item = LogIndex>) -> String {
     written.collect::<Vec<_>>().join(" ")
 }
 
-/// `1,234,567`.
+/// Groups digits: `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -128,7 +133,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// `1 message`, `2 messages`.
+/// A number with a noun: `1 message`, `2 messages`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     let plural = match noun.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),
@@ -137,7 +142,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { noun.to_owned() } else { plural })
 }
 
-/// `12.3 MB`.
+/// A number of bytes: `12.3 MB`.
 pub(crate) fn bytes(count: u64) -> String {
     match count {
         0..1_000 => format!("{count} bytes"),
@@ -153,12 +158,12 @@ mod tests {
 
     #[test]
     fn entries_are_numbers_or_runs() {
-        assert_eq!("3".parse(), Ok(Entries(3..4)));
-        assert_eq!("#3-#7".parse(), Ok(Entries(3..8)));
+        assert_eq!("3".parse(), Ok(EntryRange(3..4)));
+        assert_eq!("#3-#7".parse(), Ok(EntryRange(3..8)));
         for wrong in ["", "-", "3-", "-1", "x", "7-3", "1.5", "0-4294967295"] {
-            assert!(wrong.parse::<Entries>().is_err(), "{wrong}");
+            assert!(wrong.parse::<EntryRange>().is_err(), "{wrong}");
         }
-        let all = Entries::all(&[Entries(0..1), Entries(6..9)]);
+        let all = EntryRange::all(&[EntryRange(0..1), EntryRange(6..9)]);
         assert_eq!(runs(all), "#0 #6-#8");
     }
 
@@ -167,24 +172,24 @@ mod tests {
         let newest = Version(10);
         for (text, version) in [("3", 3), ("v3", 3), ("now", 10), ("now-3", 7), ("now-10", 0)] {
             assert_eq!(
-                text.parse::<WhichVersion>().unwrap().from(newest).unwrap(),
+                text.parse::<VersionArgument>().unwrap().from(newest).unwrap(),
                 Version(version),
                 "{text}"
             );
         }
-        assert!(WhichVersion::Back(11).from(newest).is_err());
+        assert!(VersionArgument::Back(11).from(newest).is_err());
         for wrong in ["", "v", "-1", "vv3", "now-", "now-x", "now3", "1.0"] {
-            assert!(wrong.parse::<WhichVersion>().is_err(), "{wrong}");
+            assert!(wrong.parse::<VersionArgument>().is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn stretches_may_be_open() {
-        assert_eq!("3..7".parse(), Ok(Stretch(3..7)));
-        assert_eq!("..7".parse(), Ok(Stretch(0..7)));
-        assert_eq!("3..".parse(), Ok(Stretch(3..usize::MAX)));
+        assert_eq!("3..7".parse(), Ok(PositionRange(3..7)));
+        assert_eq!("..7".parse(), Ok(PositionRange(0..7)));
+        assert_eq!("3..".parse(), Ok(PositionRange(3..usize::MAX)));
         for wrong in ["", "3", "3-7", "a..b", "3...7"] {
-            assert!(wrong.parse::<Stretch>().is_err(), "{wrong}");
+            assert!(wrong.parse::<PositionRange>().is_err(), "{wrong}");
         }
     }
 

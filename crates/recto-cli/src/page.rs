@@ -1,25 +1,27 @@
-//! Lines for people. Text is escaped on its way into a line, so that no command can forget it.
+//! Text output. A [`Line`] escapes all text that is added to it, so no command can forget to.
 
 use anstyle::{AnsiColor, Style};
 
 use crate::printable;
 
-/// What matters.
+/// Names and headings.
 pub(crate) const STRONG: Style = Style::new().bold();
-/// What is beside the point.
+/// Secondary text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
-/// What is well, or was added.
+/// Success, or something added.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-/// What is wrong, or was taken away.
+/// An error, or something hidden.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
-/// What deserves a look.
+/// A note or a warning.
 pub(crate) const NOTE: Style = AnsiColor::Yellow.on_default();
+/// A heading of the help, in clap's style.
+pub(crate) const HEADING: Style = Style::new().bold().underline();
 
-/// A line in the making.
+/// One line of output, built from styled text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     pieces: Vec<(Style, String)>,
-    /// Whether it goes on below where the terminal ends; otherwise it is cut there.
+    /// Whether it wraps at the terminal's width; otherwise it is cut there.
     wraps: bool,
 }
 
@@ -28,7 +30,7 @@ impl Line {
         Line::default()
     }
 
-    /// A line that is not cut at the terminal's edge.
+    /// A line that wraps at the terminal's width.
     pub(crate) fn wrapping() -> Line {
         Line { wraps: true, ..Line::default() }
     }
@@ -45,13 +47,13 @@ impl Line {
         self
     }
 
-    /// A line of JSON: what a terminal would obey is an escape of JSON.
+    /// Adds a line of JSON text. Control characters become JSON escapes.
     pub(crate) fn json(mut self, text: &str) -> Line {
         self.pieces.push((Style::new(), printable::escaped_json(text).into_owned()));
         self
     }
 
-    /// Text with every occurrence of some words made strong.
+    /// Adds text and highlights every occurrence of the words.
     pub(crate) fn highlighted(mut self, text: &str, words: &[String]) -> Line {
         let mut rest = text;
         while !rest.is_empty() {
@@ -64,7 +66,7 @@ impl Line {
         self.text(rest)
     }
 
-    /// Spaces up to a column.
+    /// Adds spaces up to a column.
     pub(crate) fn pad_to(self, column: usize) -> Line {
         let used = self.width();
         let spaces = " ".repeat(column.saturating_sub(used));
@@ -75,14 +77,14 @@ impl Line {
         self.pieces.iter().map(|(_, text)| printable::width(text)).sum()
     }
 
-    /// The line as it is printed, without its end.
+    /// The line as it is printed, without the line break.
     pub(crate) fn render(&self, columns: Option<usize>, colours: bool) -> String {
         let mut room = columns.filter(|_| !self.wraps).unwrap_or(usize::MAX);
         let is_too_long = self.width() > room;
         let mut rendered = String::new();
         for (style, text) in &self.pieces {
             let width = printable::width(text);
-            // The last piece that fits leaves room for the mark of what is left out.
+            // The last piece that fits leaves a column for `…`.
             let shown = match is_too_long && width + 1 > room {
                 true => printable::cut(text, room).into_owned(),
                 false => text.clone(),
@@ -105,7 +107,7 @@ impl Line {
     }
 }
 
-/// What was looked for.
+/// A search hit.
 const HIT: Style = AnsiColor::Red.on_default().bold();
 
 impl From<&str> for Line {
@@ -120,11 +122,11 @@ impl From<String> for Line {
     }
 }
 
-/// Lines in the making.
+/// Several lines of output.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     lines: Vec<Line>,
-    /// Columns of the terminal; `None` where it goes elsewhere.
+    /// Columns of the terminal; `None` if the output is not a terminal.
     columns: Option<usize>,
 }
 
@@ -141,12 +143,12 @@ impl Page {
         self.line(Line::new());
     }
 
-    /// Columns to draw in: those of the terminal, or as many as people read well.
+    /// Columns to draw in: those of the terminal, else 100.
     pub(crate) fn columns(&self) -> usize {
         self.columns.unwrap_or(100)
     }
 
-    /// Whether it goes to a terminal, where long lines are cut.
+    /// Whether the output is a terminal, where long lines are cut.
     pub(crate) fn is_terminal(&self) -> bool {
         self.columns.is_some()
     }
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_put_into_a_line_is_obeyed() {
+    fn control_characters_in_a_line_are_escaped() {
         let line = Line::new().text("\u{1b}[2J").styled(GOOD, "\r\n");
         assert_eq!(line.render(None, false), r"\u{1b}[2J\r\n");
         assert_eq!(line.render(Some(8), false), r"\u{1b}[…");
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_highlighted_wherever_they_stand() {
+    fn words_are_highlighted_at_every_position() {
         let words = ["a".to_owned(), "中".to_owned()];
         let line = Line::new().highlighted("xa中y", &words).render(None, true);
         assert_eq!(line, format!("x{HIT}a{HIT:#}{HIT}中{HIT:#}y"));

@@ -1,20 +1,20 @@
-//! Texts of strangers, made fit for a terminal. Everything that is printed goes through here.
+//! Escapes untrusted text for a terminal. All printed text passes through here.
 //!
-//! What would move the cursor, change colours, turn the direction of writing or hide is written as
-//! an escape.
+//! Characters that move the cursor, change colours, change the direction of writing or are invisible
+//! are written as escapes.
 
 use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthChar;
 
-/// The text on one line, with escapes for what a terminal would obey.
+/// The text on one line, with unsafe characters escaped.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_obeyed) {
+    if !text.contains(is_unsafe) {
         return Cow::Borrowed(text);
     }
     let mut line = String::with_capacity(text.len() + 8);
     for character in text.chars() {
-        match is_obeyed(character) {
+        match is_unsafe(character) {
             true => line.extend(character.escape_default()),
             false => line.push(character),
         }
@@ -22,10 +22,10 @@ pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// JSON in which everything that a terminal would obey is an escape of JSON: the same document.
+/// JSON text with unsafe characters as JSON escapes. It is still the same document.
 pub(crate) fn escaped_json(json: &str) -> Cow<'_, str> {
-    // Between strings, line ends and spaces are the layout.
-    let is_hidden = |character: char| character != '\n' && is_obeyed(character);
+    // Line breaks occur only between values: inside strings they are escaped already.
+    let is_hidden = |character: char| character != '\n' && is_unsafe(character);
     if !json.contains(is_hidden) {
         return Cow::Borrowed(json);
     }
@@ -44,9 +44,9 @@ pub(crate) fn escaped_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// JSON with a line for each value. Nothing but white space between values is changed, so that numbers
-/// and escapes stay as they are.
-pub(crate) fn laid_out(json: &str) -> String {
+/// Indents JSON text, one value per line. Only white space between values changes, so numbers and
+/// escapes keep their spelling.
+pub(crate) fn pretty_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
     let mut characters = json.chars().peekable();
@@ -89,7 +89,7 @@ pub(crate) fn laid_out(json: &str) -> String {
             }
             other => out.push(other),
         }
-        // Values may follow each other, as in JSON lines.
+        // Several documents may follow each other, as in JSON lines.
         if depth == 0 && matches!(character, ']' | '}') {
             out.push('\n');
         }
@@ -97,7 +97,7 @@ pub(crate) fn laid_out(json: &str) -> String {
     out
 }
 
-/// How many columns a text takes that was escaped.
+/// The number of columns of an escaped text.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(width_of).sum()
 }
@@ -106,8 +106,8 @@ fn width_of(character: char) -> usize {
     character.width().unwrap_or(0)
 }
 
-/// The beginning of an escaped text in at most `columns`; what is left out is marked by `…`. An
-/// escape is cut as a whole.
+/// Cuts an escaped text to at most `columns` and marks the cut with `…`. An escape is kept or removed as
+/// a whole.
 pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     if text.len() <= columns || width(text) <= columns {
         return Cow::Borrowed(text);
@@ -125,7 +125,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// A character or an escape, as a whole.
+/// The first character or escape of a text.
 fn next_piece(text: &str) -> Option<&str> {
     let first = text.chars().next()?;
     if first != '\\' {
@@ -139,10 +139,10 @@ fn next_piece(text: &str) -> Option<&str> {
     Some(&text[..end])
 }
 
-/// The beginning of `text` on one line, in at most `width` columns.
+/// Escapes a text and cuts it to at most `width` columns.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
-    // No character is narrower than none, but most have a column: do not escape megabytes to show
-    // a line.
+    // Only a prefix is escaped, because the text may be megabytes long. Eight characters per column
+    // allow for characters of width 0.
     let most = width.saturating_mul(8).max(256);
     let beginning = text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end]);
     let line = escaped(beginning);
@@ -152,9 +152,9 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
     }
 }
 
-/// Control characters, line separators, marks that turn the direction of writing, and characters
-/// that cannot be seen: a terminal obeys some, and people are fooled by the others.
-fn is_obeyed(character: char) -> bool {
+/// Whether a character is a control character, a line separator, a mark of the direction of writing, or
+/// invisible. Terminals act on some of them; the others can mislead a reader.
+fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(character,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
@@ -167,16 +167,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_laid_out_without_another_change() {
+    fn indenting_json_changes_only_white_space() {
         let json = r#"{"a":[1.0,{}, [ ]],"b":"x, \"{\" \\","c":{"d":18446744073709551616}}"#;
         let expected = "{\n  \"a\": [\n    1.0,\n    {},\n    []\n  ],\n  \"b\": \"x, \\\"{\\\" \\\\\",\n  \
                         \"c\": {\n    \"d\": 18446744073709551616\n  }\n}\n";
-        assert_eq!(laid_out(json), expected);
-        assert_eq!(laid_out("{\"a\":1}\n{\"b\":2}\n"), "{\n  \"a\": 1\n}\n{\n  \"b\": 2\n}\n");
+        assert_eq!(pretty_json(json), expected);
+        assert_eq!(pretty_json("{\"a\":1}\n{\"b\":2}\n"), "{\n  \"a\": 1\n}\n{\n  \"b\": 2\n}\n");
     }
 
     #[test]
-    fn what_steers_a_terminal_is_escaped() {
+    fn unsafe_characters_are_escaped() {
         assert_eq!(escaped("a\nb\tc"), r"a\nb\tc");
         assert_eq!(escaped("\u{1b}[31mred\u{9b}0m\u{7f}"), r"\u{1b}[31mred\u{9b}0m\u{7f}");
         assert_eq!(escaped("abc\u{202e}fed\u{2066}"), r"abc\u{202e}fed\u{2066}");
@@ -189,7 +189,7 @@ mod tests {
         let value = serde_json::json!({"a": "\u{9b}31m\u{202e}\u{e0041}\u{7f}", "b": ["中\n"]});
         for json in [value.to_string(), format!("{value:#}")] {
             let safe = escaped_json(&json);
-            assert!(!safe.contains(|c| c != '\n' && is_obeyed(c)), "{safe:?}");
+            assert!(!safe.contains(|c| c != '\n' && is_unsafe(c)), "{safe:?}");
             assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), value);
         }
         assert!(matches!(escaped_json("{\n  \"a\": 1\n}"), Cow::Borrowed(_)));

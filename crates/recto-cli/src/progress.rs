@@ -1,11 +1,12 @@
-//! How far long work has come, on one line of the terminal, which is gone when the work is done.
+//! A one-line progress bar that erases itself on completion.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 use recto::Progress;
 
-/// A bar on standard error. Nothing is drawn where that is no terminal, or if the work is short.
+/// A progress bar on standard error. Nothing is drawn if that is not a terminal, or if the work ends
+/// within [`SHOW_AFTER`].
 #[derive(Debug)]
 pub(crate) struct Bar {
     label: String,
@@ -16,10 +17,10 @@ pub(crate) struct Bar {
     columns: usize,
 }
 
-/// Work that is done sooner shows no bar.
-const PATIENCE: Duration = Duration::from_millis(150);
-/// No more often is it drawn again.
-const PACE: Duration = Duration::from_millis(50);
+/// Delay before the bar appears.
+const SHOW_AFTER: Duration = Duration::from_millis(150);
+/// Minimum time between two redraws.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Bar {
     pub(crate) fn new(label: impl Into<String>, size: Option<(usize, usize)>) -> Bar {
@@ -33,15 +34,16 @@ impl Bar {
         }
     }
 
-    /// Draws how far it has come, if that is due.
-    pub(crate) fn tell(&mut self, progress: Progress) {
-        let is_due =
-            self.drawn.map_or(self.started.elapsed() >= PATIENCE, |drawn| drawn.elapsed() >= PACE);
+    /// Draws the progress, unless the last redraw was less than [`REDRAW_INTERVAL`] ago.
+    pub(crate) fn update(&mut self, progress: Progress) {
+        let is_due = self.drawn.map_or(self.started.elapsed() >= SHOW_AFTER, |drawn| {
+            drawn.elapsed() >= REDRAW_INTERVAL
+        });
         if self.is_shown && is_due {
             self.drawn = Some(Instant::now());
             self.is_drawn = true;
             let line = draw(&self.label, progress, self.columns);
-            // A bar that cannot be drawn is no reason to stop.
+            // The work goes on if the bar cannot be drawn.
             let _ = write!(std::io::stderr(), "\r\u{1b}[2K{line}");
         }
     }

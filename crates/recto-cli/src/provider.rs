@@ -1,4 +1,4 @@
-//! Arguments that name a provider, a model or a format.
+//! Arguments for providers, models and formats.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -6,40 +6,40 @@ use recto_format::{Format, Target};
 use recto_service::Sent;
 
 use crate::failure::Failure;
-use crate::numbers::WhichVersion;
-use crate::session::{Named, Session};
+use crate::numbers::VersionArgument;
+use crate::session::{NamedConversation, Session};
 
-/// Which provider and model will read it.
+/// Selects the provider and the model that a view is rendered for.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Reader {
-    /// The provider; unless told, the one that the messages come from, else anthropic
+pub(crate) struct ProviderArguments {
+    /// Provider. Default: the one that the messages come from, else anthropic
     #[arg(id = "provider", long = "for", value_name = "PROVIDER", value_parser = target_parser())]
     pub(crate) target: Option<Target>,
 
-    /// The model: its prices count, and thinking of other models is left out
+    /// Model, for its prices; thinking of other models is omitted
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 }
 
-/// Reads the name of a provider.
+/// Parses the name of a provider.
 pub(crate) fn target_parser() -> impl TypedValueParser<Value = Target> {
     PossibleValuesParser::new(Target::ALL.map(Target::name))
-        .map(|name| Target::named(&name).expect("only targets are possible"))
+        .map(|name| Target::named(&name).expect("the parser accepts only names of targets"))
 }
 
-/// Reads the name of a format.
+/// Parses the name of a format.
 pub(crate) fn format_parser() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.iter().map(|format| format.name()))
-        .map(|name| Format::named(&name).expect("only formats are possible"))
+        .map(|name| Format::named(&name).expect("the parser accepts only names of formats"))
 }
 
-/// What is sent of the view, or of the view at a version.
+/// The view that a provider is sent, at a version or now.
 pub(crate) fn sent_at(
     session: &Session,
-    named: &Named,
-    at: Option<WhichVersion>,
+    named: &NamedConversation,
+    at: Option<VersionArgument>,
 ) -> Result<Sent, Failure> {
-    let newest = named.talk.version()?;
-    let version = at.unwrap_or(WhichVersion::Back(0)).from(newest)?;
-    Ok(session.recto.wait(Sent::at(named.talk.inner(), version))?)
+    let newest = named.handle.version()?;
+    let version = at.unwrap_or(VersionArgument::Back(0)).from(newest)?;
+    Ok(session.recto.wait(Sent::at(named.handle.inner(), version))?)
 }

@@ -1,11 +1,11 @@
-//! What a version did, and why, in one line.
+//! The title of a version: its operation and its reason on one line.
 
 use recto::OperationKind;
 use serde_json::Value;
 
-/// `DELETE · noise`; where nobody gave a reason, what the operation did: `DELETE 1 entry`. Of several
-/// operations in one request, a reason that they share is said once.
-pub(crate) fn told(operation: OperationKind, description: &str) -> String {
+/// `DELETE · noise`, or `DELETE 1 entry` if the request has no reason. If all operations of a request
+/// share a reason, it is written once.
+pub(crate) fn version_title(operation: OperationKind, description: &str) -> String {
     match operation {
         OperationKind::Create => description.to_owned(),
         OperationKind::List => {
@@ -24,7 +24,7 @@ fn with_operation(operation: OperationKind, description: &str) -> String {
     }
 }
 
-/// Whether a description was made from an operation, which stands in front.
+/// Whether a description was generated from an operation. Such a description starts with its name.
 fn names_operation(description: &str) -> bool {
     let word = description.split([' ', ',']).next().unwrap_or_default();
     serde_json::from_value::<OperationKind>(Value::from(word)).is_ok()
@@ -35,9 +35,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operation_and_reason_are_told_and_neither_twice() {
+    fn a_title_has_operation_and_reason_once() {
         use OperationKind::{Clear, Create, Delete, List, Undo};
-        for (operation, description, said) in [
+        for (operation, description, title) in [
             (Delete, "DELETE 1 entry", "DELETE 1 entry"),
             (Delete, "noise", "DELETE · noise"),
             (Clear, "CLEAR, keep system", "CLEAR, keep system"),
@@ -46,7 +46,7 @@ mod tests {
             (List, "noise; noise; more", "LIST · noise; more"),
             (List, "DELETE 1 entry; FIT into 9 tokens", "DELETE 1 entry; FIT into 9 tokens"),
         ] {
-            assert_eq!(told(operation, description), said);
+            assert_eq!(version_title(operation, description), title);
         }
     }
 }

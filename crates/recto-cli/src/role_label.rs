@@ -1,11 +1,11 @@
-//! Who speaks, as lists of messages show it.
+//! The label that lists print for the role of a message.
 
 use anstyle::{AnsiColor, Style};
 use recto::{Message, Role};
 
-/// Who speaks, with tool calls apart from answers.
+/// The role of a message, with tool calls apart from other assistant messages.
 #[derive(Clone, Copy)]
-pub(crate) enum Speaker {
+pub(crate) enum RoleLabel {
     System,
     User,
     Assistant,
@@ -13,47 +13,47 @@ pub(crate) enum Speaker {
     Result,
 }
 
-impl Speaker {
-    /// Who speaks in `message`.
-    pub(crate) fn of(message: &Message) -> Speaker {
+impl RoleLabel {
+    /// The label of a message.
+    pub(crate) fn of(message: &Message) -> RoleLabel {
         match message.role() {
-            Role::System => Speaker::System,
-            Role::User => Speaker::User,
-            Role::Assistant if message.tool_calls().next().is_some() => Speaker::Call,
-            Role::Assistant => Speaker::Assistant,
-            Role::Tool => Speaker::Result,
+            Role::System => RoleLabel::System,
+            Role::User => RoleLabel::User,
+            Role::Assistant if message.tool_calls().next().is_some() => RoleLabel::Call,
+            Role::Assistant => RoleLabel::Assistant,
+            Role::Tool => RoleLabel::Result,
         }
     }
 
-    /// In a word.
+    /// The label as a word.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Speaker::System => "system",
-            Speaker::User => "user",
-            Speaker::Assistant => "assistant",
-            Speaker::Call => "call",
-            Speaker::Result => "result",
+            RoleLabel::System => "system",
+            RoleLabel::User => "user",
+            RoleLabel::Assistant => "assistant",
+            RoleLabel::Call => "call",
+            RoleLabel::Result => "result",
         }
     }
 
-    /// In a letter.
+    /// The label as a letter.
     pub(crate) fn letter(self) -> char {
         match self {
-            Speaker::System => 'S',
-            Speaker::User => 'U',
-            Speaker::Assistant => 'A',
-            Speaker::Call => 'C',
-            Speaker::Result => 'R',
+            RoleLabel::System => 'S',
+            RoleLabel::User => 'U',
+            RoleLabel::Assistant => 'A',
+            RoleLabel::Call => 'C',
+            RoleLabel::Result => 'R',
         }
     }
 
-    /// How it looks on a terminal: a call looks as its result does.
+    /// The style on a terminal. A call and its result have the same style.
     pub(crate) fn style(self) -> Style {
         match self {
-            Speaker::System => AnsiColor::Magenta.on_default(),
-            Speaker::User => AnsiColor::Cyan.on_default(),
-            Speaker::Assistant => AnsiColor::Green.on_default(),
-            Speaker::Call | Speaker::Result => AnsiColor::Yellow.on_default(),
+            RoleLabel::System => AnsiColor::Magenta.on_default(),
+            RoleLabel::User => AnsiColor::Cyan.on_default(),
+            RoleLabel::Assistant => AnsiColor::Green.on_default(),
+            RoleLabel::Call | RoleLabel::Result => AnsiColor::Yellow.on_default(),
         }
     }
 }

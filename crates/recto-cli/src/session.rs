@@ -1,100 +1,100 @@
-//! A store that is open for one command, and the conversations that arguments name in it.
+//! The open store of one command, and the lookup of conversations by their arguments.
 
 use recto::blocking::{Recto, StoredConversation};
 use recto::{Address, ConversationInfo, Options};
 use recto_service::{Perform, Service};
 
-use crate::Surroundings;
+use crate::Environment;
 use crate::arguments::General;
 use crate::failure::Failure;
 use crate::last_used::{LastUsed, Used};
-use crate::place::{Place, Source};
+use crate::store_location::{LocationSource, StoreLocation};
 
 /// An open store.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) recto: Recto,
-    pub(crate) place: Place,
+    pub(crate) location: StoreLocation,
     last_used: LastUsed,
 }
 
-/// Whether a command may create a store where there is none.
+/// What to do if the store does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IfMissing {
     Create,
     Refuse,
 }
 
-/// Whether a store that is created now can be searched.
+/// Whether a store gets a search index when it is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Search {
     Yes,
-    /// Nobody asks, so it need not be paid for.
+    /// Not if it is in memory.
     NotInMemory,
 }
 
-/// A conversation, and what it is called.
+/// A conversation and its name.
 #[derive(Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedConversation {
     pub(crate) name: String,
-    pub(crate) talk: StoredConversation,
+    pub(crate) handle: StoredConversation,
 }
 
 impl Session {
-    /// Opens the store that is meant, which must be there.
-    pub(crate) fn open(general: &General, surroundings: &Surroundings) -> Result<Session, Failure> {
-        Self::open_or(general, surroundings, IfMissing::Refuse, Search::Yes)
+    /// Opens the selected store. Fails if it does not exist.
+    pub(crate) fn open(general: &General, environment: &Environment) -> Result<Session, Failure> {
+        Self::open_or(general, environment, IfMissing::Refuse, Search::Yes)
     }
 
     pub(crate) fn open_or(
         general: &General,
-        surroundings: &Surroundings,
+        environment: &Environment,
         if_missing: IfMissing,
         search: Search,
     ) -> Result<Session, Failure> {
-        let place = Place::find(general, surroundings)?;
-        if let Some(file) = place.file().filter(|file| !file.exists()) {
+        let location = StoreLocation::find(general, environment)?;
+        if let Some(file) = location.file().filter(|file| !file.exists()) {
             if if_missing == IfMissing::Refuse {
-                let said_by = place.source;
-                return Err(Failure::NoStore { place: place.shown(), said_by });
+                let named_by = location.source;
+                return Err(Failure::NoStore { location: location.shown(), named_by });
             }
-            // Only a folder of our own is made: anywhere else a misspelt path is likelier.
-            if place.source == Source::DataFolder {
+            // Only the default folder is created: for any other path, a typing error is more likely.
+            if location.source == LocationSource::DataFolder {
                 make_private_folder(file.parent().unwrap_or(file))?;
             }
         }
-        let last_used = LastUsed::of(&place, surroundings);
-        let search = search == Search::Yes || place.address != Address::Memory;
+        let last_used = LastUsed::of(&location, environment);
+        let search = search == Search::Yes || location.address != Address::Memory;
         let options = Options { search, ..Options::default() };
-        Ok(Session { recto: Recto::open_with(&place.text, options)?, place, last_used })
+        Ok(Session { recto: Recto::open_with(&location.text, options)?, location, last_used })
     }
 
-    /// Whether nobody else can see the store.
-    pub(crate) fn is_private(&self) -> bool {
-        self.place.address == Address::Memory
+    /// Whether the store is in memory, so that no other process can use it.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.location.address == Address::Memory
     }
 
-    /// Performs a request of the service.
+    /// Performs a request of `recto-service`.
     pub(crate) fn run<R: Perform>(&self, request: R) -> Result<R::Response, Failure> {
         let service = Service::new(self.recto.inner().clone());
         Ok(self.recto.wait(service.run(request))?)
     }
 
-    /// A conversation by its name, its id, the beginning of one of them, or `@`.
-    pub(crate) fn conversation(&self, given: &str) -> Result<Named, Failure> {
+    /// Opens a conversation by its name, its id, a unique prefix of either, or `@`.
+    pub(crate) fn conversation(&self, given: &str) -> Result<NamedConversation, Failure> {
         let name = self.name_of(given)?;
-        let talk = self.recto.conversation(&name)?;
-        self.used(&name, &talk);
-        Ok(Named { name, talk })
+        let handle = self.recto.conversation(&name)?;
+        self.used(&name, &handle);
+        Ok(NamedConversation { name, handle })
     }
 
-    /// Takes note that a conversation was used.
-    pub(crate) fn used(&self, name: &str, talk: &StoredConversation) {
-        let (id, name) = (talk.inner().id().to_string(), name.to_owned());
+    /// Records a conversation as the last one used.
+    pub(crate) fn used(&self, name: &str, handle: &StoredConversation) {
+        let (id, name) = (handle.inner().id().to_string(), name.to_owned());
         self.last_used.set(&Used { id, name });
     }
 
-    /// The name of the conversation that is meant.
+    /// The full name of a conversation that is given by name, id, prefix or `@`.
     pub(crate) fn name_of(&self, given: &str) -> Result<String, Failure> {
         let wanted = match given {
             "@" => {
@@ -108,7 +108,7 @@ impl Session {
             given => given.to_owned(),
         };
         let all = self.recto.list(None, usize::MAX)?;
-        let found = chosen(&all, &wanted);
+        let found = matching(&all, &wanted);
         match &*found {
             [one] => Ok(one.name.clone()),
             [] if given == "@" => Err(Failure::NothingUsed),
@@ -130,18 +130,19 @@ impl Session {
     }
 }
 
-/// A name must not mean something else.
+/// Refuses a name that has another meaning: `@`.
 pub(crate) fn check_new_name(name: &str) -> Result<(), Failure> {
     match name {
         "@" => Err(Failure::Usage(
-            "@ stands for the conversation that was used last; choose another name".to_owned(),
+            "@ means the last conversation used; choose another name".to_owned(),
         )),
         _ => Ok(()),
     }
 }
 
-/// The conversations that a text may mean: the one of that id, else those that begin with it.
-fn chosen<'a>(all: &'a [ConversationInfo], wanted: &str) -> Vec<&'a ConversationInfo> {
+/// The conversations that match a text: the one with that id, else those whose name or id has it as
+/// a prefix.
+fn matching<'a>(all: &'a [ConversationInfo], wanted: &str) -> Vec<&'a ConversationInfo> {
     let id = wanted.to_ascii_lowercase();
     if let Some(found) = all.iter().find(|info| info.id.to_string() == id) {
         return vec![found];
@@ -155,7 +156,7 @@ fn chosen<'a>(all: &'a [ConversationInfo], wanted: &str) -> Vec<&'a Conversation
     }
 }
 
-/// Names that have the text in them, in upper or lower case.
+/// Names that contain the text, ignoring case.
 fn similar<'a>(all: &'a [ConversationInfo], given: &str) -> impl Iterator<Item = &'a str> {
     let wanted = given.trim().to_lowercase();
     let names = all.iter().map(|info| &*info.name);

@@ -1,55 +1,59 @@
-//! Which store is meant: `--store`, else `RECTO_STORE`, else a file in the user's data folder.
+//! Which store a command uses: `--store`, else `RECTO_STORE`, else a file in the user's data folder.
 
 use std::path::PathBuf;
 
 use recto::Address;
 
-use crate::Surroundings;
+use crate::Environment;
 use crate::arguments::General;
 use crate::failure::Failure;
 
-/// A store, and how we came to it.
+/// The address of a store, and where that address comes from.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct StoreLocation {
     pub(crate) address: Address,
-    /// The address as it is given to [`recto::Recto::open`]. It may hold a password.
+    /// The address as text, for [`recto::Recto::open`]. It may contain a password.
     pub(crate) text: String,
-    pub(crate) source: Source,
+    pub(crate) source: LocationSource,
 }
 
-/// Who said which store it is.
+/// Where the address of a store comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum LocationSource {
     Argument,
     Variable,
     DataFolder,
 }
 
-impl Source {
+impl LocationSource {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Source::Argument => "--store",
-            Source::Variable => "RECTO_STORE",
-            Source::DataFolder => "your data folder",
+            LocationSource::Argument => "--store",
+            LocationSource::Variable => "RECTO_STORE",
+            LocationSource::DataFolder => "your data folder",
         }
     }
 }
 
-impl Place {
-    pub(crate) fn find(general: &General, surroundings: &Surroundings) -> Result<Place, Failure> {
-        let given = general.store.clone().map(|text| (text, Source::Argument));
-        let variable = || surroundings.text("RECTO_STORE").map(|text| (text, Source::Variable));
+impl StoreLocation {
+    pub(crate) fn find(
+        general: &General,
+        environment: &Environment,
+    ) -> Result<StoreLocation, Failure> {
+        let given = general.store.clone().map(|text| (text, LocationSource::Argument));
+        let variable =
+            || environment.text("RECTO_STORE").map(|text| (text, LocationSource::Variable));
         let (text, source) = match given.or_else(variable) {
             Some(found) => found,
             None => {
-                let file = data_folder(surroundings)?.join("store.db");
-                (format!("sqlite:{}", file.display()), Source::DataFolder)
+                let file = data_folder(environment)?.join("store.db");
+                (format!("sqlite:{}", file.display()), LocationSource::DataFolder)
             }
         };
-        Ok(Place { address: text.parse()?, text, source })
+        Ok(StoreLocation { address: text.parse()?, text, source })
     }
 
-    /// The file, if it is one.
+    /// The file of a SQLite store.
     pub(crate) fn file(&self) -> Option<&PathBuf> {
         match &self.address {
             Address::Sqlite(path) => Some(path),
@@ -57,16 +61,16 @@ impl Place {
         }
     }
 
-    /// As it may be shown: without a password.
+    /// The address without a password.
     pub(crate) fn shown(&self) -> String {
         format!("{:?}", self.address)
     }
 }
 
-/// Recto's folder among the user's data.
-pub(crate) fn data_folder(surroundings: &Surroundings) -> Result<PathBuf, Failure> {
+/// Recto's folder in the user's data folder.
+pub(crate) fn data_folder(environment: &Environment) -> Result<PathBuf, Failure> {
     let folder = |name: &str| {
-        let path = (surroundings.variable)(name).map(PathBuf::from);
+        let path = (environment.variable)(name).map(PathBuf::from);
         path.filter(|path| path.is_absolute())
     };
     let found = folder("XDG_DATA_HOME").or_else(|| {
@@ -80,7 +84,9 @@ pub(crate) fn data_folder(surroundings: &Surroundings) -> Result<PathBuf, Failur
         })
     });
     let missing = || {
-        Failure::Usage("there is no home folder to keep a store in; say --store ADDRESS".to_owned())
+        Failure::Usage(
+            "there is no home folder for the default store; use --store ADDRESS".to_owned(),
+        )
     };
     Ok(found.ok_or_else(missing)?.join("recto"))
 }

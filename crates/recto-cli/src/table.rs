@@ -1,21 +1,21 @@
-//! Columns that line up.
+//! Tables with aligned columns.
 
 use anstyle::Style;
 
 use crate::page::{FAINT, Line, Page};
 use crate::printable;
 
-/// A table in the making. The last column is not padded, and is what a narrow terminal cuts.
+/// A table. The last column is not padded; a narrow terminal cuts it first.
 #[derive(Debug)]
 pub(crate) struct Table {
     headings: Vec<&'static str>,
-    /// Columns of numbers stand to the right.
+    /// Whether each column is aligned to the right.
     right: Vec<bool>,
     rows: Vec<Vec<(Style, String)>>,
 }
 
 impl Table {
-    /// A table with these columns; a heading that begins with `>` stands for numbers.
+    /// A table with these columns. A column whose heading starts with `>` is aligned to the right.
     pub(crate) fn new(headings: &[&'static str]) -> Table {
         let right = headings.iter().map(|heading| heading.starts_with('>')).collect();
         let headings = headings.iter().map(|heading| heading.trim_start_matches('>')).collect();
@@ -23,7 +23,7 @@ impl Table {
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = (Style, String)>) {
-        // Escaped here already, so that columns are as wide as what is printed.
+        // Escaped here, because the width of a column is that of the escaped text.
         let cells = cells.into_iter();
         let cells = cells.map(|(style, text)| (style, printable::escaped(&text).into_owned()));
         self.rows.push(cells.collect());
@@ -66,8 +66,8 @@ impl Table {
         }
     }
 
-    /// Makes the widest column of texts narrower, if what stands behind it would be cut away. The last
-    /// column may be cut at the terminal's edge.
+    /// Narrows the widest text column if the columns after it would not fit. The last column may be cut
+    /// at the terminal's edge.
     fn narrow(&self, widths: &mut [usize], columns: usize) {
         let last = widths.len() - 1;
         let kept = if self.right[last] { widths.len() } else { last };
@@ -75,14 +75,14 @@ impl Table {
         let texts = (0..last).filter(|column| !self.right[*column]);
         let widest = texts.max_by_key(|column| widths[*column]);
         if let Some(widest) = widest.filter(|_| used > columns) {
-            let narrow = widths[widest].saturating_sub(used - columns).max(NARROWEST);
+            let narrow = widths[widest].saturating_sub(used - columns).max(MIN_WIDTH);
             widths[widest] = narrow.min(widths[widest]);
         }
     }
 }
 
-/// No column is cut to less than this.
-const NARROWEST: usize = 8;
+/// Minimum width of a narrowed column.
+const MIN_WIDTH: usize = 8;
 
 #[cfg(test)]
 mod tests {

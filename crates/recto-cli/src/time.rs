@@ -1,10 +1,10 @@
-//! Times as people write and read them.
+//! Parses and prints times.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
 
-/// A time in the user's zone: `2026-01-31 17:05`.
+/// Prints a time in the user's time zone: `2026-01-31 17:05`.
 pub(crate) fn shown(milliseconds: i64) -> String {
     match Timestamp::from_millisecond(milliseconds) {
         Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
@@ -12,8 +12,8 @@ pub(crate) fn shown(milliseconds: i64) -> String {
     }
 }
 
-/// Reads a time: milliseconds since 1970, a date, a date and a time (in the user's zone unless it
-/// says one), or how long ago (`2h`, `3 days`).
+/// Parses a time: milliseconds since 1970, a date, a date and a time (in the user's time zone unless it
+/// has one), or a duration before now (`2h`, `3 days`).
 pub(crate) fn read(text: &str) -> Result<i64, String> {
     let text = text.trim();
     if let Ok(number) = text.parse::<i64>() {
@@ -36,7 +36,7 @@ pub(crate) fn read(text: &str) -> Result<i64, String> {
     {
         return Ok(time.timestamp().as_millisecond());
     }
-    Err("use a date (2026-01-31), a time (2026-01-31T17:05), how long ago (2h, 3 days), \
+    Err("use a date (2026-01-31), a time (2026-01-31T17:05), a duration before now (2h, 3 days), \
          or milliseconds since 1970"
         .to_owned())
 }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_as_people_write_them() {
+    fn times_are_parsed_in_all_forms() {
         assert_eq!(read("1767225600000"), Ok(1_767_225_600_000));
         assert_eq!(read("2026-01-01T00:00:00Z"), Ok(1_767_225_600_000));
         assert_eq!(read("2026-01-01T01:00:00+01:00"), Ok(1_767_225_600_000));
@@ -59,7 +59,7 @@ mod tests {
         }
         assert!((now - read("1 day").unwrap() - 86_400_000).abs() <= 3_700_000);
         for nonsense in ["", "yesterday", "2026-13-01", "12:00"] {
-            assert!(read(nonsense).unwrap_err().contains("how long ago"), "{nonsense:?}");
+            assert!(read(nonsense).unwrap_err().contains("a duration before now"), "{nonsense:?}");
         }
     }
 }

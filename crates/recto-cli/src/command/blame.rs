@@ -1,47 +1,49 @@
-//! `recto blame`: why a message is visible or hidden.
+//! `recto blame`: shows why a message is visible or hidden.
 
 use clap::Args;
 use recto::Effect;
 use recto_service::{Blame as BlameRequest, EntryHistory};
 
-use crate::arguments::OfConversation;
-use crate::desk::Desk;
+use crate::arguments::ConversationArgument;
+use crate::context::Context;
 use crate::entry_line::EntryLine as _;
 use crate::failure::Failure;
-use crate::numbers::Entries;
-use crate::output::Answer;
+use crate::numbers::EntryRange;
+use crate::output::CommandResult;
 use crate::page::{BAD, FAINT, GOOD, Line, Page, STRONG};
 use crate::time;
 
-/// Tell everything that happened to a message: who added, hid or brought it back, and why.
+/// Show which versions added, hid or restored a message.
+///
+/// Each line has the version, the operation and the reason.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto blame 1
   recto blame '#12' -c support")]
 pub(crate) struct Blame {
-    /// A log entry
+    /// Log entry: 3 or #3
     #[arg(value_name = "ENTRY")]
-    entry: Entries,
+    entry: EntryRange,
 
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 }
 
 impl Blame {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         if self.entry.0.len() != 1 {
-            return Err(Failure::Usage("blame tells of one log entry at a time".to_owned()));
+            return Err(Failure::Usage("blame takes one log entry".to_owned()));
         }
         let index = self.entry.0.start;
-        let session = desk.session()?;
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let (conversation, blame) = (named.name, u64::from(index));
-        desk.answer(&session.run(BlameRequest { conversation, blame })?)
+        context.print(&session.run(BlameRequest { conversation, blame })?)
     }
 }
 
-impl Answer for EntryHistory {
+impl CommandResult for EntryHistory {
     fn show(&self, page: &mut Page) {
         if let Some(entry) = &self.entry {
             let line = entry.line(Default::default(), &[], page);
@@ -58,10 +60,11 @@ impl Answer for EntryHistory {
             let line = line.styled(style, format!("{effect:<9} "));
             let line = line.styled(FAINT, format!("{:<11} ", blame.operation.as_str()));
             let line = line.text(&blame.description);
-            // What was imported was said long before it was added.
-            let said = self.entry.as_ref().map(|entry| entry.timestamp);
-            let said = said.filter(|_| matches!(blame.effect, Effect::Added | Effect::AddedHidden));
-            let time = time::shown(said.unwrap_or(blame.timestamp));
+            // An imported message is older than the version that added it.
+            let written = self.entry.as_ref().map(|entry| entry.timestamp);
+            let written =
+                written.filter(|_| matches!(blame.effect, Effect::Added | Effect::AddedHidden));
+            let time = time::shown(written.unwrap_or(blame.timestamp));
             page.line(line.styled(FAINT, format!("  {time}")));
         }
     }

@@ -1,7 +1,7 @@
-//! The commands that change what the model reads: one for each operation, and `apply`.
+//! The commands that change the view: one per operation, and `apply`.
 //!
-//! All of them make one [`Request`] and hand it to [`ChangeArguments::perform`], which applies it,
-//! or with `--dry-run` says what it would do, and what that costs at a provider's prompt cache.
+//! Each builds one [`Request`] and passes it to [`ChangeArguments::perform`], which applies it. With
+//! `--dry-run` it prints the difference and the cost at a provider's prompt cache instead.
 
 pub(crate) mod append;
 pub(crate) mod apply;
@@ -30,58 +30,58 @@ use recto_service::{Plan, Sent};
 use serde::Serialize;
 
 use super::info::show_warnings;
-use crate::arguments::OfConversation;
+use crate::arguments::ConversationArgument;
 use crate::cache_plan::{PlanArguments, ShowPlan as _};
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::difference::Difference;
 use crate::failure::Failure;
-use crate::numbers::{WhichVersion, counted, grouped, runs};
-use crate::output::Answer;
+use crate::numbers::{VersionArgument, counted, grouped, runs};
+use crate::output::CommandResult;
 use crate::page::{BAD, FAINT, GOOD, Line, Page, STRONG};
 use crate::provider::sent_at;
 use crate::reason;
-use crate::session::{Named, Session};
+use crate::session::{NamedConversation, Session};
 
-/// What every changing command takes.
+/// Options of every command that changes the view.
 #[derive(Args, Debug)]
 pub(crate) struct ChangeArguments {
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 
-    /// Print what would change and what that costs at the prompt cache, and change nothing
+    /// Print the difference and its cost at the prompt cache, and change nothing
     #[arg(long)]
     dry_run: bool,
 
     #[command(flatten)]
     pub(crate) plan: PlanArguments,
 
-    /// Refuse if this is not the newest version any more
+    /// Fail with `version_conflict` unless this is the newest version
     #[arg(long, value_name = "VERSION")]
     expect_version: Option<u32>,
 
-    /// A key for this request: repeated with the same key, it is not applied again
+    /// Idempotency key: a repeated request with the same key is not applied again
     #[arg(long, value_name = "KEY", conflicts_with = "dry_run")]
     key: Option<String>,
 
-    /// Why it is done; kept with the version, shown by log and blame
-    #[arg(long, value_name = "WHY")]
-    because: Option<String>,
+    /// Reason, which is stored with the version and shown by `log` and `blame`
+    #[arg(long, value_name = "REASON", alias = "because")]
+    reason: Option<String>,
 }
 
 impl ChangeArguments {
-    /// The conversation as it was named.
+    /// The conversation as given.
     pub(crate) fn conversation(&self) -> &str {
         &self.of.conversation
     }
 
-    /// The newest version, if it takes that to know which version is meant.
+    /// The newest version if `version` is relative to it, else version 0, without opening the store.
     pub(crate) fn newest_for(
         &self,
-        version: WhichVersion,
-        desk: &mut Desk<'_>,
+        version: VersionArgument,
+        context: &mut Context<'_>,
     ) -> Result<Version, Failure> {
         match version.is_relative() {
-            true => Ok(desk.session()?.conversation(&self.of.conversation)?.talk.version()?),
+            true => Ok(context.session()?.conversation(&self.of.conversation)?.handle.version()?),
             false => Ok(Version(0)),
         }
     }
@@ -90,70 +90,76 @@ impl ChangeArguments {
     pub(crate) fn operation(
         self,
         operation: impl Into<Operation>,
-        desk: &mut Desk<'_>,
+        context: &mut Context<'_>,
     ) -> Result<(), Failure> {
         let operation: Operation = operation.into();
-        let step = match self.because.clone() {
+        let step = match self.reason.clone() {
             Some(reason) => operation.because(reason),
             None => Step::from(operation),
         };
-        self.perform(step.into(), desk)
+        self.perform(step.into(), context)
     }
 
-    /// Applies a request, or says what it would do.
-    pub(crate) fn perform(self, request: Request, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    /// Applies a request, or previews it with `--dry-run`.
+    pub(crate) fn perform(
+        self,
+        request: Request,
+        context: &mut Context<'_>,
+    ) -> Result<(), Failure> {
         self.plan.check(self.dry_run)?;
-        self.perform_for(request, desk)
+        self.perform_for(request, context)
     }
 
-    /// The same for a request that was made for a provider.
+    /// Like [`perform`](Self::perform), for a request that was made for a provider: `--for` and `--model`
+    /// are allowed without `--dry-run`.
     pub(crate) fn perform_for(
         self,
         mut request: Request,
-        desk: &mut Desk<'_>,
+        context: &mut Context<'_>,
     ) -> Result<(), Failure> {
-        if let (Some(because), [step]) = (&self.because, &mut *request.steps) {
-            step.description.get_or_insert_with(|| because.clone());
+        if let (Some(reason), [step]) = (&self.reason, &mut *request.steps) {
+            step.description.get_or_insert_with(|| reason.clone());
         }
-        let session = desk.session()?;
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let write = Write { expected_version: self.expect_version.map(Version), key: self.key };
         let operations: Vec<&str> =
             request.steps.iter().map(|step| step.operation.kind().as_str()).collect();
         let title = operations.join(", ");
         if self.dry_run {
-            let talk = named.talk.inner();
-            let preview = session.recto.wait(talk.preview_with(request, write))?;
-            let change = would_be(&session, named, title, preview, None, &self.plan, desk)?;
-            return desk.answer(&change);
+            let handle = named.handle.inner();
+            let preview = session.recto.wait(handle.preview_with(request, write))?;
+            let change =
+                preview_change(&session, named, title, preview, None, &self.plan, context)?;
+            return context.print(&change);
         }
-        let outcome = named.talk.apply_with(request, write)?;
+        let outcome = named.handle.apply_with(request, write)?;
         let title = match outcome.changed {
             true => {
-                let info = named.talk.inner().version_info(outcome.version);
+                let info = named.handle.inner().version_info(outcome.version);
                 let info = session.recto.wait(info)?;
-                reason::told(info.operation, &info.description)
+                reason::version_title(info.operation, &info.description)
             }
             false => title,
         };
-        desk.answer(&Change::new(named.name, title, &outcome, None))
+        context.print(&Change::new(named.name, title, &outcome, None))
     }
 }
 
-/// What a preview shows: the difference, and what it costs at a prompt cache. `tools` are those that
-/// would be set.
-pub(crate) fn would_be(
+/// The difference of a preview, and its cost at a prompt cache. `tools` are the tools that the request
+/// would set.
+pub(crate) fn preview_change(
     session: &Session,
-    named: Named,
+    named: NamedConversation,
     title: String,
     preview: Preview,
     tools: Option<Vec<Tool>>,
     plan: &PlanArguments,
-    desk: &mut Desk<'_>,
+    context: &mut Context<'_>,
 ) -> Result<Change, Failure> {
     let Preview { outcome, added, descriptions } = preview;
     let is_sendable =
-        [outcome.before(), outcome.view()].iter().all(|view| view.tokens() <= LONGEST);
+        [outcome.before(), outcome.view()].iter().all(|view| view.tokens() <= MAX_PLANNED_TOKENS);
     let plan = match is_sendable || plan.is_given() {
         true => {
             let before = sent_at(session, &named, None)?;
@@ -161,37 +167,37 @@ pub(crate) fn would_be(
             let mut entries = view_after(&outcome, &before, &added, &named)?;
             entries.retain(|entry| descriptions.binary_search(&entry.index).is_err());
             let after = Sent { version: outcome.version, entries, tools };
-            let counter = session.recto.wait(named.talk.inner().settings())?.counter;
-            Some(plan.compare(&before, &after, &counter, desk)?)
+            let counter = session.recto.wait(named.handle.inner().settings())?.counter;
+            Some(plan.compare(&before, &after, &counter, context)?)
         }
         false => None,
     };
     let added: Vec<_> = added.into_iter().map(Into::into).collect();
-    let difference = Difference::of(&outcome.diff(), &named.talk, &added)?;
+    let difference = Difference::of(&outcome.diff(), &named.handle, &added)?;
     Ok(Change::new(named.name, title, &outcome, Some((difference, plan))))
 }
 
-/// No model reads more tokens than this, so a longer view was never sent, and no cache has it. It is
-/// planned for only if somebody names a provider: rendering it takes a while.
-const LONGEST: u64 = 2_000_000;
+/// Maximum size of a view, in tokens, that gets a cache plan without an explicit provider. No model reads
+/// more, so no cache contains a longer view, and rendering it takes long.
+const MAX_PLANNED_TOKENS: u64 = 2_000_000;
 
-/// The entries of the view that a preview leads to.
+/// The entries of the view after a preview.
 fn view_after(
     outcome: &Outcome,
     before: &Sent,
     added: &[Entry],
-    named: &Named,
+    named: &NamedConversation,
 ) -> Result<Vec<Entry>, Failure> {
     let mut known: HashMap<LogIndex, &Entry> =
         before.entries.iter().chain(added).map(|entry| (entry.index, entry)).collect();
     let view = outcome.view();
     let hidden: Vec<LogIndex> = view.iter().filter(|index| !known.contains_key(index)).collect();
-    let shown = if hidden.is_empty() { Vec::new() } else { named.talk.entries(&hidden)? };
+    let shown = if hidden.is_empty() { Vec::new() } else { named.handle.entries(&hidden)? };
     known.extend(shown.iter().map(|entry| (entry.index, entry)));
     Ok(view.iter().filter_map(|index| known.get(&index).copied().cloned()).collect())
 }
 
-/// What a request did, or would do.
+/// The result of a request, or of its preview.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Change {
@@ -206,15 +212,15 @@ pub(crate) struct Change {
     title: String,
 }
 
-/// What a provider's prompt cache can still use.
+/// The part of the view that a prompt cache can still use.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CachePlan {
-    /// The front of the view that is as it was.
+    /// The unchanged front of the view.
     reused: Portion,
-    /// What must be read anew behind it.
+    /// The rest of the view, which the provider must read again.
     read_anew: Portion,
-    /// What that costs at a provider.
+    /// The cost at a provider.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
 }
@@ -243,7 +249,7 @@ impl Change {
     }
 }
 
-impl Answer for Change {
+impl CommandResult for Change {
     fn show(&self, page: &mut Page) {
         let Change { outcome, cache_plan, .. } = self;
         let would_be = if self.dry_run && outcome.changed { "would be " } else { "" };
@@ -282,7 +288,7 @@ impl Answer for Change {
             field("view", format!("{had} → {messages}, {counted_before} → {tokens}"));
             let anew = counted(read_anew.tokens, "token");
             let same = counted(reused.tokens, "token");
-            field("prefix", format!("{same} unchanged, {anew} behind it read anew"));
+            field("prefix", format!("{same} unchanged, {anew} after it read again"));
         }
         if let Some(plan) = plan {
             plan.show(page);

@@ -1,4 +1,4 @@
-//! `recto chat`: a model answers in a conversation.
+//! `recto chat`: sends messages to a model and prints its answers.
 
 mod endpoint;
 mod mcp;
@@ -14,123 +14,128 @@ use recto_agent::{Agent, Budget, Delta, Event, HttpModel, McpServer, McpTool, St
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use self::endpoint::{Choices, Configuration};
+use self::endpoint::{Configuration, ModelArguments};
 use self::signals::Signals;
-use crate::arguments::OfConversation;
-use crate::desk::Desk;
+use crate::arguments::ConversationArgument;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::page::{FAINT, Line, NOTE};
-use crate::session::{Named, Session};
+use crate::session::{NamedConversation, Session};
 
-/// Talk with a model: each line is a message, and its answer is printed as it comes.
+/// Talk with a model.
 ///
-/// Everything is recorded: what was sent (`recto log --calls`), what was answered, which tools were
-/// run. The token limit and the compression of the conversation are respected. Ctrl-C stops an answer,
-/// which is kept as far as it came; at the prompt it ends the chat. If there was no answer, an empty
-/// line asks again.
+/// Each line of standard input is a message; the answer is printed as it arrives. Requests, answers and
+/// tool calls are stored in the conversation (`recto log --calls` lists the requests). The token limit and
+/// the compression of the conversation apply. Ctrl-C stops an answer and keeps its received part; at the
+/// prompt it ends the chat. If a call fails, an empty line repeats it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The configuration is a JSON file; everything in it may be missing:
+The configuration is a JSON file; all fields are optional:
   {\"provider\": \"anthropic\", \"model\": \"claude-sonnet-4-5\", \"baseUrl\": \"https://…/v1\",
    \"keyVariable\": \"ANTHROPIC_API_KEY\", \"fields\": {\"max_tokens\": 1024}, \"lookBack\": true,
    \"tools\": [{\"name\": \"disk\", \"description\": \"How full the disks are.\", \"command\": [\"df\", \"-h\"],
               \"input_schema\": {\"type\": \"object\"}, \"timeout\": 10, \"variables\": []}],
    \"mcpServers\": {\"files\": {\"command\": \"mcp-server-filesystem\", \"args\": [\"/srv\"], \"env\": {}},
                   \"wiki\": {\"url\": \"https://…/mcp\", \"keyVariable\": \"WIKI_KEY\", \"timeout\": 30}}}
-A tool\'s command gets the input as JSON on standard input, in one line; what it prints is its answer.
-It may take 60 seconds, or its \"timeout\". MCP servers run as long as the chat; their tools are called
-files__read, wiki__search. A program, tool or server, sees HOME, PATH and the like of the environment,
-what its \"env\" says, and the variables that are listed as \"variables\"; so it does not see your keys.
-\"horizon\": 10 lets a compression wait that would cost more (the provider\'s cache is lost with it)
-than it saves in ten turns.
+A tool\'s command receives its input as one line of JSON on standard input; its output is the result.
+Default for \"timeout\": 60 seconds. MCP servers run until the chat ends; their tools are named files__read,
+wiki__search. A tool or server sees HOME, PATH and a few other variables, its \"env\", and the variables
+listed in \"variables\"; it does not see your keys. \"horizon\": 10 delays a compression whose cost (the
+provider\'s cache is lost) exceeds its savings over ten turns.
 
 Examples:
   recto chat --for anthropic --model claude-sonnet-4-5
   recto chat --for openai-chat --base-url http://localhost:11434/v1 --model qwen3 \'Hello!\'
   recto chat -c support --config agent.json
-  recto chat --config agent.json --again       # there was no answer: ask once more")]
+  recto chat --config agent.json --again       # repeat a call that failed")]
 pub(crate) struct Chat {
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 
-    /// One message; without it, each line of standard input is one
+    /// Message to send. Default: each line of standard input
     message: Option<String>,
 
-    /// Ask for an answer to what was said last, without a new message
+    /// Ask for an answer to the last message, without a new one
     #[arg(long, conflicts_with = "message")]
     again: bool,
 
     #[command(flatten)]
-    choices: Choices,
+    model: ModelArguments,
 
-    /// How often the model is called for one message at most
-    #[arg(long, value_name = "COUNT", default_value_t = 50)]
-    most_turns: usize,
+    /// Maximum number of model calls per message
+    #[arg(long, value_name = "COUNT", default_value_t = 50, alias = "most-turns")]
+    max_turns: usize,
 }
 
-/// What a chat came to.
+/// The result of a chat.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Ended {
+struct ChatResult {
     conversation: String,
     version: u32,
-    answers: Vec<Answered>,
+    answers: Vec<ChatAnswer>,
 }
 
 #[derive(Debug, Serialize)]
-struct Answered {
-    said: String,
+struct ChatAnswer {
+    #[serde(rename = "said")]
+    text: String,
     stop: &'static str,
     turns: usize,
 }
 
-/// What is printed while an answer comes.
-enum Told {
-    Said(String),
-    Aside(String),
+/// Output while an answer arrives.
+enum Streamed {
+    /// Text of the answer, for standard output.
+    Answer(String),
+    /// An event, for standard error.
+    Note(String),
 }
 
 impl Chat {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let message = self.message.as_deref().map(message).transpose()?;
-        let configuration = Configuration::read(&self.choices, desk)?;
-        let session = desk.session()?;
+        let configuration = Configuration::read(&self.model, context)?;
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let model = HttpModel::new(configuration.target, configuration.endpoint)?;
         let policy = session.recto.wait(session.recto.inner().policy(&named.name))?;
         let budget = Budget { horizon: configuration.horizon, ..Budget::of_policy(&policy)? };
         let signals = session.recto.wait(async { Signals::listen() });
-        let mut agent = Agent::new(named.talk.inner().clone(), model)
-            .max_turns(self.most_turns)
+        let mut agent = Agent::new(named.handle.inner().clone(), model)
+            .max_turns(self.max_turns)
             .budget(budget)
             .tools(configuration.tools);
         for started in session.recto.wait(start(configuration.servers)) {
             let (tools, remarks) = started?;
             agent = agent.tools(tools);
             for remark in remarks {
-                desk.output.aside(&Line::wrapping().styled(NOTE, remark), desk.surroundings)?;
+                context.output.note(&Line::wrapping().styled(NOTE, remark), context.environment)?;
             }
         }
         if configuration.look_back {
             agent = agent.history_tools();
         }
-        let mut ended = Ended { conversation: named.name.clone(), version: 0, answers: Vec::new() };
-        let talk = Talk { agent, session: &session, signals };
-        let talked = match (message, self.again) {
-            (Some(message), _) => talk.say(Some(message), &mut ended, desk),
-            (None, true) => talk.check_waits().and_then(|()| talk.say(None, &mut ended, desk)),
+        let mut result =
+            ChatResult { conversation: named.name.clone(), version: 0, answers: Vec::new() };
+        let chat = ChatSession { agent, session: &session, signals };
+        let outcome = match (message, self.again) {
+            (Some(message), _) => chat.say(Some(message), &mut result, context),
+            (None, true) => {
+                chat.check_unanswered().and_then(|()| chat.say(None, &mut result, context))
+            }
             (None, false) => {
-                // Whoever types is done with the lines that were read; nothing else reads on.
+                // The chat takes standard input; no later code reads it.
                 let mut input =
-                    std::mem::replace(&mut desk.surroundings.input, Box::new(std::io::empty()));
-                talk.lines(&mut *input, &mut ended, desk)
+                    std::mem::replace(&mut context.environment.input, Box::new(std::io::empty()));
+                chat.lines(&mut *input, &mut result, context)
             }
         };
-        finish(talked, ended, &named, desk)
+        finish(outcome, result, &named, context)
     }
 }
 
-/// What somebody says; nothing but spaces is nothing.
+/// A message of the user. A text of only white space is an empty message, which is an error.
 fn message(text: &str) -> Result<Message, Failure> {
     let text = if text.trim().is_empty() { "" } else { text };
     Ok(Message::new(Role::User, text)?)
@@ -138,7 +143,7 @@ fn message(text: &str) -> Result<Message, Failure> {
 
 type Started = Result<(Vec<McpTool>, Vec<String>), recto_agent::Error>;
 
-/// Starts servers, all at the same time, and asks for their tools.
+/// Starts MCP servers concurrently and lists their tools.
 async fn start(servers: Vec<McpServer>) -> Vec<Started> {
     let starting: Vec<_> =
         servers.into_iter().map(|server| tokio::spawn(server.tools_with_warnings())).collect();
@@ -149,28 +154,28 @@ async fn start(servers: Vec<McpServer>) -> Vec<Started> {
     started
 }
 
-/// A chat that goes on.
-struct Talk<'a> {
+/// A running chat.
+struct ChatSession<'a> {
     agent: Agent,
     session: &'a Session,
     signals: Signals,
 }
 
-impl Talk<'_> {
-    /// Answers line after line.
+impl ChatSession<'_> {
+    /// Sends each line of the input.
     fn lines(
         &self,
         input: &mut dyn Read,
-        ended: &mut Ended,
-        desk: &mut Desk<'_>,
+        result: &mut ChatResult,
+        context: &mut Context<'_>,
     ) -> Result<(), Failure> {
-        let is_typed = desk.surroundings.input_is_terminal && !desk.output.is_json();
+        let is_typed = context.environment.input_is_terminal && !context.output.is_json();
         let mut lines = BufReader::new(input);
-        // Whether the last message waits for an answer.
-        let mut waits = false;
+        // Whether the last message has no answer, because its call failed.
+        let mut unanswered = false;
         loop {
             if is_typed {
-                desk.output.piece("> ", desk.surroundings)?;
+                context.output.chunk("> ", context.environment)?;
             }
             let mut line = String::new();
             let len = lines.read_line(&mut line).map_err(|error| Failure::Input {
@@ -180,39 +185,41 @@ impl Talk<'_> {
             if len == 0 {
                 return Ok(());
             }
-            let said = match line.trim().is_empty() {
-                true if waits => self.say(None, ended, desk),
+            let sent = match line.trim().is_empty() {
+                true if unanswered => self.say(None, result, context),
                 true => continue,
-                false => self.say(Some(message(line.trim_end())?), ended, desk),
+                false => self.say(Some(message(line.trim_end())?), result, context),
             };
-            // Who types can do something about it.
-            match said {
+            // On a terminal an error does not end the chat.
+            match sent {
                 Err(Failure::Agent(error)) if is_typed && error.code() != "storage" => {
-                    waits =
-                        matches!(error, recto_agent::Error::Call(_)) && self.check_waits().is_ok();
-                    desk.output.failure(&Failure::Agent(error), desk.surroundings)?;
-                    if waits {
-                        let line = Line::new().styled(FAINT, "an empty line asks again");
-                        desk.output.aside(&line, desk.surroundings)?;
+                    unanswered = matches!(error, recto_agent::Error::Call(_))
+                        && self.check_unanswered().is_ok();
+                    context.output.failure(&Failure::Agent(error), context.environment)?;
+                    if unanswered {
+                        let line = Line::new().styled(FAINT, "press Enter to ask again");
+                        context.output.note(&line, context.environment)?;
                     }
                 }
-                said => {
-                    said?;
-                    waits = false;
+                sent => {
+                    sent?;
+                    unanswered = false;
                 }
             }
         }
     }
 
-    /// Whether what was said last waits for an answer; if not, what to do.
-    fn check_waits(&self) -> Result<(), Failure> {
+    /// Fails if the last message needs no answer.
+    fn check_unanswered(&self) -> Result<(), Failure> {
         let entries = self.session.recto.wait(self.agent.conversation().messages())?;
         let last = entries.iter().rev().find(|entry| entry.message.role() != Role::System);
         match last.map(|last| &last.message) {
-            None => Err(Failure::Usage("nothing was said yet; say something".into())),
+            None => Err(Failure::Usage(
+                "the conversation has no message to answer; give a message".into(),
+            )),
             Some(last) if last.role() == Role::Assistant && last.tool_calls().next().is_none() => {
                 Err(Failure::Usage(
-                    "the model has answered already; say something, or take its answer back first: \
+                    "the model has already answered; give a message, or hide the answer first: \
                      `recto truncate --remove-last 1`"
                         .into(),
                 ))
@@ -221,33 +228,34 @@ impl Talk<'_> {
         }
     }
 
-    /// One message, or the last one again, and its answer as it comes.
+    /// Sends a message, or repeats the last call, and prints the answer as it arrives.
     fn say(
         &self,
         message: Option<Message>,
-        ended: &mut Ended,
-        desk: &mut Desk<'_>,
+        result: &mut ChatResult,
+        context: &mut Context<'_>,
     ) -> Result<(), Failure> {
-        let (tell, mut told) = mpsc::unbounded_channel();
+        let (sender, mut receiver) = mpsc::unbounded_channel();
         let agent = self.agent.clone().on_event(move |event| {
-            if let Some(told) = Told::of(event) {
-                // Nobody listens any more once the chat has ended.
-                let _ = tell.send(told);
+            if let Some(streamed) = Streamed::of(event) {
+                // The receiver is gone once the chat has ended.
+                let _ = sender.send(streamed);
             }
         });
         let cancel = self.signals.begin();
         let mut printed = Ok(());
-        let mut has_said = false;
-        let mut print = |told: Told, printed: &mut Result<(), Failure>, desk: &mut Desk<'_>| {
-            has_said |= matches!(told, Told::Said(_));
-            if printed.is_ok() {
-                *printed = told.print(desk);
-                // Nobody reads it: what has come is kept, and then it is over.
-                if printed.is_err() {
-                    cancel.cancel();
+        let mut has_text = false;
+        let mut print =
+            |streamed: Streamed, printed: &mut Result<(), Failure>, context: &mut Context<'_>| {
+                has_text |= matches!(streamed, Streamed::Answer(_));
+                if printed.is_ok() {
+                    *printed = streamed.print(context);
+                    // If the output is closed, the call is cancelled; the received part is stored.
+                    if printed.is_err() {
+                        cancel.cancel();
+                    }
                 }
-            }
-        };
+            };
         let run = self.session.recto.wait(async {
             let run = async {
                 match message {
@@ -259,39 +267,39 @@ impl Talk<'_> {
             loop {
                 tokio::select! {
                     biased;
-                    Some(told) = told.recv() => print(told, &mut printed, desk),
-                    ended = &mut run => {
-                        while let Ok(told) = told.try_recv() {
-                            print(told, &mut printed, desk);
+                    Some(streamed) = receiver.recv() => print(streamed, &mut printed, context),
+                    result = &mut run => {
+                        while let Ok(streamed) = receiver.try_recv() {
+                            print(streamed, &mut printed, context);
                         }
-                        return ended;
+                        return result;
                     }
                 }
             }
         });
         self.signals.end();
         printed?;
-        if run.is_err() && has_said && !desk.output.is_json() {
-            desk.output.piece("\n", desk.surroundings)?;
+        if run.is_err() && has_text && !context.output.is_json() {
+            context.output.chunk("\n", context.environment)?;
         }
         let run = run?;
-        if !desk.output.is_json() {
-            desk.output.piece(&format!("{}\n", run.refusal), desk.surroundings)?;
+        if !context.output.is_json() {
+            context.output.chunk(&format!("{}\n", run.refusal), context.environment)?;
         }
-        let stop = word(run.stop);
-        if run.stop != Stop::Done && !desk.output.is_json() {
+        let stop = stop_name(run.stop);
+        if run.stop != Stop::Done && !context.output.is_json() {
             let line = Line::new().styled(NOTE, format!("[{stop}]"));
-            desk.output.aside(&line, desk.surroundings)?;
+            context.output.note(&line, context.environment)?;
         }
-        ended.answers.push(Answered { said: run.text + &run.refusal, stop, turns: run.turns });
-        match self.signals.leaves() {
-            Some(exit_code) => Err(Failure::Told(exit_code)),
+        result.answers.push(ChatAnswer { text: run.text + &run.refusal, stop, turns: run.turns });
+        match self.signals.exit_code() {
+            Some(exit_code) => Err(Failure::Reported(exit_code)),
             None => Ok(()),
         }
     }
 }
 
-fn word(stop: Stop) -> &'static str {
+fn stop_name(stop: Stop) -> &'static str {
     match stop {
         Stop::Done => "done",
         Stop::TurnLimit => "turn_limit",
@@ -303,59 +311,59 @@ fn word(stop: Stop) -> &'static str {
     }
 }
 
-impl Told {
-    fn of(event: &Event<'_>) -> Option<Told> {
+impl Streamed {
+    fn of(event: &Event<'_>) -> Option<Streamed> {
         Some(match event {
-            Event::Delta(Delta::Text(text)) => Told::Said((*text).to_owned()),
+            Event::Delta(Delta::Text(text)) => Streamed::Answer((*text).to_owned()),
             Event::Delta(Delta::Retrying { delay, reason }) => {
-                Told::Aside(format!("waiting {:.1} s to ask again: {reason}", delay.as_secs_f64()))
+                Streamed::Note(format!("retrying in {:.1} s: {reason}", delay.as_secs_f64()))
             }
-            Event::ToolStarted { name, input, .. } => Told::Aside(format!("{name} {input}")),
+            Event::ToolStarted { name, input, .. } => Streamed::Note(format!("{name} {input}")),
             Event::CompressionCompleted { strategy, before, after, .. } => {
-                Told::Aside(format!("{strategy}: {before} tokens became {after}"))
+                Streamed::Note(format!("{strategy}: {before} → {after} tokens"))
             }
             Event::CompressionFailed { strategy, reason } => {
-                Told::Aside(format!("{strategy} did not make it shorter: {reason}"))
+                Streamed::Note(format!("{strategy} did not shorten the view: {reason}"))
             }
             _ => return None,
         })
     }
 
-    fn print(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        if desk.output.is_json() {
+    fn print(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        if context.output.is_json() {
             return Ok(());
         }
         match self {
-            Told::Said(text) => desk.output.piece(&text, desk.surroundings),
-            Told::Aside(text) => {
-                desk.output.aside(&Line::wrapping().styled(FAINT, text), desk.surroundings)
+            Streamed::Answer(text) => context.output.chunk(&text, context.environment),
+            Streamed::Note(text) => {
+                context.output.note(&Line::wrapping().styled(FAINT, text), context.environment)
             }
         }
     }
 }
 
-/// What was answered until then is told, also if the chat ends with a failure.
+/// Prints the result. With `--json`, answers before a failure are printed beside the error.
 fn finish(
-    talked: Result<(), Failure>,
-    mut ended: Ended,
-    named: &Named,
-    desk: &mut Desk<'_>,
+    outcome: Result<(), Failure>,
+    mut result: ChatResult,
+    named: &NamedConversation,
+    context: &mut Context<'_>,
 ) -> Result<(), Failure> {
-    if !desk.output.is_json() || talked.is_err() && ended.answers.is_empty() {
-        talked?;
-        return Ok(desk.surroundings.output.flush()?);
+    if !context.output.is_json() || outcome.is_err() && result.answers.is_empty() {
+        outcome?;
+        return Ok(context.environment.output.flush()?);
     }
-    ended.version = named.talk.version()?.0;
-    let mut document = serde_json::to_value(&ended).map_err(std::io::Error::other)?;
-    let exit_code = match talked {
+    result.version = named.handle.version()?.0;
+    let mut document = serde_json::to_value(&result).map_err(std::io::Error::other)?;
+    let exit_code = match outcome {
         Ok(()) => None,
-        Err(Failure::Told(exit_code)) => Some(exit_code),
+        Err(Failure::Reported(exit_code)) => Some(exit_code),
         Err(failure) => {
             document["error"] = failure.to_json()["error"].take();
             document["error"]["message"] = failure.to_string().into();
             Some(failure.exit_code())
         }
     };
-    desk.output.json(&document, desk.surroundings)?;
-    exit_code.map_or(Ok(()), |exit_code| Err(Failure::Told(exit_code)))
+    context.output.json(&document, context.environment)?;
+    exit_code.map_or(Ok(()), |exit_code| Err(Failure::Reported(exit_code)))
 }

@@ -1,14 +1,15 @@
-//! `recto completions`: what a shell needs to complete the commands of `recto`.
+//! `recto completions`: shell completion scripts.
 
 use std::io::Write;
 
 use clap::Args;
 use clap_complete::{Shell, generate};
 
-use crate::desk::Desk;
+use crate::arguments::Arguments;
+use crate::context::Context;
 use crate::failure::Failure;
 
-/// Print a completion script for a shell.
+/// Print a shell completion script.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -16,21 +17,22 @@ Examples:
   recto completions zsh > ~/.zfunc/_recto
   recto completions fish > ~/.config/fish/completions/recto.fish")]
 pub(crate) struct Completions {
-    /// The shell to print it for
+    /// Shell to print the script for
     shell: Shell,
 }
 
 impl Completions {
-    pub(crate) fn run(self, mut usage: clap::Command, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        // Into memory first: `generate` panics where it cannot write.
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let mut usage = Arguments::usage();
+        // Written to memory first, because `generate` panics if it cannot write.
         let mut script = Vec::new();
         generate(self.shell, &mut usage, "recto", &mut script);
-        if desk.output.is_json() {
+        if context.output.is_json() {
             let shell = self.shell.to_string();
             let script = String::from_utf8_lossy(&script);
             let document = serde_json::json!({ "shell": shell, "script": script });
-            return desk.output.json(&document, desk.surroundings);
+            return context.output.json(&document, context.environment);
         }
-        Ok(desk.surroundings.output.write_all(&script)?)
+        Ok(context.environment.output.write_all(&script)?)
     }
 }

@@ -1,20 +1,22 @@
-//! `recto demo`: what Recto is for, in one screen.
+//! `recto demo`: an example conversation on one screen.
 //!
-//! `demo/story.rs` is what happens, all of it through the engine; `demo/page.rs` prints it for
-//! people, `demo/document.rs` for programs. No number is written by hand, and no clock is read, so
-//! the output is the same on every machine.
+//! `demo/scenario.rs` runs the requests with the engine, `demo/page.rs` prints them as text and
+//! `demo/document.rs` as JSON. All figures are computed and no clock is read, so the output is the same
+//! on every machine.
 
 mod document;
 mod page;
-mod story;
+mod scenario;
 
 use clap::Args;
 
-use self::story::Story;
-use crate::desk::Desk;
+use self::scenario::Scenario;
+use crate::context::Context;
 use crate::failure::Failure;
 
-/// Show what Recto does: a short conversation, cut, compressed, rolled back and compared.
+/// Show what Recto does, with an example conversation.
+///
+/// The conversation is cut, compressed, rolled back and compared. Nothing is stored.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -23,13 +25,13 @@ Examples:
 pub(crate) struct Demo {}
 
 impl Demo {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let story = Story::tell()?;
-        if desk.output.is_json() {
-            return desk.output.json(&document::document(&story)?, desk.surroundings);
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let scenario = Scenario::run()?;
+        if context.output.is_json() {
+            return context.output.json(&document::document(&scenario)?, context.environment);
         }
         let mut text = Vec::new();
-        page::print(&story, &mut text)?;
-        desk.output.own_text(&String::from_utf8_lossy(&text), desk.surroundings)
+        page::print(&scenario, &mut text)?;
+        context.output.trusted_text(&String::from_utf8_lossy(&text), context.environment)
     }
 }

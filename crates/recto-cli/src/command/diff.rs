@@ -1,43 +1,43 @@
-//! `recto diff`: what changed between two versions.
+//! `recto diff`: compares two versions.
 
 use clap::Args;
 use serde::Serialize;
 
-use crate::arguments::OfConversation;
-use crate::desk::Desk;
+use crate::arguments::ConversationArgument;
+use crate::context::Context;
 use crate::difference::Difference;
 use crate::failure::Failure;
-use crate::numbers::WhichVersion;
-use crate::output::Answer;
+use crate::numbers::VersionArgument;
+use crate::output::CommandResult;
 use crate::page::{Line, Page, STRONG};
 
-/// Compare what the model read at two versions.
+/// Compare the views of two versions.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto diff 3 12
-  recto diff now-1 now      # what the newest request did
+  recto diff now-1 now      # the effect of the newest request
   recto diff now-1          # the same")]
 pub(crate) struct Diff {
-    /// The first version: 12, or now-3 for three before the newest
-    from: WhichVersion,
-    /// The second one; the newest unless told
+    /// First version: 12, or now-3 for three before the newest
+    from: VersionArgument,
+    /// Second version
     #[arg(default_value = "now")]
-    to: WhichVersion,
+    to: VersionArgument,
 
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 }
 
 impl Diff {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let newest = named.talk.version()?;
+        let newest = named.handle.version()?;
         let (from, to) = (self.from.from(newest)?, self.to.from(newest)?);
-        let diff = named.talk.diff(from, to)?;
-        let difference = Difference::of(&diff, &named.talk, &[])?;
-        desk.answer(&Compared { conversation: named.name, from: from.0, to: to.0, difference })
+        let diff = named.handle.diff(from, to)?;
+        let difference = Difference::of(&diff, &named.handle, &[])?;
+        context.print(&Compared { conversation: named.name, from: from.0, to: to.0, difference })
     }
 }
 
@@ -50,7 +50,7 @@ struct Compared {
     difference: Difference,
 }
 
-impl Answer for Compared {
+impl CommandResult for Compared {
     fn show(&self, page: &mut Page) {
         let title = format!("v{} → v{}", self.from, self.to);
         page.line(Line::new().styled(STRONG, title));

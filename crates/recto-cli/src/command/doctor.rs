@@ -1,29 +1,29 @@
-//! `recto doctor`: what is wrong, and what to do about it.
+//! `recto doctor`: checks the store and the environment.
 
 use clap::Args;
 use serde::Serialize;
 
 use crate::advice;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::{bytes, counted, runs};
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{BAD, FAINT, GOOD, Line, NOTE, Page, STRONG};
-use crate::place::{Place, data_folder};
 use crate::session::Session;
+use crate::store_location::{StoreLocation, data_folder};
 
-/// Look at the store, the settings and the surroundings: what is wrong, and what to do.
+/// Check the store and the environment for problems.
 ///
-/// `recto verify` looks more closely: at every version.
+/// `recto verify` checks more: it replays every version.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto doctor
-  recto doctor --store sqlite:talks.db --json")]
+  recto doctor --store sqlite:chats.db --json")]
 pub(crate) struct Doctor {}
 
 impl Doctor {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let mut findings = vec![Finding::good(
             "program",
             format!(
@@ -33,56 +33,60 @@ impl Doctor {
                 std::env::consts::ARCH
             ),
         )];
-        let place = Place::find(desk.general, desk.surroundings);
-        match place {
+        let location = StoreLocation::find(context.general, context.environment);
+        match location {
             Err(failure) => findings.push(Finding::bad(
                 "store",
                 failure.to_string(),
-                "say --store sqlite:PATH, or set RECTO_STORE",
+                "use --store sqlite:PATH, or set RECTO_STORE",
             )),
-            Ok(place) => {
-                let source = place.source.name();
-                findings.push(Finding::good("store", format!("{} ({source})", place.shown())));
-                match desk.session() {
+            Ok(location) => {
+                let source = location.source.name();
+                findings.push(Finding::good("store", format!("{} ({source})", location.shown())));
+                match context.session() {
                     Err(Failure::NoStore { .. }) => findings.push(Finding::note(
                         "store",
-                        "it is not there yet".to_owned(),
+                        "it does not exist yet".to_owned(),
                         "`recto new NAME` or `recto import FILE` creates it",
                     )),
                     Err(failure) => findings.push(Finding::bad(
                         "store",
                         failure.to_string(),
-                        "look at the path, its permissions, the disk or the server",
+                        "check the path, its permissions, the disk or the server",
                     )),
-                    Ok(session) => examine(&session, desk, &mut findings)?,
+                    Ok(session) => examine(&session, context, &mut findings)?,
                 }
             }
         }
-        surroundings(desk, &mut findings);
+        check_environment(context, &mut findings);
         let is_well = findings.iter().all(|finding| finding.state != State::Bad);
-        desk.answer(&Diagnosis { well: is_well, findings })?;
+        context.print(&Diagnosis { well: is_well, findings })?;
         match is_well {
             true => Ok(()),
-            false if desk.output.is_json() => Err(Failure::Told(3)),
-            false => Err(Failure::Unsound("not all is well; see above".to_owned())),
+            false if context.output.is_json() => Err(Failure::Reported(3)),
+            false => Err(Failure::Unsound("there are problems; see above".to_owned())),
         }
     }
 }
 
-fn examine(session: &Session, desk: &Desk<'_>, findings: &mut Vec<Finding>) -> Result<(), Failure> {
+fn examine(
+    session: &Session,
+    context: &Context<'_>,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failure> {
     const ADVICE: &str =
         "keep the file, and restore a backup into a new store: `recto restore-backup`";
     let store = session.recto.inner().store();
     if let Ok(Some(size)) = session.recto.wait(store.size()) {
         findings.push(Finding::good("size", bytes(size)));
     }
-    let damage = match desk.wait(session, async { Ok(store.check().await?) }) {
+    let damage = match context.wait(session, async { Ok(store.check().await?) }) {
         Ok(damage) => damage,
         Err(Failure::Interrupted) => return Err(Failure::Interrupted),
         Err(failure) => vec![failure.to_string()],
     };
     match damage.is_empty() {
-        true => findings.push(Finding::good("rows", "every row is what was written".to_owned())),
+        true => findings.push(Finding::good("rows", "no row is damaged".to_owned())),
         false => {
             let faults = damage.into_iter().map(|fault| Finding::bad("rows", fault, ADVICE));
             findings.extend(faults);
@@ -93,7 +97,7 @@ fn examine(session: &Session, desk: &Desk<'_>, findings: &mut Vec<Finding>) -> R
         false => findings.push(Finding::note(
             "search",
             "it was created without an index".to_owned(),
-            "to have one, back it up and restore it into a new store",
+            "to get one, back it up and restore it into a new store",
         )),
     }
     let all = match session.recto.list(None, usize::MAX) {
@@ -110,20 +114,20 @@ fn examine(session: &Session, desk: &Desk<'_>, findings: &mut Vec<Finding>) -> R
         if info.name.contains(recto::Import::UNFINISHED) {
             findings.push(Finding::note(
                 "conversation",
-                format!("{}: its import goes on, or was never finished", info.name),
-                "if nobody is importing it, `recto remove` it and import it again",
+                format!("{}: its import is running, or was interrupted", info.name),
+                "if no import is running, remove it with `recto remove` and import it again",
             ));
         }
-        let warnings = session.recto.conversation(&info.name).and_then(|talk| talk.warnings());
+        let warnings = session.recto.conversation(&info.name).and_then(|handle| handle.warnings());
         match warnings {
             Err(error) => findings.push(Finding::bad(
                 "conversation",
                 format!("{}: {error}", info.name),
-                "`recto verify` says more; restore it from a backup",
+                "`recto verify` lists the damage; restore it from a backup",
             )),
             Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| {
                 let indices = runs(warning.indices);
-                let (torn, advice) = advice::of_warning(warning.code);
+                let (torn, advice) = advice::warning_text(warning.code);
                 Finding::note("conversation", format!("{}: {indices} {torn}", info.name), advice)
             })),
         }
@@ -131,13 +135,13 @@ fn examine(session: &Session, desk: &Desk<'_>, findings: &mut Vec<Finding>) -> R
     Ok(())
 }
 
-/// Variables that change what is printed.
-fn surroundings(desk: &Desk<'_>, findings: &mut Vec<Finding>) {
-    if let Ok(folder) = data_folder(desk.surroundings) {
+/// Lists the data folder and the variables that change the output.
+fn check_environment(context: &Context<'_>, findings: &mut Vec<Finding>) {
+    if let Ok(folder) = data_folder(context.environment) {
         findings.push(Finding::good("data folder", folder.display().to_string()));
     }
     for name in ["NO_COLOR", "RECTO_PAGER", "PAGER"] {
-        if let Some(value) = desk.surroundings.text(name) {
+        if let Some(value) = context.environment.text(name) {
             findings.push(Finding::good("variable", format!("{name}={value}")));
         }
     }
@@ -180,7 +184,7 @@ impl Finding {
     }
 }
 
-impl Answer for Diagnosis {
+impl CommandResult for Diagnosis {
     fn show(&self, page: &mut Page) {
         for Finding { state, about, found, advice } in &self.findings {
             let (sign, style) = match state {

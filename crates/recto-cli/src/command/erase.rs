@@ -1,25 +1,25 @@
-//! `recto erase`: overwrites a message for good.
+//! `recto erase`: overwrites messages.
 
 use clap::Args;
 use recto::{LogIndex, Version};
 use recto_service::{ErasedEntry, Plan};
 use serde::Serialize;
 
-use crate::arguments::{Caution, OfConversation};
+use crate::arguments::{ConversationArgument, DestructiveArguments};
 use crate::cache_plan::{PlanArguments, ShowPlan as _};
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::entry_line::{EntryLine as _, ShownEntry};
 use crate::failure::Failure;
-use crate::numbers::{Entries, bytes, counted};
-use crate::output::Answer;
+use crate::numbers::{EntryRange, bytes, counted};
+use crate::output::CommandResult;
 use crate::page::{BAD, FAINT, Line, Page, STRONG};
 use crate::provider::sent_at;
-use crate::session::{Named, Session};
+use crate::session::{NamedConversation, Session};
 
-/// Overwrite messages for good, in all versions and forks.
+/// Overwrite messages permanently, in all versions and forks.
 ///
-/// The entry keeps its number, its role and its count of tokens, and a hash of what it was. Backups
-/// that were made before still have it.
+/// An erased entry keeps its log index, its role, its token count and a hash of its content. Older
+/// backups still contain the message.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -29,66 +29,69 @@ Examples:
 pub(crate) struct Erase {
     /// Log entries: 3, or 5-8 for 5 to 8
     #[arg(required = true, value_name = "ENTRIES")]
-    entries: Vec<Entries>,
+    entries: Vec<EntryRange>,
 
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 
     #[command(flatten)]
-    caution: Caution,
+    destructive: DestructiveArguments,
 
     #[command(flatten)]
     plan: PlanArguments,
 }
 
 impl Erase {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        self.plan.check(self.caution.dry_run)?;
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        self.plan.check(self.destructive.dry_run)?;
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let indices = Entries::all(&self.entries);
-        // All of them must be there before the first is erased.
-        let log = named.talk.stats()?.total_messages;
+        let indices = EntryRange::all(&self.entries);
+        // All entries must exist before the first one is erased.
+        let log = named.handle.stats()?.total_messages;
         if let Some(&index) = indices.iter().find(|index| index.as_usize() >= log) {
             return Err(recto::EngineError::IndexOutOfRange { index, len: log }.into());
         }
-        let Caution { dry_run, expect_version, yes } = self.caution;
+        let DestructiveArguments { dry_run, expect_version, yes } = self.destructive;
         let expected = expect_version.map(Version);
         if dry_run {
-            return self.would_erase(&indices, &session, &named, desk);
+            return self.would_erase(&indices, &session, &named, context);
         }
         let count = counted(indices.len() as u64, "message");
-        desk.confirm(&format!("erasing {count} of {:?}", named.name), yes)?;
+        context.confirm(&format!("erasing {count} of {:?}", named.name), yes)?;
         let mut erased = Vec::new();
         for index in indices {
-            let receipt = desk.wait(&session, named.talk.inner().erase_with(index, expected))?;
+            let receipt =
+                context.wait(&session, named.handle.inner().erase_with(index, expected))?;
             erased.push(ErasedEntry::from(receipt));
         }
-        desk.answer(&Receipts { conversation: named.name, erased })
+        context.print(&Receipts { conversation: named.name, erased })
     }
 
-    /// Shows what would be erased, and what that costs where the model reads it.
+    /// Shows the messages that would be erased, and the cost at the prompt cache.
     fn would_erase(
         &self,
         indices: &[LogIndex],
         session: &Session,
-        named: &Named,
-        desk: &mut Desk<'_>,
+        named: &NamedConversation,
+        context: &mut Context<'_>,
     ) -> Result<(), Failure> {
         let before = sent_at(session, named, None)?;
         let current = before.version.0;
-        if let Some(expected) = self.caution.expect_version.filter(|version| *version != current) {
+        if let Some(expected) =
+            self.destructive.expect_version.filter(|version| *version != current)
+        {
             return Err(recto::StoreError::VersionConflict { expected, current }.into());
         }
         let mut after = before.clone();
         for entry in after.entries.iter_mut().filter(|entry| indices.contains(&entry.index)) {
             entry.message = entry.message.erased();
         }
-        let counter = session.recto.wait(named.talk.inner().settings())?.counter;
-        let cache_plan = self.plan.compare(&before, &after, &counter, desk)?;
-        let entries = named.talk.entries(indices)?.into_iter().map(ShownEntry::from).collect();
+        let counter = session.recto.wait(named.handle.inner().settings())?.counter;
+        let cache_plan = self.plan.compare(&before, &after, &counter, context)?;
+        let entries = named.handle.entries(indices)?.into_iter().map(ShownEntry::from).collect();
         let conversation = named.name.clone();
-        desk.answer(&WouldErase { conversation, dry_run: true, entries, cache_plan })
+        context.print(&WouldErase { conversation, dry_run: true, entries, cache_plan })
     }
 }
 
@@ -101,7 +104,7 @@ struct WouldErase {
     cache_plan: Plan,
 }
 
-impl Answer for WouldErase {
+impl CommandResult for WouldErase {
     fn show(&self, page: &mut Page) {
         for entry in &self.entries {
             let line = entry.line((BAD, "- "), &[], page);
@@ -119,11 +122,11 @@ struct Receipts {
     erased: Vec<ErasedEntry>,
 }
 
-impl Answer for Receipts {
+impl CommandResult for Receipts {
     fn show(&self, page: &mut Page) {
         for ErasedEntry { index, bytes: size, was_gone, hash } in &self.erased {
             let what = match was_gone {
-                true => " was gone already".to_owned(),
+                true => " was already erased".to_owned(),
                 false => format!(" erased, {}", bytes(*size as u64)),
             };
             let line = Line::new().styled(STRONG, format!("#{index}")).text(what);

@@ -1,10 +1,10 @@
 //! `recto exec`: reads one JSON request per line, writes one JSON response per line, in order.
 //!
-//! The requests are those of `recto-service`. This file reads lines (`exec/lines.rs`), writes the
-//! responses, and adds the number of the line to errors.
+//! `recto-service` defines the requests. This file reads lines (`exec/lines.rs`), writes the responses,
+//! and adds the number of the line to errors.
 //!
-//! Responses are flushed before the command waits for more input, and none is held back for longer
-//! than [`MAX_DELAY`] while other requests are worked on.
+//! Responses are flushed before the command waits for more input, and at the latest after [`MAX_DELAY`]
+//! while other requests are running.
 
 mod lines;
 
@@ -16,15 +16,14 @@ use recto::EngineError;
 use recto_service::{Error, Service};
 
 use self::lines::{Lines, Next};
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::printable;
 
-/// Answer JSON requests of a program, one per line.
+/// Execute JSON requests from standard input, one per line.
 ///
-/// Reads one JSON request per line from standard input and writes one JSON response per line, in
-/// order. A request that fails is answered with {"error": …}, which has the number of its line, and
-/// the next one is read.
+/// Writes one JSON response per line, in order. The response to a request that fails is {"error": …}, with
+/// the number of its line, and the next request is read.
 #[derive(Args, Debug)]
 #[command(after_help = r#"Requests about the store:
   create, import, list, search, verify
@@ -44,22 +43,22 @@ pub(crate) struct Exec {
     schema: bool,
 }
 
-/// The longest time that a response waits for the next one.
+/// Maximum time that a response is buffered.
 const MAX_DELAY: Duration = Duration::from_millis(1);
 
 impl Exec {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         if self.schema {
-            return desk.output.json(&recto_service::schema(), desk.surroundings);
+            return context.output.json(&recto_service::schema(), context.environment);
         }
-        let session = desk.service_session()?;
+        let session = context.service_session()?;
         let recto = session.recto.inner().clone();
-        let service = match session.is_private() {
+        let service = match session.is_in_memory() {
             true => Service::exclusive(recto),
             false => Service::new(recto),
         };
-        let is_terminal = desk.output.is_terminal();
-        let crate::Surroundings { input, output, .. } = &mut *desk.surroundings;
+        let is_terminal = context.output.is_terminal();
+        let crate::Environment { input, output, .. } = &mut *context.environment;
         let mut lines = Lines::new(input);
         let mut number = 0;
         // The time of the oldest response that was not flushed.
@@ -71,7 +70,7 @@ impl Exec {
             }
             let line = match lines.next() {
                 Next::End => return Ok(()),
-                Next::Broken(error) => {
+                Next::Failed(error) => {
                     return Err(Failure::Input { file: "-".into(), reason: error.to_string() });
                 }
                 Next::Line(line) => text_of(line),

@@ -1,4 +1,4 @@
-//! `recto export`: a conversation as a transcript.
+//! `recto export`: writes a conversation as a transcript.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,56 +11,56 @@ use recto_service::{
 };
 
 use super::import::show_remarks;
-use crate::arguments::OfConversation;
-use crate::desk::Desk;
+use crate::arguments::ConversationArgument;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::numbers::{WhichVersion, bytes, counted};
-use crate::output::Answer;
+use crate::numbers::{VersionArgument, bytes, counted};
+use crate::output::CommandResult;
 use crate::page::{Line, NOTE, Page, STRONG};
 use crate::provider::format_parser;
 
-/// Write a conversation as a transcript, in any format that `import` reads.
+/// Write a conversation as a transcript.
 ///
-/// Messages that came from that format have the bytes that they came with. Nothing is repaired: to
-/// send a view to a provider, `render` it.
+/// Writes any format that `import` reads. Messages that were imported from that format keep their
+/// original bytes. Nothing is repaired: use `render` to make a valid provider request.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  recto export > talk.json                        # in the format that it came from, else recto
-  recto export --format openai-chat -o talk.json
+  recto export > chat.json                        # in its original format, else recto
+  recto export --format openai-chat -o chat.json
   recto export --format anthropic --lines --at 12
-  recto export --all -o session.jsonl             # hidden messages too, in the order of the log")]
+  recto export --all -o session.jsonl             # also hidden messages, in log order")]
 pub(crate) struct Export {
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 
-    /// The format; unless told, the one that the messages come from, else recto
+    /// Format. Default: the one that the messages come from, else recto
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     format: Option<Format>,
 
-    /// The file to be written; - for standard output
+    /// File to write; - for standard output. Default: -
     #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
     output: String,
 
-    /// What the model read at this version: 12, or now-3 for three before the newest
+    /// Version to export: 12, or now-3 for three before the newest. Default: the newest
     #[arg(long, value_name = "VERSION", conflicts_with = "all")]
-    at: Option<WhichVersion>,
+    at: Option<VersionArgument>,
 
-    /// All messages ever added, also hidden ones
+    /// Export the whole log, also hidden messages
     #[arg(long)]
     all: bool,
 
-    /// One message a line, not a list
+    /// Write one message per line instead of a list
     #[arg(long)]
     lines: bool,
 }
 
 impl Export {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let at = match self.at {
-            Some(version) => Some(At(version.from(named.talk.version()?)?)),
+            Some(version) => Some(At(version.from(named.handle.version()?)?)),
             None => None,
         };
         let options = ExportOptions {
@@ -76,27 +76,27 @@ impl Export {
                 .map_err(|error| Failure::writing(Path::new(&self.output), &error))?;
         }
         let is_shown = self.output == "-";
-        if is_shown && !desk.output.is_json() {
-            desk.output.document(&text, desk.surroundings)?;
+        if is_shown && !context.output.is_json() {
+            context.output.document(&text, context.environment)?;
             for remark in &exported.remarks {
-                desk.output.aside(&beside(remark), desk.surroundings)?;
+                context.output.note(&remark_line(remark), context.environment)?;
             }
-            return Ok(desk.surroundings.errors.flush()?);
+            return Ok(context.environment.errors.flush()?);
         }
         exported.file = (!is_shown).then_some(self.output);
         exported.data = is_shown.then_some(text);
-        desk.answer(&exported)
+        context.print(&exported)
     }
 }
 
-/// Something that the format has no place for; the line is that of the message.
-fn beside(remark: &ShownRemark) -> Line {
+/// A line about content that the format cannot represent. The number is that of the message.
+fn remark_line(remark: &ShownRemark) -> Line {
     let ShownRemark { line, field, message } = remark;
     let field = if field.is_empty() { String::new() } else { format!(", {field}") };
     Line::wrapping().styled(NOTE, format!("message {line}{field}")).text(": ").text(message)
 }
 
-impl Answer for Exported {
+impl CommandResult for Exported {
     fn show(&self, page: &mut Page) {
         show_remarks(&self.remarks, page);
         let count = counted(self.messages as u64, "message");

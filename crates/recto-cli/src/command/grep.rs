@@ -1,4 +1,4 @@
-//! `recto grep`: messages that have a text.
+//! `recto grep`: finds messages by text.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,18 @@ use recto_service::{Search, SearchHit};
 use serde::Serialize;
 
 use super::show::Select;
-use crate::arguments::OfConversation;
-use crate::desk::Desk;
+use crate::arguments::ConversationArgument;
+use crate::context::Context;
 use crate::entry_line::{EntryLine as _, ShownEntry, text_of};
 use crate::failure::Failure;
 use crate::numbers::counted;
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{FAINT, Line, Page, STRONG};
-use crate::session::{Named, Session};
+use crate::session::{NamedConversation, Session};
 
-/// Find messages that have a text, in what the model reads or in everything.
+/// Find messages that contain a text.
+///
+/// Searches the view, with --all the log, with --everywhere all conversations.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -27,31 +29,31 @@ Examples:
   recto grep --all timeout --role tool
   recto grep --everywhere 'timeout gateway'    # whole words, in all conversations")]
 pub(crate) struct Grep {
-    /// The text; upper and lower case differ, unless -i says otherwise
+    /// Text to find; case matters unless -i is given
     text: String,
 
-    /// Take upper and lower case for the same
+    /// Ignore case
     #[arg(short, long)]
     ignore_case: bool,
 
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 
     #[command(flatten)]
     select: Select,
 
-    /// Look for whole words in all conversations of the store, hidden messages too
+    /// Find whole words in all conversations of the store, also in hidden messages
     #[arg(long, conflicts_with_all = ["ignore_case", "all", "role", "contains", "excludes", "mark", "since", "until", "at", "batch"])]
     everywhere: bool,
 
-    /// At most so many
+    /// Maximum number of messages
     #[arg(long, value_name = "COUNT", default_value_t = 1_000)]
     limit: usize,
 }
 
 impl Grep {
-    pub(crate) fn run(mut self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         if self.everywhere {
             let limit = Some(self.limit as u64);
             let found = session.run(Search { search: self.text.clone(), limit })?.messages;
@@ -61,31 +63,31 @@ impl Grep {
             });
             let hits = hits.collect();
             let words = self.text.split_whitespace().map(str::to_owned).collect();
-            return desk.answer(&Found { text: self.text, hits, words, is_everything: true });
+            return context.print(&Found { text: self.text, hits, words, is_everything: true });
         }
         let named = session.conversation(&self.of.conversation)?;
         let (entries, mut words) = self.found(&session, &named)?;
         words.append(&mut self.select.contains);
         let hits = entries.into_iter().map(|entry| Hit { conversation: None, entry });
         let (hits, is_everything) = (hits.collect(), self.select.all);
-        desk.answer(&Found { text: self.text, hits, words, is_everything })
+        context.print(&Found { text: self.text, hits, words, is_everything })
     }
 
-    /// The messages that have the text and are meant otherwise, and the text as it stands in them.
+    /// The messages that contain the text and pass the filters, and the spellings of the text in them.
     fn found(
         &self,
         session: &Session,
-        named: &Named,
+        named: &NamedConversation,
     ) -> Result<(Vec<ShownEntry>, Vec<String>), Failure> {
         if self.text.is_empty() {
-            return Err(Failure::Usage("an empty text is in every message; give one".to_owned()));
+            return Err(Failure::Usage("the text is empty; every message contains it".to_owned()));
         }
         if !self.ignore_case && self.select.contains.is_empty() {
             let contains = Some(vec![self.text.clone()]);
             let query = Query { contains, ..self.select.query(Pick::First(self.limit), named)? };
             return Ok((super::show::found(session, named, &query)?, vec![self.text.clone()]));
         }
-        // A query knows no case, and takes any of several words: the rest is done here.
+        // A query cannot ignore case, and its words are alternatives, so these cases are filtered here.
         let query = self.select.query(Pick::All, named)?;
         let mut found = super::show::found(session, named, &query)?;
         let lower = self.text.to_lowercase();
@@ -105,9 +107,9 @@ impl Grep {
     }
 }
 
-/// How a word in lower case stands in a text, in all its spellings.
+/// All spellings in a text of a word in lower case.
 fn in_any_case(text: &str, word: &str) -> BTreeSet<String> {
-    // Lower case may be longer or shorter: which byte came from which.
+    // Lower case can change the length of a text, so each byte is mapped to its origin.
     let mut lower = String::with_capacity(text.len());
     let mut places = Vec::with_capacity(text.len() + 1);
     for (at, character) in text.char_indices() {
@@ -133,7 +135,7 @@ struct Found {
     hits: Vec<Hit>,
     #[serde(skip)]
     words: Vec<String>,
-    /// Whether hidden messages were looked at too.
+    /// Whether hidden messages were searched too.
     #[serde(skip)]
     is_everything: bool,
 }
@@ -146,7 +148,7 @@ struct Hit {
     entry: ShownEntry,
 }
 
-impl Answer for Found {
+impl CommandResult for Found {
     fn show(&self, page: &mut Page) {
         for Hit { conversation, entry } in &self.hits {
             if let Some(conversation) = conversation {
@@ -165,14 +167,14 @@ impl Answer for Found {
         }
         let count = counted(self.hits.len() as u64, "message");
         let more = match self.hits.is_empty() && !self.is_everything {
-            true => "; --all looks in hidden ones too",
+            true => "; --all also searches hidden messages",
             false => "",
         };
         page.line(Line::new().styled(FAINT, format!("{count} found{more}")));
     }
 }
 
-/// The message, beginning a little before the first hit if that is far inside.
+/// The message; if the first hit is far inside, its text starts shortly before it.
 fn around(entry: &ShownEntry, words: &[String]) -> recto::Message {
     let text = text_of(&entry.message);
     let first = words.iter().filter_map(|word| text.find(word.as_str())).min().unwrap_or(0);

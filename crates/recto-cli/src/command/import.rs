@@ -1,4 +1,4 @@
-//! `recto import`: conversations from a transcript.
+//! `recto import`: imports the conversations of a transcript.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,98 +12,98 @@ use recto_format::{Format, ImportOptions};
 use recto_service::{ImportedConversation, ShownRemark, counter_named};
 use serde::Serialize;
 
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::counted;
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{FAINT, Line, NOTE, Page, STRONG};
 use crate::provider::format_parser;
 use crate::session::check_new_name;
 use crate::table::Table;
-use crate::transcript::{Importing, Source};
+use crate::transcript::{ImportJob, TranscriptInput};
 
-/// Import a transcript: the conversations in it, with their versions, rewinds and forks.
+/// Import a transcript, with its versions and forks.
 ///
-/// What a conversation cannot say is reported, line by line. If anything fails, nothing is imported.
-/// Until it is done, a conversation is called `NAME (importing)`.
+/// Remarks list what a conversation cannot represent, with the line of the file. If anything fails,
+/// nothing is imported. During the import a conversation is called `NAME (importing)`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Formats:
-  openai-chat, openai-responses, anthropic, gemini, langchain, claude-code, codex, chatgpt (the ZIP
-  file too), sharegpt, vercel and recto; as a list, a request, or one message a line; also packed
+  openai-chat, openai-responses, anthropic, gemini, langchain, claude-code, codex, chatgpt (also its
+  ZIP file), sharegpt, vercel and recto: a list, a request, or one message per line, also compressed
   with zstd
 
 Examples:
   recto import session.jsonl
   recto import conversations.zip --format chatgpt
   curl -s https://example.com/run.json | recto import - --name run
-  recto import session.jsonl --dry-run          # what is in it, and what would be lost")]
+  recto import session.jsonl --dry-run          # list its conversations and remarks")]
 pub(crate) struct Import {
-    /// The file; - for standard input, of which a copy is made if it is long
+    /// File to import; - for standard input, which is copied to a temporary file if it is long
     file: String,
 
-    /// Its format; recognised unless told
+    /// Format of the file. Default: detected
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     format: Option<Format>,
 
-    /// What the conversation is called; unless told, its title in the file, or the file's name
+    /// Name of the conversation. Default: its title in the file, else the file's name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// What counts tokens: o200k_base, cl100k_base or approx
+    /// Token counter: o200k_base, cl100k_base or approx. Default: o200k_base
     #[arg(long, value_name = "COUNTER")]
     counter: Option<String>,
 
-    /// How large one value of the file may be: a message, or a line of a session; 32 MiB unless told
+    /// Maximum size of one message or line of the file, in bytes. Default: 32 MiB
     #[arg(long, value_name = "BYTES")]
     max_bytes: Option<usize>,
 
-    /// Read everything and say what would be imported, and keep nothing
+    /// Print what would be imported, and store nothing
     #[arg(long)]
     dry_run: bool,
 }
 
 impl Import {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         self.name.as_deref().map_or(Ok(()), check_new_name)?;
         let mut settings = Settings::default();
         if let Some(counter) = &self.counter {
             settings.counter = counter_named(counter)?;
         }
-        let source = self.open(desk)?;
+        let source = self.open(context)?;
         let naming = match &self.name {
             Some(name) => Naming::Exactly(name.clone()),
-            None => Naming::AsTitled { otherwise: self.otherwise() },
+            None => Naming::AsTitled { otherwise: self.default_name() },
         };
         let session = match self.dry_run {
-            // The same way into a store that nobody else sees.
+            // A dry run imports into a store in memory.
             true => None,
-            false => Some(desk.new_session()?),
+            false => Some(context.new_session()?),
         };
-        let nowhere;
+        let in_memory;
         let recto = match &session {
             Some(session) => &session.recto,
             None => {
-                nowhere = recto::blocking::Recto::open("memory:")?;
-                &nowhere
+                in_memory = recto::blocking::Recto::open("memory:")?;
+                &in_memory
             }
         };
-        let stop = recto.wait(stopped_by_ctrl_c());
-        let mut bar = desk.bar(format!("importing {}", self.file));
+        let stop = recto.wait(stop_on_ctrl_c());
+        let mut bar = context.bar(format!("importing {}", self.file));
         let all = source.len();
-        let mut watch = |done: u64| bar.tell(Progress { done, all });
+        let mut watch = |done: u64| bar.update(Progress { done, all });
         let mut options = ImportOptions::default();
         options.limits.message_bytes = self.max_bytes.unwrap_or(options.limits.message_bytes);
-        let importing = Importing { recto, format: self.format, options, naming, settings };
+        let importing = ImportJob { recto, format: self.format, options, naming, settings };
         let transcript = importing
             .run(&source, &stop, &mut watch)
-            .map_err(|failure| self.about_reading(failure))?;
+            .map_err(|failure| self.as_input_error(failure))?;
         drop(bar);
         let conversations = transcript.imported();
         if let (Some(session), Some(first)) = (&session, conversations.first()) {
             session.conversation(&first.conversation)?;
         }
-        desk.answer(&Answered {
+        context.print(&ImportResult {
             format: transcript.format.name(),
             dry_run: self.dry_run,
             conversations,
@@ -111,25 +111,25 @@ impl Import {
         })
     }
 
-    fn open(&self, desk: &mut Desk<'_>) -> Result<Source, Failure> {
+    fn open(&self, context: &mut Context<'_>) -> Result<TranscriptInput, Failure> {
         let failed = |error: std::io::Error| Failure::Input {
             file: self.file.clone(),
             reason: error.to_string(),
         };
         if self.file == "-" {
-            return Source::copied(&mut desk.surroundings.input).map_err(failed);
+            return TranscriptInput::copied(&mut context.environment.input).map_err(failed);
         }
         let mut file = File::open(&self.file).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_file() {
-            return Ok(Source::File(file, metadata.len()));
+            return Ok(TranscriptInput::File(file, metadata.len()));
         }
-        // A pipe can be read only once.
-        Source::copied(&mut file).map_err(failed)
+        // A pipe can be read only once, so it is copied.
+        TranscriptInput::copied(&mut file).map_err(failed)
     }
 
-    /// What a conversation without a title is called.
-    fn otherwise(&self) -> String {
+    /// The name of a conversation without a title.
+    fn default_name(&self) -> String {
         let stem = Path::new(&self.file).file_stem().map(|stem| stem.to_string_lossy());
         match stem {
             Some(stem) if self.file != "-" && !stem.trim().is_empty() => stem.trim().to_owned(),
@@ -137,8 +137,8 @@ impl Import {
         }
     }
 
-    /// A file that cannot be read is an argument that is wrong; everything else stays as it is.
-    fn about_reading(&self, failure: Failure) -> Failure {
+    /// Turns an I/O error of the file into a usage error. Other errors stay as they are.
+    fn as_input_error(&self, failure: Failure) -> Failure {
         match failure {
             Failure::NotImported { cause, left } => match *cause {
                 Failure::Format(recto_format::Error::Io(error)) => {
@@ -152,20 +152,20 @@ impl Import {
     }
 }
 
-/// Becomes true with Ctrl-C, which does not end the program from now on: what was begun is removed
-/// first.
-async fn stopped_by_ctrl_c() -> Arc<AtomicBool> {
+/// A flag that Ctrl-C sets. From now on Ctrl-C does not end the process, because a cancelled import
+/// must first be removed.
+async fn stop_on_ctrl_c() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let mut pressed = Box::pin(tokio::signal::ctrl_c());
     tokio::select! {
         biased;
         _ = &mut pressed => stop.store(true, Ordering::Relaxed),
-        // It listens since it was asked once.
+        // The first poll has registered the handler.
         () = std::future::ready(()) => {
-            let told = stop.clone();
+            let flag = stop.clone();
             tokio::spawn(async move {
                 if pressed.await.is_ok() {
-                    told.store(true, Ordering::Relaxed);
+                    flag.store(true, Ordering::Relaxed);
                 }
             });
         }
@@ -175,23 +175,23 @@ async fn stopped_by_ctrl_c() -> Arc<AtomicBool> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answered {
+struct ImportResult {
     format: &'static str,
     dry_run: bool,
     conversations: Vec<ImportedConversation>,
     remarks: Vec<ShownRemark>,
 }
 
-impl Answer for Answered {
+impl CommandResult for ImportResult {
     fn show(&self, page: &mut Page) {
         let plain = Style::new();
         let mut table = Table::new(&["", ">", ">", ""]);
-        for told in &self.conversations {
-            let fork = told.fork_of.as_ref();
+        for imported in &self.conversations {
+            let fork = imported.fork_of.as_ref();
             table.row([
-                (STRONG, told.conversation.clone()),
-                (plain, counted(u64::from(told.messages), "message")),
-                (plain, format!("v{}", told.version)),
+                (STRONG, imported.conversation.clone()),
+                (plain, counted(u64::from(imported.messages), "message")),
+                (plain, format!("v{}", imported.version)),
                 (
                     FAINT,
                     fork.map_or(String::new(), |fork| {
@@ -208,7 +208,7 @@ impl Answer for Answered {
     }
 }
 
-/// What could not be represented, a line each.
+/// Writes one line per remark.
 pub(super) fn show_remarks(remarks: &[ShownRemark], page: &mut Page) {
     for ShownRemark { line, field, message } in remarks {
         let place = match (line, &**field) {

@@ -1,19 +1,19 @@
-//! `recto info`: what is known of a conversation.
+//! `recto info`: shows the figures of a conversation.
 
 use clap::Args;
 use recto::Warning;
 use recto_service::{ConversationFigures, Info as InfoRequest, MarkedEntries, True};
 
 use crate::advice;
-use crate::arguments::OfConversation;
-use crate::desk::Desk;
+use crate::arguments::ConversationArgument;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::{counted, grouped, runs};
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{BAD, FAINT, Line, Page, STRONG};
 use crate::time;
 
-/// Show the figures of a conversation.
+/// Show the figures, marks and warnings of a conversation.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -21,19 +21,19 @@ Examples:
   recto info -c support --json")]
 pub(crate) struct Info {
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 }
 
 impl Info {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let request = InfoRequest { conversation: named.name, info: True };
-        desk.answer(&session.run(request)?)
+        context.print(&session.run(request)?)
     }
 }
 
-impl Answer for ConversationFigures {
+impl CommandResult for ConversationFigures {
     fn show(&self, page: &mut Page) {
         let ConversationFigures { listed, stats, .. } = self;
         let mut field = |name: &str, value: String| {
@@ -74,12 +74,12 @@ impl Answer for ConversationFigures {
     }
 }
 
-/// Tool calls and results that were torn apart.
+/// Writes one line per warning, with the command that resolves it.
 pub(crate) fn show_warnings(warnings: &[Warning], page: &mut Page) {
     for warning in warnings {
         let line = Line::wrapping().styled(BAD, "warning  ");
         let line = line.styled(STRONG, runs(warning.indices.iter().copied()));
-        let (torn, advice) = advice::of_warning(warning.code);
+        let (torn, advice) = advice::warning_text(warning.code);
         page.line(line.text(format!(" {torn}; {advice}")));
     }
 }

@@ -1,4 +1,4 @@
-//! `recto lint`: what a provider would refuse in a view, and the request that puts it right.
+//! `recto lint`: reports what a provider would reject in a view, and repairs the view.
 
 use anstyle::Style;
 use clap::Args;
@@ -7,19 +7,19 @@ use recto_service::{Sent, ShownFinding};
 use serde::Serialize;
 
 use super::change::ChangeArguments;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::numbers::{WhichVersion, counted};
-use crate::output::Answer;
+use crate::numbers::{VersionArgument, counted};
+use crate::output::CommandResult;
 use crate::page::{BAD, FAINT, GOOD, Line, NOTE, Page};
 use crate::provider::sent_at;
 use crate::table::Table;
 
-/// Say what a provider would refuse in a view, and what rendering does about it.
+/// Report what a provider would reject in the view.
 ///
-/// Errors would be answered with a refusal; warnings say what has no place there or is moved; notes,
-/// what is said in another form. The exit code is 1 if there are errors. With --fix, the view is put
-/// right by one ordinary request, which can be taken back.
+/// The provider would reject an error. A warning is content that rendering drops or moves, a note is
+/// content that it writes in another form. The exit code is 1 if there are errors. --fix repairs the view
+/// with one request, which can be undone.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -28,26 +28,26 @@ Examples:
   recto lint --for openai-chat --fix --dry-run
   recto lint --for openai-chat --fix")]
 pub(crate) struct Lint {
-    /// Put the view right
+    /// Repair the view
     #[arg(long)]
     fix: bool,
 
-    /// What the model read at this version: 12, or now-3 for three before the newest
+    /// Version to check: 12, or now-3 for three before the newest. Default: the newest
     #[arg(long, value_name = "VERSION", conflicts_with = "fix")]
-    at: Option<WhichVersion>,
+    at: Option<VersionArgument>,
 
     #[command(flatten)]
     change: ChangeArguments,
 }
 
 impl Lint {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let named = session.conversation(self.change.conversation())?;
         let sent = sent_at(&session, &named, self.at)?;
-        let reader = &self.change.plan.reader;
-        let target = reader.target.unwrap_or_else(|| sent.likely_target());
-        let model = reader.model.clone();
+        let provider = &self.change.plan.provider;
+        let target = provider.target.unwrap_or_else(|| sent.likely_target());
+        let model = provider.model.clone();
         let mut is_fixable = false;
         if self.at.is_none() {
             let options = RenderOptions {
@@ -59,7 +59,7 @@ impl Lint {
             match recto_format::fix(entries, target, &options)? {
                 Some(request) if self.fix => {
                     drop(session);
-                    return self.change.perform_for(request, desk);
+                    return self.change.perform_for(request, context);
                 }
                 fix => is_fixable = fix.is_some(),
             }
@@ -68,9 +68,9 @@ impl Lint {
         let has_errors = findings.iter().any(|finding| finding.rule.severity == Severity::Error);
         let conversation = named.name;
         let version = sent.version.0;
-        desk.answer(&Findings { conversation, version, target, findings, is_fixable, sent })?;
+        context.print(&Findings { conversation, version, target, findings, is_fixable, sent })?;
         match has_errors {
-            true => Err(Failure::Told(1)),
+            true => Err(Failure::Reported(1)),
             false => Ok(()),
         }
     }
@@ -81,7 +81,7 @@ struct Findings {
     version: u32,
     target: Target,
     findings: Vec<Finding>,
-    /// Whether `--fix` would do something.
+    /// Whether `--fix` would change the view.
     is_fixable: bool,
     sent: Sent,
 }
@@ -106,7 +106,7 @@ impl Serialize for Findings {
     }
 }
 
-impl Answer for Findings {
+impl CommandResult for Findings {
     fn show(&self, page: &mut Page) {
         let plain = Style::new();
         if !self.findings.is_empty() {
@@ -146,7 +146,7 @@ impl Answer for Findings {
             self.version
         );
         if self.is_fixable {
-            let hint = format!("`recto lint --for {} --fix` puts the view right", self.target);
+            let hint = format!("`recto lint --for {} --fix` repairs the view", self.target);
             page.line(Line::wrapping().styled(FAINT, hint));
         }
         page.line(Line::new().styled(if self.findings.is_empty() { GOOD } else { FAINT }, summary));

@@ -1,19 +1,21 @@
-//! `recto list`: the conversations of a store.
+//! `recto list`: lists the conversations of a store.
 
 use anstyle::Style;
 use clap::Args;
 use recto_service::{Conversations, List as ListRequest, ListOptions, TrueOr};
 
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::{counted, grouped};
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{FAINT, Line, Page, STRONG};
-use crate::place::Source;
+use crate::store_location::LocationSource;
 use crate::table::Table;
 use crate::time;
 
-/// List the conversations of a store, by name.
+/// List the conversations of the store.
+///
+/// They are sorted by name.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -21,36 +23,36 @@ Examples:
   recto list --after m --limit 20
   recto list --json | jq -r '.conversations[].name'")]
 pub(crate) struct List {
-    /// Only those behind this name
+    /// Name after which the list starts. Default: the whole list
     #[arg(long, value_name = "NAME")]
     after: Option<String>,
 
-    /// At most so many
+    /// Maximum number of conversations
     #[arg(long, value_name = "COUNT", default_value_t = 1_000)]
     limit: usize,
 }
 
 impl List {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let found = match desk.session() {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let found = match context.session() {
             Ok(session) => {
                 let (after, limit) = (self.after, Some(self.limit as u64));
                 session.run(ListRequest { list: TrueOr(ListOptions { after, limit }) })?
             }
-            // There is no store yet. One that was named should be there.
-            Err(Failure::NoStore { said_by: Source::DataFolder, .. }) => {
+            // A missing default store is an empty list; any other missing store is an error.
+            Err(Failure::NoStore { named_by: LocationSource::DataFolder, .. }) => {
                 Conversations { conversations: Vec::new(), more: false }
             }
             Err(failure) => return Err(failure),
         };
-        desk.answer(&found)
+        context.print(&found)
     }
 }
 
-impl Answer for Conversations {
+impl CommandResult for Conversations {
     fn show(&self, page: &mut Page) {
         if self.conversations.is_empty() {
-            let begin = "`recto new NAME` creates one, `recto import FILE` brings one in";
+            let begin = "`recto new NAME` creates one, `recto import FILE` imports one";
             return page.line(format!("no conversations yet; {begin}"));
         }
         let mut table = Table::new(&["name", ">version", ">messages", "updated", ""]);

@@ -1,4 +1,4 @@
-//! `recto log`: the versions, newest first, with batches and branches as a graph.
+//! `recto log`: lists versions, newest first, with branches as a graph.
 
 mod calls;
 mod graph;
@@ -9,58 +9,59 @@ use recto_service::{
 };
 
 use self::graph::Graph;
-use crate::arguments::OfConversation;
-use crate::desk::Desk;
+use crate::arguments::ConversationArgument;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::counted;
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{FAINT, Line, NOTE, Page, STRONG};
 use crate::{printable, reason, time};
 
-/// List the versions, newest first: what each did, and what it left in view.
+/// List the versions, newest first.
 ///
-/// What was left by a rollback, an undo or a rewind is a branch beside the line that goes on. The time
-/// is that of the newest message that a version added; where it added none, that of the version.
+/// Each line has the operation, the reason and the size of the view. Versions that a rollback, an undo
+/// or a rewind abandoned are drawn as a branch. The time is that of the newest message that a version
+/// added, or of the version if it added none.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto log
   recto log -n 5
   recto log --all --json
-  recto log --calls                # what models were sent; recto show --call 3 prints one")]
+  recto log --calls                # model calls; `recto show --call 3` prints one")]
 pub(crate) struct Log {
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 
-    /// So many versions
+    /// Number of versions
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
     number: u32,
 
-    /// All versions
+    /// List all versions
     #[arg(long, conflicts_with = "number")]
     all: bool,
 
-    /// The calls of models instead, newest first: what was sent, and what it used
+    /// List the model calls instead: request, usage and cost
     #[arg(long)]
     calls: bool,
 }
 
 impl Log {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let limit = Some(if self.all { u64::MAX } else { u64::from(self.number) });
         let conversation = named.name;
         if self.calls {
             let calls = TrueOr(CallsOptions { limit });
-            return desk.answer(&session.run(Calls { conversation, calls })?);
+            return context.print(&session.run(Calls { conversation, calls })?);
         }
         let log = TrueOr(LogOptions { limit, before: None });
-        desk.answer(&session.run(LogRequest { conversation, log })?)
+        context.print(&session.run(LogRequest { conversation, log })?)
     }
 }
 
-impl Answer for Versions {
+impl CommandResult for Versions {
     fn show(&self, page: &mut Page) {
         let mut graph = Graph::default();
         for ListedVersion { info, parent, said_at } in &self.versions {
@@ -68,23 +69,23 @@ impl Answer for Versions {
             let line = Line::new().styled(NOTE, &rows.node);
             let line = line.styled(STRONG, format!(" v{}", info.version));
             let line = line.styled(FAINT, format!(" batch {}  ", info.batch));
-            let told = reason::told(info.operation, &info.description);
+            let title = reason::version_title(info.operation, &info.description);
             let time = time::shown(said_at.unwrap_or(info.timestamp));
             let left = |message: &str, token: &str| {
                 let messages = counted(info.messages as u64, message);
                 format!("  ({messages}, {})  {time}", counted(info.tokens, token))
             };
             let (mut left, short) = (left("message", "token"), left("msg", "tok"));
-            let mut shown = told.clone();
+            let mut shown = title.clone();
             if page.is_terminal() {
-                // Figures are said in short words first, and then the reason is cut: not the time.
+                // If the line is too long, the units are abbreviated first, then the title is cut.
                 let room = |left: &str| {
                     page.columns().saturating_sub(line.width() + printable::width(left))
                 };
-                if printable::width(&printable::escaped(&told)) > room(&left) {
+                if printable::width(&printable::escaped(&title)) > room(&left) {
                     left = short;
                 }
-                shown = printable::one_line(&told, room(&left).max(SHORTEST));
+                shown = printable::one_line(&title, room(&left).max(MIN_TITLE_WIDTH));
             }
             page.line(line.text(shown).styled(FAINT, left));
             for row in rows.below {
@@ -98,5 +99,5 @@ impl Answer for Versions {
     }
 }
 
-/// No reason is cut to less than this.
-const SHORTEST: usize = 12;
+/// Minimum width of a cut title.
+const MIN_TITLE_WIDTH: usize = 12;

@@ -1,17 +1,17 @@
-//! `recto markmap`: the view, its entries by role and the batches, in the shape that older tools know.
+//! `recto markmap`: shows the mark map of the contract: visible entries, entries by role, batches.
 
 use clap::Args;
 use recto::{LogIndex, MarkMap, Scope};
 use serde::Serialize;
 
-use crate::arguments::OfConversation;
-use crate::desk::Desk;
+use crate::arguments::ConversationArgument;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::numbers::{WhichVersion, runs};
-use crate::output::Answer;
+use crate::numbers::{VersionArgument, runs};
+use crate::output::CommandResult;
 use crate::page::{FAINT, Line, Page};
 
-/// Show which log entries are visible, whose they are, and where batches begin.
+/// Show visible entries, entries by role, and batch boundaries.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -21,37 +21,37 @@ Examples:
   recto markmap --json | jq .originalIndices")]
 pub(crate) struct Markmap {
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 
-    /// As it was at this version: 12, or now-3 for three before the newest
+    /// Version to read: 12, or now-3 for three before the newest. Default: the newest
     #[arg(long, value_name = "VERSION")]
-    at: Option<WhichVersion>,
+    at: Option<VersionArgument>,
 
-    /// List the whole log by role, not only the visible entries
+    /// List all log entries by role, not only the visible ones
     #[arg(long)]
     all: bool,
 }
 
 impl Markmap {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let scope = if self.all { Scope::All } else { Scope::Visible };
         let map = match self.at {
             Some(version) => {
-                let version = version.from(named.talk.version()?)?;
-                session.recto.wait(named.talk.inner().mark_map_at(version, scope))?
+                let version = version.from(named.handle.version()?)?;
+                session.recto.wait(named.handle.inner().mark_map_at(version, scope))?
             }
-            None => named.talk.mark_map(scope)?,
+            None => named.handle.mark_map(scope)?,
         };
-        desk.answer(&Map(map))
+        context.print(&Map(map))
     }
 }
 
 #[derive(Serialize)]
 struct Map(MarkMap);
 
-impl Answer for Map {
+impl CommandResult for Map {
     fn show(&self, page: &mut Page) {
         let Map(map) = self;
         let mut field = |name: &str, value: String| {

@@ -1,4 +1,4 @@
-//! `recto new`: a new conversation.
+//! `recto new`: creates a conversation.
 
 use clap::Args;
 use recto::{Policy, Settings, Tool};
@@ -6,9 +6,9 @@ use recto_service::counter_named;
 use serde::Serialize;
 
 use super::settings::PolicyArguments;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{Line, Page, STRONG};
 use crate::session::check_new_name;
 
@@ -20,22 +20,22 @@ Examples:
   recto new support --counter approx --tools tools.json
   recto new support --compress-over 80000 --compress-to 40000 --compress-with sliding-window")]
 pub(crate) struct New {
-    /// What it will be called
+    /// Name of the conversation
     name: String,
 
-    /// What counts tokens: o200k_base, cl100k_base or approx
+    /// Token counter: o200k_base, cl100k_base or approx. Default: o200k_base
     #[arg(long, value_name = "COUNTER")]
     counter: Option<String>,
 
-    /// What an image, audio or file part counts for
+    /// Tokens of an image, audio or file part. Default: 1000
     #[arg(long, value_name = "TOKENS")]
     media_tokens: Option<u64>,
 
-    /// A file with the tools that the model may call, as a JSON list; - for standard input
+    /// File with the tools that the model may call, as a JSON list; - for standard input
     #[arg(long, value_name = "FILE")]
     tools: Option<String>,
 
-    /// The heading of the message that describes the tools
+    /// First line of the tool description. Default: "Available tools:"
     #[arg(long, value_name = "TEXT")]
     heading: Option<String>,
 
@@ -44,7 +44,7 @@ pub(crate) struct New {
 }
 
 impl New {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         check_new_name(&self.name)?;
         let mut settings = Settings::default();
         if let Some(counter) = &self.counter {
@@ -54,21 +54,21 @@ impl New {
             settings.media_tokens = tokens;
         }
         if let Some(file) = &self.tools {
-            settings.tools = Tool::list_from_json(&desk.read(file)?)?;
+            settings.tools = Tool::list_from_json(&context.read(file)?)?;
         }
         if let Some(heading) = self.heading {
             settings.heading = heading;
         }
         let policy = self.policy.changed(Policy::default())?;
         let counter = settings.counter.name().to_owned();
-        let session = desk.new_session()?;
-        let talk = session.recto.create(&self.name, settings)?;
+        let session = context.new_session()?;
+        let handle = session.recto.create(&self.name, settings)?;
         if policy != Policy::default() {
             session.recto.set_policy(&self.name, &policy)?;
         }
-        session.used(&self.name, &talk);
-        let id = talk.inner().id().to_string();
-        desk.answer(&Created { conversation: self.name, id, version: 0, counter })
+        session.used(&self.name, &handle);
+        let id = handle.inner().id().to_string();
+        context.print(&Created { conversation: self.name, id, version: 0, counter })
     }
 }
 
@@ -80,7 +80,7 @@ struct Created {
     counter: String,
 }
 
-impl Answer for Created {
+impl CommandResult for Created {
     fn show(&self, page: &mut Page) {
         let line = Line::new().text("created ").styled(STRONG, &self.conversation);
         page.line(line.text(format!(", counted by {}", self.counter)));

@@ -1,18 +1,21 @@
-//! `recto prune`: drops messages that no kept version shows.
+//! `recto prune`: deletes messages that no kept version shows.
 
 use clap::Args;
 use recto::{Keep, Version};
 use recto_service::Pruned;
 
-use crate::arguments::{Caution, OfConversation};
-use crate::desk::Desk;
+use crate::arguments::{ConversationArgument, DestructiveArguments};
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::numbers::{WhichVersion, bytes, counted, runs};
-use crate::output::Answer;
+use crate::numbers::{VersionArgument, bytes, counted, runs};
+use crate::output::CommandResult;
 use crate::page::{FAINT, Line, Page};
 use crate::time;
 
-/// Drop messages for good that no kept version shows. Entries keep their numbers.
+/// Delete messages permanently that no kept version shows.
+///
+/// Log entries keep their index. A version is kept if any of the options keeps it; the newest is always
+/// kept.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -22,30 +25,30 @@ Examples:
 #[group(id = "keeps", required = true, multiple = true)]
 pub(crate) struct Prune {
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 
-    /// Keep the last so many versions
+    /// Keep the newest COUNT versions
     #[arg(long, value_name = "COUNT", group = "keeps")]
     keep_versions: Option<u32>,
-    /// Keep the versions since the last so many batches of the live path were opened
+    /// Keep the versions since the newest COUNT batches of the live path were opened
     #[arg(long, value_name = "COUNT", group = "keeps")]
     keep_batches: Option<usize>,
-    /// Keep the versions since a time: 2026-01-31, 30 days
+    /// Keep the versions since a time: 2026-01-31, or 30 days
     #[arg(long, value_name = "TIME", value_parser = time::read, group = "keeps")]
     keep_since: Option<i64>,
-    /// Keep this version; may be given several times
+    /// Keep this version; can be repeated
     #[arg(long, value_name = "VERSION", group = "keeps")]
-    keep_version: Vec<WhichVersion>,
+    keep_version: Vec<VersionArgument>,
 
     #[command(flatten)]
-    caution: Caution,
+    destructive: DestructiveArguments,
 }
 
 impl Prune {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let newest = named.talk.version()?;
+        let newest = named.handle.version()?;
         let keep = Keep {
             last_versions: self.keep_versions,
             last_batches: self.keep_batches,
@@ -56,16 +59,16 @@ impl Prune {
                 .map(|which| which.from(newest))
                 .collect::<Result<Vec<Version>, _>>()?,
         };
-        let Caution { dry_run, expect_version, yes } = self.caution;
-        let (talk, expected) = (named.talk.inner(), expect_version.map(Version));
+        let DestructiveArguments { dry_run, expect_version, yes } = self.destructive;
+        let (handle, expected) = (named.handle.inner(), expect_version.map(Version));
         let pruned = match dry_run {
-            true => desk.wait(&session, talk.preview_prune(&keep, expected))?,
+            true => context.wait(&session, handle.preview_prune(&keep, expected))?,
             false => {
-                desk.confirm(&format!("pruning {:?}", named.name), yes)?;
-                desk.wait(&session, talk.prune_with(&keep, expected))?
+                context.confirm(&format!("pruning {:?}", named.name), yes)?;
+                context.wait(&session, handle.prune_with(&keep, expected))?
             }
         };
-        desk.answer(&Pruned {
+        context.print(&Pruned {
             conversation: named.name,
             dry_run,
             entries: pruned.entries,
@@ -76,10 +79,10 @@ impl Prune {
     }
 }
 
-impl Answer for Pruned {
+impl CommandResult for Pruned {
     fn show(&self, page: &mut Page) {
         let count = counted(self.entries.len() as u64, "message");
-        let deed = if self.dry_run { "would drop" } else { "dropped" };
+        let deed = if self.dry_run { "would delete" } else { "deleted" };
         let line = Line::new().text(format!("{deed} {count}, {}", bytes(self.bytes as u64)));
         page.line(line.styled(FAINT, format!("  {}", runs(self.entries.iter().copied()))));
         let kept = counted(u64::from(self.kept_versions), "version");

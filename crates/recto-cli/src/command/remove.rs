@@ -1,38 +1,38 @@
-//! `recto remove`: takes conversations away for good.
+//! `recto remove`: deletes a conversation.
 
 use clap::Args;
 use recto::Version;
 use recto_service::{At, Remove as RemoveRequest, Removed, True};
 
-use crate::arguments::Caution;
-use crate::desk::Desk;
+use crate::arguments::DestructiveArguments;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::counted;
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{FAINT, Line, Page, STRONG};
 
-/// Take a conversation away for good.
+/// Delete a conversation permanently.
 ///
-/// What its forks share with it stays theirs.
+/// Forks keep the messages that they share with it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  recto remove old-talk --dry-run
-  recto remove old-talk
-  recto remove old-talk --yes")]
+  recto remove old-chat --dry-run
+  recto remove old-chat
+  recto remove old-chat --yes")]
 pub(crate) struct Remove {
-    /// The conversation: its name, its id, the beginning of one of them, or @ for the last one used
+    /// Conversation: name, id, a unique prefix of either, or @ for the last one used
     conversation: String,
 
     #[command(flatten)]
-    caution: Caution,
+    destructive: DestructiveArguments,
 }
 
 impl Remove {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let name = session.name_of(&self.conversation)?;
-        let Caution { dry_run, expect_version, yes } = self.caution;
+        let DestructiveArguments { dry_run, expect_version, yes } = self.destructive;
         let expected_version = expect_version.map(|version| At(Version(version)));
         let request = |dry_run: bool| RemoveRequest {
             conversation: name.clone(),
@@ -40,17 +40,17 @@ impl Remove {
             expected_version,
             dry_run: Some(dry_run),
         };
-        // What would be refused is not asked about.
+        // The dry run comes first, so that a request that would fail asks for no confirmation.
         let would = session.run(request(true))?;
         if dry_run {
-            return desk.answer(&would);
+            return context.print(&would);
         }
-        desk.confirm(&format!("removing {name:?}"), yes)?;
-        desk.answer(&session.run(request(false))?)
+        context.confirm(&format!("removing {name:?}"), yes)?;
+        context.print(&session.run(request(false))?)
     }
 }
 
-impl Answer for Removed {
+impl CommandResult for Removed {
     fn show(&self, page: &mut Page) {
         match self {
             Removed::Done { removed } => {
@@ -61,7 +61,8 @@ impl Answer for Removed {
                 let count = counted(u64::from(*messages), "message");
                 page.line(line.text(format!(", {count} at v{version}")));
                 if !forks.is_empty() {
-                    let forks = format!("these forks keep what they share: {}", forks.join(", "));
+                    let forks =
+                        format!("these forks keep the shared messages: {}", forks.join(", "));
                     page.line(Line::wrapping().styled(FAINT, forks));
                 }
             }

@@ -1,35 +1,35 @@
-//! `recto rename`: another name for a conversation.
+//! `recto rename`: renames a conversation.
 
 use clap::Args;
 use recto_service::{Rename as RenameRequest, Renamed};
 
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{Line, Page, STRONG};
 use crate::session::check_new_name;
 
-/// Give a conversation another name.
+/// Rename a conversation.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto rename support support-2026
   recto rename @ better-name")]
 pub(crate) struct Rename {
-    /// The conversation: its name, its id, the beginning of one of them, or @ for the last one used
+    /// Conversation: name, id, a unique prefix of either, or @ for the last one used
     conversation: String,
-    /// The name that it gets
+    /// New name
     to: String,
 
-    /// Say whether it could be done, and change nothing
+    /// Check whether the name is free, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
 
 impl Rename {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         check_new_name(&self.to)?;
-        let session = desk.session()?;
+        let session = context.session()?;
         let from = session.name_of(&self.conversation)?;
         let Rename { to, dry_run, .. } = self;
         let include = Vec::new();
@@ -39,11 +39,11 @@ impl Rename {
         if !dry_run {
             session.conversation(&renamed.to)?;
         }
-        desk.answer(&renamed)
+        context.print(&renamed)
     }
 }
 
-impl Answer for Renamed {
+impl CommandResult for Renamed {
     fn show(&self, page: &mut Page) {
         let deed = if self.dry_run { " would be called " } else { " is now called " };
         let line = Line::new().styled(STRONG, &self.from).text(deed);

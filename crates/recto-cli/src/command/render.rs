@@ -1,46 +1,46 @@
-//! `recto render`: the request that a provider is sent.
+//! `recto render`: renders the view as a provider request.
 
 use clap::Args;
-use recto::Warning;
+use recto::{LogIndex, Warning};
 use recto_service::{RenderWarning, ShownFinding, render_warnings};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::arguments::OfConversation;
-use crate::desk::Desk;
+use crate::arguments::ConversationArgument;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::numbers::WhichVersion;
+use crate::numbers::{VersionArgument, runs};
 use crate::page::{BAD, Line, NOTE};
-use crate::provider::{Reader, sent_at};
+use crate::provider::{ProviderArguments, sent_at};
 
-/// Print the request that says a view to a provider: valid, whatever was done to the view.
+/// Render the view as a provider request, with repairs.
 ///
-/// The request goes to standard output, what had to be repaired to standard error. The tools of the
-/// conversation are in it. What the provider demands beside messages and tools is for you to add:
-/// with --field, or in the program that sends it.
+/// The request is printed on standard output, repairs and warnings on standard error. It contains the
+/// messages and the tools. Add other fields that the provider requires with --field, or in the program
+/// that sends the request.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto render --for anthropic --model claude-sonnet-4-5 --field max_tokens=1024 > request.json
   recto render --for gemini --at now-1
-  recto render --for openai-chat --json          # the request, and its repairs")]
+  recto render --for openai-chat --json          # the request, repairs and warnings")]
 pub(crate) struct Render {
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 
     #[command(flatten)]
-    reader: Reader,
+    provider: ProviderArguments,
 
-    /// A field of the request and its JSON: max_tokens=1024; may be given several times
+    /// Field to add to the request, with its JSON value: max_tokens=1024; can be repeated
     #[arg(long = "field", value_name = "NAME=JSON")]
     fields: Vec<Field>,
 
-    /// What the model read at this version: 12, or now-3 for three before the newest
+    /// Version to render: 12, or now-3 for three before the newest. Default: the newest
     #[arg(long, value_name = "VERSION")]
-    at: Option<WhichVersion>,
+    at: Option<VersionArgument>,
 }
 
-/// A field of the request.
+/// A field to add to the request.
 #[derive(Clone, Debug)]
 struct Field {
     name: String,
@@ -57,21 +57,21 @@ impl std::str::FromStr for Field {
 }
 
 impl Render {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let sent = sent_at(&session, &named, self.at)?;
-        let target = self.reader.target.unwrap_or_else(|| sent.likely_target());
-        let model = self.reader.model.as_deref();
+        let target = self.provider.target.unwrap_or_else(|| sent.likely_target());
+        let model = self.provider.model.as_deref();
         let fields: Vec<(&str, &str)> =
             self.fields.iter().map(|Field { name, json }| (&**name, &**json)).collect();
         let rendered = sent.render(target, model, &fields)?;
-        let torn: Vec<Warning> = match sent.version == named.talk.version()? {
-            true => named.talk.warnings()?,
+        let torn: Vec<Warning> = match sent.version == named.handle.version()? {
+            true => named.handle.warnings()?,
             false => Vec::new(),
         };
         let warnings = render_warnings(&torn, &rendered);
-        if desk.output.is_json() {
+        if context.output.is_json() {
             let request = serde_json::from_str(&rendered.body).map_err(std::io::Error::other)?;
             let document = Document {
                 conversation: &named.name,
@@ -82,7 +82,7 @@ impl Render {
                 warnings,
                 stable: rendered.stable,
             };
-            return desk.output.json(&document, desk.surroundings);
+            return context.output.json(&document, context.environment);
         }
         for finding in sent.findings(&rendered.findings) {
             let ShownFinding { rule, index, message, repair, entry, .. } = finding;
@@ -90,16 +90,15 @@ impl Render {
                 .styled(NOTE, format!("#{entry} at {index}"))
                 .text(format!(": {message}; {rule}: "))
                 .text(repair);
-            desk.output.aside(&line, desk.surroundings)?;
+            context.output.note(&line, context.environment)?;
         }
-        let is_about_tools = |warning: &&RenderWarning| {
-            warning.code == "renamed_tool" || warning.code == "changed_tool"
-        };
-        for warning in warnings.iter().filter(is_about_tools) {
-            let line = Line::wrapping().styled(BAD, "warning").text(": ").text(&warning.message);
-            desk.output.aside(&line, desk.surroundings)?;
+        for RenderWarning { indices, message, .. } in &warnings {
+            let entries = runs(indices.iter().copied().map(LogIndex));
+            let place = if entries.is_empty() { entries } else { format!("{entries} ") };
+            let line = Line::wrapping().styled(BAD, "warning").text(": ").text(place).text(message);
+            context.output.note(&line, context.environment)?;
         }
-        desk.output.document(&rendered.body, desk.surroundings)
+        context.output.document(&rendered.body, context.environment)
     }
 }
 
@@ -112,6 +111,6 @@ struct Document<'a> {
     request: &'a RawValue,
     repairs: Vec<ShownFinding>,
     warnings: Vec<RenderWarning>,
-    /// So many bytes at the front of the request stay as they are, whatever is appended.
+    /// Number of bytes at the front of the request that appending messages does not change.
     stable: usize,
 }

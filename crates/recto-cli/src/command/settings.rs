@@ -1,24 +1,24 @@
-//! `recto settings`: how a conversation is set up, and what is wanted of it.
+//! `recto settings`: shows and changes the settings of a conversation.
 
 use clap::Args;
 use recto::{Compression, Policy, SavedSettings, Tool, Version, Write};
 use recto_service::DEFAULT_STRATEGY;
 use serde::Serialize;
 
-use super::change::{Change, would_be};
-use crate::arguments::OfConversation;
+use super::change::{Change, preview_change};
+use crate::arguments::ConversationArgument;
 use crate::cache_plan::PlanArguments;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::{counted, grouped};
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{FAINT, Line, Page};
 
-/// Show how a conversation is set up, or change its tools, its token limit and its compression.
+/// Show or change tools, token limit and compression.
 ///
-/// The counter, what media count for (mediaTokens) and the heading of the description of the tools
-/// stay as they were when the conversation was created: the log was counted with them, and
-/// descriptions in it are known by their heading. `recto new` sets them.
+/// The counter, mediaTokens and the heading of the tool description are set by `recto new` and cannot be
+/// changed: all messages were counted with the first two, and the heading identifies tool descriptions
+/// in the log.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -30,21 +30,21 @@ Examples:
   recto settings --no-compression --no-tools -c support")]
 pub(crate) struct Settings {
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 
-    /// A file with the tools that the model may call, as a JSON list; - for standard input
+    /// File with the tools that the model may call, as a JSON list; - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "no_tools")]
     tools: Option<String>,
 
-    /// The model may call no tools any more
+    /// Remove all tools
     #[arg(long)]
     no_tools: bool,
 
-    /// With --tools or --no-tools: refuse if this is not the newest version any more
+    /// Fail with `version_conflict` unless this is the newest version (with --tools or --no-tools)
     #[arg(long, value_name = "VERSION")]
     expect_version: Option<u32>,
 
-    /// Print what would change and what other tools cost at the prompt cache, and change nothing
+    /// Print the new settings and the cost of other tools at the prompt cache, and change nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -54,38 +54,38 @@ pub(crate) struct Settings {
     #[command(flatten)]
     policy: PolicyArguments,
 
-    /// There is no token limit any more
+    /// Remove the token limit
     #[arg(long, conflicts_with = "token_limit")]
     no_token_limit: bool,
 
-    /// The view is not compressed any more
+    /// Remove the compression
     #[arg(long, conflicts_with = "compress_over")]
     no_compression: bool,
 }
 
-/// What is wanted of a conversation.
+/// Options for the token limit and the compression.
 #[derive(Args, Debug)]
 pub(crate) struct PolicyArguments {
-    /// More tokens than this should not be sent to a model
+    /// Maximum number of tokens of a model request. Default: no limit
     #[arg(long, value_name = "TOKENS")]
     token_limit: Option<u64>,
 
-    /// Compression is due over so many tokens
+    /// Number of tokens above which the view is compressed
     #[arg(long, value_name = "TOKENS", requires = "compress_to")]
     compress_over: Option<u64>,
 
-    /// It goes down to so many tokens
+    /// Number of tokens that a compression aims for
     #[arg(long, value_name = "TOKENS", requires = "compress_over")]
     compress_to: Option<u64>,
 
-    /// The strategies, separated by commas: clear-tool-results, keep-recent, keep-system-and-recent,
+    /// Strategies, separated by commas: clear-tool-results, keep-recent, keep-system-and-recent,
     /// sliding-window, summarise. Default: clear-tool-results,keep-system-and-recent
     #[arg(long, value_name = "STRATEGY", requires = "compress_over", value_parser = recto_service::read_strategies)]
     compress_with: Option<String>,
 }
 
 impl PolicyArguments {
-    /// The policy with what the arguments say, which must hold together.
+    /// The policy with these options applied. Fails if it is inconsistent.
     pub(crate) fn changed(&self, before: Policy) -> Result<Policy, Failure> {
         let compression = match (self.compress_over, self.compress_to, &self.compress_with) {
             (Some(threshold), Some(target_tokens), strategy) => {
@@ -101,22 +101,22 @@ impl PolicyArguments {
 }
 
 impl Settings {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         self.plan.check(self.dry_run)?;
         let tools = match (&self.tools, self.no_tools) {
-            (Some(file), _) => Some(Tool::list_from_json(&desk.read(file)?)?),
+            (Some(file), _) => Some(Tool::list_from_json(&context.read(file)?)?),
             (None, true) => Some(Vec::new()),
             (None, false) => None,
         };
-        let session = desk.session()?;
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let before = session.recto.policy(&named.name)?;
         let policy = self.changed(&before)?;
         let write =
             Write { expected_version: self.expect_version.map(Version), ..Write::default() };
-        let talk = named.talk.inner();
+        let handle = named.handle.inner();
         let SavedSettings { counter, media_tokens, heading } =
-            session.recto.wait(talk.settings())?;
+            session.recto.wait(handle.settings())?;
         let mut setup = Setup {
             conversation: named.name.clone(),
             dry_run: self.dry_run,
@@ -129,27 +129,34 @@ impl Settings {
             change: None,
         };
         if self.dry_run {
-            setup.tools = tools.clone().unwrap_or(session.recto.wait(talk.tools())?);
+            setup.tools = tools.clone().unwrap_or(session.recto.wait(handle.tools())?);
             if let Some(tools) = tools {
-                let preview = session.recto.wait(talk.preview_tools(tools.clone(), write))?;
+                let preview = session.recto.wait(handle.preview_tools(tools.clone(), write))?;
                 let title = "SET_TOOLS".to_owned();
                 let plan = &self.plan;
-                setup.change =
-                    Some(would_be(&session, named, title, preview, Some(tools), plan, desk)?);
+                setup.change = Some(preview_change(
+                    &session,
+                    named,
+                    title,
+                    preview,
+                    Some(tools),
+                    plan,
+                    context,
+                )?);
             }
-            return desk.answer(&setup);
+            return context.print(&setup);
         }
-        // Whatever can be refused comes first.
-        let changed = tools.map(|tools| named.talk.set_tools(tools, write)).transpose()?;
+        // The tools come first, because the store can refuse them.
+        let changed = tools.map(|tools| named.handle.set_tools(tools, write)).transpose()?;
         if setup.policy != before {
             session.recto.set_policy(&named.name, &setup.policy)?;
         }
         setup.version = changed.map(|outcome| outcome.version.0);
-        setup.tools = session.recto.wait(talk.tools())?;
-        desk.answer(&setup)
+        setup.tools = session.recto.wait(handle.tools())?;
+        context.print(&setup)
     }
 
-    /// The policy with what the arguments say.
+    /// The policy with all options applied.
     fn changed(&self, before: &Policy) -> Result<Policy, Failure> {
         let kept = Policy {
             token_limit: before.token_limit.filter(|_| !self.no_token_limit),
@@ -164,7 +171,7 @@ impl Settings {
 struct Setup {
     conversation: String,
     dry_run: bool,
-    /// The version that a change of the tools made.
+    /// The version that set the tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
     counter: String,
@@ -173,12 +180,12 @@ struct Setup {
     tools: Vec<Tool>,
     #[serde(flatten)]
     policy: Policy,
-    /// What other tools would do to the view.
+    /// The effect of other tools on the view.
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<Change>,
 }
 
-impl Answer for Setup {
+impl CommandResult for Setup {
     fn show(&self, page: &mut Page) {
         let mut field = |name: &str, value: String| {
             page.line(Line::wrapping().styled(FAINT, format!("{name:<12}")).text(value));
@@ -188,7 +195,7 @@ impl Answer for Setup {
         }
         field("counter", self.counter.clone());
         field("mediaTokens", self.media_tokens.to_string());
-        field("heading", format!("{} (of the message that describes tools)", self.heading));
+        field("heading", format!("{} (first line of the tool description)", self.heading));
         field("tools", counted(self.tools.len() as u64, "tool"));
         for tool in &self.tools {
             field("", format!("{}: {}", tool.name(), tool.description()));

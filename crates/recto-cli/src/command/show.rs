@@ -1,4 +1,4 @@
-//! `recto show`: what the model reads.
+//! `recto show`: prints messages, or the request of a model call.
 
 use std::io::Write as _;
 
@@ -10,98 +10,99 @@ use recto_service::{entries_of, with_marks};
 use serde::Serialize;
 
 use super::change::clear::scope;
-use crate::arguments::OfConversation;
-use crate::desk::Desk;
+use crate::arguments::ConversationArgument;
+use crate::context::Context;
 use crate::entry_line::{EntryLine as _, ShownEntry};
 use crate::failure::Failure;
 use crate::message_input::{role_parser, role_set};
-use crate::numbers::{Entries, Stretch, WhichVersion, counted};
-use crate::output::Answer;
+use crate::numbers::{EntryRange, PositionRange, VersionArgument, counted};
+use crate::output::CommandResult;
 use crate::page::{FAINT, Line, Page};
-use crate::session::{Named, Session};
+use crate::session::{NamedConversation, Session};
 use crate::time;
 
-/// Show the messages that the model reads, or some log entries as a whole.
+/// Show the messages that the model reads.
 ///
-/// Filters apply first, then --first, --last or --range on what is left.
+/// With ENTRIES, shows these log entries in full, visible or hidden. Filters apply first, then --first,
+/// --last or --range.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto show --last 5
-  recto show 4                                 # all of log entry 4, hidden or not
+  recto show 4                                 # log entry 4 in full, visible or hidden
   recto show --full --role user
-  recto show --all --contains 'no answer'      # hidden messages too
-  recto show --at 12                           # what it read at version 12
+  recto show --all --contains 'no answer'      # also hidden messages
+  recto show --at 12                           # the view at version 12
   recto show --since 2h --json
-  recto show --call 3                          # the exact request of a call of a model")]
+  recto show --call 3                          # the exact request of a model call")]
 pub(crate) struct Show {
-    /// Log entries, visible or not, with all of their text: 3, or 5-8 for 5 to 8
+    /// Log entries to show in full, visible or hidden: 3, or 5-8 for 5 to 8
     #[arg(value_name = "ENTRIES", conflicts_with_all = ["all", "role", "contains", "excludes", "mark",
         "since", "until", "at", "batch", "first", "last", "range", "call"])]
-    entries: Vec<Entries>,
+    entries: Vec<EntryRange>,
 
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 
     #[command(flatten)]
     select: Select,
 
-    /// Only the first so many
+    /// Show only the first COUNT messages
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["last", "range"])]
     first: Option<usize>,
-    /// Only the last so many
+    /// Show only the last COUNT messages
     #[arg(long, value_name = "COUNT", conflicts_with = "range")]
     last: Option<usize>,
-    /// Only those from one number up to, not including, another: 2..10
+    /// Show only this range of the result: 2..10 is 2 to 9
     #[arg(long, value_name = "START..END")]
-    range: Option<Stretch>,
+    range: Option<PositionRange>,
 
-    /// Print all of each message
+    /// Print messages in full
     #[arg(long)]
     full: bool,
 
-    /// The exact request that this call of a model sent, as `recto log --calls` numbers them
+    /// Print the exact request of this model call; `recto log --calls` lists the calls
     #[arg(long, value_name = "CALL", conflicts_with_all = ["first", "last", "range", "full", "at", "batch"])]
     call: Option<u64>,
 }
 
-/// Which messages are meant.
+/// Filters for messages.
 #[derive(Args, Debug)]
 pub(crate) struct Select {
-    /// All messages ever added, also hidden ones
+    /// Search the whole log, also hidden messages
     #[arg(long)]
     pub(crate) all: bool,
-    /// Only this role; may be given several times
+    /// Role of the messages; can be repeated
     #[arg(long, value_name = "ROLE", value_parser = role_parser())]
     role: Vec<Role>,
-    /// Only messages whose text has this; with several, any of them
+    /// Text that a message contains; if repeated, at least one of them
     #[arg(long, value_name = "TEXT")]
     pub(crate) contains: Vec<String>,
-    /// Only messages whose text does not have this; may be given several times
+    /// Text that no message contains; can be repeated
     #[arg(long, value_name = "TEXT")]
     excludes: Vec<String>,
-    /// Only messages with this label
+    /// Label of the messages
     #[arg(long, value_name = "LABEL")]
     mark: Option<String>,
-    /// Only messages from this time on: 2026-01-31, 2026-01-31T17:05, 2h, 3 days
+    /// Time of the oldest message: 2026-01-31, 2026-01-31T17:05, 2h, 3 days
     #[arg(long, value_name = "TIME", value_parser = time::read)]
     since: Option<i64>,
-    /// Only messages before this time
+    /// Time that all messages precede
     #[arg(long, value_name = "TIME", value_parser = time::read)]
     until: Option<i64>,
-    /// As it was at this version: 12, or now-3 for three before the newest
+    /// Version to read: 12, or now-3 for three before the newest. Default: the newest
     #[arg(long, value_name = "VERSION", conflicts_with = "batch")]
-    at: Option<WhichVersion>,
-    /// A batch of the live path, as it was when it was left
+    at: Option<VersionArgument>,
+    /// Batch of the live path, in its last state
     #[arg(long, value_name = "BATCH")]
     batch: Option<usize>,
 }
 
 impl Select {
-    pub(crate) fn query(&self, pick: Pick, named: &Named) -> Result<Query, Failure> {
+    pub(crate) fn query(&self, pick: Pick, named: &NamedConversation) -> Result<Query, Failure> {
         let given = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
         let moment = match (self.at, self.batch) {
-            (Some(version), _) => Moment::Version(version.from(named.talk.version()?)?),
+            (Some(version), _) => Moment::Version(version.from(named.handle.version()?)?),
             (None, Some(batch)) => Moment::Batch(BatchIndex(batch)),
             (None, None) => Moment::Now,
         };
@@ -120,11 +121,11 @@ impl Select {
 }
 
 impl Show {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         if let Some(number) = self.call {
-            return show_call(&session, &named, number, desk);
+            return show_call(&session, &named, number, context);
         }
         let pick = match (self.first, self.last, self.range) {
             (Some(count), _, _) => Pick::First(count),
@@ -135,11 +136,11 @@ impl Show {
         let query = self.select.query(pick, &named)?;
         let (entries, is_whole) = match self.entries.is_empty() {
             true => (found(&session, &named, &query)?, self.full),
-            false => (listed(&session, &named, &Entries::all(&self.entries))?, true),
+            false => (listed(&session, &named, &EntryRange::all(&self.entries))?, true),
         };
         let version = match query.moment {
             Moment::Version(version) => version,
-            _ => named.talk.version()?,
+            _ => named.handle.version()?,
         };
         let answer = Messages {
             conversation: named.name,
@@ -149,16 +150,16 @@ impl Show {
             is_whole,
             words: self.select.contains,
         };
-        desk.answer(&answer)
+        context.print(&answer)
     }
 }
 
-/// Prints what a call sent, byte by byte.
+/// Prints the request of a model call.
 fn show_call(
     session: &Session,
-    named: &Named,
+    named: &NamedConversation,
     number: u64,
-    desk: &mut Desk<'_>,
+    context: &mut Context<'_>,
 ) -> Result<(), Failure> {
     #[derive(Serialize)]
     struct Document {
@@ -166,45 +167,45 @@ fn show_call(
         call: recto_agent::Call,
         request: Box<serde_json::value::RawValue>,
     }
-    let talk = named.talk.inner();
-    let body = session.recto.wait(talk.request_of_call(number))?;
-    if !desk.output.is_json() {
-        // Elsewhere than on a terminal not even a line break is added: the hash is that of the bytes.
-        return match desk.output.is_terminal() {
-            true => desk.output.document(&body, desk.surroundings),
-            false => Ok(desk.surroundings.output.write_all(body.as_bytes())?),
+    let handle = named.handle.inner();
+    let body = session.recto.wait(handle.request_of_call(number))?;
+    if !context.output.is_json() {
+        // Unless on a terminal, no line break is added, so that the output has the recorded hash.
+        return match context.output.is_terminal() {
+            true => context.output.document(&body, context.environment),
+            false => Ok(context.environment.output.write_all(body.as_bytes())?),
         };
     }
-    let call = session.recto.wait(talk.call(number))?;
+    let call = session.recto.wait(handle.call(number))?;
     let request = serde_json::from_str(&body).map_err(std::io::Error::other)?;
     let document = Document { conversation: named.name.clone(), call, request };
-    desk.output.json(&document, desk.surroundings)
+    context.output.json(&document, context.environment)
 }
 
-/// What a query finds, with the labels of that version, or of today.
+/// The entries that a query finds, with the labels of its version.
 pub(crate) fn found(
     session: &Session,
-    named: &Named,
+    named: &NamedConversation,
     query: &Query,
 ) -> Result<Vec<ShownEntry>, Failure> {
-    Ok(session.recto.wait(entries_of(named.talk.inner(), query))?)
+    Ok(session.recto.wait(entries_of(named.handle.inner(), query))?)
 }
 
-/// Log entries, with the labels of today.
+/// Log entries with their present labels.
 fn listed(
     session: &Session,
-    named: &Named,
+    named: &NamedConversation,
     indices: &[LogIndex],
 ) -> Result<Vec<ShownEntry>, Failure> {
-    let marks = session.recto.wait(named.talk.inner().marks())?;
-    Ok(with_marks(named.talk.entries(indices)?, &marks))
+    let marks = session.recto.wait(named.handle.inner().marks())?;
+    Ok(with_marks(named.handle.entries(indices)?, &marks))
 }
 
 #[derive(Serialize)]
 pub(crate) struct Messages {
     pub(crate) conversation: String,
     pub(crate) version: u32,
-    /// Of the messages together.
+    /// The sum over the messages.
     pub(crate) tokens: u64,
     pub(crate) messages: Vec<ShownEntry>,
     #[serde(skip)]
@@ -213,7 +214,7 @@ pub(crate) struct Messages {
     pub(crate) words: Vec<String>,
 }
 
-impl Answer for Messages {
+impl CommandResult for Messages {
     fn show(&self, page: &mut Page) {
         for (number, entry) in self.messages.iter().enumerate() {
             if self.is_whole {

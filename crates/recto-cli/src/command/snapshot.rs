@@ -1,41 +1,43 @@
-//! `recto snapshot`: a batch of the live path.
+//! `recto snapshot`: shows a batch.
 
 use clap::Args;
 use recto::{BatchIndex, BatchSnapshot, Moment, Query};
 use serde::{Serialize, Serializer};
 
-use crate::arguments::OfConversation;
-use crate::desk::Desk;
+use crate::arguments::ConversationArgument;
+use crate::context::Context;
 use crate::entry_line::{EntryLine as _, ShownEntry};
 use crate::failure::Failure;
 use crate::numbers::counted;
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{FAINT, Line, Page, STRONG};
 use crate::time;
 
-/// Show a batch of the live path: when and why it was opened, and what it holds.
+/// Show a batch of the live path.
+///
+/// Prints when and why it was opened, and its messages.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto snapshot 0
   recto snapshot 2 --json")]
 pub(crate) struct Snapshot {
-    /// The batch
+    /// Number of the batch
     batch: usize,
 
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 }
 
 impl Snapshot {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let batch = BatchIndex(self.batch);
-        let snapshot = named.talk.snapshot(batch)?;
+        let snapshot = named.handle.snapshot(batch)?;
         let query = Query { moment: Moment::Batch(batch), ..Query::default() };
         let entries = super::show::found(&session, &named, &query)?;
-        desk.answer(&Shot { snapshot, entries })
+        context.print(&Shot { snapshot, entries })
     }
 }
 
@@ -45,13 +47,13 @@ struct Shot {
 }
 
 impl Serialize for Shot {
-    /// As the contract writes it.
+    /// The form of the contract.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.snapshot.serialize(serializer)
     }
 }
 
-impl Answer for Shot {
+impl CommandResult for Shot {
     fn show(&self, page: &mut Page) {
         let BatchSnapshot { batch, timestamp, description, .. } = &self.snapshot;
         let line = Line::new().styled(STRONG, format!("batch {batch}  "));

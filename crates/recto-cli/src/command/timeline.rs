@@ -1,6 +1,6 @@
-//! `recto timeline`: tokens in view and log over the versions.
+//! `recto timeline`: plots the tokens of view and log over the versions.
 //!
-//! `timeline/plot.rs` draws it in characters, `timeline/picture.rs` as SVG.
+//! `timeline/plot.rs` draws it as text, `timeline/picture.rs` as SVG.
 
 mod picture;
 mod plot;
@@ -12,13 +12,13 @@ use recto_service::{
 };
 use serde::Serialize;
 
-use crate::arguments::OfConversation;
-use crate::desk::Desk;
+use crate::arguments::ConversationArgument;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{FAINT, GOOD, Line, NOTE, Page, STRONG};
 
-/// Plot how many tokens the view and the log had at each version.
+/// Plot the tokens of view and log over versions.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -27,44 +27,43 @@ Examples:
   recto timeline --json")]
 pub(crate) struct Timeline {
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 
-    /// Write a picture to this file; - for standard output
+    /// Write an SVG picture to this file; - for standard output
     #[arg(long, value_name = "FILE")]
     svg: Option<String>,
 }
 
 impl Timeline {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let request = TimelineRequest { conversation: named.name, timeline: True };
         let line = session.run(request)?;
         match self.svg.as_deref() {
-            None => desk.answer(&line),
+            None => context.print(&line),
             Some(file) => {
                 let picture = picture::draw(&line.conversation, &line.versions);
-                write(file, &picture, desk)?;
+                write(file, &picture, context)?;
                 match file {
                     "-" => Ok(()),
-                    file => {
-                        desk.answer(&Drawn { file: file.to_owned(), versions: line.versions.len() })
-                    }
+                    file => context
+                        .print(&Drawn { file: file.to_owned(), versions: line.versions.len() }),
                 }
             }
         }
     }
 }
 
-fn write(file: &str, text: &str, desk: &mut Desk<'_>) -> Result<(), Failure> {
+fn write(file: &str, text: &str, context: &mut Context<'_>) -> Result<(), Failure> {
     match file {
-        "-" => Ok(std::io::Write::write_all(&mut desk.surroundings.output, text.as_bytes())?),
+        "-" => Ok(std::io::Write::write_all(&mut context.environment.output, text.as_bytes())?),
         path => std::fs::write(path, text)
             .map_err(|error| Failure::writing(std::path::Path::new(path), &error)),
     }
 }
 
-impl Answer for TokensOverTime {
+impl CommandResult for TokensOverTime {
     fn show(&self, page: &mut Page) {
         page.line(
             Line::new()
@@ -74,7 +73,7 @@ impl Answer for TokensOverTime {
         for row in plot::rows(&self.versions, page.columns(), 12) {
             page.line(Line::new().styled(FAINT, row.axis).styled(GOOD, row.drawing));
         }
-        let (marks, versions) = plot::feet(&self.versions, page.columns());
+        let (marks, versions) = plot::axis_rows(&self.versions, page.columns());
         page.line(Line::new().styled(NOTE, marks));
         page.line(Line::new().styled(FAINT, versions));
         let legend =
@@ -89,7 +88,7 @@ struct Drawn {
     versions: usize,
 }
 
-impl Answer for Drawn {
+impl CommandResult for Drawn {
     fn show(&self, page: &mut Page) {
         let versions = crate::numbers::counted(self.versions as u64, "version");
         page.line(Line::new().text(format!("{versions} drawn in ")).styled(STRONG, &self.file));

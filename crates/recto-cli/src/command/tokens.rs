@@ -1,51 +1,51 @@
-//! `recto tokens`: where the budget goes.
+//! `recto tokens`: shows the use of tokens.
 
 use clap::Args;
 use recto_service::{At, TokenShare, TokenShares, Tokens as TokensRequest, TokensOptions, TrueOr};
 
-use crate::arguments::OfConversation;
-use crate::desk::Desk;
+use crate::arguments::ConversationArgument;
+use crate::context::Context;
 use crate::entry_line::EntryLine as _;
 use crate::failure::Failure;
-use crate::numbers::{WhichVersion, counted, grouped};
-use crate::output::Answer;
+use crate::numbers::{VersionArgument, counted, grouped};
+use crate::output::CommandResult;
 use crate::page::{FAINT, Line, Page, STRONG};
 use crate::printable;
 
-/// Show where the budget goes: by role, by tool, and the largest messages.
+/// Show token use by role, tool and message.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto tokens
   recto tokens --largest 20
-  recto tokens --at now-3                  # as it was three versions ago
+  recto tokens --at now-3                  # three versions ago
   recto tokens --json | jq .byTool")]
 pub(crate) struct Tokens {
     #[command(flatten)]
-    of: OfConversation,
+    of: ConversationArgument,
 
-    /// As it was at this version: 12, or now-3 for three before the newest
+    /// Version to read: 12, or now-3 for three before the newest. Default: the newest
     #[arg(long, value_name = "VERSION")]
-    at: Option<WhichVersion>,
+    at: Option<VersionArgument>,
 
-    /// So many of the largest messages
+    /// Number of largest messages to list
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     largest: usize,
 }
 
 impl Tokens {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let newest = named.talk.version()?;
-        let version = self.at.unwrap_or(WhichVersion::Back(0)).from(newest)?;
+        let newest = named.handle.version()?;
+        let version = self.at.unwrap_or(VersionArgument::Back(0)).from(newest)?;
         let tokens = TrueOr(TokensOptions { largest: Some(self.largest as u64) });
         let request = TokensRequest { conversation: named.name, tokens, at: Some(At(version)) };
-        desk.answer(&session.run(request)?)
+        context.print(&session.run(request)?)
     }
 }
 
-impl Answer for TokenShares {
+impl CommandResult for TokenShares {
     fn show(&self, page: &mut Page) {
         let messages = counted(self.messages as u64, "message");
         let title = format!("{} in {messages}", counted(self.tokens, "token"));
@@ -53,7 +53,7 @@ impl Answer for TokenShares {
         page.line(
             line.styled(FAINT, format!(" at v{}, counted by {}", self.version, self.counter)),
         );
-        // Into a pipe names go whole; on a terminal the bar has its room too.
+        // On a terminal a name takes at most a quarter of the width, so that the bar fits.
         let longest = if page.is_terminal() { page.columns() / 4 } else { usize::MAX };
         let names = self.by_role.iter().chain(&self.by_tool);
         let names = names.map(|share| printable::width(&printable::escaped(&share.name)));
@@ -79,7 +79,7 @@ impl Answer for TokenShares {
 
 fn bar(share: &TokenShare, all: u64, width: usize, columns: usize) -> Line {
     let part = share.tokens as f64 / all.max(1) as f64;
-    // Behind the name: the tokens, the percentage; behind the bar: the messages.
+    // The tokens and the percentage follow the name; the number of messages follows the bar.
     let before = 2 + width + 20;
     let room = columns.saturating_sub(before + 16).clamp(10, 40);
     Line::new()
@@ -92,7 +92,7 @@ fn bar(share: &TokenShare, all: u64, width: usize, columns: usize) -> Line {
         .styled(FAINT, counted(share.messages as u64, "message"))
 }
 
-/// A bar of eighths.
+/// A bar in steps of an eighth of a character.
 pub(crate) fn bar_of(share: f64, room: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.clamp(0.0, 1.0) * room as f64 * 8.0).round() as usize;

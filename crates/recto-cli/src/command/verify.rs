@@ -1,17 +1,17 @@
-//! `recto verify`: tests everything that is stored.
+//! `recto verify`: verifies stored conversations.
 
 use clap::Args;
 use recto_service::{StoreVerification, Verification};
 
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::{counted, grouped};
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{BAD, FAINT, GOOD, Line, Page, STRONG};
 
-/// Read everything that is stored of conversations, and test that it is what was written.
+/// Verify that stored conversations are undamaged.
 ///
-/// Every version is replayed, and the chain of hashes is computed anew.
+/// Reads everything, replays every version and recomputes the chain of hashes.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -19,13 +19,13 @@ Examples:
   recto verify support other
   recto verify support --json | jq -r '.conversations[0].link'")]
 pub(crate) struct Verify {
-    /// Which; all of them unless told
+    /// Conversations to verify. Default: all
     conversations: Vec<String>,
 }
 
 impl Verify {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let session = desk.session()?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
         let names: Vec<String> = match self.conversations.is_empty() {
             true => {
                 session.recto.list(None, usize::MAX)?.into_iter().map(|info| info.name).collect()
@@ -37,27 +37,27 @@ impl Verify {
         };
         let mut conversations = Vec::new();
         for name in names {
-            let talk = session.recto.conversation(&name)?;
-            let mut bar = desk.bar(format!("verifying {name}"));
-            let mut watch = |progress| bar.tell(progress);
-            let report = desk.wait(&session, talk.inner().verify_with(&mut watch))?;
+            let handle = session.recto.conversation(&name)?;
+            let mut bar = context.bar(format!("verifying {name}"));
+            let mut watch = |progress| bar.update(progress);
+            let report = context.wait(&session, handle.inner().verify_with(&mut watch))?;
             conversations.push(Verification::of(name, report));
         }
         let below =
-            desk.wait(&session, async { Ok(session.recto.inner().store().check().await?) })?;
+            context.wait(&session, async { Ok(session.recto.inner().store().check().await?) })?;
         let is_sound = below.is_empty() && conversations.iter().all(|verified| verified.sound);
-        desk.answer(&StoreVerification { sound: is_sound, conversations, store: below })?;
+        context.print(&StoreVerification { sound: is_sound, conversations, store: below })?;
         match is_sound {
             true => Ok(()),
-            false if desk.output.is_json() => Err(Failure::Told(3)),
-            false => Err(Failure::Unsound(
-                "something is not what was written; restore it from a backup".to_owned(),
-            )),
+            false if context.output.is_json() => Err(Failure::Reported(3)),
+            false => {
+                Err(Failure::Unsound("the store is damaged; restore it from a backup".to_owned()))
+            }
         }
     }
 }
 
-impl Answer for StoreVerification {
+impl CommandResult for StoreVerification {
     fn show(&self, page: &mut Page) {
         for verified in &self.conversations {
             let (word, style) = if verified.sound { ("sound", GOOD) } else { ("damaged", BAD) };

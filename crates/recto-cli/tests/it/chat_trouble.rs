@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use recto_cli::Screen;
+use recto_cli::StreamInfo;
 use serde_json::{Value, json};
 use testserver::{ModelServer, Reply};
 
@@ -94,7 +94,7 @@ fn a_tool_that_is_described_wrongly_is_named() {
         (with("command", json!([])), "command is empty"),
         (with("description", json!(7)), "tool \"t\" in the configuration"),
         (json!([{"description": "d", "command": ["true"]}]), "tool number 1"),
-        (json!([tool, tool]), "two tools in the configuration are called \"t\""),
+        (json!([tool, tool]), "the configuration has two tools with the name \"t\""),
     ] {
         let file = with_tools(&stage, &server, &tools);
         let ran = stage.run(&["chat", "--config", &file, "Hi"]);
@@ -166,7 +166,7 @@ fn who_types_is_told_of_an_error_and_asked_again() {
     session.wait_for("> ");
     session.press("Hi!\r");
     session.wait_for("not today");
-    session.wait_for("an empty line asks again");
+    session.wait_for("press Enter to ask again");
     session.press("\r");
     wait_until("it is told twice", || session.raw().matches("not today").count() == 2);
     session.press("\r");
@@ -186,7 +186,7 @@ fn answers_before_an_error_are_told() {
     let server = ModelServer::playing([says("One."), refuses, says("Three.")]);
     let stage = staged();
     let url = url(&server);
-    let ran = stage.perform(&chat(&url, &["--json"]), "a\nb\nc\n", Screen::default());
+    let ran = stage.perform(&chat(&url, &["--json"]), "a\nb\nc\n", StreamInfo::default());
     let document: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!((ran.code, &document["answers"][0]["said"]), (1, &json!("One.")), "{document}");
     assert_eq!(document["error"]["code"], "upstream");
@@ -249,7 +249,7 @@ fn waiting_a_refusal_and_a_compression_that_failed_are_told() {
     let url = url(&server);
     let ran = stage.run(&chat(&url, &["Do it."]));
     assert_eq!((ran.code, ran.out.as_str()), (0, "I will not do that.\n"), "{ran:?}");
-    assert!(ran.errors.contains("waiting 1.") && ran.errors.contains("slow down"), "{ran:?}");
+    assert!(ran.errors.contains("retrying in 1.") && ran.errors.contains("slow down"), "{ran:?}");
     stage.plain(&[
         "settings",
         "--compress-over",
@@ -261,7 +261,7 @@ fn waiting_a_refusal_and_a_compression_that_failed_are_told() {
     ]);
     let ran = stage.run(&chat(&url, &["Then something else, which is longer than ten tokens."]));
     assert_eq!((ran.code, ran.out.as_str()), (0, "Fine.\n"), "{ran:?}");
-    assert!(ran.errors.contains("clear-tool-results did not make it shorter"), "{ran:?}");
+    assert!(ran.errors.contains("clear-tool-results did not shorten the view"), "{ran:?}");
 }
 
 #[test]

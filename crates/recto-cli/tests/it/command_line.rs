@@ -43,3 +43,52 @@ fn a_reader_that_goes_away_is_no_failure() {
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
     }
 }
+
+/// A command that fails to store which conversation it used last, because a file is in the place of the
+/// folder. This is logged as a warning, and the command succeeds.
+fn with_a_warning(folder: &std::path::Path, log: Option<&str>) -> std::process::Output {
+    std::fs::write(folder.join("recto"), "no folder").expect("a file can be written");
+    let store = format!("sqlite:{}", folder.join("store.db").display());
+    let mut command = recto(&["new", &format!("{log:?}"), "--store", &store]);
+    command.env("XDG_DATA_HOME", folder).env_remove("RECTO_LOG");
+    command.envs(log.map(|log| ("RECTO_LOG", log)));
+    command.output().expect("recto ends")
+}
+
+#[test]
+fn a_warning_is_printed_only_if_recto_log_is_set() {
+    let folder = tempfile::tempdir().expect("a folder can be created");
+    for (log, is_printed) in [
+        (None, false),
+        (Some(""), false),
+        (Some("off"), false),
+        (Some("error"), false),
+        (Some("recto_store=debug"), false),
+        (Some("warn"), true),
+        (Some("recto=warn"), true),
+        (Some("recto_cli=debug"), true),
+    ] {
+        let output = with_a_warning(folder.path(), log);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{log:?}: {errors}");
+        let warning = "cannot store which conversation was used last";
+        assert_eq!(
+            errors.contains("WARN") && errors.contains(warning),
+            is_printed,
+            "{log:?}: {errors}"
+        );
+        assert_eq!(errors.is_empty(), !is_printed, "{log:?}: {errors}");
+    }
+    // The span has the name of the command, not its arguments.
+    let output = with_a_warning(folder.path(), Some("info"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("command{name=\"new\"}") && !errors.contains("Some"), "{errors}");
+}
+
+#[test]
+fn an_invalid_recto_log_is_a_usage_error() {
+    let output = recto(&["demo"]).env("RECTO_LOG", "debgu").output().expect("recto ends");
+    assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b""[..]));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("RECTO_LOG") && errors.contains("TARGET=LEVEL"), "{errors}");
+}

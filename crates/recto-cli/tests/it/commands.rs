@@ -198,7 +198,7 @@ fn backups_are_made_and_restored() {
     let stage = shop();
     let file = stage.folder.path().join("monday.db").display().to_string();
     let made = stage.plain(&["backup", &file]);
-    assert!(made.contains("everything is copied to") && made.contains("kB"), "{made}");
+    assert!(made.contains("copied the store to") && made.contains("kB"), "{made}");
     let again = stage.run(&["backup", &file]);
     assert_eq!(again.code, 2, "{}", again.errors);
     let fresh = Stage::new();
@@ -218,7 +218,7 @@ fn backups_are_made_and_restored() {
 fn the_doctor_says_what_is_wrong_and_what_to_do() {
     let stage = shop();
     let well = stage.plain(&["doctor"]);
-    for line in ["every row is what was written", "1 conversation, 6 messages", "(RECTO_STORE)"] {
+    for line in ["no row is damaged", "1 conversation, 6 messages", "(RECTO_STORE)"] {
         assert!(well.contains(line), "{well}");
     }
     stage.plain(&["delete", "2"]);

@@ -2,24 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use recto_cli::Screen;
+use recto_cli::StreamInfo;
 use serde_json::json;
 
 use crate::commands::{shop, steady, worked_on};
 use crate::stage::{Ran, Stage};
 
-const TERMINAL: Screen = Screen { size: Some((80, 10_000)), colours: true };
+const TERMINAL: StreamInfo = StreamInfo { size: Some((80, 10_000)), colours: true };
 
 /// Both forms of what a command prints, each on a stage of its own.
-fn twice(command: &str, perform: impl Fn(&Stage, Screen) -> Ran) -> String {
-    let shown = |screen: Screen| {
+fn twice(command: &str, perform: impl Fn(&Stage, StreamInfo) -> Ran) -> String {
+    let shown = |screen: StreamInfo| {
         let stage = shop();
         worked_on(&stage);
         let ran = perform(&stage, screen);
         assert_eq!((ran.code, &*ran.errors), (0, ""), "{command}: {}", ran.out);
         steady(&ran.out, &stage).replace('\u{1b}', "␛")
     };
-    let (plain, terminal) = (shown(Screen::default()), shown(TERMINAL));
+    let (plain, terminal) = (shown(StreamInfo::default()), shown(TERMINAL));
     format!("$ recto {command}\n{plain}\n$ recto {command} # on a terminal\n{terminal}")
 }
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
-use recto_cli::Screen;
+use recto_cli::StreamInfo;
 use serde_json::{Value, json};
 use testkit::conformance::{Expect, ExpectedOutcome, Kind, all_cases, comparable_state};
 
@@ -173,7 +173,7 @@ fn a_line_that_is_too_long_is_too_large_and_the_next_one_goes_on() {
     let limit = 64 << 20;
     let lines = [" ".repeat(limit + 7), json!({ "create": "a" }).to_string(), " ".repeat(limit)];
     let stage = Stage::over("memory:");
-    let ran = stage.perform(&["exec"], &lines.join("\n"), Screen::default());
+    let ran = stage.perform(&["exec"], &lines.join("\n"), StreamInfo::default());
     let answers: Vec<Value> =
         ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((ran.code, answers.len()), (0, 3), "{answers:?}");
@@ -258,7 +258,7 @@ fn a_message_comes_back_as_it_came_on_one_line() {
         json!({ "create": "a" }),
         json!({ "conversation": "a", "ask": {} }),
     );
-    let out = stage.perform(&["exec"], &input, Screen::default()).out;
+    let out = stage.perform(&["exec"], &input, StreamInfo::default()).out;
     assert_eq!(out.lines().count(), 3);
     let answer = out.lines().nth(2).unwrap();
     assert!(answer.ends_with(&format!("\"message\":{message}}}]}}")), "{answer}");
@@ -280,10 +280,10 @@ fn a_program_names_a_conversation_by_its_whole_name_or_id() {
 #[test]
 fn the_schema_of_all_requests_is_printed() {
     let stage = Stage::over("memory:");
-    let out = stage.perform(&["exec", "--schema"], "", Screen::default()).succeeded(&["exec"]);
+    let out = stage.perform(&["exec", "--schema"], "", StreamInfo::default()).succeeded(&["exec"]);
     let schema: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(schema, recto_service::schema());
-    let help = stage.perform(&["help", "exec"], "", Screen::default()).out;
+    let help = stage.perform(&["help", "exec"], "", StreamInfo::default()).out;
     for row in schema["requests"].as_array().unwrap() {
         assert!(help.contains(row["names"][0].as_str().unwrap()), "{row} is not in the help");
     }

@@ -1,6 +1,6 @@
 //! Hostile texts in every place that is printed: none of them is obeyed by a terminal.
 
-use recto_cli::Screen;
+use recto_cli::StreamInfo;
 use serde_json::{Value, json};
 
 use crate::emulator;
@@ -235,7 +235,7 @@ fn two_hundred_hostile_texts_are_shown_and_none_is_obeyed() {
         assert_tame(&stage.terminal(arguments), &format!("{arguments:?}"));
     }
     // These print beside the answer too, or end with 1.
-    let screen = Screen { size: Some((80, 10_000)), colours: true };
+    let screen = StreamInfo { size: Some((80, 10_000)), colours: true };
     for arguments in [
         &["render", "--for", "anthropic"][..],
         &["lint", "--for", "anthropic"],
@@ -266,7 +266,7 @@ fn hostile_names_are_shown_and_none_is_obeyed() {
     let names: Vec<String> = texts().into_iter().filter(|text| text.len() < 200).collect();
     let requests: Vec<Value> = names.iter().map(|name| json!({ "create": name })).collect();
     stage.exec(&requests);
-    let screen = Screen { size: Some((80, 10_000)), colours: true };
+    let screen = StreamInfo { size: Some((80, 10_000)), colours: true };
     assert_tame(&stage.terminal(&["list"]), "list");
     for name in &names {
         let ran = stage.perform(&["rename", name, &format!("{name}2")], "", screen);
@@ -287,7 +287,7 @@ fn hostile_names_are_shown_and_none_is_obeyed() {
 #[test]
 fn hostile_arguments_are_repeated_in_complaints_and_none_is_obeyed() {
     let stage = Stage::new();
-    let screen = Screen { size: Some((80, 10_000)), colours: true };
+    let screen = StreamInfo { size: Some((80, 10_000)), colours: true };
     for text in texts().iter().filter(|text| text.len() < 200) {
         let option = format!("--{text}");
         for arguments in [

@@ -12,11 +12,11 @@ fn a_change_that_leaves_the_view_as_it_was_says_so() {
     for arguments in [&["delete", "2"][..], &["mark", "x", "1"], &["batch", "start"]] {
         let said = stage.plain(arguments);
         assert!(said.contains("view     5 messages, 139 tokens, as before\n"), "{said}");
-        assert!(!said.contains("read anew"), "{said}");
+        assert!(!said.contains("read again"), "{said}");
     }
     let said = stage.plain(&["restore", "2"]);
     assert!(said.contains("view     5 → 6 messages"), "{said}");
-    assert!(said.contains("read anew"), "{said}");
+    assert!(said.contains("read again"), "{said}");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn whoever_looks_where_no_store_is_is_told_and_makes_none() {
         assert_eq!(by_variable.code, 3, "{arguments:?} {by_variable:?}");
         assert!(by_variable.errors.contains("RECTO_STORE"), "{}", by_variable.errors);
     }
-    assert!(stage.plain(&["doctor", "--store", &address]).contains("it is not there yet"));
+    assert!(stage.plain(&["doctor", "--store", &address]).contains("it does not exist yet"));
     assert!(!file.exists(), "nothing is made by looking");
 }
 
@@ -156,7 +156,7 @@ fn grep_takes_upper_and_lower_case_for_the_same_if_told() {
     assert_eq!(stage.run(&["grep", "-i", ""]).code, 2);
     assert_eq!(stage.run(&["grep", ""]).code, 2);
     let nothing = stage.plain(&["grep", "ERROR"]);
-    assert_eq!(nothing, "0 messages found; --all looks in hidden ones too\n");
+    assert_eq!(nothing, "0 messages found; --all also searches hidden messages\n");
     assert_eq!(stage.plain(&["grep", "nobody", "--all"]), "0 messages found\n");
     // What is asked for beside the text must hold too.
     assert_eq!(found(&["eu-1", "--all", "--contains", "checkout"]), [1]);

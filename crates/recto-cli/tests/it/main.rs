@@ -1,13 +1,15 @@
 //! The `recto` command as a user meets it: what it prints, and how it ends.
 
+#[cfg(feature = "chat")]
 mod chat;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "chat"))]
 mod chat_trouble;
 mod command_line;
 mod commands;
 mod demo;
 mod every_command;
 mod exec;
+mod features;
 mod hostile;
 mod looking;
 mod rules;
@@ -23,7 +25,7 @@ use std::process::{Command, Output};
 fn recto(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_recto"));
     command.args(arguments);
-    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "RECTO_LOG"] {
         command.env_remove(variable);
     }
     command

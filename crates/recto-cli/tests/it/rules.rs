@@ -1,6 +1,6 @@
 //! What holds for all commands: names, stores, exit codes, JSON, dry runs, expected versions.
 
-use recto_cli::Screen;
+use recto_cli::StreamInfo;
 use serde_json::{Value, json};
 
 use crate::commands::{shop, worked_on};
@@ -122,11 +122,9 @@ pub(crate) fn commands() -> Vec<String> {
     let help = Stage::new().plain(&["--help"]);
     let commands: Vec<String> = help
         .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| line.starts_with("  "))
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
+        .skip_while(|line| *line != "Start here:")
+        .take_while(|line| *line != "Options:")
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
         .map(str::to_owned)
         .collect();
     assert!(commands.len() >= 40, "{commands:?}");
@@ -134,12 +132,18 @@ pub(crate) fn commands() -> Vec<String> {
 }
 
 #[test]
-fn help_groups_all_commands() {
-    let help = Stage::new().plain(&["--help"]);
-    let groups = &help[help.find("Conversations  ").unwrap()..];
-    for command in commands() {
-        let word = |word: &str| word.trim_matches(['`', '.']) == command;
-        assert!(groups.split_whitespace().any(word), "{command}");
+fn help_lists_the_commands_by_task_in_all_its_forms() {
+    let stage = Stage::new();
+    let (long, help, none) = (stage.run(&["--help"]), stage.run(&["help"]), stage.run(&[]));
+    assert_eq!((help.code, &help.out), (0, &long.out));
+    assert_eq!((none.code, &*none.out), (2, ""), "a command is missing, so this is an error");
+    let groups =
+        ["Start here", "Look", "Change", "Undo", "Providers", "Maintenance", "Programs", "Options"];
+    for text in [&long.out, &none.errors, &stage.run(&["-h"]).out] {
+        let places: Vec<usize> =
+            groups.iter().map(|group| text.find(&format!("\n{group}:\n")).expect(group)).collect();
+        assert!(places.is_sorted(), "{text}");
+        assert!(text.contains("  undo            Undo "), "{text}");
     }
 }
 
@@ -243,7 +247,7 @@ fn a_dry_run_changes_nothing_and_says_what_the_deed_would_say() {
 fn operations_as_json_are_applied_in_all_three_forms_as_one_version() {
     let stage = shop();
     let apply = |text: &str| {
-        let ran = stage.perform(&["apply", "-", "--json"], text, Screen::default());
+        let ran = stage.perform(&["apply", "-", "--json"], text, StreamInfo::default());
         (ran.code, serde_json::from_str::<Value>(&ran.out).unwrap())
     };
     let (_, list) = apply(
@@ -283,7 +287,7 @@ fn the_store_is_the_argument_s_or_the_variable_s_or_one_in_the_data_folder() {
     assert_eq!(stage.json(&["info"])["name"], "shop");
 
     let at_home = Stage::over("");
-    let begin = "`recto new NAME` creates one, `recto import FILE` brings one in";
+    let begin = "`recto new NAME` creates one, `recto import FILE` imports one";
     assert_eq!(at_home.plain(&["list"]), format!("no conversations yet; {begin}\n"));
     assert_eq!(at_home.run(&["show", "-c", "x"]).code, 3);
     assert!(!at_home.folder.path().join("recto").exists(), "nothing is made by looking");

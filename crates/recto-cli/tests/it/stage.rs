@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Mutex};
 
-use recto_cli::{Screen, Surroundings};
+use recto_cli::{Environment, StreamInfo};
 use serde_json::Value;
 
 /// A place where commands are run.
@@ -62,9 +62,9 @@ impl Stage {
         path.display().to_string()
     }
 
-    /// Runs a command with these surroundings.
-    pub(crate) fn perform(&self, arguments: &[&str], input: &str, screen: Screen) -> Ran {
-        self.perform_on(arguments, input, screen, Screen::default())
+    /// Runs a command with these environment.
+    pub(crate) fn perform(&self, arguments: &[&str], input: &str, screen: StreamInfo) -> Ran {
+        self.perform_on(arguments, input, screen, StreamInfo::default())
     }
 
     /// The same, and complaints go to another screen.
@@ -72,8 +72,8 @@ impl Stage {
         &self,
         arguments: &[&str],
         input: &str,
-        screen: Screen,
-        errors_screen: Screen,
+        screen: StreamInfo,
+        errors_screen: StreamInfo,
     ) -> Ran {
         let (out, errors) = (Kept::default(), Kept::default());
         let home = self.folder.path().display().to_string();
@@ -82,23 +82,23 @@ impl Stage {
             ("XDG_DATA_HOME", home),
             ("RECTO_STORE", self.store.clone()),
         ]);
-        let mut surroundings = Surroundings {
+        let mut environment = Environment {
             variable: Box::new(move |name| variables.get(name).map(OsString::from)),
             input: Box::new(Cursor::new(input.as_bytes().to_vec())),
             input_is_terminal: false,
             output: Box::new(out.clone()),
-            screen,
+            output_info: screen,
             errors: Box::new(errors.clone()),
-            errors_screen,
+            errors_info: errors_screen,
         };
         let arguments = std::iter::once("recto").chain(arguments.iter().copied());
-        let code = recto_cli::run(arguments.map(OsString::from), &mut surroundings);
+        let code = recto_cli::run(arguments.map(OsString::from), &mut environment);
         Ran { code, out: out.text(), errors: errors.text() }
     }
 
     /// Into a pipe.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        self.perform(arguments, "", Screen::default())
+        self.perform(arguments, "", StreamInfo::default())
     }
 
     /// What a command prints into a pipe that must succeed without a complaint.
@@ -108,7 +108,7 @@ impl Stage {
 
     /// What a command prints on a terminal of 80 columns, with colours, that must succeed.
     pub(crate) fn terminal(&self, arguments: &[&str]) -> String {
-        let screen = Screen { size: Some((80, 10_000)), colours: true };
+        let screen = StreamInfo { size: Some((80, 10_000)), colours: true };
         self.perform(arguments, "", screen).succeeded(arguments)
     }
 
@@ -123,7 +123,7 @@ impl Stage {
     /// The answers of `exec`.
     pub(crate) fn exec(&self, requests: &[Value]) -> Vec<Value> {
         let lines: Vec<String> = requests.iter().map(Value::to_string).collect();
-        let ran = self.perform(&["exec"], &lines.join("\n"), Screen::default());
+        let ran = self.perform(&["exec"], &lines.join("\n"), StreamInfo::default());
         let out = ran.succeeded(&["exec"]);
         let answers: Vec<Value> =
             out.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();

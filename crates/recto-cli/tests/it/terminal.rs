@@ -249,7 +249,7 @@ fn what_cannot_be_taken_back_is_asked_for() {
     let stage = shop();
     for (answer, code) in [("n\r", 2), ("\r", 2), ("y\r", 0)] {
         let mut session = Session::start(&stage, &["erase", "1"], &[]);
-        session.wait_for("Go on? [y/N]");
+        session.wait_for("Continue? [y/N]");
         session.press(answer);
         assert_eq!(session.end(), code, "{}", session.raw());
         let is_gone = stage.plain(&["show"]).contains("[erased]");
@@ -303,7 +303,7 @@ fn an_import_that_is_killed_is_not_taken_for_a_whole_one() {
     session.end();
     let found = stage.plain(&["doctor"]);
     assert!(
-        found.contains("long (importing): its import goes on, or was never finished"),
+        found.contains("long (importing): its import is running, or was interrupted"),
         "{found}"
     );
     assert!(stage.plain(&["verify"]).starts_with("sound"));

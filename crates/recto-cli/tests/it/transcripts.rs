@@ -1,6 +1,6 @@
 //! Transcripts in and out, and what providers are sent.
 
-use recto_cli::Screen;
+use recto_cli::StreamInfo;
 use serde_json::{Value, json};
 use testkit::provider::Provider;
 
@@ -19,7 +19,7 @@ fn imported() -> Stage {
 
 /// What a command prints, errors included, into a pipe and on a terminal.
 fn everything(stage: &Stage, arguments: &[&str]) -> String {
-    let screen = Screen { size: Some((80, 10_000)), colours: true };
+    let screen = StreamInfo { size: Some((80, 10_000)), colours: true };
     let shown = |ran: Ran| match &*ran.errors {
         "" => format!("{}[{}]\n", ran.out, ran.code),
         errors => format!("{}[{}, and beside it]\n{errors}", ran.out, ran.code),
@@ -152,14 +152,14 @@ fn what_was_imported_is_exported_with_its_bytes() {
     assert_eq!(stage.json(&["export"])["data"], file);
 
     // In from standard input, out as others have it, and in again.
-    let ran = stage.perform(&["import", "-", "--name", "again"], &file, Screen::default());
+    let ran = stage.perform(&["import", "-", "--name", "again"], &file, StreamInfo::default());
     assert_eq!(ran.code, 0, "{}", ran.errors);
     for format in ["openai-chat", "openai-responses", "anthropic", "gemini", "recto", "vercel"] {
         // What has no place there is said beside it.
         let other = stage.run(&["export", "-c", "again", "--format", format]).out;
         let name = format!("from {format}");
         let arguments = ["import", "-", "--format", format, "--name", &name];
-        let ran = stage.perform(&arguments, &other, Screen::default());
+        let ran = stage.perform(&arguments, &other, StreamInfo::default());
         assert_eq!(ran.code, 0, "{format}: {}", ran.errors);
         let shown = stage.plain(&["show", "-c", &name, "--full"]);
         assert!(shown.contains("Stop, that machine is needed"), "{format}: {shown}");
@@ -234,7 +234,7 @@ fn a_failed_import_leaves_nothing_behind_and_says_so() {
     assert_eq!(document["error"]["code"], "invalid_json");
     assert_eq!(document["error"]["details"], json!({ "line": 601, "left": [] }));
     for (text, code) in [("[]", 1), ("", 2), ("no json", 2), ("{\"messages\": []}", 1)] {
-        let ran = stage.perform(&["import", "-"], text, Screen::default());
+        let ran = stage.perform(&["import", "-"], text, StreamInfo::default());
         assert_eq!(ran.code, code, "{text:?}: {}", ran.errors);
     }
     assert_eq!(stage.plain(&["list"]).lines().count(), 2);
@@ -254,7 +254,7 @@ fn a_stream_that_is_longer_than_what_is_kept_in_memory_is_imported_as_a_file_is(
     let ran = stage.perform(
         &[&["import", "-", "--name", "streamed"], &arguments[..]].concat(),
         &lines,
-        Screen::default(),
+        StreamInfo::default(),
     );
     assert_eq!((ran.code, &*ran.errors), (0, ""), "{}", ran.out);
     stage.plain(&[&["import", &file, "--name", "read"], &arguments[..]].concat());
@@ -479,7 +479,7 @@ fn messages_of_another_format_are_refused_by_number_or_converted() {
     let before = stage.json(&["info"])["version"].clone();
     let refused = stage.run(&["append", "--messages", &file]);
     assert_eq!((refused.code, &*refused.out), (1, ""));
-    assert!(refused.errors.contains("message 2 is written as openai-chat"), "{refused:?}");
+    assert!(refused.errors.contains("message 2 is in the format openai-chat"), "{refused:?}");
     assert!(refused.errors.contains("--format openai-chat"), "{refused:?}");
     let refused = stage.run(&["append", "--messages", &file, "--json"]);
     let refused: Value = serde_json::from_str(&refused.out).unwrap();
@@ -513,7 +513,7 @@ fn messages_of_another_format_are_refused_by_number_or_converted() {
     let file = stage.file("append.json", &append.to_string());
     let done = stage.run(&["apply", &file]);
     assert_eq!(done.code, 0);
-    assert!(done.errors.contains("written as openai-chat has it"), "{done:?}");
+    assert!(done.errors.contains("is in the format openai-chat"), "{done:?}");
     // A session that was compacted is more than messages.
     let said =
         r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"One"}}"#;

@@ -4,9 +4,9 @@ use clap::Args;
 use recto::Append as Operation;
 
 use super::ChangeArguments;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::message_input::{MessageInput, Speaks};
+use crate::message_input::{MessageInput, RoleArgument};
 
 /// Add messages to the end.
 #[derive(Args, Debug)]
@@ -20,14 +20,14 @@ pub(crate) struct Append {
     #[command(flatten)]
     input: MessageInput,
     #[command(flatten)]
-    speaks: Speaks,
+    role: RoleArgument,
     #[command(flatten)]
     change: ChangeArguments,
 }
 
 impl Append {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let messages = self.input.read(self.speaks.role, desk)?;
-        self.change.operation(Operation { messages }, desk)
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let messages = self.input.read(self.role.role, context)?;
+        self.change.operation(Operation { messages }, context)
     }
 }

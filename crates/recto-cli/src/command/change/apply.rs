@@ -1,19 +1,19 @@
-//! `recto apply`: operations as JSON.
+//! `recto apply`: applies operations that are given as JSON.
 
 use clap::Args;
 use recto::{Message, Operation, Request};
 
 use super::ChangeArguments;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::foreign;
 use crate::page::{Line, NOTE};
 use crate::printable::one_line;
 
-/// Apply operations that are given as JSON, all or none, as one version.
+/// Apply operations from a JSON file as one version.
 ///
-/// The file holds one operation in any of the three forms, {"op": …}, {"ops": […]}, or a list of
-/// operations.
+/// All operations are applied, or none. The file contains one operation in any of the three forms,
+/// {"op": …}, {"ops": […]}, or a list of operations.
 #[derive(Args, Debug)]
 #[command(after_help = r#"Examples:
   recto apply cut.json
@@ -21,40 +21,40 @@ use crate::printable::one_line;
   echo '[{"operation": "FIT", "maxTokens": 900}, {"operation": "UNMARK", "indices": [1], "mark": "pinned"}]' |
     recto apply - --dry-run"#)]
 pub(crate) struct Apply {
-    /// The file; - for standard input
+    /// File with the operations; - for standard input
     file: String,
     #[command(flatten)]
     change: ChangeArguments,
 }
 
 impl Apply {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let text = desk.read(&self.file)?;
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let text = context.read(&self.file)?;
         let request = match text.trim_start().starts_with('[') {
             true => Request::from_json(&format!("{{\"ops\":{text}}}"))?,
             false => Request::from_json(&text)?,
         };
-        let foreign: Vec<_> = brought(&request)
+        let foreign: Vec<_> = added_messages(&request)
             .filter_map(|message| Some((message, foreign::format_of(message.json())?)))
             .map(|(message, format)| {
                 let text = one_line(message.json(), 60);
                 let text = format!(
-                    "{text} is kept as it is, but written as {format} has it: no model will read \
-                     all of it; `recto append --messages FILE --format {format}` converts"
+                    "{text} is stored unchanged, but is in the format {format}, so models do not read \
+                     all of it; `recto append --messages FILE --format {format}` converts it"
                 );
                 Line::wrapping().styled(NOTE, "note: ").text(text)
             })
             .collect();
-        self.change.perform(request, desk)?;
+        self.change.perform(request, context)?;
         for line in foreign {
-            desk.output.aside(&line, desk.surroundings)?;
+            context.output.note(&line, context.environment)?;
         }
         Ok(())
     }
 }
 
-/// The messages that a request brings.
-fn brought(request: &Request) -> impl Iterator<Item = &Message> {
+/// The messages that a request adds.
+fn added_messages(request: &Request) -> impl Iterator<Item = &Message> {
     request.steps.iter().flat_map(|step| match &step.operation {
         Operation::Append(append) => &*append.messages,
         Operation::Insert(insert) => &*insert.messages,

@@ -4,21 +4,21 @@ use clap::Args;
 use recto::Arrange as Operation;
 
 use super::ChangeArguments;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::numbers::Entries;
+use crate::numbers::EntryRange;
 
 /// Show exactly these messages, in this order.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  recto arrange 0 5-8 3                 # entry 3 behind entries 5 to 8, nothing else
-  recto arrange --none                  # nothing")]
+  recto arrange 0 5-8 3                 # entry 3 after entries 5 to 8, nothing else
+  recto arrange --none                  # an empty view")]
 pub(crate) struct Arrange {
-    /// Log entries in their order, visible or hidden: 3, or 5-8 for 5 to 8
+    /// Log entries in the new order, visible or hidden: 3, or 5-8 for 5 to 8
     #[arg(required_unless_present = "none", conflicts_with = "none", value_name = "ENTRIES")]
-    entries: Vec<Entries>,
-    /// Show nothing
+    entries: Vec<EntryRange>,
+    /// Show no message
     #[arg(long)]
     none: bool,
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub(crate) struct Arrange {
 }
 
 impl Arrange {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        self.change.operation(Operation { indices: Entries::all(&self.entries) }, desk)
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        self.change.operation(Operation { indices: EntryRange::all(&self.entries) }, context)
     }
 }

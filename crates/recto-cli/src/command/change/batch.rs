@@ -5,54 +5,56 @@ use clap::{Args, Subcommand};
 use recto::{BatchEnd, BatchIndex, BatchStart, Carry, LogIndex, Role};
 
 use super::ChangeArguments;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 
-/// Open a batch that can be thrown away, or go back to one.
+/// Start a temporary batch, or return from it.
 #[derive(Args, Debug)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Batch {
     #[command(subcommand)]
-    which: Which,
+    command: BatchCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Which {
+enum BatchCommand {
     Start(Start),
     End(End),
 }
 
-/// Open a batch with the same view.
+/// Start a batch with the same view.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  recto batch start --because 'let the agent try'
-  recto batch start --boundary 120      # without the entries before #120
+  recto batch start --reason 'let the agent try'
+  recto batch start --boundary 120      # hides the entries before #120
   recto batch start --boundary 120 --with-tools")]
 struct Start {
-    /// Without the entries whose number is below this
+    /// First log entry to keep visible in the new batch. Default: keep the view
     #[arg(long, value_name = "ENTRY")]
     boundary: Option<u32>,
-    /// Show the tool description in the new batch, whatever the boundary
+    /// Show the tool description in the new batch, even before the boundary
     #[arg(long)]
     with_tools: bool,
     #[command(flatten)]
     change: ChangeArguments,
 }
 
-/// Go back to a batch, and carry some of what was added since along.
+/// Return to a batch, optionally with messages added since.
+///
+/// `--carry` selects the messages that stay visible.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  recto batch end                       # to where the newest `batch start` was
+  recto batch end                       # back to the state before the newest `batch start`
   recto batch end 0
   recto batch end 0 --carry assistant --carry tool
   recto batch end 0 --carry all")]
 struct End {
-    /// Batch to go back to. Default: the one that was current at the newest `batch start`
+    /// Batch to return to. Default: the one that was current at the newest `batch start`
     #[arg(value_name = "BATCH")]
     target: Option<usize>,
-    /// What comes along: none, all, or roles
+    /// Messages to carry along: none, all, or a role; can be repeated
     #[arg(long, value_name = "WHAT", default_value = "none",
         value_parser = PossibleValuesParser::new(["none", "all", "system", "user", "assistant", "tool"]))]
     carry: Vec<String>,
@@ -61,15 +63,15 @@ struct End {
 }
 
 impl Batch {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        match self.which {
-            Which::Start(Start { boundary, with_tools, change }) => {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        match self.command {
+            BatchCommand::Start(Start { boundary, with_tools, change }) => {
                 let boundary = boundary.map(LogIndex);
-                change.operation(BatchStart { boundary, with_tools }, desk)
+                change.operation(BatchStart { boundary, with_tools }, context)
             }
-            Which::End(End { target, carry, change }) => {
+            BatchCommand::End(End { target, carry, change }) => {
                 let carry = read_carry(&carry)?;
-                change.operation(BatchEnd { target: target.map(BatchIndex), carry }, desk)
+                change.operation(BatchEnd { target: target.map(BatchIndex), carry }, context)
             }
         }
     }
@@ -82,7 +84,7 @@ fn read_carry(words: &[String]) -> Result<Carry, Failure> {
         ["all"] => Ok(Carry::All),
         roles => {
             let roles: Option<Vec<Role>> = roles.iter().map(|name| Role::named(name)).collect();
-            let wrong = || Failure::Usage("--carry is none, all, or roles".to_owned());
+            let wrong = || Failure::Usage("--carry takes none, all, or roles".to_owned());
             Ok(Carry::Roles(roles.ok_or_else(wrong)?.into_iter().collect()))
         }
     }

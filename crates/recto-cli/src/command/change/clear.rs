@@ -4,20 +4,20 @@ use clap::Args;
 use recto::{Clear as Operation, Scope};
 
 use super::ChangeArguments;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 
-/// Empty the view, but for system messages.
+/// Hide all messages except system messages.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto clear
-  recto clear --drop-system --because 'a new task'")]
+  recto clear --drop-system --reason 'a new task'")]
 pub(crate) struct Clear {
-    /// Drop system messages too
+    /// Hide system messages too
     #[arg(long)]
     drop_system: bool,
-    /// Start from the whole log, not from the view
+    /// Select from the whole log instead of the view
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -25,14 +25,14 @@ pub(crate) struct Clear {
 }
 
 impl Clear {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let operation =
             Operation { keep_system_message: !self.drop_system, scope: scope(self.all) };
-        self.change.operation(operation, desk)
+        self.change.operation(operation, context)
     }
 }
 
-/// What `--all` means.
+/// The scope that `--all` selects.
 pub(crate) fn scope(all: bool) -> Scope {
     if all { Scope::All } else { Scope::Visible }
 }

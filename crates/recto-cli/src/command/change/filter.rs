@@ -5,11 +5,11 @@ use recto::{Filter as Operation, Role};
 
 use super::ChangeArguments;
 use super::clear::scope;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::message_input::{role_parser, role_set};
 
-/// Keep messages by role and text.
+/// Keep messages by role and text, and hide the others.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -18,16 +18,16 @@ Examples:
   recto filter --excludes 'DEBUG' --dry-run")]
 #[group(id = "criteria", required = true, multiple = true)]
 pub(crate) struct Filter {
-    /// Keep messages of this role; may be given several times
+    /// Keep messages of this role; can be repeated
     #[arg(long, value_name = "ROLE", value_parser = role_parser(), group = "criteria")]
     role: Vec<Role>,
-    /// Keep messages whose text has this; with several, any of them
+    /// Keep messages that contain this text; if repeated, at least one of them
     #[arg(long, value_name = "TEXT", group = "criteria")]
     contains: Vec<String>,
-    /// Drop messages whose text has this; may be given several times
+    /// Hide messages that contain this text; can be repeated
     #[arg(long, value_name = "TEXT", group = "criteria")]
     excludes: Vec<String>,
-    /// Start from the whole log, not from the view
+    /// Select from the whole log instead of the view
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let given = |words: Vec<String>| (!words.is_empty()).then_some(words);
         let operation = Operation {
             roles: role_set(&self.role),
@@ -43,6 +43,6 @@ impl Filter {
             content_excludes: given(self.excludes),
             scope: scope(self.all),
         };
-        self.change.operation(operation, desk)
+        self.change.operation(operation, context)
     }
 }

@@ -4,11 +4,13 @@ use clap::Args;
 use recto::{Mark as MarkOperation, Unmark as UnmarkOperation};
 
 use super::ChangeArguments;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::numbers::Entries;
+use crate::numbers::EntryRange;
 
-/// Label messages. The label `pinned` protects them from every cut.
+/// Add a label to messages; `pinned` keeps them visible.
+///
+/// No operation hides a message with the label `pinned`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -16,40 +18,40 @@ Examples:
   recto mark important 3 5-8")]
 pub(crate) struct Mark {
     #[command(flatten)]
-    what: Labelled,
+    label: LabelArguments,
 }
 
-/// Take a label off messages.
+/// Remove a label from messages.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto unmark pinned 1")]
 pub(crate) struct Unmark {
     #[command(flatten)]
-    what: Labelled,
+    label: LabelArguments,
 }
 
 #[derive(Args, Debug)]
-struct Labelled {
-    /// The label
+struct LabelArguments {
+    /// Label
     label: String,
     /// Log entries: 3, or 5-8 for 5 to 8
     #[arg(required = true, value_name = "ENTRIES")]
-    entries: Vec<Entries>,
+    entries: Vec<EntryRange>,
     #[command(flatten)]
     change: ChangeArguments,
 }
 
 impl Mark {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let Labelled { label: mark, entries, change } = self.what;
-        change.operation(MarkOperation { indices: Entries::all(&entries), mark }, desk)
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let LabelArguments { label: mark, entries, change } = self.label;
+        change.operation(MarkOperation { indices: EntryRange::all(&entries), mark }, context)
     }
 }
 
 impl Unmark {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let Labelled { label: mark, entries, change } = self.what;
-        change.operation(UnmarkOperation { indices: Entries::all(&entries), mark }, desk)
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let LabelArguments { label: mark, entries, change } = self.label;
+        change.operation(UnmarkOperation { indices: EntryRange::all(&entries), mark }, context)
     }
 }

@@ -4,31 +4,33 @@ use clap::Args;
 use recto::{Position, Replace as Operation};
 
 use super::ChangeArguments;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::message_input::{MessageInput, Speaks};
+use crate::message_input::{MessageInput, RoleArgument};
 
-/// Put a message in the place of another; that one stays in the log.
+/// Replace a visible message.
+///
+/// The old message stays in the log and can be restored.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   recto replace --at 4 --role assistant --text 'The gateway times out.'
   recto replace --at 4 --messages one.json --dry-run")]
 pub(crate) struct Replace {
-    /// The place in the view, from 0
-    #[arg(long, value_name = "PLACE")]
+    /// Position of the message in the view, from 0
+    #[arg(long, value_name = "POSITION")]
     at: usize,
     #[command(flatten)]
     input: MessageInput,
     #[command(flatten)]
-    speaks: Speaks,
+    role: RoleArgument,
     #[command(flatten)]
     change: ChangeArguments,
 }
 
 impl Replace {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        let message = self.input.read_one(self.speaks.role, desk)?;
-        self.change.operation(Operation { index: Position(self.at), message }, desk)
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let message = self.input.read_one(self.role.role, context)?;
+        self.change.operation(Operation { index: Position(self.at), message }, context)
     }
 }

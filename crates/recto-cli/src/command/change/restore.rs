@@ -4,11 +4,11 @@ use clap::Args;
 use recto::Restore as Operation;
 
 use super::ChangeArguments;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::numbers::Entries;
+use crate::numbers::EntryRange;
 
-/// Bring hidden messages back to where they belong.
+/// Show hidden messages again, at their old positions.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -19,13 +19,13 @@ To copy a backup into a store, see `recto help restore-backup`.")]
 pub(crate) struct Restore {
     /// Log entries: 3, or 5-8 for 5 to 8
     #[arg(required = true, value_name = "ENTRIES")]
-    entries: Vec<Entries>,
+    entries: Vec<EntryRange>,
     #[command(flatten)]
     change: ChangeArguments,
 }
 
 impl Restore {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        self.change.operation(Operation { indices: Entries::all(&self.entries) }, desk)
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        self.change.operation(Operation { indices: EntryRange::all(&self.entries) }, context)
     }
 }

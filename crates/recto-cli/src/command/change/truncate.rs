@@ -5,12 +5,14 @@ use recto::{Role, Truncate as Operation};
 
 use super::ChangeArguments;
 use super::clear::scope;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::message_input::role_parser;
-use crate::numbers::Stretch;
+use crate::numbers::PositionRange;
 
-/// Keep a stretch of the view. The steps apply in the order of the options here.
+/// Keep the first, the last or a range of messages.
+///
+/// Several options apply in the order in which this help lists them.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -19,28 +21,28 @@ Examples:
   recto truncate --range 2..10 --dry-run")]
 #[group(id = "steps", required = true, multiple = true)]
 pub(crate) struct Truncate {
-    /// Keep the first so many
+    /// Keep the first COUNT messages
     #[arg(long, value_name = "COUNT", group = "steps")]
     keep_first: Option<usize>,
-    /// Keep the last so many
+    /// Keep the last COUNT messages
     #[arg(long, value_name = "COUNT", group = "steps")]
     keep_last: Option<usize>,
-    /// Remove the first so many
+    /// Hide the first COUNT messages
     #[arg(long, value_name = "COUNT", group = "steps")]
     remove_first: Option<usize>,
-    /// Remove the last so many
+    /// Hide the last COUNT messages
     #[arg(long, value_name = "COUNT", group = "steps")]
     remove_last: Option<usize>,
-    /// Keep the places from the first up to, not including, the second: 2..10
+    /// Keep a range of positions: 2..10 is 2 to 9
     #[arg(long, value_name = "START..END", group = "steps")]
-    range: Option<Stretch>,
-    /// Count messages of this role only; others are dropped
+    range: Option<PositionRange>,
+    /// Apply to messages of this role only; messages of other roles are hidden
     #[arg(long, value_name = "ROLE", value_parser = role_parser(), group = "steps")]
     role: Option<Role>,
-    /// With --role: keep the others where they are
+    /// Keep messages of other roles (with --role)
     #[arg(long, requires = "role")]
     keep_others: bool,
-    /// Start from the whole log, not from the view
+    /// Select from the whole log instead of the view
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -48,17 +50,17 @@ pub(crate) struct Truncate {
 }
 
 impl Truncate {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let operation = Operation {
             keep_first: self.keep_first,
             keep_last: self.keep_last,
             remove_first: self.remove_first,
             remove_last: self.remove_last,
-            range: self.range.map(|stretch| stretch.0),
+            range: self.range.map(|range| range.0),
             role: self.role,
             keep_others: self.keep_others,
             scope: scope(self.all),
         };
-        self.change.operation(operation, desk)
+        self.change.operation(operation, context)
     }
 }

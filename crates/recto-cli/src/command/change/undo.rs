@@ -1,13 +1,13 @@
-//! `recto undo` and `recto redo`.
+//! `recto undo` and `recto redo`: UNDO and REDO.
 
 use clap::Args;
 use recto::{Redo as RedoOperation, Undo as UndoOperation};
 
 use super::ChangeArguments;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 
-/// Take the newest request back that has not been taken back.
+/// Undo the newest request that is not undone yet.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -18,7 +18,7 @@ pub(crate) struct Undo {
     change: ChangeArguments,
 }
 
-/// Put back what undo took back.
+/// Redo the request that was undone last.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -29,13 +29,13 @@ pub(crate) struct Redo {
 }
 
 impl Undo {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        self.change.operation(UndoOperation, desk)
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        self.change.operation(UndoOperation, context)
     }
 }
 
 impl Redo {
-    pub(crate) fn run(self, desk: &mut Desk<'_>) -> Result<(), Failure> {
-        self.change.operation(RedoOperation, desk)
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        self.change.operation(RedoOperation, context)
     }
 }

@@ -1,4 +1,4 @@
-//! Which model is asked, and with which tools: from options and a configuration file.
+//! The model and the tools of a chat, from options and a configuration file.
 
 use clap::Args;
 use recto_agent::{CommandTool, Endpoint, McpServer, Target};
@@ -7,38 +7,38 @@ use serde_json::value::RawValue;
 
 use super::pairs::Pairs;
 use super::{mcp, tool};
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::provider::target_parser;
 
-/// What may be said on the command line. It counts before the file.
+/// Options that select the model. They take precedence over the file.
 #[derive(Args, Debug)]
-pub(super) struct Choices {
-    /// A file with the provider, the model and the tools; see below
+pub(super) struct ModelArguments {
+    /// File with the provider, the model and the tools; see below
     #[arg(long, value_name = "FILE")]
     config: Option<String>,
 
-    /// The provider
+    /// Provider. Default: the one of the configuration
     #[arg(id = "provider", long = "for", value_name = "PROVIDER", value_parser = target_parser())]
     target: Option<Target>,
 
-    /// The model
+    /// Model. Default: the one of the configuration
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 
-    /// What stands before /chat/completions, /responses or /messages
+    /// URL before /chat/completions, /responses or /messages. Default: the provider's
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
 
-    /// The variable that holds the key; unless told, OPENAI_API_KEY or ANTHROPIC_API_KEY
+    /// Variable with the API key. Default: OPENAI_API_KEY or ANTHROPIC_API_KEY
     #[arg(long, value_name = "NAME")]
     key_variable: Option<String>,
 }
 
-/// What a file says.
+/// The configuration file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct File {
+struct ConfigFile {
     provider: Option<String>,
     model: Option<String>,
     base_url: Option<String>,
@@ -46,13 +46,13 @@ struct File {
     fields: Pairs<Box<RawValue>>,
     stream: Option<bool>,
     look_back: bool,
-    /// A compression waits that does not pay off within so many turns.
+    /// Number of turns within which a compression must pay off.
     horizon: Option<u64>,
     tools: Vec<Pairs<Box<RawValue>>>,
-    mcp_servers: Pairs<mcp::Described>,
+    mcp_servers: Pairs<mcp::ServerConfig>,
 }
 
-/// Which model is asked, and with which tools.
+/// The model and the tools of a chat.
 pub(super) struct Configuration {
     pub(super) target: Target,
     pub(super) endpoint: Endpoint,
@@ -63,32 +63,35 @@ pub(super) struct Configuration {
 }
 
 impl Configuration {
-    pub(super) fn read(choices: &Choices, desk: &mut Desk<'_>) -> Result<Configuration, Failure> {
-        let file = match &choices.config {
+    pub(super) fn read(
+        arguments: &ModelArguments,
+        context: &mut Context<'_>,
+    ) -> Result<Configuration, Failure> {
+        let file = match &arguments.config {
             Some(name) => {
-                let text = desk.read(name)?;
+                let text = context.read(name)?;
                 serde_json::from_str(&text).map_err(|error| {
                     Failure::Usage(format!("the configuration {name} cannot be read: {error}"))
                 })?
             }
-            None => File::default(),
+            None => ConfigFile::default(),
         };
-        let target = target(choices, &file)?;
+        let target = target(arguments, &file)?;
         let (usual_url, usual_key) = match target {
             Target::Anthropic => ("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
             _ => ("https://api.openai.com/v1", "OPENAI_API_KEY"),
         };
-        let model = choices.model.clone().or(file.model);
-        let model = model.ok_or_else(|| Failure::Usage("which model? say --model".into()))?;
-        let base_url = choices.base_url.clone().or(file.base_url);
+        let model = arguments.model.clone().or(file.model);
+        let model = model.ok_or_else(|| Failure::Usage("no model is given; use --model".into()))?;
+        let base_url = arguments.base_url.clone().or(file.base_url);
         let mut endpoint = Endpoint::new(base_url.unwrap_or(usual_url.into()), model);
-        let variable = choices.key_variable.clone().or(file.key_variable);
-        match (desk.surroundings.text(variable.as_deref().unwrap_or(usual_key)), variable) {
+        let variable = arguments.key_variable.clone().or(file.key_variable);
+        match (context.environment.text(variable.as_deref().unwrap_or(usual_key)), variable) {
             (Some(key), _) => endpoint = endpoint.key(key),
             (None, Some(variable)) => {
-                return Err(Failure::Usage(format!("the variable {variable} holds no key")));
+                return Err(Failure::Usage(format!("the variable {variable} is not set")));
             }
-            // A server of one's own may need none.
+            // A local server may need no key.
             (None, None) => {}
         }
         for (name, value) in file.fields.0 {
@@ -97,32 +100,32 @@ impl Configuration {
         if file.stream == Some(false) {
             endpoint = endpoint.without_streaming();
         }
-        let desk = &*desk;
-        let tools = tool::all(file.tools, desk)?;
+        let context = &*context;
+        let tools = tool::all(file.tools, context)?;
         let servers = file.mcp_servers.0;
         for (at, (name, _)) in servers.iter().enumerate() {
             if servers[..at].iter().any(|(known, _)| known == name) {
                 return Err(Failure::Usage(format!(
-                    "two MCP servers in the configuration are called {name:?}"
+                    "the configuration has two MCP servers with the name {name:?}"
                 )));
             }
         }
         let servers = servers.into_iter();
-        let servers = servers.filter_map(|(name, it)| it.server(name, desk).transpose());
+        let servers = servers.filter_map(|(name, config)| config.server(name, context).transpose());
         let servers = servers.collect::<Result<_, _>>()?;
-        let File { look_back, horizon, .. } = file;
+        let ConfigFile { look_back, horizon, .. } = file;
         Ok(Configuration { target, endpoint, tools, servers, look_back, horizon })
     }
 }
 
-fn target(choices: &Choices, file: &File) -> Result<Target, Failure> {
-    if let Some(target) = choices.target {
+fn target(arguments: &ModelArguments, file: &ConfigFile) -> Result<Target, Failure> {
+    if let Some(target) = arguments.target {
         return Ok(target);
     }
     let names = Target::ALL.map(Target::name).join(", ");
     let Some(name) = &file.provider else {
-        return Err(Failure::Usage(format!("which provider? say --for with one of {names}")));
+        return Err(Failure::Usage(format!("no provider is given; use --for with one of {names}")));
     };
     Target::named(name)
-        .ok_or_else(|| Failure::Usage(format!("there is no provider {name:?}; there are {names}")))
+        .ok_or_else(|| Failure::Usage(format!("there is no provider {name:?}; use {names}")))
 }

@@ -1,4 +1,4 @@
-//! Servers of the Model Context Protocol, as a configuration names them.
+//! MCP servers of the configuration.
 
 use std::time::Duration;
 
@@ -6,42 +6,42 @@ use recto_agent::McpServer;
 use serde::Deserialize;
 
 use super::pairs::Pairs;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 
-/// How a server is reached, in the words that other programs use too.
+/// Configuration of an MCP server. The field names are those of other MCP clients.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(super) struct Described {
-    /// What follows from the other fields.
+pub(super) struct ServerConfig {
+    /// Ignored: it follows from the other fields.
     #[serde(rename = "type")]
     _kind: Option<String>,
     disabled: bool,
-    /// A program, its arguments, and its environment.
+    /// A program, its arguments and its environment.
     command: Option<String>,
     args: Vec<String>,
     env: Pairs<String>,
-    /// Variables of ours that it may see.
+    /// Names of variables of this process that the program receives.
     variables: Vec<String>,
-    /// Or a URL, more headers, and the variable that holds the key.
+    /// Or a URL, more headers, and the variable with the key.
     url: Option<String>,
     headers: Pairs<String>,
     key_variable: Option<String>,
-    /// How long a call may take, in seconds.
+    /// Timeout of a call, in seconds.
     timeout: Option<f64>,
 }
 
-impl Described {
-    /// The server; `None` if it is switched off.
+impl ServerConfig {
+    /// The server; `None` if it is disabled.
     pub(super) fn server(
         self,
         name: String,
-        desk: &Desk<'_>,
+        context: &Context<'_>,
     ) -> Result<Option<McpServer>, Failure> {
         let wrong = |reason: String| Failure::Usage(format!("the MCP server {name:?}: {reason}"));
-        let held = |variable: &str| {
-            let held = desk.surroundings.text(variable);
-            held.ok_or_else(|| wrong(format!("the variable {variable} is not set")))
+        let value_of = |variable: &str| {
+            let value = context.environment.text(variable);
+            value.ok_or_else(|| wrong(format!("the variable {variable} is not set")))
         };
         if self.disabled {
             return Ok(None);
@@ -50,7 +50,7 @@ impl Described {
             (Some(command), None) => {
                 let mut server = McpServer::program(&name, command).arguments(self.args);
                 for variable in &self.variables {
-                    server = server.variable(variable, held(variable)?);
+                    server = server.variable(variable, value_of(variable)?);
                 }
                 for (variable, value) in self.env.0 {
                     server = server.variable(variable, value);
@@ -60,7 +60,7 @@ impl Described {
             (None, Some(url)) => {
                 let mut server = McpServer::url(&name, url);
                 if let Some(variable) = &self.key_variable {
-                    let key = held(variable)?;
+                    let key = value_of(variable)?;
                     server = server.header("authorization", format!("Bearer {key}"));
                 }
                 for (header, value) in self.headers.0 {

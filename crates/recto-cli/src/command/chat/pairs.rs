@@ -1,4 +1,4 @@
-//! A JSON object as pairs: in the order in which it is written, with values as they are written.
+//! A JSON object as a list of pairs. Order, repeated names and the spelling of values are kept.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,7 +19,7 @@ impl<T> Default for Pairs<T> {
 }
 
 impl Pairs<Box<RawValue>> {
-    /// The object again.
+    /// The object as JSON text.
     pub(super) fn to_json(&self) -> String {
         let fields = self.0.iter().map(|(name, value)| format!("{}:{value}", Value::from(&**name)));
         format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_stays_as_it_is_written() {
+    fn an_object_keeps_its_text() {
         let json = r#"{"b":1.50,"a":123456789012345678901234567890,"b":{"x" : 1e400},"\"":null}"#;
         let pairs: Pairs<Box<RawValue>> = serde_json::from_str(json).unwrap();
         assert_eq!(pairs.to_json(), json);

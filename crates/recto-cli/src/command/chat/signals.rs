@@ -1,23 +1,23 @@
-//! What stops an answer, or the chat: Ctrl-C, and signals that say that it is over.
+//! Signals during a chat: Ctrl-C stops the answer, SIGTERM and SIGHUP end the chat.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use recto_agent::CancelToken;
 
-/// What is to be done when a signal comes.
+/// State that signal handlers share with the chat.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The answer that is on its way; none at the prompt.
+    /// Cancels the running model call; `None` at the prompt.
     running: Option<CancelToken>,
-    /// With which exit code the chat ends once that is kept.
-    leaves: Option<u8>,
+    /// Exit code, if the chat ends after the running call.
+    exit_code: Option<u8>,
 }
 
 impl Signals {
-    /// Listens from now on. Within a runtime.
+    /// Installs the handlers. Must be called within a runtime.
     pub(super) fn listen() -> Signals {
         let signals = Signals::default();
         tokio::spawn(on_ctrl_c(signals.clone()));
@@ -29,28 +29,28 @@ impl Signals {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// An answer is on its way; signals cancel it.
+    /// Starts a model call. Signals cancel the returned token.
     pub(super) fn begin(&self) -> CancelToken {
         let cancel = CancelToken::new();
         self.with(|state| state.running = Some(cancel.clone()));
         cancel
     }
 
-    /// It has come, or what there is of it is kept.
+    /// Ends the model call: the answer, or its received part, is stored.
     pub(super) fn end(&self) {
         self.with(|state| state.running = None);
     }
 
-    /// The exit code, if the chat is to end.
-    pub(super) fn leaves(&self) -> Option<u8> {
-        self.with(|state| state.leaves)
+    /// The exit code, if a signal ends the chat.
+    pub(super) fn exit_code(&self) -> Option<u8> {
+        self.with(|state| state.exit_code)
     }
 
-    /// Stops the answer that is on its way; if there is none, ends the program: everything is stored.
-    fn stop(&self, exit_code: u8, leaves: bool) {
+    /// Cancels the running model call. If there is none, ends the process: everything is stored.
+    fn stop(&self, exit_code: u8, ends_chat: bool) {
         let is_running = self.with(|state| {
-            if leaves {
-                state.leaves = Some(exit_code);
+            if ends_chat {
+                state.exit_code = Some(exit_code);
             }
             state.running.as_ref().map(CancelToken::cancel).is_some()
         });
@@ -67,7 +67,7 @@ async fn on_ctrl_c(signals: Signals) {
     }
 }
 
-/// The terminal is gone, or somebody ends the program.
+/// SIGTERM, and SIGHUP when the terminal closes.
 #[cfg(unix)]
 async fn on_end(signals: Signals) {
     use tokio::signal::unix::{SignalKind, signal};

@@ -1,4 +1,4 @@
-//! Programs as tools, as a configuration names them.
+//! Tools of the configuration that are programs.
 
 use std::time::Duration;
 
@@ -8,41 +8,41 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::pairs::Pairs;
-use crate::desk::Desk;
+use crate::context::Context;
 use crate::failure::Failure;
 
-/// What the model is told; the rest is about how the program is run.
-const TOLD: [&str; 7] =
+/// Fields that are sent to the model. The others configure the program.
+const MODEL_FIELDS: [&str; 7] =
     ["name", "description", "input_schema", "inputSchema", "parameters", "strict", "cache_control"];
 
-/// How a tool is run, which the model is not told.
+/// Configuration of the program, which is not sent to the model.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Described {
+struct ToolConfig {
     /// The program, then its arguments.
     command: Vec<String>,
-    /// Its environment.
+    /// Variables that it receives.
     #[serde(default)]
     env: Pairs<String>,
-    /// Variables of ours that it may see.
+    /// Names of variables of this process that it receives.
     #[serde(default)]
     variables: Vec<String>,
-    /// How long a call may take, in seconds.
+    /// Timeout of a call, in seconds.
     timeout: Option<f64>,
 }
 
-/// Every tool of a configuration. No two may have one name.
+/// All tools of a configuration. Names must be unique.
 pub(super) fn all(
-    described: Vec<Pairs<Box<RawValue>>>,
-    desk: &Desk<'_>,
+    configs: Vec<Pairs<Box<RawValue>>>,
+    context: &Context<'_>,
 ) -> Result<Vec<CommandTool>, Failure> {
     let mut tools: Vec<CommandTool> = Vec::new();
-    for (number, fields) in described.into_iter().enumerate() {
-        let tool = command_tool(number + 1, fields, desk)?;
+    for (number, fields) in configs.into_iter().enumerate() {
+        let tool = command_tool(number + 1, fields, context)?;
         let name = tool.tool.name();
         if tools.iter().any(|known| known.tool.name() == name) {
             return Err(Failure::Usage(format!(
-                "two tools in the configuration are called {name:?}"
+                "the configuration has two tools with the name {name:?}"
             )));
         }
         tools.push(tool);
@@ -53,7 +53,7 @@ pub(super) fn all(
 fn command_tool(
     number: usize,
     fields: Pairs<Box<RawValue>>,
-    desk: &Desk<'_>,
+    context: &Context<'_>,
 ) -> Result<CommandTool, Failure> {
     let name = fields.0.iter().find(|(name, _)| name == "name");
     let which = match name.and_then(|(_, name)| serde_json::from_str::<String>(name.get()).ok()) {
@@ -62,40 +62,41 @@ fn command_tool(
     };
     let wrong =
         |reason: String| Failure::Usage(format!("tool {which} in the configuration: {reason}"));
-    let (told, own): (Vec<_>, Vec<_>) =
-        fields.0.into_iter().partition(|(name, _)| TOLD.contains(&name.as_str()));
-    if let Some((name, _)) = told
+    let (of_model, own): (Vec<_>, Vec<_>) =
+        fields.0.into_iter().partition(|(name, _)| MODEL_FIELDS.contains(&name.as_str()));
+    if let Some((name, _)) = of_model
         .iter()
         .enumerate()
-        .find(|(at, (name, _))| told[..*at].iter().any(|(it, _)| it == name))
+        .find(|(at, (name, _))| of_model[..*at].iter().any(|(it, _)| it == name))
         .map(|(_, it)| it)
     {
-        return Err(wrong(format!("{name} is there twice")));
+        return Err(wrong(format!("the field {name} is given twice")));
     }
-    let described: Described = serde_json::from_str(&Pairs(own).to_json())
-        .map_err(|error| wrong(without_place(&error.to_string())))?;
-    let [program, arguments @ ..] = &described.command[..] else {
-        return Err(wrong("command is empty; name the program, then its arguments".into()));
+    let config: ToolConfig = serde_json::from_str(&Pairs(own).to_json())
+        .map_err(|error| wrong(without_position(&error.to_string())))?;
+    let [program, arguments @ ..] = &config.command[..] else {
+        return Err(wrong("command is empty; give the program and its arguments".into()));
     };
-    // What else is said of it goes to the model as it is written.
-    let tool = Tool::from_json(&Pairs(told).to_json()).map_err(|error| wrong(error.to_string()))?;
+    // The other fields are sent to the model unchanged.
+    let tool =
+        Tool::from_json(&Pairs(of_model).to_json()).map_err(|error| wrong(error.to_string()))?;
     let mut tool = CommandTool::new(tool, program).arguments(arguments);
-    for variable in &described.variables {
-        let held = desk.surroundings.text(variable);
+    for variable in &config.variables {
+        let held = context.environment.text(variable);
         let held = held.ok_or_else(|| wrong(format!("the variable {variable} is not set")))?;
         tool = tool.variable(variable, held);
     }
-    for (variable, value) in described.env.0 {
+    for (variable, value) in config.env.0 {
         tool = tool.variable(variable, value);
     }
-    if let Some(seconds) = described.timeout {
+    if let Some(seconds) = config.timeout {
         let patience = Duration::try_from_secs_f64(seconds);
         tool.timeout = patience.map_err(|error| wrong(format!("timeout: {error}")))?;
     }
     Ok(tool)
 }
 
-/// Lines and columns would be those of a text that nobody has written.
-fn without_place(error: &str) -> String {
+/// Removes the line and column of an error: they refer to a generated text.
+fn without_position(error: &str) -> String {
     error.split(" at line ").next().unwrap_or(error).to_owned()
 }

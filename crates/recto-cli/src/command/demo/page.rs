@@ -1,14 +1,14 @@
-//! The story on one screen, for people.
+//! The scenario as text, on one screen.
 
 use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use recto::{Diff, Effect, LogIndex, OperationKind, Outcome, Portion, VersionInfo, View};
 
-use super::story::Story;
+use super::scenario::Scenario;
 use crate::failure::Failure;
 use crate::printable::one_line;
-use crate::speaker::Speaker;
+use crate::role_label::RoleLabel;
 
 const WIDTH: usize = 96;
 
@@ -17,63 +17,64 @@ const FAINT: Style = Style::new().dimmed();
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 
-pub(super) fn print(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn print(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
     let claim = "Recto keeps every message, decides which of them the model reads, \
-                 and can take every cut back.";
+                 and can undo every cut.";
     writeln!(out, "{STRONG}{claim}{STRONG:#}\n")?;
-    conversation(story, out)?;
+    conversation(scenario, out)?;
     writeln!(out)?;
-    cut(story, out)?;
+    cut(scenario, out)?;
     writeln!(out)?;
-    compression(story, out)?;
-    trial(story, out)?;
+    compression(scenario, out)?;
+    trial(scenario, out)?;
     writeln!(out)?;
-    blame(story, out)?;
-    repair(story, out)?;
-    diff(story, out)?;
+    blame(scenario, out)?;
+    repair(scenario, out)?;
+    diff(scenario, out)?;
     writeln!(out)?;
-    log(story, out)
+    log(scenario, out)
 }
 
-/// The messages that the story starts with.
-fn conversation(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
-    let counter = story.conversation.counter().name();
-    let rest = format!("an agent's conversation: {}, counted by {counter}", size(&story.told));
-    step(out, story, &story.told, &rest)?;
-    for index in story.told.view().iter() {
-        message_line(story, index, out)?;
+/// The first messages of the scenario.
+fn conversation(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
+    let counter = scenario.conversation.counter().name();
+    let rest =
+        format!("an agent's conversation: {}, counted by {counter}", size(&scenario.recorded));
+    step(out, scenario, &scenario.recorded, &rest)?;
+    for index in scenario.recorded.view().iter() {
+        message_line(scenario, index, out)?;
     }
     Ok(())
 }
 
-fn message_line(story: &Story, index: LogIndex, out: &mut impl Write) -> Result<(), Failure> {
-    let message = story.message(index);
-    let speaker = Speaker::of(message);
-    let style = speaker.style();
+fn message_line(scenario: &Scenario, index: LogIndex, out: &mut impl Write) -> Result<(), Failure> {
+    let message = scenario.message(index);
+    let label = RoleLabel::of(message);
+    let style = label.style();
     let number = format!("#{index}");
-    let tokens = story.conversation.log().tokens(index).unwrap_or_default();
+    let tokens = scenario.conversation.log().tokens(index).unwrap_or_default();
     let text = one_line(&message.text(), WIDTH - 24);
-    writeln!(out, "  {number:>4} {style}{:<9}{style:#} {tokens:>4}  {text}", speaker.name())?;
+    writeln!(out, "  {number:>4} {style}{:<9}{style:#} {tokens:>4}  {text}", label.name())?;
     Ok(())
 }
 
-/// FIT beside a plain cut, and UNDO.
-fn cut(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
-    let Story { told, plain_cut, fitted, undone, .. } = story;
-    let all = told.stats().tokens;
-    let rest = format!("{all} tokens into the {} that the model can read", story.budget);
-    step(out, story, fitted, &rest)?;
+/// FIT compared with a plain cut, then UNDO.
+fn cut(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
+    let Scenario { recorded, plain_cut, fitted, undone, .. } = scenario;
+    let all = recorded.stats().tokens;
+    let rest = format!("{all} tokens cut to the {} that the model can read", scenario.budget);
+    step(out, scenario, fitted, &rest)?;
     let plain = format!("keep last {}", plain_cut.stats().current_batch_messages);
     for (name, outcome) in [(&*plain, plain_cut), ("Recto", fitted)] {
         let view = ranges(outcome.view().iter());
         let tokens = outcome.stats().tokens;
         writeln!(out, "     {name:<12} {view:<9} {tokens:>4} tokens   {}", verdict(outcome))?;
     }
-    let rest = format!("all {} again: a cut hides, it deletes nothing", size(undone));
-    step(out, story, undone, &rest)
+    let rest = format!("all {} again: a cut hides messages and deletes nothing", size(undone));
+    step(out, scenario, undone, &rest)
 }
 
-/// What a provider would say to the view.
+/// Whether a provider would accept the view.
 fn verdict(outcome: &Outcome) -> String {
     match outcome.warnings().first() {
         None => format!("{GOOD}every result has its call{GOOD:#}"),
@@ -84,34 +85,34 @@ fn verdict(outcome: &Outcome) -> String {
     }
 }
 
-fn compression(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
-    let compressed = &story.compressed;
+fn compression(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
+    let compressed = &scenario.compressed;
     let hidden = ranges(compressed.hidden().into_iter());
     let (before, after) = (compressed.before().tokens(), compressed.stats().tokens);
-    let rest = format!("a summary in the place of {hidden}: {before} → {after} tokens");
-    step(out, story, compressed, &rest)?;
+    let rest = format!("a summary replaces {hidden}: {before} → {after} tokens");
+    step(out, scenario, compressed, &rest)?;
     for index in compressed.added() {
-        message_line(story, index, out)?;
+        message_line(scenario, index, out)?;
     }
     Ok(())
 }
 
 /// A temporary batch, and what the agent does in it.
-fn trial(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
-    let rest = "a batch can be thrown away; in it the agent goes on, and knows only the summary";
-    step(out, story, &story.opened, rest)?;
-    for index in story.tried.added() {
-        message_line(story, index, out)?;
+fn trial(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
+    let rest = "a temporary batch, in which the agent goes on and reads only the summary";
+    step(out, scenario, &scenario.opened, rest)?;
+    for index in scenario.tried.added() {
+        message_line(scenario, index, out)?;
     }
     Ok(())
 }
 
-/// Why the model did not see the rule.
-fn blame(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
-    let rule = story.rule;
+/// The versions that hid the rule.
+fn blame(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
+    let rule = scenario.rule;
     heading(out, &format!("blame #{rule}"), "why did the agent not know the user's rule?")?;
-    let mut blames = story.conversation.blame(rule)?;
-    blames.retain(|blame| blame.version <= story.tried.version);
+    let mut blames = scenario.conversation.blame(rule)?;
+    blames.retain(|blame| blame.version <= scenario.tried.version);
     for (number, blame) in blames.iter().enumerate() {
         let effect = match blame.effect {
             Effect::Added => "added",
@@ -123,8 +124,8 @@ fn blame(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
         let (version, operation) = (blame.version, blame.operation);
         let by = match reason(operation, &blame.description) {
             Reason::Given(why) => format!("{operation}: {why}"),
-            Reason::MadeUp("") => operation.to_string(),
-            Reason::MadeUp(what) => format!("{operation} {what}"),
+            Reason::Generated("") => operation.to_string(),
+            Reason::Generated(what) => format!("{operation} {what}"),
         };
         let by = one_line(&by, WIDTH - 20);
         writeln!(out, "     v{version} {style}{effect} by {by}{style:#}")?;
@@ -132,21 +133,21 @@ fn blame(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
     Ok(())
 }
 
-fn repair(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
-    let Story { rolled_back, restored, .. } = story;
+fn repair(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
+    let Scenario { rolled_back, restored, .. } = scenario;
     let gone = ranges(rolled_back.hidden().into_iter());
     let batch = rolled_back.affected_batch();
     let rest = format!("to batch {batch}: {gone} are out of the view, and still in the log");
-    step(out, story, rolled_back, &rest)?;
+    step(out, scenario, rolled_back, &rest)?;
     let shown = ranges(restored.shown().into_iter());
     let view = ranges(restored.view().iter());
-    step(out, story, restored, &format!("{shown} is back: the model reads {view}"))
+    step(out, scenario, restored, &format!("{shown} is back: the model reads {view}"))
 }
 
-fn diff(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
-    let (from, to) = (story.told.version, story.restored.version);
-    let Diff { kept, hidden, shown, .. } = story.conversation.diff(from, to)?;
-    let (before, after) = (story.told.stats().tokens, story.restored.stats().tokens);
+fn diff(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
+    let (from, to) = (scenario.recorded.version, scenario.restored.version);
+    let Diff { kept, hidden, shown, .. } = scenario.conversation.diff(from, to)?;
+    let (before, after) = (scenario.recorded.stats().tokens, scenario.restored.stats().tokens);
     let rest = format!("{before} → {after} tokens; {} are in both", portion(kept));
     heading(out, &format!("diff v{from} v{to}"), &rest)?;
     for (style, sign, entries) in [(BAD, "- hidden", hidden), (GOOD, "+ shown", shown)] {
@@ -158,54 +159,54 @@ fn diff(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
 }
 
 /// The versions, newest first, and what the model read at each.
-fn log(story: &Story, out: &mut impl Write) -> Result<(), Failure> {
-    heading(
-        out,
-        "log",
-        "a letter for each message that the model read, a dot for each hidden one",
-    )?;
-    // Version 0 is empty: not worth a line here.
-    for version in story.conversation.versions().rev().filter(|made| made.version.0 > 0) {
-        version_line(story, &version, out)?;
+fn log(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
+    heading(out, "log", "a letter per message that the model read, a dot per hidden one")?;
+    // Version 0 is empty.
+    for version in scenario.conversation.versions().rev().filter(|made| made.version.0 > 0) {
+        version_line(scenario, &version, out)?;
     }
     Ok(())
 }
 
-fn version_line(story: &Story, version: &VersionInfo, out: &mut impl Write) -> Result<(), Failure> {
-    let then = story.conversation.at(version.version)?;
-    let strip = strip(story, then.log().len(), then.view());
+fn version_line(
+    scenario: &Scenario,
+    version: &VersionInfo,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let then = scenario.conversation.at(version.version)?;
+    let strip = strip(scenario, then.log().len(), then.view());
     let VersionInfo { version, operation, tokens, description, .. } = version;
-    let (Reason::Given(why) | Reason::MadeUp(why)) = reason(*operation, description);
+    let (Reason::Given(why) | Reason::Generated(why)) = reason(*operation, description);
     let why = one_line(why, WIDTH - 45);
     let line = format!("v{version} {operation:<11} {tokens:>4} tokens  {strip}  {why}");
     writeln!(out, "{}", line.trim_end())?;
     Ok(())
 }
 
-/// Why an operation was asked for, or, where nobody said so, what it did.
+/// The reason of an operation, or a description of what it did if there is none.
 enum Reason<'a> {
     Given(&'a str),
-    /// Without the name of the operation, which stands beside it already.
-    MadeUp(&'a str),
+    /// Without the name of the operation, which is printed beside it.
+    Generated(&'a str),
 }
 
 fn reason(operation: OperationKind, description: &str) -> Reason<'_> {
     match description.strip_prefix(operation.as_str()) {
-        Some(what) => Reason::MadeUp(what.trim_start()),
+        Some(what) => Reason::Generated(what.trim_start()),
         None => Reason::Given(description),
     }
 }
 
-/// A letter for each entry of the log that the model reads, a dot for each that it does not.
-fn strip(story: &Story, logged: usize, view: &View) -> String {
+/// A letter for each visible entry of the log, a dot for each hidden one.
+fn strip(scenario: &Scenario, logged: usize, view: &View) -> String {
     let mut strip = String::new();
-    for index in story.conversation.log().as_view().iter() {
+    for index in scenario.conversation.log().as_view().iter() {
         let letter = if index.as_usize() >= logged {
             " ".to_owned()
         } else if view.contains(index) {
-            let speaker = Speaker::of(story.message(index));
-            let style = speaker.style();
-            format!("{style}{}{style:#}", speaker.letter())
+            let label = RoleLabel::of(scenario.message(index));
+            let style = label.style();
+            format!("{style}{}{style:#}", label.letter())
         } else {
             format!("{FAINT}·{FAINT:#}")
         };
@@ -214,10 +215,15 @@ fn strip(story: &Story, logged: usize, view: &View) -> String {
     strip
 }
 
-/// The first line of a step: its version, its operation and what it means.
-fn step(out: &mut impl Write, story: &Story, outcome: &Outcome, rest: &str) -> Result<(), Failure> {
+/// The first line of a step: its version, its operation and its effect.
+fn step(
+    out: &mut impl Write,
+    scenario: &Scenario,
+    outcome: &Outcome,
+    rest: &str,
+) -> Result<(), Failure> {
     let VersionInfo { version, operation, .. } =
-        story.conversation.version_info(outcome.version)?;
+        scenario.conversation.version_info(outcome.version)?;
     heading(out, &format!("v{version} {operation}"), rest)
 }
 
@@ -236,7 +242,7 @@ fn portion(Portion { messages, tokens }: Portion) -> String {
     format!("{messages} {noun} ({tokens} tokens)")
 }
 
-/// Runs of log indices: `#0 #6-#10`.
+/// Formats log indices as ranges: `#0 #6-#10`.
 fn ranges(indices: impl Iterator<Item = LogIndex>) -> String {
     let mut runs: Vec<(LogIndex, LogIndex)> = Vec::new();
     for index in indices {

@@ -1,7 +1,7 @@
-//! The story of the demo: an agent on call looks into a failing checkout.
+//! The scenario of the demo: an agent on call investigates a failing checkout.
 //!
-//! The user's first message holds a rule. A summary loses it, the agent breaks it, and the history
-//! tells why.
+//! The user's first message contains a rule. A summary omits it, the agent breaks it, and the history
+//! shows why.
 
 use recto::{
     Append, BatchStart, Compress, Conversation, EngineError as Error, Fit, LogIndex, Message,
@@ -9,26 +9,25 @@ use recto::{
 };
 use serde_json::json;
 
-/// Midnight of 1 January 2026: the demo reads no clock.
+/// Midnight of 1 January 2026. The demo does not read the clock.
 const START: Timestamp = 1_767_225_600_000;
 const MINUTE: Timestamp = 60_000;
 
-/// What the model of the story can read.
+/// Token budget of the scenario's model.
 const BUDGET: u64 = 170;
 
 /// The message with the user's rule.
 const RULE: LogIndex = LogIndex(1);
 
-/// What happened: what each request did, in order, and where it led.
-pub(super) struct Story {
-    /// As it is in the end; every version is still in it.
+/// The outcomes of the requests, in order, and the final conversation.
+pub(super) struct Scenario {
+    /// The final conversation, with all versions.
     pub(super) conversation: Conversation,
     pub(super) budget: u64,
-    /// The entry that the agent no longer knows about.
+    /// The entry with the user's rule.
     pub(super) rule: LogIndex,
-    pub(super) told: Outcome,
-    /// What cutting without looking would have done. It was tried on a value that nobody kept, so
-    /// it left no version.
+    pub(super) recorded: Outcome,
+    /// A plain cut to the newest messages. Its result is discarded, so it leaves no version.
     pub(super) plain_cut: Outcome,
     pub(super) fitted: Outcome,
     pub(super) undone: Outcome,
@@ -39,35 +38,35 @@ pub(super) struct Story {
     pub(super) restored: Outcome,
 }
 
-impl Story {
-    pub(super) fn tell() -> Result<Story, Error> {
-        let mut teller = Teller::new()?;
-        let told = teller.apply(Append { messages: investigation() })?;
+impl Scenario {
+    pub(super) fn run() -> Result<Scenario, Error> {
+        let mut runner = ScenarioRunner::new()?;
+        let recorded = runner.apply(Append { messages: investigation() })?;
 
-        let keep_last = Some(newest_within(BUDGET, teller.conversation.view()));
+        let keep_last = Some(newest_within(BUDGET, runner.conversation.view()));
         let cut = Truncate { keep_last, ..Truncate::default() };
-        let (_, plain_cut) = teller.conversation.apply(cut, START)?;
-        let fitted = teller.apply(Fit::into_tokens(BUDGET))?;
-        let undone = teller.apply(Undo)?;
+        let (_, plain_cut) = runner.conversation.apply(cut, START)?;
+        let fitted = runner.apply(Fit::into_tokens(BUDGET))?;
+        let undone = runner.apply(Undo)?;
 
         let summary = "So far: release 4.2 set timeout_ms to 500, so slow payments fail.";
         let compress =
             Compress { indices: LogIndex::range(1..7), summary: Some(Message::system(summary)) };
-        let compressed = teller.apply(compress.because("the cause is found"))?;
+        let compressed = runner.apply(compress.because("the cause is found"))?;
 
         let before_the_try = compressed.affected_batch();
-        let opened = teller.apply(BatchStart::default().because("let the agent try"))?;
-        let tried = teller.apply(Append { messages: mistake() })?;
+        let opened = runner.apply(BatchStart::default().because("let the agent try"))?;
+        let tried = runner.apply(Append { messages: mistake() })?;
         let roll_back = Rollback::ToBatch(before_the_try);
-        let rolled_back = teller.apply(roll_back.because("the agent broke the user's rule"))?;
+        let rolled_back = runner.apply(roll_back.because("the agent broke the user's rule"))?;
         let restore = Restore { indices: vec![RULE] };
-        let restored = teller.apply(restore.because("the summary had lost the rule"))?;
+        let restored = runner.apply(restore.because("the summary had lost the rule"))?;
 
-        Ok(Story {
-            conversation: teller.conversation,
+        Ok(Scenario {
+            conversation: runner.conversation,
             budget: BUDGET,
             rule: RULE,
-            told,
+            recorded,
             plain_cut,
             fitted,
             undone,
@@ -79,10 +78,10 @@ impl Story {
         })
     }
 
-    /// What each request did; the first one made version 1.
+    /// The outcomes of the requests that made versions 1 to 8.
     pub(super) fn outcomes(&self) -> [&Outcome; 8] {
         [
-            &self.told,
+            &self.recorded,
             &self.fitted,
             &self.undone,
             &self.compressed,
@@ -93,23 +92,23 @@ impl Story {
         ]
     }
 
-    /// A message of the story.
+    /// A message of the scenario.
     pub(super) fn message(&self, index: LogIndex) -> &Message {
         let entry = self.conversation.log().get(index);
-        &entry.expect("the story names only its own messages").message
+        &entry.expect("the scenario uses only indices of its own log").message
     }
 }
 
-/// Applies one request after the other, a minute apart.
-struct Teller {
+/// Applies requests, one per minute.
+struct ScenarioRunner {
     conversation: Conversation,
     now: Timestamp,
 }
 
-impl Teller {
-    fn new() -> Result<Teller, Error> {
+impl ScenarioRunner {
+    fn new() -> Result<ScenarioRunner, Error> {
         let settings = Settings::default();
-        Ok(Teller { conversation: Conversation::new(settings, START)?, now: START })
+        Ok(ScenarioRunner { conversation: Conversation::new(settings, START)?, now: START })
     }
 
     fn apply(&mut self, request: impl Into<Request>) -> Result<Outcome, Error> {
@@ -120,7 +119,7 @@ impl Teller {
     }
 }
 
-/// What many programs do: count from the end until the budget is used up.
+/// The number of newest messages that fit the budget: the plain cut that many programs make.
 fn newest_within(budget: u64, view: &View) -> usize {
     let fits = |&count: &usize| view.tokens_in(view.len() - count..) <= budget;
     (0..=view.len()).rev().find(fits).unwrap_or(0)
@@ -157,7 +156,7 @@ fn investigation() -> Vec<Message> {
     ]
 }
 
-/// A tool result as agents get them: long, and most of it the same.
+/// A typical tool result: long and repetitive.
 fn error_log() -> String {
     let line = |n: u32| {
         let (minute, second) = (n * 2, n * 23 % 60);
@@ -167,7 +166,7 @@ fn error_log() -> String {
     (0..24).map(line).collect()
 }
 
-/// What an agent does that knows of no rule.
+/// The agent breaks the rule, because it is not in the view.
 fn mistake() -> Vec<Message> {
     vec![
         Message::tool_call("c4", "restart", &json!({"host": "eu-1"})),

@@ -1,40 +1,40 @@
-//! Lines of input. It is known whether the next one is here already.
+//! Reads lines, and knows whether the next line is already in the buffer.
 
 use std::io::{self, Read};
 use std::ops::Range;
 
-/// A longer line is not kept in memory.
-const LONGEST: usize = 64 << 20;
-/// So many bytes are asked for at first.
-const ROOM: usize = 1 << 16;
+/// Maximum length of a line, in bytes. A longer line is skipped, so that it does not fill the memory.
+const MAX_LINE_BYTES: usize = 64 << 20;
+/// Initial size of the buffer.
+const INITIAL_BUFFER_BYTES: usize = 1 << 16;
 
-/// Reads lines.
+/// A buffered reader of lines.
 pub(super) struct Lines<'a> {
     input: &'a mut dyn Read,
-    /// Its bytes up to `filled` were read.
+    /// The bytes up to `filled` are valid.
     buffer: Vec<u8>,
     filled: usize,
-    /// Where the next line starts.
+    /// Start of the next line.
     start: usize,
-    /// Up to here no line end was found.
+    /// No line break was found before this position.
     searched: usize,
     is_at_end: bool,
-    /// So many bytes of a line that is too long were let go.
+    /// Number of skipped bytes of a line that is too long.
     skipped: usize,
-    longest: usize,
+    max_line_bytes: usize,
 }
 
-/// What comes next.
+/// Result of reading a line.
 #[derive(Debug)]
 pub(super) enum Next<'a> {
-    /// A line without its end.
+    /// A line without its line break.
     Line(&'a [u8]),
-    /// A line that is longer than any request.
+    /// A line that is longer than [`MAX_LINE_BYTES`].
     TooLong {
         size: usize,
         limit: usize,
     },
-    Broken(io::Error),
+    Failed(io::Error),
     End,
 }
 
@@ -42,22 +42,22 @@ impl<'a> Lines<'a> {
     pub(super) fn new(input: &'a mut dyn Read) -> Lines<'a> {
         Lines {
             input,
-            buffer: vec![0; ROOM],
+            buffer: vec![0; INITIAL_BUFFER_BYTES],
             filled: 0,
             start: 0,
             searched: 0,
             is_at_end: false,
             skipped: 0,
-            longest: LONGEST,
+            max_line_bytes: MAX_LINE_BYTES,
         }
     }
 
-    /// Whether the next line is here, so that nobody has to be waited for.
+    /// Whether the next line is in the buffer, so that reading it does not block.
     pub(super) fn has_next(&mut self) -> bool {
         self.find().is_some()
     }
 
-    /// Where the next line ends.
+    /// The end of the next line.
     fn find(&mut self) -> Option<usize> {
         match memchr::memchr(b'\n', &self.buffer[self.searched..self.filled]) {
             Some(at) => {
@@ -84,31 +84,31 @@ impl<'a> Lines<'a> {
                 self.start = self.filled;
                 return match line.is_empty() && self.skipped == 0 {
                     true => Next::End,
-                    // The last line may lack its end.
+                    // The last line may have no line break.
                     false => self.line(line),
                 };
             }
             if let Err(error) = self.fill() {
-                return Next::Broken(error);
+                return Next::Failed(error);
             }
         }
     }
 
     fn line(&mut self, line: Range<usize>) -> Next<'_> {
         let size = std::mem::take(&mut self.skipped) + line.len();
-        match size > self.longest {
-            true => Next::TooLong { size, limit: self.longest },
+        match size > self.max_line_bytes {
+            true => Next::TooLong { size, limit: self.max_line_bytes },
             false => Next::Line(&self.buffer[line]),
         }
     }
 
-    /// Reads more. What of the line is here moves to the front; it is moved again only when the buffer
-    /// is full, and then the buffer doubles, so that a line is moved as often as it has digits.
+    /// Reads more bytes. If the buffer is full, the incomplete line moves to the front, and the buffer
+    /// doubles if that frees less than half of it. So a line is moved O(log length) times.
     fn fill(&mut self) -> io::Result<()> {
-        if self.skipped > 0 || self.filled - self.start > self.longest {
+        if self.skipped > 0 || self.filled - self.start > self.max_line_bytes {
             self.skipped += self.filled - self.start;
             (self.start, self.filled) = (0, 0);
-            self.buffer.truncate(ROOM);
+            self.buffer.truncate(INITIAL_BUFFER_BYTES);
             self.buffer.shrink_to_fit();
         }
         if self.start == self.filled {
@@ -139,7 +139,7 @@ impl<'a> Lines<'a> {
 mod tests {
     use super::*;
 
-    /// Gives a few bytes at a time.
+    /// A reader that returns a few bytes at a time.
     struct Drip<'a>(&'a [u8], usize);
 
     impl Read for Drip<'_> {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_the_same_however_they_arrive() {
+    fn lines_do_not_depend_on_the_size_of_reads() {
         let text = b"one\n\ntwo two\nlast without an end";
         let lines: Vec<&[u8]> = vec![b"one", b"", b"two two", b"last without an end"];
         for drip in [1, 2, 5, 1_000] {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_here_is_known() {
+    fn a_line_in_the_buffer_is_known() {
         let mut input = Drip(b"a\nb\nc", 4);
         let mut lines = Lines::new(&mut input);
         assert!(!lines.has_next());
@@ -184,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_left_out_and_the_next_one_is_read() {
+    fn a_line_that_is_too_long_is_skipped_and_the_next_one_is_read() {
         let limit = 1 << 18;
         let line = |length: usize| vec![b'x'; length];
         let text = [line(1 << 20), line(limit), line(limit + 1), b"next".to_vec(), line(1 << 20)];
         let text = text.join(&b'\n');
         for drip in [1 << 10, 1 << 16, usize::MAX] {
             let mut input = Drip(&text, drip);
-            let mut lines = Lines { longest: limit, ..Lines::new(&mut input) };
+            let mut lines = Lines { max_line_bytes: limit, ..Lines::new(&mut input) };
             let is = |next: Next<'_>, length: usize| match next {
                 Next::TooLong { size, limit } => size == length && size > limit,
                 Next::Line(line) => line.len() == length && length <= limit,
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_not_gone_over_again_for_each_piece_of_it() {
+    fn a_long_line_is_not_searched_again_for_each_read() {
         let text = vec![b'x'; 8 << 20];
         let mut input = Drip(&text, 1 << 12);
         let mut lines = Lines::new(&mut input);
@@ -221,7 +221,7 @@ mod tests {
             before = lines.buffer.as_ptr();
         }
         assert!(matches!(lines.next(), Next::Line(line) if line == text));
-        // It doubles, and what was made once stays.
+        // The buffer doubles and is never allocated twice with the same size.
         assert!(grown <= 16 << 20, "{grown}");
         assert!(moved <= 8, "{moved}");
     }

@@ -1,14 +1,14 @@
-//! `recto log --calls`: what models were sent.
+//! `recto log --calls`: lists the model calls.
 
 use recto_agent::Call;
 use recto_service::{CallList, ModelTokens};
 
 use crate::numbers::{counted, grouped};
-use crate::output::Answer;
+use crate::output::CommandResult;
 use crate::page::{BAD, FAINT, Line, Page, STRONG};
 use crate::time;
 
-impl Answer for CallList {
+impl CommandResult for CallList {
     fn show(&self, page: &mut Page) {
         for call in &self.calls {
             let line = Line::new().styled(STRONG, format!("call {}", call.number));
@@ -18,7 +18,7 @@ impl Answer for CallList {
                 Some(failure) => line.styled(BAD, format!("  {failure}")),
                 None => line,
             };
-            page.line(line.styled(FAINT, format!("  {}", told(call))));
+            page.line(line.styled(FAINT, format!("  {}", call_summary(call))));
             for done in &call.compressed {
                 let text = format!("       {} before it: {}", done.strategy, done.reason);
                 page.line(Line::new().styled(FAINT, text));
@@ -27,7 +27,7 @@ impl Answer for CallList {
         if let Some(newest) = self.calls.first() {
             let (all, here) = (newest.lifetime, newest.cumulative);
             let sums = format!(
-                "{} in all, {} of them up to here: {} read, {} written{}",
+                "{} in all, {} of them in this branch: {} read, {} written{}",
                 counted(all.calls, "call"),
                 here.calls,
                 counted(here.usage.input, "token"),
@@ -37,12 +37,11 @@ impl Answer for CallList {
             page.line(Line::new().styled(FAINT, sums));
         }
         for ModelTokens { model, factor, error, reports } in &self.models {
-            let error = error.map(|error| format!(", off by {:.0} % of late", error * 100.0));
+            let error = error.map(|error| format!(", recent error {:.0} %", error * 100.0));
             let error = error.unwrap_or_default();
             let reports = counted(*reports, "report");
-            let text = format!(
-                "{model}: a token counted here is {factor:.2} of its own{error} ({reports})"
-            );
+            let text =
+                format!("{model}: {factor:.2} tokens per token counted here{error} ({reports})");
             page.line(Line::new().styled(FAINT, text));
         }
         if self.older > 0 {
@@ -52,7 +51,7 @@ impl Answer for CallList {
     }
 }
 
-/// What it cost, as far as prices are known.
+/// The cost, if prices are known.
 fn cost(here: f64, all: f64) -> String {
     match all > 0.0 {
         true => format!("; ${here:.4}, in all ${all:.4}"),
@@ -60,8 +59,8 @@ fn cost(here: f64, all: f64) -> String {
     }
 }
 
-/// What was sent, what it used, and when.
-fn told(call: &Call) -> String {
+/// Usage, size, hash and time of a call.
+fn call_summary(call: &Call) -> String {
     let usage = match call.usage {
         Some(usage) => format!(
             "{} read ({} cached), {} written",

@@ -1,32 +1,32 @@
-//! Versions as a graph: which version each goes on from, and where the way parts.
+//! Draws the graph of versions: the parent of each version, and the branches.
 //!
-//! Versions come newest first. A lane is a line downwards that waits for a version. Where two lanes wait
-//! for the same one, the right one runs into the left.
+//! Versions come newest first. A lane is a vertical line that leads down to the parent of a version. When
+//! two lanes lead to the same parent, the right one joins the left one.
 
 use recto::Version;
 
-/// The lanes that are open.
+/// The open lanes.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
-    /// The version that each lane waits for.
+    /// The version that each lane leads to.
     lanes: Vec<Option<Version>>,
 }
 
-/// How a version is drawn.
+/// The drawing of a version.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rows {
-    /// In front of the version.
+    /// The text before the version.
     pub(super) node: String,
     /// Lines below it.
     pub(super) below: Vec<String>,
 }
 
 impl Graph {
-    /// Draws a version that goes on from another.
+    /// Draws a version with its parent.
     pub(super) fn rows(&mut self, version: Version, parent: Option<Version>) -> Rows {
         let lane = self.lane_of(version);
         let node = self.draw(lane);
-        let other = self.lanes.iter().position(|waits| parent.is_some() && *waits == parent);
+        let other = self.lanes.iter().position(|target| parent.is_some() && *target == parent);
         let mut below = Vec::new();
         self.lanes[lane] = parent;
         if let Some(other) = other {
@@ -40,9 +40,9 @@ impl Graph {
         Rows { node, below }
     }
 
-    /// The lane that waits for a version, or a new one: then nothing newer leads here.
+    /// The lane that leads to a version, or a new lane if it has no child.
     fn lane_of(&mut self, version: Version) -> usize {
-        if let Some(lane) = self.lanes.iter().position(|waits| *waits == Some(version)) {
+        if let Some(lane) = self.lanes.iter().position(|target| *target == Some(version)) {
             return lane;
         }
         let free = self.lanes.iter().position(Option::is_none);
@@ -55,7 +55,7 @@ impl Graph {
     }
 
     fn draw(&self, node: usize) -> String {
-        let signs = self.lanes.iter().enumerate().map(|(at, waits)| match waits {
+        let signs = self.lanes.iter().enumerate().map(|(at, target)| match target {
             _ if at == node => "●",
             Some(_) => "│",
             None => " ",
@@ -63,12 +63,12 @@ impl Graph {
         signs.collect::<Vec<_>>().join(" ")
     }
 
-    /// One lane runs into another.
+    /// The right lane joins the left one.
     fn join(&self, left: usize, right: usize) -> String {
         let mut row = String::new();
-        for (at, waits) in self.lanes.iter().enumerate() {
+        for (at, target) in self.lanes.iter().enumerate() {
             let is_between = (left..right).contains(&at);
-            row.push(match (at, waits) {
+            row.push(match (at, target) {
                 _ if at == left => '├',
                 _ if at == right => '╯',
                 (_, Some(_)) if is_between => '┼',
@@ -86,7 +86,7 @@ impl Graph {
 mod tests {
     use super::*;
 
-    /// Draws versions from 1 on, each given by the one that it goes on from, on version 0.
+    /// Draws version 0 and the versions with these parents.
     fn drawn(parents: &[u32]) -> String {
         let mut graph = Graph::default();
         let mut lines = Vec::new();
@@ -102,24 +102,24 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_nobody_went_back_from_are_one_line() {
+    fn versions_without_branches_are_one_line() {
         assert_eq!(drawn(&[0, 1, 2]), "● 3\n● 2\n● 1\n● 0");
     }
 
     #[test]
-    fn what_was_left_is_a_branch() {
+    fn abandoned_versions_are_a_branch() {
         assert_eq!(drawn(&[0, 1, 2, 1, 4]), "● 5\n● 4\n│ ● 3\n│ ● 2\n├─╯\n● 1\n● 0");
     }
 
     #[test]
     fn branches_lie_beside_each_other() {
-        // 4 is left for 2, which is left for 1.
+        // Version 5 returns to 2, version 6 returns to 1.
         let expected = "● 6\n│ ● 5\n│ │ ● 4\n│ │ ● 3\n│ ├─╯\n│ ● 2\n├─╯\n● 1\n● 0";
         assert_eq!(drawn(&[0, 1, 2, 3, 2, 1]), expected);
     }
 
     #[test]
-    fn what_was_taken_back_and_put_back_goes_on_at_the_left() {
+    fn a_redone_version_continues_at_the_left() {
         assert_eq!(drawn(&[0, 1, 1, 2]), "● 4\n│ ● 3\n● │ 2\n├─╯\n● 1\n● 0");
     }
 

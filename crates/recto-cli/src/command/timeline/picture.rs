@@ -31,7 +31,7 @@ pub(super) fn draw(name: &str, points: &[Point]) -> String {
          font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
          <text x=\"{LEFT}\" y=\"22\" font-size=\"15\" fill=\"#222\">Tokens over versions of {}</text>\n",
-        text(name)
+        xml_text(name)
     );
     for quarter in 0..=4_u64 {
         let tokens = most * quarter / 4;
@@ -106,8 +106,8 @@ pub(super) fn draw(name: &str, points: &[Point]) -> String {
     svg
 }
 
-/// Text for XML, with everything escaped that could be anything else.
-fn text(text: &str) -> String {
+/// Escapes a text for XML and for terminals.
+fn xml_text(text: &str) -> String {
     let text = crate::printable::escaped(text);
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_is_well_formed_whatever_the_name() {
+    fn a_picture_is_well_formed_for_any_name() {
         let point = Point {
             version: 0,
             operation: OperationKind::Create,

@@ -1,4 +1,4 @@
-//! The timeline in characters.
+//! Draws the timeline as text.
 
 use super::{Event, Point};
 use crate::numbers::grouped;
@@ -9,10 +9,10 @@ pub(super) struct Row {
     pub(super) drawing: String,
 }
 
-/// The axis takes so many columns.
+/// Width of the axis in columns.
 const AXIS: usize = 11;
 
-/// What is drawn in one column.
+/// The versions that one column shows.
 struct Column {
     tokens: u64,
     log_tokens: u64,
@@ -20,7 +20,7 @@ struct Column {
     versions: (u32, u32),
 }
 
-/// As many columns as there are versions, or as there is room for.
+/// One column per version; if there is not enough room, several versions share a column.
 fn columns(points: &[Point], width: usize) -> Vec<Column> {
     let room = width.saturating_sub(AXIS + 1).max(10);
     let count = points.len().min(room);
@@ -38,7 +38,7 @@ fn columns(points: &[Point], width: usize) -> Vec<Column> {
     (0..count).filter_map(column).collect()
 }
 
-/// Every column is as wide as fits, so that few versions fill the plot too.
+/// The width of a column, 1 to 4, so that a few versions also fill the plot.
 fn stretch(columns: &[Column], width: usize) -> usize {
     (width.saturating_sub(AXIS + 1) / columns.len().max(1)).clamp(1, 4)
 }
@@ -71,8 +71,8 @@ pub(super) fn rows(points: &[Point], width: usize, height: usize) -> Vec<Row> {
         .collect()
 }
 
-/// What happened, and which versions these are.
-pub(super) fn feet(points: &[Point], width: usize) -> (String, String) {
+/// The two rows below the plot: events, and the first and last version.
+pub(super) fn axis_rows(points: &[Point], width: usize) -> (String, String) {
     let columns = columns(points, width);
     let wide = stretch(&columns, width);
     let sign = |column: &Column| match column.event {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plot_fits_its_width_however_many_versions_there_are() {
+    fn a_plot_fits_its_width_for_any_number_of_versions() {
         for versions in [1, 2, 7, 60, 61, 5_000] {
             let points: Vec<Point> = (0..versions)
                 .map(|n| point(n, u64::from(n % 9), u64::from(n), Event::None))
@@ -135,16 +135,16 @@ mod tests {
         ];
         let drawn: Vec<String> = rows(&points, 15, 2).into_iter().map(|row| row.drawing).collect();
         assert_eq!(drawn, ["  ·", " █▂"]);
-        let (marks, versions) = feet(&points, 15);
+        let (marks, versions) = axis_rows(&points, 15);
         assert_eq!(marks, "          └──c");
         assert_eq!(versions, "           v0 v2");
     }
 
     #[test]
-    fn the_most_telling_event_of_a_column_is_shown() {
+    fn the_most_important_event_of_a_column_is_shown() {
         let mut points: Vec<Point> = (0..100).map(|n| point(n, 1, 1, Event::None)).collect();
         points[5].event = Event::Compression;
         points[6].event = Event::Batch;
-        assert!(feet(&points, 22).0.starts_with("          └c─"));
+        assert!(axis_rows(&points, 22).0.starts_with("          └c─"));
     }
 }

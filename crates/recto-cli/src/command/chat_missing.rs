@@ -1,0 +1,32 @@
+//! `recto chat` in a build without the feature `chat`: the command exists, and says what is missing.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Talk with a model (missing in this build).
+///
+/// This build of recto has no model clients. `cargo install --locked --path crates/recto-cli` builds it with all
+/// features.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cargo install --locked --path crates/recto-cli --features chat && recto chat --help")]
+pub(crate) struct Chat {
+    /// Arguments, which are ignored
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    arguments: Vec<OsString>,
+}
+
+impl Chat {
+    pub(crate) fn run(self, _: &mut Context<'_>) -> Result<(), Failure> {
+        Err(Failure::Usage(
+            "this build of recto has no model clients; build it with the feature `chat`: \
+             `cargo install --locked --path crates/recto-cli --features chat`"
+                .to_owned(),
+        ))
+    }
+}

@@ -1,0 +1,30 @@
+//! A build without a feature says what is missing when it is used.
+
+#[cfg(not(feature = "chat"))]
+#[test]
+fn chat_says_that_this_build_has_no_model_clients() {
+    let output = crate::run(&["chat", "--for", "anthropic", "--model", "m", "Hello"]);
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("no model clients") && errors.contains("--features chat"), "{errors}");
+}
+
+#[cfg(not(feature = "postgres"))]
+#[test]
+fn a_postgres_address_says_that_this_build_has_no_such_store() {
+    let output = crate::run(&["list", "--store", "postgres://localhost/recto"]);
+    assert_eq!(output.status.code(), Some(3));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        errors.contains("no postgres store") && errors.contains("--features postgres"),
+        "{errors}"
+    );
+}
+
+/// With all features the commands exist, and nothing is missing.
+#[cfg(all(feature = "chat", feature = "postgres"))]
+#[test]
+fn nothing_is_missing_in_a_build_with_all_features() {
+    let help = crate::printed(&mut crate::recto(&["--help"]));
+    assert!(help.contains("  chat ") && !help.contains("missing in this build"), "{help}");
+}
