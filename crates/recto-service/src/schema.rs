@@ -176,7 +176,7 @@ by_hand! {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Prices {
-    /// Where the prices come from.
+    /// The source of the prices.
     #[schemars(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     /// The prices, in dollars for a million tokens.
@@ -186,16 +186,16 @@ pub(crate) struct Prices {
 /// An error.
 #[derive(JsonSchema)]
 pub(crate) struct ErrorResponse {
-    /// Why the request was refused.
+    /// The error.
     error: ErrorBody,
 }
 
-/// Why a request was refused.
+/// The error of a request.
 #[derive(JsonSchema)]
 pub(crate) struct ErrorBody {
     /// A code of section 7 of the contract.
     code: String,
-    /// What is wrong, where, and what is allowed.
+    /// The cause, the place and the allowed values.
     message: String,
     /// The field that is wrong.
     #[schemars(skip_serializing_if = "Option::is_none")]
@@ -239,14 +239,14 @@ pub(crate) struct IndexList {
     tokens: u64,
 }
 
-/// Something that is not wrong, but that a user should know.
+/// A warning: not an error, but worth knowing.
 #[derive(JsonSchema)]
 pub(crate) struct Warning {
     /// The kind of warning, such as `torn_call`.
     code: String,
     /// The log entries that it is about.
     indices: Vec<u32>,
-    /// What it means.
+    /// Its meaning.
     message: String,
 }
 
@@ -268,12 +268,12 @@ pub(crate) struct Outcome {
     added: Vec<u32>,
     /// The figures afterwards.
     stats: Stats,
-    /// How much of the front of the view is as before.
+    /// The unchanged front of the view.
     shared_prefix: Portion,
     /// `true` if the tools are others than before.
     #[schemars(skip_serializing_if = "Option::is_none")]
     tools_changed: Option<bool>,
-    /// What a user should know.
+    /// Warnings about the view.
     warnings: Vec<Warning>,
 }
 
@@ -285,7 +285,7 @@ pub(crate) struct BatchSnapshot {
     batch_index: u64,
     /// When it was opened, in milliseconds since 1970.
     timestamp: i64,
-    /// Why it was opened.
+    /// The reason for opening it.
     description: String,
     /// The number of messages.
     message_count: u64,
@@ -336,13 +336,13 @@ pub(crate) struct IndicesByRole {
 #[derive(JsonSchema)]
 #[schemars(rename = "ViewDifference")]
 pub(crate) struct Diff {
-    /// What is in both.
+    /// The messages in both views.
     kept: Portion,
-    /// What only the first one shows.
+    /// The messages of the first view only.
     hidden: IndexList,
-    /// What only the second one shows.
+    /// The messages of the second view only.
     shown: IndexList,
-    /// What is in both, in another order.
+    /// The messages in both views, in another order.
     moved: IndexList,
 }
 
@@ -354,7 +354,7 @@ pub(crate) struct VersionInfo {
     version: u32,
     /// The operation that made it.
     operation: String,
-    /// Why it was made.
+    /// The reason of the request.
     description: String,
     /// When it was made, in milliseconds since 1970.
     timestamp: i64,
@@ -378,15 +378,15 @@ pub(crate) struct Blame {
     version: u32,
     /// The operation that did it.
     operation: String,
-    /// Why it was done.
+    /// The reason of the request.
     description: String,
     /// When it was done, in milliseconds since 1970.
     timestamp: i64,
-    /// What it did to the entry.
+    /// Its effect on the entry.
     effect: Effect,
 }
 
-/// What happened to an entry.
+/// The effect of a version on an entry.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 pub(crate) enum Effect {
@@ -445,7 +445,7 @@ pub(crate) struct Call {
     bytes: u64,
     /// When the call began, in milliseconds since 1970.
     at: i64,
-    /// How long it took, in milliseconds.
+    /// Its duration, in milliseconds.
     millis: u64,
     /// The tokens of the request, as the conversation counts.
     counted: u64,
@@ -454,10 +454,10 @@ pub(crate) struct Call {
     /// The usage that the provider reported.
     #[schemars(skip_serializing_if = "Option::is_none")]
     usage: Option<Map<String, Value>>,
-    /// Why the answer ended.
+    /// The reason why the answer ended.
     #[schemars(skip_serializing_if = "Option::is_none")]
     finish: Option<Value>,
-    /// Why there was no whole answer.
+    /// The error, if the answer is missing or incomplete.
     #[schemars(skip_serializing_if = "Option::is_none")]
     failure: Option<String>,
     /// The model that the provider says has answered.

@@ -31,7 +31,7 @@ pub struct ShownFinding {
     pub severity: &'static str,
     /// The position of the message in the view.
     pub index: u64,
-    /// What is wrong there.
+    /// The problem.
     pub message: String,
     /// How rendering repairs it.
     pub repair: &'static str,
@@ -46,7 +46,7 @@ pub struct RenderWarning {
     pub code: String,
     /// The log entries that it is about.
     pub indices: Vec<u32>,
-    /// What it means.
+    /// Its meaning.
     pub message: String,
 }
 

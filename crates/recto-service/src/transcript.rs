@@ -55,7 +55,7 @@ pub struct ShownRemark {
     pub line: u64,
     /// The field.
     pub field: String,
-    /// What is lost.
+    /// The content that is lost.
     pub message: String,
 }
 

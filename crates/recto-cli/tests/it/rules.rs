@@ -354,7 +354,7 @@ fn limits_and_compression_are_set_and_taken_away() {
     let error = stage.exec(&[refused]).remove(0)["error"].clone();
     assert_eq!(
         (&error["code"], &error["field"]),
-        (&json!("invalid_operation"), &json!("compression.strategy"))
+        (&json!("invalid_operation"), &json!("settings.compression.strategy"))
     );
     assert!(error["message"].as_str().unwrap().contains("sliding-window"), "{error}");
 

@@ -18,7 +18,7 @@ pub struct Blame {
     pub blame: u64,
 }
 
-/// What happened to a log entry.
+/// The history of a log entry.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EntryHistory {

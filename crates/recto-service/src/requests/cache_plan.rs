@@ -42,7 +42,7 @@ pub struct CachePlanOptions<'a> {
     pub turns: Option<u64>,
 }
 
-/// What an edit costs at a provider's prompt cache.
+/// The cost of an edit at a provider's prompt cache.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedEdit {

@@ -26,7 +26,7 @@ pub struct Create<'a> {
     #[serde(borrow)]
     #[schemars(with = "Option<Vec<schema::Message>>")]
     pub messages: Option<Vec<&'a RawValue>>,
-    /// What the response includes beside its own fields: `["state"]`.
+    /// Additional fields of the response: `["state"]`. Default: none.
     #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     #[schemars(with = "Option<Vec<Include>>")]
     pub include: Vec<Include>,
@@ -42,7 +42,7 @@ pub struct Created {
     pub id: String,
     /// Its version: 0.
     pub version: u32,
-    /// What a user should know of its messages. Missing if there is nothing.
+    /// Warnings about its messages. Missing if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<schema::Warning>")]
     pub warnings: Vec<Warning>,

@@ -17,7 +17,7 @@ pub struct Fork {
     /// The name of the fork, and the version.
     #[serde(deserialize_with = "crate::values::object")]
     pub fork: ForkOptions,
-    /// What the response includes beside its own fields: `["state"]`.
+    /// Additional fields of the response: `["state"]`. Default: none.
     #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     #[schemars(with = "Option<Vec<Include>>")]
     pub include: Vec<Include>,

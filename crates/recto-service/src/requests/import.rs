@@ -31,7 +31,7 @@ pub struct Import<'a> {
     /// The settings of the conversation, without `tools`.
     #[serde(borrow, default, deserialize_with = "crate::values::optional_object")]
     pub settings: Option<NewSettings<'a>>,
-    /// What the response includes beside its own fields: `["state"]`.
+    /// Additional fields of the response: `["state"]`. Default: none.
     #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     #[schemars(with = "Option<Vec<Include>>")]
     pub include: Vec<Include>,
@@ -51,7 +51,7 @@ pub struct Imported {
     pub format: &'static str,
     /// The conversations that were imported.
     pub conversations: Vec<ImportedConversation>,
-    /// What could not be represented.
+    /// Content that could not be represented.
     pub remarks: Vec<ShownRemark>,
     /// The state of the first conversation, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -21,7 +21,7 @@ pub struct Info {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationFigures {
-    /// What `list` says of it.
+    /// The fields of `list`.
     #[serde(flatten)]
     pub listed: ListedConversation,
     /// The figures of its newest version.
@@ -33,7 +33,7 @@ pub struct ConversationFigures {
     pub tools: Vec<String>,
     /// The marks.
     pub marks: Vec<MarkedEntries>,
-    /// What a user should know of the view.
+    /// Warnings about the view.
     #[schemars(with = "Vec<schema::Warning>")]
     pub warnings: Vec<recto::Warning>,
     /// The largest number of tokens of a request to a model.

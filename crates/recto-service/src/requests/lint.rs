@@ -7,7 +7,7 @@ use crate::error::InField as _;
 use crate::values::Provider;
 use crate::{At, Error, Perform, Sent, Service, ShownFinding};
 
-/// Finds what a provider would refuse in the view.
+/// Finds content of the view that a provider would reject.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Lint {
@@ -21,7 +21,7 @@ pub struct Lint {
     pub at: Option<At>,
 }
 
-/// What a provider would refuse in a view.
+/// Content of a view that a provider would reject.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Findings {

@@ -16,7 +16,7 @@ pub struct Remove {
     /// The version that the caller has seen. The request fails with `version_conflict` if it is not
     /// the newest.
     pub expected_version: Option<At>,
-    /// Whether only the response is wanted, and nothing is changed. Default: `false`.
+    /// Whether to return the response of the change without making it. Default: `false`.
     pub dry_run: Option<bool>,
 }
 

@@ -37,9 +37,9 @@ pub struct Rendered {
     /// The request.
     #[schemars(with = "schema::Anything")]
     pub request: Box<RawValue>,
-    /// What was repaired.
+    /// The repairs.
     pub repairs: Vec<ShownFinding>,
-    /// What a reader of the request should know.
+    /// Warnings about the request.
     pub warnings: Vec<RenderWarning>,
 }
 

@@ -28,9 +28,9 @@ pub struct SetTools<'a> {
     /// A request that is repeated with the same key is not applied again, and returns the first
     /// result.
     pub idempotency_key: Option<String>,
-    /// Whether only the result is wanted, and nothing is kept. Default: `false`.
+    /// Whether to return the result of the change without making it. Default: `false`.
     pub dry_run: Option<bool>,
-    /// What the response includes beside the result: `["state"]`.
+    /// Additional fields of the response: `["state"]`. Default: none.
     #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     #[schemars(with = "Option<Vec<Include>>")]
     pub include: Vec<Include>,

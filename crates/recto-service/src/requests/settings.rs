@@ -23,9 +23,9 @@ pub struct Settings<'a> {
     /// The version that the caller has seen. The request fails with `version_conflict` if it is not
     /// the newest.
     pub expected_version: Option<At>,
-    /// Whether only the response is wanted, and nothing is changed. Default: `false`.
+    /// Whether to return the response of the change without making it. Default: `false`.
     pub dry_run: Option<bool>,
-    /// What the response includes beside its own fields: `["state"]`.
+    /// Additional fields of the response: `["state"]`. Default: none.
     #[serde(rename = "return", default, deserialize_with = "crate::values::or_default")]
     #[schemars(with = "Option<Vec<Include>>")]
     pub include: Vec<Include>,

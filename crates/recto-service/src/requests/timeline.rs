@@ -37,7 +37,7 @@ pub struct TimelinePoint {
     pub operation: OperationKind,
     /// Its current batch.
     pub batch: usize,
-    /// What it did to the batches.
+    /// Its effect on the batches.
     pub event: TimelineEvent,
     /// The tokens of its view.
     pub tokens: u64,
@@ -45,7 +45,7 @@ pub struct TimelinePoint {
     pub log_tokens: u64,
 }
 
-/// What a version did to the batches. Of several, the last one of this list is shown.
+/// The effect of a version on the batches. If several apply, the last one of this list is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TimelineEvent {

@@ -25,7 +25,7 @@ pub struct Verify {
     pub verify: True,
 }
 
-/// What the verification of a store found.
+/// The result of verifying a store.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StoreVerification {
@@ -37,7 +37,7 @@ pub struct StoreVerification {
     pub store: Vec<String>,
 }
 
-/// What the verification of a conversation found.
+/// The result of verifying a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Verification {
@@ -53,7 +53,7 @@ pub struct Verification {
     pub erased: u32,
     /// The newest hash of the chain of versions.
     pub link: String,
-    /// What is not as it was written.
+    /// The damage that was found.
     pub faults: Vec<String>,
 }
 
