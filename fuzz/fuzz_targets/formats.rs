@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
         assert!(!text.is_empty());
     }
     for talk in &replay.conversations {
-        for (_, line) in &talk.lines {
+        for recto_format::Branch { conversation: line, .. } in &talk.branches {
             line.verify().expect("the conversation holds together");
             let log: Vec<Message> = line.log().iter().map(|entry| entry.message.clone()).collect();
             write_and_read(

@@ -70,6 +70,7 @@ impl HttpModel {
                               OpenAI-compatible endpoint";
                 return Err(Error::Endpoint(reason.into()));
             }
+            other => return Err(Error::Endpoint(format!("there is no client for {other}"))),
         };
         let redacted_url = redacted_url(&endpoint.base_url);
         let invalid = |reason: &str| {

@@ -63,7 +63,7 @@ impl Agent {
         for part in &mut reply.parts {
             // The model uses the names in the request, which rendering may have changed.
             if let ReplyPart::ToolCall { name, .. } = part
-                && let Some(tool) = renamed.iter().find(|tool| tool.written == *name)
+                && let Some(tool) = renamed.iter().find(|tool| tool.rendered_name == *name)
             {
                 name.clone_from(&tool.name);
             }

@@ -226,12 +226,7 @@ pub(crate) fn quoted(text: &str) -> String {
 /// The `metadata.source` of a message: provider and model. Parts that only the provider understands
 /// are sent back to this provider and model only.
 pub(crate) fn source(target: recto_format::Target, model: &str) -> Value {
-    let provider = match target {
-        recto_format::Target::OpenAiChat | recto_format::Target::OpenAiResponses => "openai",
-        recto_format::Target::Anthropic => "anthropic",
-        recto_format::Target::Gemini => "google",
-    };
-    json!({ "provider": provider, "model": model })
+    json!({ "provider": target.provider(), "model": model })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Detects and converts messages in other formats. Read as Recto's own, they would lose content.
 
 use recto::{Message, Role};
-use recto_format::{Collected, Format, ImportOptions, Remark, Step, import};
+use recto_format::{Collected, Format, ImportOptions, Step, TranscriptWarning, import};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -37,8 +37,11 @@ fn parts(message: &str) -> Vec<Value> {
     }
 }
 
-/// Converts messages of a format to Recto's own. The remarks list what cannot be represented.
-pub(crate) fn convert(text: &str, format: Format) -> Result<(Vec<Message>, Vec<Remark>), Failure> {
+/// Converts messages of a format to Recto's own. The warnings list what cannot be represented.
+pub(crate) fn convert(
+    text: &str,
+    format: Format,
+) -> Result<(Vec<Message>, Vec<TranscriptWarning>), Failure> {
     let mut read = Collected::default();
     import(text, Some(format), &ImportOptions::default(), &mut read)?;
     let mut messages = Vec::new();
@@ -47,7 +50,7 @@ pub(crate) fn convert(text: &str, format: Format) -> Result<(Vec<Message>, Vec<R
             Step::Append(more) => messages.extend(more),
             Step::Start(_) if messages.is_empty() => {}
             Step::Envelope(_) => {}
-            Step::Start(_) | Step::Apply(_) | Step::Fork { .. } | Step::Line(_) => {
+            _ => {
                 return Err(Failure::Usage(format!(
                     "the file contains more than messages (read as {format}): other conversations, \
                      branches or compactions; use `recto import`"
@@ -58,7 +61,7 @@ pub(crate) fn convert(text: &str, format: Format) -> Result<(Vec<Message>, Vec<R
     if messages.is_empty() {
         return Err(Failure::NothingToImport { format: format.name() });
     }
-    Ok((messages, read.remarks))
+    Ok((messages, read.warnings))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use recto::{Limits, Message, Role, RoleSet};
-use recto_format::{Format, Remark};
+use recto_format::{Format, TranscriptWarning};
 use serde_json::value::RawValue;
 
 use crate::context::Context;
@@ -59,7 +59,7 @@ impl MessageInput {
             let text = context.read(file)?;
             let Some(format) = self.format else { return messages_of(&text) };
             let (messages, remarks) = foreign::convert(&text, format)?;
-            for Remark { line, message, .. } in remarks {
+            for TranscriptWarning { line, message, .. } in remarks {
                 let line = Line::wrapping().styled(NOTE, format!("line {line}: ")).text(message);
                 context.output.note(&line, context.environment)?;
             }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use recto::blocking::Recto;
 use recto::{Import, Naming, Settings};
-use recto_format::{Error, Format, ImportOptions, Input, Remark, Sink, Step};
+use recto_format::{Error, Format, ImportOptions, Input, Sink, Step, TranscriptWarning};
 use recto_service::{Transcript, finish_import};
 
 use crate::failure::Failure;
@@ -53,7 +53,7 @@ impl ImportJob<'_> {
 struct StoreSink<'a> {
     recto: &'a Recto,
     into: Import,
-    remarks: Vec<Remark>,
+    remarks: Vec<TranscriptWarning>,
     /// The error of the step that failed.
     refused: Option<Failure>,
     stop: &'a AtomicBool,
@@ -75,8 +75,8 @@ impl Sink for StoreSink<'_> {
         })
     }
 
-    fn remark(&mut self, remark: Remark) {
-        self.remarks.push(remark);
+    fn warning(&mut self, warning: TranscriptWarning) {
+        self.remarks.push(warning);
     }
 
     fn progress(&mut self, bytes: u64) {

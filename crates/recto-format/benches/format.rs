@@ -30,9 +30,9 @@ struct Row {
 
 /// Takes steps and forgets them.
 #[derive(Default)]
-struct Counted(usize);
+struct CountingReader(usize);
 
-impl Sink for Counted {
+impl Sink for CountingReader {
     fn step(&mut self, step: Step) -> Result<(), Error> {
         if let Step::Append(messages) = step {
             self.0 += messages.len();
@@ -90,7 +90,7 @@ fn megabytes(took: Duration, bytes: usize) -> f64 {
 
 fn measure_import(file: &str, time: Duration, rows: &mut Vec<Row>) {
     let took = fastest(time, || {
-        let mut counted = Counted::default();
+        let mut counted = CountingReader::default();
         let format = Some(Format::OpenAiChat);
         import(file, format, &ImportOptions::default(), &mut counted).expect("it is read");
         counted.0

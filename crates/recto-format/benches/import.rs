@@ -1,4 +1,4 @@
-//! How fast files are read: JSON lines of several formats, from memory, on one core.
+//! How fast files are read: JSON lines of several formats, from state, on one core.
 //!
 //! The bytes are those of a made-up agent's run (`testkit::AgentRun`), in each format as its own
 //! programs write it. Steps are made and dropped; what a store does with them is measured elsewhere.

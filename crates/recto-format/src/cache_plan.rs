@@ -1,11 +1,11 @@
-//! What an edit costs at the provider's prompt cache, and when it pays off.
+//! The cost of an edit at the provider's prompt cache, and the number of turns until it pays off.
 //!
-//! A provider keeps the front of a prompt that it has seen, and bills it at a fraction. An edit saves
-//! tokens in every later turn, but everything behind the first byte that it changes is billed anew
-//! once. Rendering is stable, so both can be known beforehand.
+//! A provider caches the prefix of a prompt and bills cached tokens at a fraction of the price. An edit
+//! saves tokens in every later turn, but everything after the first changed byte is billed at the full
+//! price once. Rendering is stable, so both can be computed before the edit.
 //!
-//! Tokens are counted over the rendered JSON, its punctuation included: a little too many, on both
-//! sides of the comparison.
+//! Tokens are counted over the rendered JSON including its punctuation: slightly too many, on both sides
+//! of the comparison.
 
 use std::fmt;
 
@@ -14,30 +14,31 @@ use serde::Deserialize;
 
 use crate::Error;
 
-/// What the tokens of a model cost, in US dollars for a million.
+/// Prices of a model, in US dollars per million tokens.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// The model, or the start of the names of several.
+    /// Name of the model, or a prefix of the names of several models.
     pub model: String,
-    /// What a token costs that was not seen before.
+    /// Price of an input token that is not cached.
     pub input: f64,
-    /// What one costs that the cache has.
+    /// Price of a cached input token.
     pub cached: f64,
-    /// What one costs that is written to the cache; the same as `input` where it is not given.
+    /// Price of an input token that is written to the cache. Default: `input`.
     pub cache_write: Option<f64>,
-    /// What a token costs that the model writes, where it is known.
+    /// Price of an output token, if it is known.
     pub output: Option<f64>,
-    /// The fewest tokens that are cached at all.
+    /// Minimum length in tokens of a prompt that is cached. Default: 0.
     #[serde(default)]
     pub minimum: u64,
 }
 
-/// Prices of models. A table is a small JSON file that everybody can edit.
+/// Prices of models, read from a JSON file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct PriceTable {
-    /// Where the prices come from.
+    /// Source of the prices.
     #[serde(default)]
     pub note: String,
     /// The prices.
@@ -45,7 +46,7 @@ pub struct PriceTable {
 }
 
 impl PriceTable {
-    /// The table that comes with this crate, as JSON: to be copied and edited.
+    /// The built-in table, as JSON to copy and edit.
     pub const JSON: &str = include_str!("prices.json");
 
     /// Reads a table.
@@ -67,9 +68,9 @@ impl PriceTable {
         Ok(table)
     }
 
-    /// The prices of a model: those with the longest name that its name starts with. Names are read as
-    /// programs and gateways write them: in any case, with dates behind (`claude-sonnet-4-5-20250929`)
-    /// and with whoever serves them in front (`openai/gpt-4o`, `models/gemini-2.5-pro`,
+    /// The prices of a model: the entry with the longest name that is a prefix of the model's name.
+    /// Case is ignored, and so are dates at the end (`claude-sonnet-4-5-20250929`) and prefixes of
+    /// gateways (`openai/gpt-4o`, `models/gemini-2.5-pro`,
     /// `us.anthropic.claude-sonnet-4-5-20250929-v1:0`).
     ///
     /// ```
@@ -78,7 +79,7 @@ impl PriceTable {
     /// ```
     pub fn of(&self, model: &str) -> Option<&Price> {
         let model = model.to_ascii_lowercase();
-        // The whole name first: a table may have prices for one gateway.
+        // The whole name is tried first, because a table may contain prices of one gateway.
         let starts = std::iter::once(0)
             .chain(model.match_indices(['/', ':', '.']).map(|(at, mark)| at + mark.len()));
         starts.map(|start| &model[start..]).find_map(|name| {
@@ -89,44 +90,58 @@ impl PriceTable {
 }
 
 impl Default for PriceTable {
-    /// The table that comes with this crate.
+    /// The built-in table.
     fn default() -> Self {
-        PriceTable::from_json(PriceTable::JSON).expect("a test reads the table")
+        PriceTable::from_json(PriceTable::JSON).expect("the built-in table is valid")
     }
 }
 
-/// When an edit has saved more than it cost.
+/// The point at which an edit has saved more than it cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PaysOff {
-    /// At once: the very next turn is cheaper.
+    /// With the next turn, which is cheaper.
     Now,
-    /// After this many turns.
+    /// After this number of turns.
     AfterTurns(u64),
-    /// Never, by itself.
+    /// Never: later turns are not cheaper.
     Never,
 }
 
-/// What an edit does to the prompt cache.
+impl PaysOff {
+    /// Number of turns after which the edit has paid off: 0 for [`Now`](PaysOff::Now), `None` for
+    /// [`Never`](PaysOff::Never).
+    pub fn turns(self) -> Option<u64> {
+        match self {
+            PaysOff::Now => Some(0),
+            PaysOff::AfterTurns(turns) => Some(turns),
+            PaysOff::Never => None,
+        }
+    }
+}
+
+/// The effect of an edit on the prompt cache.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CachePlan {
-    /// The first byte of the request that is another.
+    /// Offset of the first byte of the request that differs.
     pub first_difference: usize,
-    /// The tokens before it: still cached.
+    /// Tokens before that byte: they stay cached.
     pub cached_tokens: u64,
-    /// The tokens behind it: billed anew.
+    /// Tokens after that byte: they are billed again.
     pub new_tokens: u64,
-    /// The tokens of the request before the edit.
+    /// Tokens of the request without the edit.
     pub old_tokens: u64,
-    /// What the next turn costs more than without the edit, in dollars; negative if it costs less.
+    /// Additional cost of the next turn, in dollars; negative if it costs less.
     pub cost_now: f64,
-    /// What every turn after it costs less, in dollars; negative if it costs more.
-    pub saved_a_turn: f64,
-    /// When it pays off.
+    /// Savings of every later turn, in dollars; negative if it costs more.
+    pub saved_per_turn: f64,
+    /// The point at which the edit pays off.
     pub pays_off: PaysOff,
 }
 
 impl CachePlan {
-    /// Compares two rendered requests: before and after an edit.
+    /// Compares the rendered requests before and after an edit.
     ///
     /// ```
     /// use recto_core::{Approx, Message};
@@ -136,7 +151,7 @@ impl CachePlan {
     /// let view = [Message::user(&"Be brief. ".repeat(500)), Message::assistant(&long), Message::user("So?")];
     /// let options = RenderOptions::default();
     /// let before = render(&view, Target::Anthropic, &options)?;
-    /// // What if the long answer went?
+    /// // The view without the long answer.
     /// let after = render([&view[0], &view[2]], Target::Anthropic, &options)?;
     ///
     /// let prices = PriceTable::default();
@@ -163,21 +178,21 @@ impl CachePlan {
         let cached_tokens = kept(shared);
         let unedited = cost(kept(old_tokens), old_tokens);
         let cost_now = cost(cached_tokens, total) - unedited;
-        let saved_a_turn = unedited - cost(kept(total), total);
+        let saved_per_turn = unedited - cost(kept(total), total);
         CachePlan {
             first_difference,
             cached_tokens,
             new_tokens: total - cached_tokens,
             old_tokens,
             cost_now,
-            saved_a_turn,
-            pays_off: pays_off(cost_now, saved_a_turn),
+            saved_per_turn,
+            pays_off: pays_off(cost_now, saved_per_turn),
         }
     }
 }
 
-/// Whether a name starts with another, and not inside a number of it: neither `gpt-41` nor `gpt-4.1`
-/// is a `gpt-4`.
+/// True if `start` is a prefix of `name` that does not end inside a number: neither `gpt-41` nor
+/// `gpt-4.1` starts with `gpt-4`.
 fn starts_with_word(name: &str, start: &str) -> bool {
     let ends_in_number = start.ends_with(|c: char| c.is_ascii_digit());
     let goes_on = |rest: &str| {
@@ -193,13 +208,13 @@ impl fmt::Display for PaysOff {
             PaysOff::Now => f.write_str("pays off at once"),
             PaysOff::AfterTurns(1) => f.write_str("pays off after 1 turn"),
             PaysOff::AfterTurns(turns) => write!(f, "pays off after {turns} turns"),
-            PaysOff::Never => f.write_str("never pays off by itself"),
+            PaysOff::Never => f.write_str("never pays off"),
         }
     }
 }
 
 impl fmt::Display for CachePlan {
-    /// In one line: what stays cached, what it costs now and saves later, and when it pays off.
+    /// One line: cached and new tokens, cost, savings, and when the edit pays off.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let signed = |dollars: f64| {
             let sign = if dollars < 0.0 { "−" } else { "" };
@@ -207,28 +222,28 @@ impl fmt::Display for CachePlan {
         };
         write!(
             f,
-            "{} tokens stay cached, {} are billed anew (before: {}); costs {} now, saves {} a turn: {}",
+            "{} tokens stay cached, {} are billed again (before: {}); costs {} now, saves {} per turn: {}",
             self.cached_tokens,
             self.new_tokens,
             self.old_tokens,
             signed(self.cost_now),
-            signed(self.saved_a_turn),
+            signed(self.saved_per_turn),
             self.pays_off
         )
     }
 }
 
-fn pays_off(cost_now: f64, saved_a_turn: f64) -> PaysOff {
+fn pays_off(cost_now: f64, saved_per_turn: f64) -> PaysOff {
     if cost_now <= 0.0 {
         PaysOff::Now
-    } else if saved_a_turn > 0.0 {
-        PaysOff::AfterTurns((cost_now / saved_a_turn).ceil() as u64)
+    } else if saved_per_turn > 0.0 {
+        PaysOff::AfterTurns((cost_now / saved_per_turn).ceil() as u64)
     } else {
         PaysOff::Never
     }
 }
 
-/// How many bytes two texts share at their front, cut to whole characters.
+/// Length in bytes of the common prefix of two texts, rounded down to a character boundary.
 fn shared_len(one: &str, other: &str) -> usize {
     let pairs = one.bytes().zip(other.bytes());
     let mut len = pairs.take_while(|(a, b)| a == b).count();
@@ -263,7 +278,7 @@ mod tests {
         assert_eq!((plan.cached_tokens, plan.new_tokens, plan.old_tokens), (1_000, 8_000, 10_000));
         // 1,000 × 1 + 8,000 × 12.5 − 10,000 × 1, in millionths
         assert!((plan.cost_now - 0.091).abs() < 1e-9, "{plan:?}");
-        assert!((plan.saved_a_turn - 0.001).abs() < 1e-9, "{plan:?}");
+        assert!((plan.saved_per_turn - 0.001).abs() < 1e-9, "{plan:?}");
         assert_eq!(plan.pays_off, PaysOff::AfterTurns(91));
     }
 
@@ -291,14 +306,14 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_says_itself_in_one_line() {
+    fn a_plan_is_displayed_in_one_line() {
         let before = text("a", 1_000) + &text("b", 9_000);
         let after = text("a", 1_000) + &text("c", 8_000);
         let plan = CachePlan::of(&before, &after, &Approx, &price());
         assert_eq!(
             plan.to_string(),
-            "1000 tokens stay cached, 8000 are billed anew (before: 10000); \
-             costs $0.0910 now, saves $0.0010 a turn: pays off after 91 turns"
+            "1000 tokens stay cached, 8000 are billed again (before: 10000); \
+             costs $0.0910 now, saves $0.0010 per turn: pays off after 91 turns"
         );
         let plan = CachePlan::of(&before, &text("a", 1_000), &Approx, &price());
         assert!(plan.to_string().contains("costs −$0.0090 now"), "{plan}");

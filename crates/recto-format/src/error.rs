@@ -1,72 +1,80 @@
-//! What can go wrong, with the place where it did.
+//! The error type of the crate.
 
 use crate::Format;
-use crate::unpack::{Bomb, Damaged};
+use crate::unpack::{CorruptInput, DecompressionBomb, MissingFeature};
 
-/// Why something could not be read, written or rendered.
+/// An error of import, export or rendering, with its location.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The input is not JSON, or not the JSON that the format has.
+    /// The input is not JSON, or not JSON of this format.
     #[error("{}line {line}: {field}{reason}", in_format(.format), field = in_field(.field))]
     Malformed {
-        /// The format that was read.
+        /// Format of the input, if it is known.
         format: Option<Format>,
-        /// The line, from 1.
+        /// Line, from 1.
         line: u64,
-        /// The field, such as `messages[3].role`; empty where it is the whole line.
+        /// Field, such as `messages[3].role`. Empty for the whole line.
         field: String,
-        /// What is wrong and what would be right.
+        /// What is wrong, and what is allowed.
         reason: String,
     },
-    /// One value of the input is larger than the limits allow.
-    #[error("{}{what} is {size}, more than the {limit} that are allowed", in_line(.line))]
+    /// A value of the input exceeds a limit.
+    #[error("{}{what} is {size}; at most {limit} is allowed", in_line(.line))]
     TooLarge {
-        /// The line, from 1; 0 where it is the whole file.
+        /// Line, from 1; 0 for the whole file.
         line: u64,
-        /// What is too large.
+        /// The quantity that exceeds the limit.
         what: &'static str,
-        /// How large it is, as far as it was read.
+        /// Its value, as far as the input was read.
         size: u64,
-        /// How large it may be.
+        /// Its maximum.
         limit: u64,
     },
-    /// The format could not be recognised.
+    /// The input needs a Cargo feature that is switched off.
+    #[error("the file is {what}; recto-format was built without its feature {feature:?}")]
+    Unsupported {
+        /// What the file is, such as `compressed with zstd`.
+        what: &'static str,
+        /// Name of the feature.
+        feature: &'static str,
+    },
+    /// The format of the input is not recognised.
     #[error("the format was not recognised; if the file is not empty, name one of {}", names())]
     UnknownFormat,
-    /// Nothing in the file could be read as a message of the format that was named.
+    /// No message of the file can be read in the format that the caller named.
     #[error("nothing in the file could be read as {format}; it looks like {looks_like}")]
     OtherFormat {
-        /// The format that was read.
+        /// The format that the caller named.
         format: Format,
         /// The format that the file looks like.
         looks_like: Format,
     },
-    /// The view has nothing that can be sent.
+    /// The view has no content that the provider accepts.
     #[error(
         "nothing in the view can be sent to {target}; it needs a text, an image or a file from the user or the model"
     )]
     NothingToSend {
-        /// The target's name.
+        /// Name of the target.
         target: &'static str,
     },
-    /// A field that was given for the request would make it invalid.
+    /// A field that the caller passed would make the request invalid.
     #[error("the field {field:?} for {target}: {reason}")]
     InvalidField {
-        /// The target's name.
+        /// Name of the target.
         target: &'static str,
         /// The field.
         field: String,
-        /// What is wrong and what would be right.
+        /// What is wrong, and what is allowed.
         reason: String,
     },
     /// Reading or writing failed.
     #[error("reading or writing failed: {0}")]
     Io(std::io::Error),
-    /// The engine refused a message or a step.
+    /// The engine rejected a message or a step.
     #[error(transparent)]
     Engine(#[from] recto_core::Error),
-    /// Whoever takes the steps wants no more of them.
+    /// The [`Sink`](crate::Sink) ended the import.
     #[error("stopped: {0}")]
     Stopped(String),
     /// A price table cannot be read.
@@ -77,10 +85,17 @@ pub enum Error {
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Error {
         let inner = error.get_ref();
-        if let Some(&Bomb { size, limit }) = inner.and_then(|inner| inner.downcast_ref()) {
-            return Error::TooLarge { line: 0, what: "what the file holds unpacked", size, limit };
+        if let Some(&DecompressionBomb { size, limit }) =
+            inner.and_then(|inner| inner.downcast_ref())
+        {
+            return Error::TooLarge { line: 0, what: "the decompressed size", size, limit };
         }
-        if let Some(damaged) = inner.and_then(|inner| inner.downcast_ref::<Damaged>()) {
+        if let Some(&MissingFeature { what, feature }) =
+            inner.and_then(|inner| inner.downcast_ref())
+        {
+            return Error::Unsupported { what, feature };
+        }
+        if let Some(damaged) = inner.and_then(|inner| inner.downcast_ref::<CorruptInput>()) {
             let (format, line, field) = (None, 1, String::new());
             return Error::Malformed { format, line, field, reason: damaged.reason() };
         }
@@ -89,13 +104,14 @@ impl From<std::io::Error> for Error {
 }
 
 impl Error {
-    /// A code for programs, in the manner of the contract.
+    /// The error code, as defined by the contract.
     pub fn code(&self) -> &'static str {
         match self {
             Error::Malformed { .. } => "invalid_json",
             Error::TooLarge { .. } => "too_large",
             Error::UnknownFormat
             | Error::OtherFormat { .. }
+            | Error::Unsupported { .. }
             | Error::Prices(_)
             | Error::InvalidField { .. } => "invalid_operation",
             Error::NothingToSend { .. } => "empty_content",

@@ -1,15 +1,14 @@
-//! Transcripts out: messages written in any format.
+//! Export: writes messages in any format.
 //!
-//! A message that was imported from the same format comes back with the bytes it came with; one that
-//! was made here, or came from elsewhere, is built from its parts. Nothing is repaired: a file may
-//! hold what no provider would accept. To send a view to a provider, [`render`](crate::render) it.
+//! A message that was imported from the same format is written with its original bytes. Any other
+//! message is built from its parts. Export repairs nothing: a file may contain what no provider
+//! accepts. To send a view to a provider, [`render`](crate::render) it.
 //!
-//! [`export`] writes what a view shows: read again, the file shows the same messages. Lines of a
-//! session that act on others, such as a rewind or a compaction, are left out where they would take
-//! away something that is shown. [`export_log`] writes a whole log (`conversation.log().iter()`): all
-//! lines of a session, with its rewinds and compactions, byte for byte. Each fork is written by itself.
-//! JSON lines come back as JSON lines with [`Container::Lines`], and white space between messages is
-//! not kept.
+//! [`export`] writes a view: importing the file gives the same visible messages. Session lines that
+//! change earlier lines, such as a rewind or a compaction, are omitted where they would hide a visible
+//! message. [`export_log`] writes a whole log (`conversation.log().iter()`): all lines of a session,
+//! with its rewinds and compactions, byte for byte. Each fork is a file of its own. White space between
+//! messages is not preserved.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -17,38 +16,39 @@ use std::io::Write;
 use recto_core::{Message, Timestamp};
 
 use crate::flat::flat_message;
-use crate::import::Remark;
+use crate::import::TranscriptWarning;
 use crate::json;
 use crate::parts::MessageParts;
 use crate::{Error, Format};
 
-/// What stands around the messages.
+/// The JSON around the messages of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Container<'a> {
-    /// A JSON list, one message a line. Where the messages start with what the system says and the
-    /// format has a place for that beside the list only, a request that holds both:
+    /// A JSON list, one message per line. If the messages start with a system message, and the format
+    /// has system messages only beside the list, the file is an object with both:
     /// `{"system":"…","messages":[…]}`.
     #[default]
     List,
-    /// JSON lines: one message a line and nothing else.
+    /// JSON lines: one message per line and nothing else.
     Lines,
-    /// What stood around them in the file they came from, as [`Step::Envelope`](crate::Step::Envelope)
-    /// has it: an object with `null` in the place of the messages, or the last lines of a session.
+    /// The envelope of an imported file ([`Step::Envelope`](crate::Step::Envelope)): an object with
+    /// `null` in place of the messages, or the last lines of a session.
     Envelope(&'a str),
 }
 
-/// How to export.
+/// Options of [`export`]. Fields may be added: write `..ExportOptions::default()`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExportOptions<'a> {
-    /// What stands around the messages. Sessions are always lines.
+    /// The JSON around the messages. Sessions are always JSON lines.
     pub container: Container<'a>,
-    /// When each message came, in their order, as far as it is known: what formats with times say of a
-    /// message that has none of its own. A time that nobody knows is left out.
+    /// Time of each message, in order. Formats with times use it for messages without a timestamp of
+    /// their own. The list may be shorter than the messages; an unknown time is omitted from the file.
     pub times: &'a [Timestamp],
 }
 
 impl ExportOptions<'_> {
-    /// When a message was written; `number` is its place among those that are exported.
+    /// Time of a message; `number` is its index among the exported messages.
     pub(crate) fn time_of(&self, message: &MessageParts<'_>, number: usize) -> Option<Timestamp> {
         let own = json::get(message.json, "timestamp").and_then(|time| time.parse().ok());
         own.or_else(|| self.times.get(number).copied())
@@ -58,14 +58,14 @@ impl ExportOptions<'_> {
 /// Which messages of a conversation are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// Those of a view.
+    /// The messages of a view.
     View,
-    /// All of a log.
+    /// All messages of a log.
     Log,
 }
 
-/// Writes the messages of a view in a format. The remarks say what the format has no place for; their line is the
-/// number of the message, from 1.
+/// Writes the messages of a view in a format. Returns a warning for content that the format cannot
+/// represent; its line is the number of the message, from 1.
 ///
 /// ```
 /// use recto_core::Message;
@@ -90,12 +90,12 @@ pub fn export<'m>(
     format: Format,
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
-) -> Result<Vec<Remark>, Error> {
+) -> Result<Vec<TranscriptWarning>, Error> {
     write(messages, format, Extent::View, options, file)
 }
 
-/// Writes all messages of a log in a format, as [`export`] does those of a view. A session comes out
-/// with its rewinds and compactions, which make the same view again when it is read.
+/// Writes all messages of a log in a format, as [`export`] writes those of a view. A session is written
+/// with its rewinds and compactions, so importing it gives the same view.
 ///
 /// ```
 /// use recto_core::Settings;
@@ -109,13 +109,13 @@ pub fn export<'m>(
 /// );
 /// let mut replay = Replay::new(Settings::default(), 0);
 /// let format = import(rollout, None, &ImportOptions::default(), &mut replay)?;
-/// let (_, talk) = &replay.conversations[0].lines[0];
+/// let conversation = &replay.conversations[0].branches[0].conversation;
 ///
 /// let (mut all, mut shown) = (Vec::new(), Vec::new());
-/// let log: Vec<_> = talk.log().iter().map(|entry| entry.message.clone()).collect();
+/// let log: Vec<_> = conversation.log().iter().map(|entry| entry.message.clone()).collect();
 /// export_log(&log, format, &ExportOptions::default(), &mut all)?;
 /// assert_eq!(String::from_utf8(all).unwrap(), rollout);
-/// export(talk.messages(), format, &ExportOptions::default(), &mut shown)?;
+/// export(conversation.messages(), format, &ExportOptions::default(), &mut shown)?;
 /// assert_eq!(String::from_utf8(shown).unwrap().lines().count(), 2); // One and Three
 /// # Ok::<(), recto_format::Error>(())
 /// ```
@@ -124,19 +124,19 @@ pub fn export_log<'m>(
     format: Format,
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
-) -> Result<Vec<Remark>, Error> {
+) -> Result<Vec<TranscriptWarning>, Error> {
     write(messages, format, Extent::Log, options, file)
 }
 
-/// Writes messages, with tool parts in the flat form where the format is not Recto's own. What was
-/// imported from the format comes back as it came.
+/// Writes messages. Tool parts are converted to the flat form, except in Recto's own format and in
+/// messages that were imported from `format`.
 fn write<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
     format: Format,
     extent: Extent,
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
-) -> Result<Vec<Remark>, Error> {
+) -> Result<Vec<TranscriptWarning>, Error> {
     if format == Format::Recto {
         return format.codec().export(&mut messages.into_iter(), extent, options, file);
     }

@@ -1,8 +1,8 @@
-//! Tool parts in the flat form.
+//! Conversion of nested tool parts to the flat form.
 //!
-//! A message may hold tool parts in the nested form, such as
-//! `{"type":"tool_use","tool_use":{id,name,input}}`. Only Recto's own format knows that form, so
-//! messages are exported to all other formats with their tool parts flat, at every depth.
+//! A message may contain tool parts in the nested form, such as
+//! `{"type":"tool_use","tool_use":{id,name,input}}`. Only Recto's own format has that form, so export
+//! to every other format converts tool parts to the flat form, at every depth.
 
 use std::borrow::Cow;
 
@@ -11,13 +11,13 @@ use recto_core::{Limits, Message};
 
 use crate::json::{self, Str};
 
-/// The types of tool parts, each with the fields that the nested object holds.
+/// The types of tool parts, each with the fields of the nested object.
 const TOOL_PARTS: [(&str, [&str; 3]); 2] = [
     ("tool_use", ["id", "name", "input"]),
     ("tool_result", ["tool_use_id", "content", "is_error"]),
 ];
 
-/// The message with all tool parts in the flat form; `None` if they are flat already.
+/// The message with all tool parts in the flat form; `None` if no part is nested.
 pub(crate) fn flat_message(message: &Message) -> Option<Message> {
     if !may_be_nested(message) {
         return None;
@@ -29,13 +29,13 @@ pub(crate) fn flat_message(message: &Message) -> Option<Message> {
     Message::from_json_within(&out, &Limits::NONE).ok()
 }
 
-/// A quick look: whether a type of tool part may be the name of a field.
+/// A fast check that can be wrong in one direction only: false means that no part is nested.
 fn may_be_nested(message: &Message) -> bool {
     if message.tool_calls().next().is_none() && message.tool_results().next().is_none() {
         return false;
     }
     let text = message.json().as_bytes();
-    // An escape could stand in the name.
+    // With optional escapes, a name can be written in another way.
     !message.has_plain_escapes()
         || ["\"tool_use\"", "\"tool_result\""].iter().any(|name| {
             memmem::find_iter(text, name)
@@ -43,7 +43,7 @@ fn may_be_nested(message: &Message) -> bool {
         })
 }
 
-/// A list of parts with all tool parts flat; `None` if they are so already, or it is no list.
+/// A list of parts with all tool parts flat; `None` if no part is nested or the value is not a list.
 fn flat_list(list: &str) -> Option<String> {
     let parts: Vec<Cow<'_, str>> = json::items(list)
         .map(|part| flat_part(part).map_or(Cow::Borrowed(part), Cow::Owned))
@@ -52,8 +52,8 @@ fn flat_list(list: &str) -> Option<String> {
     is_changed.then(|| format!("[{}]", parts.join(",")))
 }
 
-/// A part in the flat form; `None` if it is so already. The depth of results inside results has a
-/// limit in the engine, which bounds the recursion.
+/// A part in the flat form; `None` if it is not nested. The engine limits the depth of results inside
+/// results, which bounds the recursion.
 fn flat_part(part: &str) -> Option<String> {
     let kind = json::get_str(part, "type")?;
     let (kind, names) = TOOL_PARTS.iter().find(|(name, _)| kind.is(name))?;
@@ -71,16 +71,16 @@ fn flat_part(part: &str) -> Option<String> {
             out
         });
     };
-    // Beside the object a field of the part can only be `null`, and the object itself is gone.
-    let is_beside = |key: &Str<'_>| !key.is(kind) && !names.iter().any(|name| key.is(name));
+    // The part's own fields of these names can only be `null`; the nested object replaces them.
+    let is_outer = |key: &Str<'_>| !key.is(kind) && !names.iter().any(|name| key.is(name));
     let mut out = String::from("{");
-    let beside: Vec<_> = json::fields(part).filter(|(key, _)| is_beside(key)).collect();
-    for (key, value) in &beside {
+    let outer: Vec<_> = json::fields(part).filter(|(key, _)| is_outer(key)).collect();
+    for (key, value) in &outer {
         push_field(*key, value, &[], &mut out);
     }
     for (key, value) in json::fields(nested) {
-        let is_said = beside.iter().any(|(said, _)| said.text() == key.text());
-        if !is_said && !key.is(kind) {
+        let is_written = outer.iter().any(|(written, _)| written.text() == key.text());
+        if !is_written && !key.is(kind) {
             push_field(key, value, &content, &mut out);
         }
     }
@@ -88,23 +88,23 @@ fn flat_part(part: &str) -> Option<String> {
     Some(out)
 }
 
-/// Writes an object again with other values for some of its fields.
-fn push_fields(object: &str, others: &[(&str, &str)], out: &mut String) {
+/// Writes an object with the values of some fields replaced.
+fn push_fields(object: &str, replaced: &[(&str, &str)], out: &mut String) {
     out.push('{');
     for (key, value) in json::fields(object) {
-        push_field(key, value, others, out);
+        push_field(key, value, replaced, out);
     }
     out.push('}');
 }
 
-fn push_field(key: Str<'_>, value: &str, others: &[(&str, &str)], out: &mut String) {
+fn push_field(key: Str<'_>, value: &str, replaced: &[(&str, &str)], out: &mut String) {
     if !out.ends_with('{') {
         out.push(',');
     }
     json::push_str(key, out);
     out.push(':');
-    let other = others.iter().find(|(name, _)| key.is(name));
-    out.push_str(other.map_or(value, |(_, other)| other));
+    let replacement = replaced.iter().find(|(name, _)| key.is(name));
+    out.push_str(replacement.map_or(value, |(_, replacement)| replacement));
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_without_nested_parts_stay_as_they_are() {
+    fn messages_without_nested_parts_stay_unchanged() {
         for json in [
             r#"{"role":"user","content":"\"tool_use\": {}"}"#,
             r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"tool_use","input":{"tool_use":{"id":"x"}}}]}"#,

@@ -1,27 +1,29 @@
-//! Transcripts in: a file of any format becomes steps that make conversations.
+//! Import: reads a transcript of any format as a sequence of [`Step`]s.
 //!
-//! A format hands its messages to an [`Out`], which passes them on as [`Step`]s: messages to append,
-//! requests (a compaction is COMPRESS, a rewind is ROLLBACK), forks, and new conversations. What could
-//! not be represented is said in [`Remark`]s, with line and field. Memory is bounded by the largest
-//! message and what a tree needs: ids, not bodies.
+//! A codec of `format/` passes its messages to a [`StepWriter`](crate::step_writer::StepWriter), which
+//! turns them into steps: messages to append, requests (a compaction is a COMPRESS, a rewind a
+//! ROLLBACK), forks, and new conversations. A [`Sink`] receives the steps. Content that a conversation
+//! cannot represent is reported as a [`TranscriptWarning`] with its line and field. Memory use is
+//! bounded by the largest message, plus ids (not bodies) for formats that are trees.
 //!
-//! Steps are for new conversations without tools: every [`Append`](Step::Append) and
-//! [`Apply`](Step::Apply) makes exactly one version, so a format knows the numbers of versions and log
-//! entries beforehand ([`Out::version`], [`Out::log_len`]).
+//! Steps build new conversations without tools. Every [`Append`](Step::Append) and
+//! [`Apply`](Step::Apply) creates exactly one version, so a codec can compute the numbers of versions
+//! and log entries in advance.
+//!
+//! [`Replay`](crate::Replay) is the sink that builds conversations in memory.
 
 use std::fs::File;
 use std::io::{Cursor, Read, Seek as _, SeekFrom};
 
-use recto_core::{Conversation, Limits, Message, Request, Settings, Timestamp, Version};
+use recto_core::{Limits, Message, Request, Timestamp, Version};
 
-use crate::export::Container;
+use crate::step_writer::StepWriter;
 use crate::unpack;
 use crate::{Error, Format};
 
-/// Something whose bytes can be read from the start as often as needed: formats that are trees look
-/// twice.
+/// Input that can be read from the start several times. Formats that are trees need two passes.
 pub trait Input {
-    /// The bytes, from the start.
+    /// Opens the input at its first byte.
     fn open(&self) -> std::io::Result<Box<dyn Read + '_>>;
 }
 
@@ -51,77 +53,103 @@ impl Input for File {
     }
 }
 
-/// One step on the way to the conversations that a file holds.
+/// One step of an import. The steps of a file, applied in order, build its conversations.
+///
+/// A conversation and its forks are its branches: branch 0 is the conversation itself, branch n its
+/// n-th fork.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Step {
-    /// A new conversation starts; what follows belongs to it. Files with a single nameless
-    /// conversation have this step too.
+    /// Starts a conversation. The steps that follow belong to its branch 0. A file with a single
+    /// unnamed conversation has this step too.
     Start(Start),
-    /// Append these messages: one version.
+    /// Appends messages to the current branch: one version.
     Append(Vec<Message>),
-    /// Perform this request: one version.
+    /// Applies a request to the current branch: one version.
     Apply(Request),
-    /// What stood around the messages that came, as one JSON object with `null` in the place of their
-    /// list: `{"model":"…","messages":null}`. Of a session (Claude Code, codex), the lines behind the
-    /// last message, as a JSON list. [`export`](crate::export) can put messages back there, and
-    /// [`Around`](crate::Around) reads the tools in it. No store keeps it, so keep it yourself if the
-    /// file is to be written again.
+    /// The envelope: the JSON around the messages, as one object with `null` in place of the list of
+    /// messages: `{"model":"…","messages":null}`. For a session (Claude Code, codex), the lines after
+    /// the last message, as a JSON list.
+    ///
+    /// [`export`](crate::export) can write messages into an envelope, and
+    /// [`EnvelopeInfo`](crate::EnvelopeInfo) reads the tools in it. No store keeps it: a program that
+    /// writes the file again must keep it itself.
     Envelope(String),
-    /// What follows belongs to a fork of the conversation that was started last.
+    /// Forks the conversation that was started last. The steps that follow belong to the new branch.
     Fork {
-        /// What it is called in the file.
+        /// The name of the fork in the file.
         name: String,
-        /// Which line it branches off: 0 is the conversation itself, n its n-th fork.
-        of: usize,
-        /// At which version of that line.
+        /// The branch that is forked.
+        parent_branch: usize,
+        /// The version of that branch at which the fork starts.
         version: Version,
     },
-    /// What follows belongs to this line again: 0 is the conversation itself, n its n-th fork.
-    Line(usize),
+    /// Switches to another branch. The steps that follow belong to it.
+    SwitchBranch(usize),
 }
 
-/// What a file says about a conversation beside its messages.
+/// Metadata of a conversation in a file.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Start {
-    /// Its title.
+    /// Title.
     pub name: Option<String>,
-    /// Its id in the file.
+    /// Id in the file.
     pub id: Option<String>,
-    /// When it was created.
+    /// Creation time.
     pub created: Option<Timestamp>,
-    /// Whether its messages stood in the file one a line, and not in a list: what
-    /// [`Container::Lines`] writes again. Sessions are always lines.
-    pub is_lines: bool,
+    /// True if the file has one message per line instead of a list. [`Container::Lines`] writes this
+    /// layout. Sessions always have it.
+    ///
+    /// [`Container::Lines`]: crate::Container::Lines
+    pub is_json_lines: bool,
 }
 
-/// Something in a file that a conversation cannot say.
+impl Start {
+    /// A conversation with a title and no other metadata.
+    pub fn named(name: impl Into<String>) -> Start {
+        Start { name: Some(name.into()), ..Start::default() }
+    }
+}
+
+/// Content of a transcript that the other side cannot represent: of a file that a conversation cannot
+/// hold, or of a message that a format cannot express.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
-    /// The line, from 1.
+#[non_exhaustive]
+pub struct TranscriptWarning {
+    /// Line of the file, from 1. On export, the number of the message, from 1.
     pub line: u64,
-    /// The field, such as `messages[3].content[0].type`; empty where it is the whole line.
+    /// Field, such as `messages[3].content[0].type`. Empty for the whole line or message.
     pub field: String,
-    /// What it is, and what became of it.
+    /// The content, and what happened to it.
     pub message: String,
 }
 
-/// Takes what an import gives.
+impl TranscriptWarning {
+    /// A warning about a field of a line.
+    pub fn new(line: u64, field: impl Into<String>, message: impl Into<String>) -> Self {
+        TranscriptWarning { line, field: field.into(), message: message.into() }
+    }
+}
+
+/// Receives the steps of an import.
 pub trait Sink {
-    /// The next step. An error ends the import.
+    /// Receives the next step. An error ends the import.
     fn step(&mut self, step: Step) -> Result<(), Error>;
-    /// Something that could not be represented.
-    fn remark(&mut self, _remark: Remark) {}
-    /// How many bytes were read so far (after unpacking).
+    /// Receives a warning about content that no step represents.
+    fn warning(&mut self, _warning: TranscriptWarning) {}
+    /// Receives the number of bytes read so far, after decompression.
     fn progress(&mut self, _bytes: u64) {}
 }
 
-/// Keeps all steps and remarks.
+/// A sink that collects all steps and warnings.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Collected {
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// What could not be represented.
-    pub remarks: Vec<Remark>,
+    /// The warnings, in order.
+    pub warnings: Vec<TranscriptWarning>,
 }
 
 impl Sink for Collected {
@@ -130,39 +158,43 @@ impl Sink for Collected {
         Ok(())
     }
 
-    fn remark(&mut self, remark: Remark) {
-        self.remarks.push(remark);
+    fn warning(&mut self, warning: TranscriptWarning) {
+        self.warnings.push(warning);
     }
 }
 
-/// How to import.
+/// Options of [`import`]. Fields may be added: write `..ImportOptions::default()`.
 #[derive(Clone, Copy, Debug)]
 pub struct ImportOptions {
-    /// How large and deep one value of a file may be: a message of a list, a line of a session, a node of
-    /// a graph. `message_bytes` is the one limit for all of them; a whole conversation that has to be
-    /// held at once, as a graph has, may be [`WHOLE_FACTOR`](Self::WHOLE_FACTOR) times as large.
+    /// Limits of one value of a file: a message of a list, a line of a session, a node of a graph.
+    /// `message_bytes` applies to all of them. A conversation that has to be held in memory as a whole
+    /// (a graph) may be [`WHOLE_CONVERSATION_FACTOR`](Self::WHOLE_CONVERSATION_FACTOR) times as large.
     pub limits: Limits,
-    /// How many messages one [`Step::Append`] may have where the file has no turns of its own.
-    pub messages_a_step: usize,
+    /// Maximum number of messages of one [`Step::Append`], for files that are not divided into turns.
+    pub messages_per_step: usize,
 }
 
 impl ImportOptions {
-    /// How many times as large as one value a conversation may be that has to be held whole.
-    pub const WHOLE_FACTOR: usize = 8;
+    /// Maximum size of a conversation that has to be held in memory as a whole, in multiples of the
+    /// maximum size of one value.
+    pub const WHOLE_CONVERSATION_FACTOR: usize = 8;
 }
 
 impl Default for ImportOptions {
-    /// 32 MiB and 64 levels a value: lines of sessions hold what a tool gave twice, and compactions hold
-    /// many messages. 256 messages a step.
+    /// 32 MiB and 64 levels per value, because session lines contain tool output twice and compactions
+    /// contain many messages; 256 messages per step.
     fn default() -> Self {
         let limits = Limits { message_bytes: 32 << 20, ..Limits::default() };
-        ImportOptions { limits, messages_a_step: 256 }
+        ImportOptions { limits, messages_per_step: 256 }
     }
 }
 
-/// Imports a file. Without a format it is recognised from the first bytes; the answer says which it
-/// is. What cannot be read as a message is a remark; if that is everything, and the file looks like
-/// another format than the one that was named, it is [`Error::OtherFormat`] behind the last step.
+/// Imports a file and returns its format. Without `format`, the format is recognised from the first
+/// bytes.
+///
+/// A message that cannot be read causes a warning. If no message of the file can be read and the file
+/// looks like another format than `format`, the import fails with [`Error::OtherFormat`] after the last
+/// step.
 ///
 /// ```
 /// use recto_format::{Collected, Format, ImportOptions, Step, import};
@@ -186,17 +218,17 @@ pub fn import<I: Input + ?Sized>(
         Some(format) => format,
         None => Format::recognise(input.open()?)?,
     };
-    let mut out = Out::new(options, sink);
-    let imported = format.codec().import(&Unpacked(input), &mut out).and_then(|()| out.finish());
+    let mut out = StepWriter::new(options, sink);
+    let imported = format.codec().import(&Unpacked(input), &mut out).and_then(|()| out.flush());
     imported.map_err(|error| match error {
         Error::Malformed { format: None, line, field, reason } => {
             Error::Malformed { format: Some(format), line, field, reason }
         }
         other => other,
     })?;
-    // A file of another format is not taken for one in which every message is broken.
+    // With a wrong `format`, every message is unreadable. One error is clearer than many warnings.
     if named.is_some()
-        && out.has_read_nothing()
+        && out.nothing_readable()
         && let Ok(looks_like) = Format::recognise(input.open()?)
         && looks_like != format
     {
@@ -205,283 +237,11 @@ pub fn import<I: Input + ?Sized>(
     Ok(format)
 }
 
-/// An input, unpacked if it is packed.
+/// An input that is decompressed while it is read.
 struct Unpacked<'a, I: ?Sized>(&'a I);
 
 impl<I: Input + ?Sized> Input for Unpacked<'_, I> {
     fn open(&self) -> std::io::Result<Box<dyn Read + '_>> {
         unpack::open(self.0.open()?)
-    }
-}
-
-/// Where a format puts what it reads.
-pub(crate) struct Out<'a> {
-    pub(crate) options: &'a ImportOptions,
-    sink: &'a mut dyn Sink,
-    waiting: Vec<Message>,
-    has_started: bool,
-    /// How long the log of each line is, and its version: of the conversation itself and its forks.
-    lines: Vec<(usize, u32)>,
-    line: usize,
-    /// How many messages were put out.
-    put_out: usize,
-    /// How many of them only stand for what could not be read.
-    unread: usize,
-    /// Whether something was remarked on.
-    has_remarks: bool,
-}
-
-impl<'a> Out<'a> {
-    fn new(options: &'a ImportOptions, sink: &'a mut dyn Sink) -> Out<'a> {
-        let (waiting, lines) = (Vec::new(), vec![(0, 0)]);
-        Out {
-            options,
-            sink,
-            waiting,
-            has_started: false,
-            lines,
-            line: 0,
-            put_out: 0,
-            unread: 0,
-            has_remarks: false,
-        }
-    }
-
-    /// A message only stands for one that could not be read.
-    pub(crate) fn count_unread(&mut self) {
-        self.unread += 1;
-    }
-
-    /// Whether there was something, but no message that could be read.
-    fn has_read_nothing(&self) -> bool {
-        self.has_remarks && self.put_out == self.unread
-    }
-
-    /// How long the log is after what was put out.
-    pub(crate) fn log_len(&self) -> usize {
-        self.lines[self.line].0
-    }
-
-    /// The version after what was put out, once [`flush`](Self::flush) was called.
-    pub(crate) fn version(&self) -> Version {
-        Version(self.lines[self.line].1)
-    }
-
-    /// A new conversation starts.
-    pub(crate) fn start(&mut self, start: Start) -> Result<(), Error> {
-        self.flush()?;
-        self.has_started = true;
-        (self.lines, self.line) = (vec![(0, 0)], 0);
-        self.sink.step(Step::Start(start))
-    }
-
-    /// A fork starts: `log_len` is how long the log was at that version. Answers which line it is.
-    pub(crate) fn fork(
-        &mut self,
-        name: String,
-        of: usize,
-        version: Version,
-        log_len: usize,
-    ) -> Result<usize, Error> {
-        if !self.has_started {
-            self.start(Start::default())?;
-        }
-        self.flush()?;
-        // A fork starts as its line was at that version, and counts on from there.
-        self.line = self.lines.len();
-        self.lines.push((log_len, version.0));
-        self.sink.step(Step::Fork { name, of, version })?;
-        Ok(self.line)
-    }
-
-    /// What follows belongs to this line.
-    pub(crate) fn line(&mut self, line: usize) -> Result<(), Error> {
-        if line == self.line || line >= self.lines.len() {
-            return Ok(());
-        }
-        self.flush()?;
-        self.line = line;
-        self.sink.step(Step::Line(line))
-    }
-
-    /// The next message.
-    pub(crate) fn message(&mut self, message: Message) -> Result<(), Error> {
-        if !self.has_started {
-            self.start(Start::default())?;
-        }
-        self.lines[self.line].0 += 1;
-        self.put_out += 1;
-        self.waiting.push(message);
-        if self.waiting.len() >= self.options.messages_a_step.max(1) {
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    /// Hands over the messages that wait: they are one version.
-    pub(crate) fn flush(&mut self) -> Result<(), Error> {
-        if self.waiting.is_empty() {
-            return Ok(());
-        }
-        self.lines[self.line].1 += 1;
-        self.sink.step(Step::Append(std::mem::take(&mut self.waiting)))
-    }
-
-    /// A request; `added` is how many messages it adds to the log.
-    pub(crate) fn apply(&mut self, request: impl Into<Request>, added: usize) -> Result<(), Error> {
-        self.flush()?;
-        let (log_len, version) = &mut self.lines[self.line];
-        *version += 1;
-        *log_len += added;
-        self.put_out += added;
-        self.sink.step(Step::Apply(request.into()))
-    }
-
-    /// What stood around the messages.
-    pub(crate) fn envelope(&mut self, envelope: String) -> Result<(), Error> {
-        self.flush()?;
-        self.sink.step(Step::Envelope(envelope))
-    }
-
-    /// Something that could not be represented.
-    pub(crate) fn remark(&mut self, line: u64, field: &str, message: impl Into<String>) {
-        self.has_remarks = true;
-        self.sink.remark(Remark { line, field: field.to_owned(), message: message.into() });
-    }
-
-    /// How far the format has read.
-    pub(crate) fn progress(&mut self, bytes: u64) {
-        self.sink.progress(bytes);
-    }
-
-    fn finish(&mut self) -> Result<(), Error> {
-        self.flush()
-    }
-}
-
-/// Conversations made from steps: the usual way to have a file as values of the engine.
-///
-/// ```
-/// use recto_core::{Approx, Settings};
-/// use recto_format::{ImportOptions, Replay, import};
-///
-/// let rollout = concat!(
-///     r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"One"}}"#, "\n",
-///     r#"{"type":"compacted","payload":{"message":"They counted."}}"#, "\n",
-///     r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"Two"}}"#, "\n",
-/// );
-/// let mut replay = Replay::new(Settings::counting_with(Approx), 0);
-/// import(rollout, None, &ImportOptions::default(), &mut replay)?;
-/// let (_, talk) = &replay.conversations[0].lines[0];
-/// let told: Vec<String> = talk.versions().map(|version| version.description).collect();
-/// assert_eq!(told[2], "the session was compacted");
-/// // The view is what the session's program would go on from; the log has every message.
-/// assert_eq!((talk.view().len(), talk.log().len()), (3, 3));
-/// # Ok::<(), recto_format::Error>(())
-/// ```
-#[derive(Debug)]
-pub struct Replay {
-    settings: Settings,
-    now: Timestamp,
-    /// The line that steps belong to.
-    line: usize,
-    /// The conversations that the file holds.
-    pub conversations: Vec<Replayed>,
-    /// What could not be represented.
-    pub remarks: Vec<Remark>,
-}
-
-/// One conversation of a file, with its forks.
-#[derive(Debug)]
-pub struct Replayed {
-    /// What the file says about it.
-    pub start: Start,
-    /// What stood around its messages; see [`Step::Envelope`].
-    pub envelope: Option<String>,
-    /// The conversation itself, whose name here is empty, and behind it its forks with their names.
-    pub lines: Vec<(String, Conversation)>,
-}
-
-impl Replayed {
-    /// What stood around its messages, for [`export`](crate::export) to write them again in the same
-    /// way.
-    ///
-    /// ```
-    /// use recto_core::Settings;
-    /// use recto_format::{Container, ImportOptions, Replay, import};
-    ///
-    /// let file = r#"{"role":"user","content":"2 + 2?"}"#;
-    /// let mut replay = Replay::new(Settings::default(), 0);
-    /// import(file, None, &ImportOptions::default(), &mut replay)?;
-    /// assert_eq!(replay.conversations[0].container(), Container::Lines);
-    /// # Ok::<(), recto_format::Error>(())
-    /// ```
-    pub fn container(&self) -> Container<'_> {
-        match (&self.envelope, self.start.is_lines) {
-            (Some(envelope), _) => Container::Envelope(envelope),
-            (None, true) => Container::Lines,
-            (None, false) => Container::List,
-        }
-    }
-}
-
-impl Replay {
-    /// Makes conversations with these settings, at this time.
-    pub fn new(settings: Settings, now: Timestamp) -> Replay {
-        Replay { settings, now, line: 0, conversations: Vec::new(), remarks: Vec::new() }
-    }
-
-    fn change(
-        &mut self,
-        change: impl FnOnce(&Conversation) -> Result<Conversation, recto_core::Error>,
-    ) -> Result<(), Error> {
-        let replayed = self.conversations.last_mut();
-        let line = replayed.and_then(|replayed| replayed.lines.get_mut(self.line));
-        let Some((_, conversation)) = line else {
-            return Err(Error::Stopped("a step came before its conversation started".into()));
-        };
-        *conversation = change(conversation)?;
-        Ok(())
-    }
-}
-
-impl Sink for Replay {
-    fn step(&mut self, step: Step) -> Result<(), Error> {
-        let now = self.now;
-        match step {
-            Step::Start(start) => {
-                let conversation = Conversation::new(self.settings.clone(), now)?;
-                let lines = vec![(String::new(), conversation)];
-                self.conversations.push(Replayed { start, envelope: None, lines });
-                self.line = 0;
-                Ok(())
-            }
-            Step::Append(messages) => self.change(|line| Ok(line.append(messages, now)?.0)),
-            Step::Apply(request) => self.change(|line| Ok(line.apply(request, now)?.0)),
-            Step::Envelope(envelope) => {
-                if let Some(replayed) = self.conversations.last_mut() {
-                    replayed.envelope = Some(envelope);
-                }
-                Ok(())
-            }
-            Step::Fork { name, of, version } => {
-                let lines = self.conversations.last_mut().map(|replayed| &mut replayed.lines);
-                let found = lines.and_then(|lines| Some((lines.get(of)?.1.clone(), lines)));
-                let Some((line, lines)) = found else {
-                    return Err(Error::Stopped(format!("there is no line {of} to fork")));
-                };
-                lines.push((name, line.at(version)?));
-                self.line = lines.len() - 1;
-                Ok(())
-            }
-            Step::Line(line) => {
-                self.line = line;
-                Ok(())
-            }
-        }
-    }
-
-    fn remark(&mut self, remark: Remark) {
-        self.remarks.push(remark);
     }
 }

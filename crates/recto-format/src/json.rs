@@ -1,47 +1,48 @@
-//! Values as slices of the text they came in, and writing without changing them.
+//! JSON values as slices of their text, and writers that keep that text unchanged.
 //!
-//! Everything here works on text that was checked to be JSON when it came in. On anything else it
-//! answers nonsense, but it ends and never panics. Nothing recurses, so depth costs no stack.
+//! All functions expect text that was validated as JSON when it was imported. On other text the result
+//! is meaningless, but every function terminates and none panics. Nothing recurses, so nested values
+//! use no stack.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 use recto_core::json::next_value;
 
-/// A JSON string as it stands between its quotes: it can be written again without decoding it.
+/// A JSON string in its escaped form, without the quotes. It can be written again without decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Str<'a>(&'a str);
 
 impl<'a> Str<'a> {
-    /// The string that a JSON value is; `None` if it is something else.
+    /// The string in a JSON value; `None` if the value is not a string.
     pub fn of(value: &'a str) -> Option<Str<'a>> {
         recto_core::json::quoted(value).map(Str)
     }
 
-    /// A text that needs no escapes.
+    /// A text that contains no character that needs an escape.
     pub(crate) fn plain(text: &'a str) -> Str<'a> {
         debug_assert!(!needs_escapes(text));
         Str(text)
     }
 
-    /// A text that already is as it stands between quotes.
+    /// A text that is already in escaped form.
     pub(crate) fn escaped_text(text: &'a str) -> Str<'a> {
         Str(text)
     }
 
-    /// As it stands between the quotes.
+    /// The escaped form, without the quotes.
     pub fn escaped(self) -> &'a str {
         self.0
     }
 
-    /// What it says. Half a surrogate pair is read as U+FFFD.
+    /// The decoded text. A lone surrogate is decoded as U+FFFD.
     pub fn text(self) -> Cow<'a, str> {
         recto_core::json::unescape(self.0)
     }
 
-    /// Whether it says this.
+    /// True if the decoded text equals `text`.
     pub fn is(self, text: &str) -> bool {
-        // An escape is longer than what it stands for.
+        // An escape is longer than its character, so a shorter escaped form cannot match.
         self.0 == text || (self.0.len() > text.len() && self.has_escapes() && self.text() == text)
     }
 
@@ -49,12 +50,12 @@ impl<'a> Str<'a> {
         self.0.bytes().any(|byte| byte == b'\\')
     }
 
-    /// Whether it says nothing.
+    /// True if the string is empty.
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether it says nothing but white space.
+    /// True if the decoded text is empty or only white space.
     pub fn is_blank(self) -> bool {
         let first = self.0.trim_ascii_start().as_bytes().first();
         match first {
@@ -66,22 +67,23 @@ impl<'a> Str<'a> {
     }
 }
 
-/// What kind of value a text holds.
+/// True if the value is an object.
 pub(crate) fn is_object(value: &str) -> bool {
     value.starts_with('{')
 }
 
+/// True if the value is a list.
 pub(crate) fn is_list(value: &str) -> bool {
     value.starts_with('[')
 }
 
-/// The fields of an object, in their order; nothing for any other value.
+/// The fields of an object, in order. Empty for any other value.
 pub(crate) fn fields(object: &str) -> Fields<'_> {
     let at = if is_object(object) { 1 } else { object.len() };
     Fields { text: object, at }
 }
 
-/// The values of a list, in their order; nothing for any other value.
+/// The values of a list, in order. Empty for any other value.
 pub(crate) fn items(list: &str) -> Items<'_> {
     let at = if is_list(list) { 1 } else { list.len() };
     Items { text: list, at }
@@ -98,7 +100,7 @@ pub(crate) fn get_str<'a>(object: &'a str, key: &str) -> Option<Str<'a>> {
     get(object, key).and_then(Str::of)
 }
 
-/// The fields of an object, gone through once, for those who look for several.
+/// The fields of an object, parsed once for several lookups.
 pub(crate) struct Object<'a>(Vec<(Str<'a>, &'a str)>);
 
 impl<'a> Object<'a> {
@@ -123,12 +125,12 @@ impl<'a> Object<'a> {
         self.get(key).and_then(Str::of)
     }
 
-    /// Whether a field is `true`.
-    pub(crate) fn is(&self, key: &str) -> bool {
+    /// True if the field is `true`.
+    pub(crate) fn is_true(&self, key: &str) -> bool {
         self.get(key) == Some("true")
     }
 
-    /// The only field, if there is one.
+    /// The field of an object that has exactly one.
     pub(crate) fn only(&self) -> Option<(Str<'a>, &'a str)> {
         match self.0[..] {
             [only] => Some(only),
@@ -136,7 +138,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Adds the fields that are not among `known`, each with a comma in front.
+    /// Appends the fields that are not in `known`, each preceded by a comma.
     pub(crate) fn push_others(&self, known: &[&str], out: &mut String) {
         for (key, value) in &self.0 {
             if !known.iter().any(|name| key.is(name)) {
@@ -145,7 +147,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Adds those fields that are among `wanted`, each with a comma in front.
+    /// Appends the fields that are in `wanted`, each preceded by a comma.
     pub(crate) fn push_some(&self, wanted: &[&str], out: &mut String) {
         for (key, value) in &self.0 {
             if wanted.iter().any(|name| key.is(name)) {
@@ -154,13 +156,13 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Whether it has no fields but these.
+    /// True if every field is in `known`.
     pub(crate) fn has_only(&self, known: &[&str]) -> bool {
         self.0.iter().all(|(key, _)| known.iter().any(|name| key.is(name)))
     }
 }
 
-/// The values of a list, each with its fields: gone through once.
+/// The values of a list, each with its fields, in one pass.
 pub(crate) fn objects(list: &str) -> impl Iterator<Item = (&str, Object<'_>)> {
     let mut cursor = Cursor::new(list);
     if is_list(list) {
@@ -208,14 +210,14 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// The next value, gone over; empty at the end.
+/// Reads the next value and advances behind it. Empty at the end.
 fn take_value<'a>(text: &'a str, at: &mut usize) -> &'a str {
     let place = next_value(text, *at);
     *at = place.end;
     &text[place]
 }
 
-/// Goes through a JSON text once: values can be gone over, or gone into.
+/// A cursor over a JSON text, for one pass. A value can be read as a whole or entered.
 pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,
@@ -226,14 +228,15 @@ impl<'a> Cursor<'a> {
         Cursor { text, at: 0 }
     }
 
-    /// Goes into the list or object that comes next.
+    /// Enters the next value, a list or object. Returns its start.
     pub(crate) fn enter(&mut self) -> usize {
         let start = self.skip();
         self.at = (start + 1).min(self.text.len());
         start
     }
 
-    /// What the next value starts with; `None` at the end of the list or object, which is left.
+    /// The first byte of the next value. At the end of the current list or object, leaves it and
+    /// returns `None`.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         self.at = self.skip();
         match self.text.as_bytes().get(self.at) {
@@ -245,18 +248,18 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next value, gone over.
+    /// Reads the next value and advances behind it.
     pub(crate) fn value(&mut self) -> &'a str {
         take_value(self.text, &mut self.at)
     }
 
-    /// The object that comes next, gone over, with its fields.
+    /// Reads the next value, an object, with its fields.
     fn object(&mut self) -> (&'a str, Object<'a>) {
         let start = self.enter();
         let mut fields = Fields { text: self.text, at: self.at };
         let mut read = Vec::with_capacity(8);
         read.extend(fields.by_ref());
-        // Its fields end in front of its brace.
+        // The fields end in front of the closing brace.
         self.at = (fields.at + 1).min(self.text.len());
         (self.since(start), Object(read))
     }
@@ -267,23 +270,23 @@ impl<'a> Cursor<'a> {
         self.at + rest.iter().position(|byte| !is_between(byte)).unwrap_or(rest.len())
     }
 
-    /// The text from `start` to here.
+    /// The text from `start` to the cursor.
     pub(crate) fn since(&self, start: usize) -> &'a str {
         self.text.get(start..self.at).unwrap_or_default()
     }
 }
 
-/// Where the value at the start of a text ends.
+/// End of the value at the start of a text.
 pub(crate) fn end_of(text: &str) -> usize {
     next_value(text, 0).end
 }
 
-/// Whether a text cannot stand between quotes as it is.
+/// True if a text contains a character that needs an escape.
 fn needs_escapes(text: &str) -> bool {
     text.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\')
 }
 
-/// Adds a text as what stands between the quotes of a string.
+/// Appends the escaped form of a text, without quotes.
 pub(crate) fn escape_into(text: &str, out: &mut String) {
     let mut plain = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -311,7 +314,7 @@ pub(crate) fn escape_into(text: &str, out: &mut String) {
     out.push_str(&text[plain..]);
 }
 
-/// A text as a JSON string, with its quotes.
+/// A text as a JSON string, with quotes.
 pub(crate) fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -320,22 +323,21 @@ pub(crate) fn string(text: &str) -> String {
     out
 }
 
-/// Adds a string that holds `inner`, which itself stands between quotes, quoted once more: the way
-/// that OpenAI's `arguments` hold JSON in a string.
+/// Appends a text as a JSON string, with quotes.
 pub(crate) fn push_string(text: &str, out: &mut String) {
     out.push('"');
     escape_into(text, out);
     out.push('"');
 }
 
-/// Adds a string as it came.
+/// Appends a string in its original escaped form, with quotes.
 pub(crate) fn push_str(text: Str<'_>, out: &mut String) {
     out.push('"');
     out.push_str(text.escaped());
     out.push('"');
 }
 
-/// Adds the fields of an object that are not among `known`, each with a comma in front.
+/// Appends the fields of an object that are not in `known`, each preceded by a comma.
 pub(crate) fn push_other_fields(object: &str, known: &[&str], out: &mut String) {
     for (key, value) in fields(object).filter(|(key, _)| !known.iter().any(|name| key.is(name))) {
         push_field(key, value, out);
@@ -349,20 +351,20 @@ fn push_field(key: Str<'_>, value: &str, out: &mut String) {
     out.push_str(value);
 }
 
-/// Adds those fields of an object that are among `wanted`, each with a comma in front.
+/// Appends the fields of an object that are in `wanted`, each preceded by a comma.
 pub(crate) fn push_fields(object: &str, wanted: &[&str], out: &mut String) {
     for (key, value) in fields(object).filter(|(key, _)| wanted.iter().any(|name| key.is(name))) {
         push_field(key, value, out);
     }
 }
 
-/// The same JSON as Python's `json.dumps` lays it out: a space behind every comma and colon, none
-/// elsewhere.
+/// The same JSON in the layout of Python's `json.dumps`: a space after every comma and colon and no
+/// other white space.
 pub(crate) fn spaced(text: &str) -> String {
     laid_out(text, true)
 }
 
-/// The same JSON without any space between values.
+/// The same JSON without white space between values.
 pub(crate) fn without_space(text: &str) -> String {
     laid_out(text, false)
 }
@@ -386,12 +388,13 @@ fn laid_out(text: &str, is_spaced: bool) -> String {
     out
 }
 
-/// Whether the text is one JSON value from end to end, and which: without the space around it.
+/// The JSON value in a text, without the white space around it; `None` if the text is not exactly one
+/// value.
 pub(crate) fn checked(text: &str) -> Option<&str> {
     recto_core::json::value(text).ok()
 }
 
-/// Whether a JSON text has a number that no double can hold, such as `1e400`.
+/// True if a JSON text contains a number that exceeds a double, such as `1e400`.
 pub(crate) fn has_huge_number(text: &str) -> bool {
     let mut digits = 0;
     let is_suspect = text.bytes().any(|byte| {
@@ -403,8 +406,8 @@ pub(crate) fn has_huge_number(text: &str) -> bool {
     is_suspect && read().is_err_and(|error| error.is_syntax())
 }
 
-/// Where halves of surrogate pairs stand in a JSON text: `\ud800` and the like, which no provider
-/// accepts. Places are of the backslash.
+/// Byte offsets of lone surrogates in a JSON text, such as `\ud800`, which no provider accepts. An
+/// offset is that of the backslash.
 pub(crate) fn lone_surrogates(text: &str) -> Vec<usize> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -427,7 +430,7 @@ pub(crate) fn lone_surrogates(text: &str) -> Vec<usize> {
     found
 }
 
-/// The number of the escape `\uXXXX` at `at`, if one stands there.
+/// The code unit of the escape `\uXXXX` at `at`, if there is one.
 fn unit(bytes: &[u8], at: usize) -> Option<u32> {
     let escape = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     u32::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()
@@ -438,7 +441,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_handed_out_as_they_came() {
+    fn fields_are_slices_of_the_object() {
         let object = r#"{ "a" : 1.50 , "b":[1,{"c":"]"}],"a":"x\"y" }"#;
         let read: Vec<_> = fields(object).map(|(key, value)| (key.escaped(), value)).collect();
         assert_eq!(read, [("a", "1.50"), ("b", r#"[1,{"c":"]"}]"#), ("a", r#""x\"y""#)]);
@@ -480,13 +483,13 @@ mod tests {
     }
 
     #[test]
-    fn escaping_says_what_serde_says() {
+    fn escapes_equal_those_of_serde() {
         let text = "a\"b\\c\n\r\t\u{8}\u{c}\u{0}\u{1f}é🙂\u{7f}";
         assert_eq!(string(text), serde_json::to_string(text).unwrap());
     }
 
     #[test]
-    fn halves_of_surrogate_pairs_are_found() {
+    fn lone_surrogates_are_found() {
         assert!(lone_surrogates(r#""\ud83d\ude00 \\ud800 é""#).is_empty());
         assert_eq!(lone_surrogates(r#""\ud800x\udc00""#), [1, 8]);
     }

@@ -1,21 +1,21 @@
-//! Transcripts in and out of Recto, and views rendered for model providers.
+//! Import and export of transcripts, and rendering of views as provider requests.
 //!
-//! Users come with transcripts in a dozen shapes and leave through several providers' interfaces. In
-//! between, edits tear tool calls from their results, signatures get lost, ids stop fitting, and the
-//! provider answers 400 for ever. Here, whatever was done to a view, what is rendered of it is valid
-//! for the provider, and the repairs are listed.
+//! Transcripts come in eleven [`Format`]s, and each provider accepts its own kind of request. Edits of
+//! a view separate tool calls from their results, drop signatures, and leave ids that a provider
+//! rejects. [`render`] repairs all of this: the request is valid for the provider whatever was edited,
+//! and every repair is listed.
 //!
-//! | to | use |
+//! | task | use |
 //! |---|---|
-//! | read a file of any [`Format`] | [`import`]: [`Step`]s for conversations, [`Remark`]s on what they cannot say |
-//! | have conversations of it, with their versions and forks | [`Replay`], as what takes the steps |
-//! | have them in a store | `recto::Import`, which takes the steps (feature `format` of the crate `recto`) |
-//! | know what stood around the messages | [`Around`]: the tools, and what has no place |
-//! | write a view as one | [`export`]: the same bytes, for messages that came from that format |
+//! | read a file of any [`Format`] | [`import`]: it produces [`Step`]s, and a [`TranscriptWarning`] for content that no step represents |
+//! | build conversations with their versions and forks | [`Replay`], a [`Sink`] for the steps |
+//! | import into a store | `recto::Import` (feature `format` of the crate `recto`) |
+//! | read the tools and other fields around the messages | [`EnvelopeInfo`] |
+//! | write a view as a file | [`export`]: messages that came from the same format keep their bytes |
 //! | write a whole log, with its rewinds | [`export_log`] |
-//! | send a view to a provider | [`render`] it for a [`Target`]: a valid request, and [`Finding`]s on what was repaired |
-//! | know what an edit costs at the provider's cache | [`CachePlan`] |
-//! | know beforehand | [`lint`] a view for a target; [`fix`] gives the operations that put it right |
+//! | send a view to a provider | [`render`] it for a [`Target`]: a valid request, and a [`Finding`] per repair |
+//! | check a view before sending it | [`lint`]; [`fix`] returns the operations that repair the view |
+//! | compute what an edit costs at the provider's prompt cache | [`CachePlan`] |
 //!
 //! # From a file to a provider and back
 //!
@@ -32,42 +32,49 @@
 //! "#;
 //! let mut replay = Replay::new(Settings::default(), 0);
 //! let format = import(file, None, &ImportOptions::default(), &mut replay)?;
-//! let talk = &replay.conversations[0];
-//! let (_, whole) = &talk.lines[0]; // forks, such as other branches, stand behind it
+//! let replayed = &replay.conversations[0];
+//! let whole = &replayed.branches[0].conversation; // forks follow at 1, 2, …
 //!
-//! // An edit tears the result from its call; the request is valid all the same.
+//! // The edit separates a result from its call. The request is still valid.
 //! let (cut, _) = whole.apply(Truncate { keep_last: Some(2), ..Truncate::default() }, 1)?;
 //! let fields = [("model", r#""claude-sonnet-4-5""#), ("max_tokens", "1024")];
 //! let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
 //! let request = render(cut.messages(), Target::Anthropic, &options)?;
 //! assert_eq!(request.findings[0].rule.name, "results_have_calls");
 //!
-//! // Out again: each message with its bytes. Only the white space between them is not kept.
+//! // Export keeps the bytes of each message. Only white space between messages is lost.
 //! let mut written = Vec::new();
-//! export(whole.messages(), format, &ExportOptions { container: talk.container(), times: &[] }, &mut written)?;
+//! let options = ExportOptions { container: replayed.container(), ..ExportOptions::default() };
+//! export(whole.messages(), format, &options, &mut written)?;
 //! assert_eq!(String::from_utf8(written).unwrap(), file.replace('\n', "") + "\n");
 //! # Ok::<(), recto_format::Error>(())
 //! ```
 //!
-//! # The way of the data
+//! # Data flow
 //!
 //! ```text
-//! file ──► Values ──► a format reads foreign messages ──► Recto messages, Steps ──► Conversation
-//!          (a value at a time)                            metadata.source
+//! file ──► Values ──► a codec reads foreign messages ──► Recto messages, Steps ──► Conversation
+//!          (one JSON value at a time)                    metadata.source
 //!
-//! view ──► MessageParts ──► rules ──► a request, and the repairs
-//! messages ──► MessageParts ──► a format writes ──► file
+//! view ──► MessageParts ──► rules ──► a request, and findings
+//! messages ──► MessageParts ──► a codec writes ──► file
 //! ```
 //!
-//! Recto's own messages are the neutral form; [`MessageParts`] reads them without changing a byte, and
-//! says which fields mean something beyond the contract. [`Source`] says how a message remembers
-//! where it came from. Formats are in `format/`, one file each: start with `format/mod.rs`, then
-//! `format/openai_chat.rs`.
+//! Recto's own messages are the neutral form between all formats. [`MessageParts`] reads them without
+//! changing a byte and documents the fields that have a meaning beyond the contract. [`Source`]
+//! documents how a message records its origin. Codecs are in `format/`, one file per format: start with
+//! `format/mod.rs`, then `format/openai_chat.rs`.
 //!
-//! Pure: bytes in, values out. No paths, no network; URLs in messages are handed on, never fetched.
+//! The crate is pure: bytes in, values out. It opens no paths and no connections; URLs in messages are
+//! passed on and never fetched.
+//!
+//! # Features
+//!
+//! - `zstd` (default): reads files that are compressed with zstd, through the C library. Without it,
+//!   such a file is [`Error::Unsupported`].
 
-mod around;
 mod cache_plan;
+mod envelope;
 mod error;
 mod export;
 mod flat;
@@ -78,19 +85,19 @@ mod lint;
 mod media;
 mod parts;
 mod render;
+mod replay;
 mod source;
+mod step_writer;
 mod unpack;
 mod values;
 mod zip;
 
-pub use around::Around;
 pub use cache_plan::{CachePlan, PaysOff, Price, PriceTable};
+pub use envelope::EnvelopeInfo;
 pub use error::Error;
 pub use export::{Container, ExportOptions, export, export_log};
 pub use format::Format;
-pub use import::{
-    Collected, ImportOptions, Input, Remark, Replay, Replayed, Sink, Start, Step, import,
-};
+pub use import::{Collected, ImportOptions, Input, Sink, Start, Step, TranscriptWarning, import};
 pub use json::Str;
 pub use lint::{fix, lint};
 pub use media::{Media, MediaBody, MediaKind};
@@ -99,4 +106,5 @@ pub use render::{
     Finding, NO_MESSAGE, NO_RESULT, RULES, RenamedTool, RenderOptions, Rendered, Rule, Severity,
     Target, ToolFinding, render,
 };
+pub use replay::{Branch, Replay, Replayed};
 pub use source::{Layout, Source};

@@ -1,8 +1,8 @@
-//! What a provider would refuse in a view, and the operations that put it right.
+//! Lint and fix: the repairs that rendering would make, and the operations that make them in the view.
 //!
-//! [`lint`] is what rendering would repair, without rendering. [`fix`] turns those repairs into ordinary
-//! operations: the view then says by itself what would be rendered of it, and lint has only notes. Nothing
-//! is lost, since originals stay in the log, and an UNDO brings the view back.
+//! [`lint`] returns the findings of rendering without rendering. [`fix`] converts the repairs into
+//! operations: afterwards the view contains what would be rendered, and lint finds only notes. Nothing is
+//! lost, because the original messages stay in the log and an UNDO restores the view.
 
 use std::collections::HashSet;
 
@@ -11,13 +11,13 @@ use recto_core::{Delete, Insert, Limits, LogIndex, Message, Position, Request, S
 use crate::json::{self, Str};
 use crate::media;
 use crate::render::{
-    Answer, AnswerContent, Block, Call, Extra, Finding, LAST_FROM_THE_USER, Plan, Reading,
-    RenderOptions, Severity, Side, Target, Turn, WrittenTools, context, detail,
+    Block, Call, CallResult, Extra, Finding, LAST_FROM_THE_USER, Plan, RenderOptions,
+    RenderedTools, ResultContent, SanitizedMessages, Severity, Side, Target, Turn, context, detail,
 };
 use crate::source::Source;
 use crate::{Error, MessageParts};
 
-/// The rules that a view breaks for a target, in the order of its messages.
+/// The rules that a view violates for a target, in the order of its messages.
 ///
 /// ```
 /// use recto_core::Message;
@@ -36,34 +36,34 @@ pub fn lint<'m>(
     target: Target,
     options: &RenderOptions<'_>,
 ) -> Vec<Finding> {
-    let reading = Reading::of(messages);
-    let parts = reading.parts();
-    // Tools that cannot be described are for rendering to refuse.
-    let tools = WrittenTools::of(options.tools, target.dialect()).unwrap_or_default();
+    let sanitized = SanitizedMessages::of(messages);
+    let parts = sanitized.parts();
+    // Lint is about messages: only `render` reports invalid tools.
+    let tools = RenderedTools::of(options.tools, target.dialect()).unwrap_or_default();
     let options = &RenderOptions { fields: &tools.fields(options), ..*options };
-    Plan::of(&parts, target.dialect(), options, reading.findings()).findings
+    Plan::of(&parts, target.dialect(), options, sanitized.findings()).findings
 }
 
-/// The operations that make [`lint`] silent for a target, but for notes; `None` if it is so already.
-/// Where there are only notes, the provider gets everything that the view says.
+/// The request after which [`lint`] finds only notes for a target; `None` if that is already so. With
+/// only notes, the provider receives all content of the view.
 ///
-/// The entries are those of a view, in order. It is one request: one version, one UNDO. An entry that
-/// is pinned and must change is refused by the engine, as every such change is.
+/// `entries` are the entries of a view, in order. The repairs are one request: one version, one UNDO. The
+/// engine rejects the request if it would change a pinned entry.
 ///
 /// ```
 /// use recto_core::{Approx, Conversation, Message, Settings};
 /// use recto_format::{RenderOptions, Target, fix, lint};
 ///
 /// let start = Conversation::new(Settings::counting_with(Approx), 0)?;
-/// let (talk, _) = start.append([
+/// let (conversation, _) = start.append([
 ///     Message::user("Which flight?"),
 ///     Message::tool_call("c1", "search", &serde_json::json!({"to": "LIS"})),
 ///     Message::user("Never mind."),
 /// ], 1)?;
-/// let entries = talk.entries().map(|entry| (entry.index, entry.message));
+/// let entries = conversation.entries().map(|entry| (entry.index, entry.message));
 /// let request = fix(entries, Target::Anthropic, &RenderOptions::default())?.unwrap();
-/// let (fixed, _) = talk.apply(request, 2)?;
-/// assert_eq!(fixed.view().len(), 4); // a placeholder answers the call
+/// let (fixed, _) = conversation.apply(request, 2)?;
+/// assert_eq!(fixed.view().len(), 4); // with a placeholder for the result of the call
 /// assert!(lint(fixed.messages(), Target::Anthropic, &RenderOptions::default()).is_empty());
 /// # Ok::<(), recto_format::Error>(())
 /// ```
@@ -73,16 +73,16 @@ pub fn fix<'m>(
     options: &RenderOptions<'_>,
 ) -> Result<Option<Request>, Error> {
     let (indices, messages): (Vec<LogIndex>, Vec<&Message>) = entries.into_iter().unzip();
-    let reading = Reading::of(messages.iter().copied());
-    let parts = reading.parts();
-    let tools = WrittenTools::of(options.tools, target.dialect())?;
+    let sanitized = SanitizedMessages::of(messages.iter().copied());
+    let parts = sanitized.parts();
+    let tools = RenderedTools::of(options.tools, target.dialect())?;
     let options = &RenderOptions { fields: &tools.fields(options), ..*options };
-    let plan = Plan::of(&parts, target.dialect(), options, reading.findings());
+    let plan = Plan::of(&parts, target.dialect(), options, sanitized.findings());
     if !plan.findings.iter().any(must_change) {
         return Ok(None);
     }
     let changed = changed(&plan);
-    let writer = Writer {
+    let writer = TurnWriter {
         parts: &parts,
         messages: &messages,
         provider: target.dialect().provider,
@@ -92,8 +92,8 @@ pub fn fix<'m>(
     let mut inserts: Vec<Insert> = Vec::new();
     let mut len = 0;
     for turn in &plan.turns {
-        if !turn.from.is_empty() && !from(turn).any(|at| changed.contains(&at)) {
-            for at in from(turn) {
+        if !turn.from.is_empty() && !positions(turn).any(|at| changed.contains(&at)) {
+            for at in positions(turn) {
                 len += usize::from(!std::mem::replace(&mut kept[at], true));
             }
             continue;
@@ -115,33 +115,32 @@ pub fn fix<'m>(
         .zip(&indices)
         .filter_map(|(&is_kept, &index)| (!is_kept).then_some(index))
         .collect();
-    let why = || format!("fixed for {target}");
+    let reason = || format!("fixed for {target}");
     let mut steps: Vec<Step> = Vec::new();
     if !hidden.is_empty() {
-        steps.push(Delete { indices: hidden }.because(why()));
+        steps.push(Delete { indices: hidden }.because(reason()));
     }
-    steps.extend(inserts.into_iter().map(|insert| insert.because(why())));
+    steps.extend(inserts.into_iter().map(|insert| insert.because(reason())));
     Ok(Some(Request { steps }))
 }
 
-/// Whether the view has to say it otherwise. What is only noted loses nothing on its way to the
-/// provider.
+/// True if the view has to be changed. A note loses nothing in rendering.
 fn must_change(finding: &Finding) -> bool {
     finding.rule.severity > Severity::Note
 }
 
-/// The positions of the messages that are in a turn, those of its results included.
-fn from(turn: &Turn<'_>) -> impl Iterator<Item = usize> {
-    let mut from: Vec<usize> = turn.from.clone();
-    from.extend(turn.calls().filter_map(|call| call.answer.from));
-    from.sort_unstable();
-    from.into_iter()
+/// Positions of the messages of a turn, including those of its results.
+fn positions(turn: &Turn<'_>) -> impl Iterator<Item = usize> {
+    let mut positions: Vec<usize> = turn.from.clone();
+    positions.extend(turn.calls().filter_map(|call| call.result.from));
+    positions.sort_unstable();
+    positions.into_iter()
 }
 
-/// The positions whose messages cannot stay as they are: those of findings, and all that are in a
-/// turn with one of them.
+/// Positions of the messages that have to be replaced: those with findings, and all that share a turn
+/// with one of them.
 fn changed(plan: &Plan<'_>) -> HashSet<usize> {
-    // A placeholder at the end changes no message.
+    // A placeholder at the end is a message of its own and changes no other.
     let change = |finding: &&Finding| must_change(finding) && *finding.rule != LAST_FROM_THE_USER;
     let findings = plan.findings.iter().filter(change);
     let named = findings.flat_map(|finding| [Some(finding.index), finding.with]);
@@ -149,8 +148,8 @@ fn changed(plan: &Plan<'_>) -> HashSet<usize> {
     loop {
         let before = changed.len();
         for turn in &plan.turns {
-            if from(turn).any(|at| changed.contains(&at)) {
-                changed.extend(from(turn));
+            if positions(turn).any(|at| changed.contains(&at)) {
+                changed.extend(positions(turn));
             }
         }
         if changed.len() == before {
@@ -160,15 +159,15 @@ fn changed(plan: &Plan<'_>) -> HashSet<usize> {
 }
 
 /// Writes turns as Recto messages.
-struct Writer<'a> {
+struct TurnWriter<'a> {
     parts: &'a [MessageParts<'a>],
     messages: &'a [&'a Message],
     provider: &'static str,
     model: Option<&'a str>,
 }
 
-impl Writer<'_> {
-    /// The turn as a message, and its results as one.
+impl TurnWriter<'_> {
+    /// A message with the blocks of the turn and, if it has calls, a message with their results.
     fn messages(&self, turn: &Turn<'_>) -> Result<Vec<Message>, Error> {
         let mut out = String::from("{\"role\":\"");
         out.push_str(match turn.side {
@@ -200,9 +199,9 @@ impl Writer<'_> {
                 result(call, &mut out);
             }
             out.push(']');
-            let from: Vec<usize> = turn.calls().filter_map(|call| call.answer.from).collect();
-            let blocks = turn.calls().flat_map(|call| call.answer.content.blocks());
-            let has_items = turn.calls().any(|call| call.answer.item.is_some());
+            let from: Vec<usize> = turn.calls().filter_map(|call| call.result.from).collect();
+            let blocks = turn.calls().flat_map(|call| call.result.content.blocks());
+            let has_items = turn.calls().any(|call| call.result.item.is_some());
             self.write_source(blocks, has_items, &from, &mut out);
             out.push('}');
             made.push(message(&out)?);
@@ -210,7 +209,7 @@ impl Writer<'_> {
         Ok(made)
     }
 
-    /// Who made it, where something in it goes to its maker only.
+    /// Writes `metadata.source` if a block may be sent only to the model that produced it.
     fn write_source<'b, 'a: 'b>(
         &self,
         blocks: impl IntoIterator<Item = &'b Block<'a>>,
@@ -218,13 +217,13 @@ impl Writer<'_> {
         from: &[usize],
         out: &mut String,
     ) {
-        let is_makers = |block: &Block<'_>| match block {
-            Block::Thinking { .. } | Block::Own { .. } => true,
-            Block::Text { extra, .. } | Block::Media { extra, .. } => extra.is_makers(),
-            Block::Call(call) => call.extra.is_makers(),
+        let is_specific = |block: &Block<'_>| match block {
+            Block::Thinking { .. } | Block::ProviderPart { .. } => true,
+            Block::Text { extra, .. } | Block::Media { extra, .. } => extra.is_provider_specific(),
+            Block::Call(call) => call.extra.is_provider_specific(),
             Block::Refusal(_) => false,
         };
-        if !has_items && !blocks.into_iter().any(is_makers) {
+        if !has_items && !blocks.into_iter().any(is_specific) {
             return;
         }
         let sources = from.iter().filter_map(|&at| self.parts[at].source);
@@ -267,17 +266,17 @@ fn part(block: &Block<'_>, out: &mut String) {
             out.push('}');
         }
         Block::Media { media: it, extra } => {
-            let mut beside = String::new();
+            let mut fields = String::new();
             if let Some(detail) = detail(it) {
-                beside.push_str(",\"detail\":");
-                push_quoted(detail, &mut beside);
+                fields.push_str(",\"detail\":");
+                push_quoted(detail, &mut fields);
             }
             if let Some(context) = context(it) {
-                beside.push_str(",\"context\":");
-                json::push_str(context, &mut beside);
+                fields.push_str(",\"context\":");
+                json::push_str(context, &mut fields);
             }
-            extras(extra, &mut beside);
-            media::write(it.kind, it.body, it.name, &beside, out);
+            extras(extra, &mut fields);
+            media::write(it.kind, it.body, it.name, &fields, out);
         }
         Block::Thinking { text, signature } => {
             out.push_str("{\"type\":\"thinking\",\"text\":");
@@ -285,7 +284,7 @@ fn part(block: &Block<'_>, out: &mut String) {
             extras(&Extra { signature: *signature, ..Extra::default() }, out);
             out.push('}');
         }
-        Block::Own { json, .. } => out.push_str(json),
+        Block::ProviderPart { json, .. } => out.push_str(json),
         Block::Call(it) => call(it, out),
     }
 }
@@ -323,13 +322,13 @@ fn call(call: &Call<'_>, out: &mut String) {
 }
 
 fn result(call: &Call<'_>, out: &mut String) {
-    let Answer { content, is_error, cache_control, item, .. } = &call.answer;
+    let CallResult { content, is_error, cache_control, item, .. } = &call.result;
     out.push_str("{\"type\":\"tool_result\",\"tool_use_id\":");
     push_quoted(&call.id, out);
     out.push_str(",\"content\":");
     match content {
-        AnswerContent::String(text) => push_quoted(text, out),
-        AnswerContent::Blocks(blocks) => list(blocks, out),
+        ResultContent::String(text) => push_quoted(text, out),
+        ResultContent::Blocks(blocks) => list(blocks, out),
     }
     if *is_error {
         out.push_str(",\"is_error\":true");

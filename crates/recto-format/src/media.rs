@@ -1,6 +1,6 @@
-//! Images, audio and files, and the ways to name their bytes.
+//! Media: images, audio and files in a message.
 //!
-//! Recto's own form is `{"type": "image" | "audio" | "file", "source": …}`, where the source is one of
+//! Recto's form is `{"type": "image" | "audio" | "file", "source": …}` with one of these sources:
 //!
 //! ```json
 //! {"type": "base64", "media_type": "image/png", "data": "…"}
@@ -9,57 +9,60 @@
 //! {"type": "text", "text": "…"}
 //! ```
 //!
-//! and a file may have a `name`. `{"type": "image", "image_url": {"url": …}}` is read as well. URLs are
-//! handed on, never fetched.
+//! A file may have a `name`. `{"type": "image", "image_url": {"url": …}}` is accepted too. URLs are
+//! passed on and never fetched.
 
 use crate::json::{self, Str};
 
-/// What kind of media it is.
+/// Kind of media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MediaKind {
-    /// A picture.
+    /// An image.
     Image,
-    /// Sound.
+    /// An audio recording.
     Audio,
-    /// A document.
+    /// A document or any other file.
     File,
 }
 
-/// An image, audio or file in a message.
+/// An image, audio or file part of a message.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Media<'a> {
-    /// What it is.
+    /// Kind of media.
     pub kind: MediaKind,
-    /// Where its bytes are.
+    /// The content, or its location.
     pub body: MediaBody<'a>,
-    /// The name of the file.
+    /// Name of the file.
     pub name: Option<Str<'a>>,
-    /// The part as it came.
+    /// The JSON of the part.
     pub json: &'a str,
 }
 
-/// Where the bytes of media are.
+/// The content of media, or its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MediaBody<'a> {
-    /// Here, in base64.
+    /// Inline, in base64.
     Base64 {
-        /// Such as `image/png`.
+        /// Media type, such as `image/png`.
         media_type: Str<'a>,
-        /// The bytes.
+        /// The bytes in base64.
         data: Str<'a>,
     },
-    /// At an address.
+    /// At a URL.
     Url(Str<'a>),
-    /// At a provider, under an id.
+    /// A file stored at a provider.
     FileId {
-        /// The id.
+        /// Id of the file.
         id: Str<'a>,
-        /// Whose id it is.
+        /// The provider that stores it.
         provider: Option<Str<'a>>,
     },
-    /// Here, as text.
+    /// Inline, as text.
     Text(Str<'a>),
-    /// Nobody knows.
+    /// No source that this crate understands.
     Unknown,
 }
 
@@ -76,8 +79,8 @@ impl<'a> Media<'a> {
     }
 }
 
-/// The media types that providers know, and what many programs write for them. Case and what stands
-/// behind a semicolon do not count.
+/// Registered media types that providers accept, each with unregistered names that programs use for it.
+/// Case and parameters after a semicolon are ignored.
 const TYPES: &[(&str, &[&str])] = &[
     ("image/jpeg", &["image/jpg", "image/pjpeg", "image/x-jpeg"]),
     ("image/png", &["image/x-png"]),
@@ -95,22 +98,22 @@ const TYPES: &[(&str, &[&str])] = &[
     ("text/plain", &[]),
 ];
 
-/// A media type as it is registered, if it is one that providers know.
-fn proper_type(written: &str) -> Option<&'static str> {
+/// The registered name of a media type, if it is in [`TYPES`].
+fn registered_type(written: &str) -> Option<&'static str> {
     let name = written.split(';').next()?.trim();
     let is_it = |known: &&str| known.eq_ignore_ascii_case(name);
-    let found = TYPES.iter().find(|(proper, others)| is_it(proper) || others.iter().any(&is_it));
-    found.map(|(proper, _)| *proper)
+    let found = TYPES.iter().find(|(name, aliases)| is_it(name) || aliases.iter().any(&is_it));
+    found.map(|(name, _)| *name)
 }
 
 impl<'a> Media<'a> {
-    /// With its type as it is registered, which is what providers compare with.
-    pub(crate) fn with_proper_type(&self) -> Media<'a> {
+    /// The media with the registered name of its type. Providers accept only registered names.
+    pub(crate) fn with_registered_type(&self) -> Media<'a> {
         let mut media = *self;
         if let MediaBody::Base64 { media_type, data } = self.body
-            && let Some(proper) = proper_type(&media_type.text())
+            && let Some(name) = registered_type(&media_type.text())
         {
-            media.body = MediaBody::Base64 { media_type: Str::plain(proper), data };
+            media.body = MediaBody::Base64 { media_type: Str::plain(name), data };
         }
         media
     }
@@ -142,7 +145,7 @@ impl<'a> MediaBody<'a> {
         })
     }
 
-    /// A `data:` URL holds the bytes themselves.
+    /// The media at a URL. A `data:` URL is inline content.
     pub(crate) fn of_url(url: Str<'a>) -> MediaBody<'a> {
         let inline = url.escaped().strip_prefix("data:").and_then(|rest| {
             let (media_type, data) = rest.split_once(";base64,")?;
@@ -156,7 +159,7 @@ impl<'a> MediaBody<'a> {
     }
 }
 
-/// Writes media in Recto's own form; `extra` is more fields, such as `,"detail":"low"`.
+/// Writes media in Recto's form. `extra` contains further fields, such as `,"detail":"low"`.
 pub(crate) fn write(
     kind: MediaKind,
     body: MediaBody<'_>,
@@ -208,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_is_read_and_written_again() {
+    fn every_form_round_trips() {
         for part in [
             r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}"#,
             r#"{"type":"image","source":{"type":"url","url":"https://a/b.png"}}"#,
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_data_url_is_the_bytes_themselves() {
+    fn a_data_url_is_inline_content() {
         let media =
             Media::of(r#"{"type":"image","image_url":{"url":"data:image/gif;base64,R0lGOD=="}}"#);
         let MediaBody::Base64 { media_type, data } = media.body else { panic!("{media:?}") };

@@ -1,24 +1,23 @@
-//! A Recto message as its parts, each with the text it came in.
+//! The parts of a Recto message, as slices of its text.
 //!
-//! This is the neutral form between all formats: importers write it, exporters and renderers read
-//! it. Nothing is decoded that need not be: strings stay as they stand between their quotes, a tool
-//! call's input stays the JSON it came as.
+//! Recto messages are the neutral form between all formats: importers write them, exporters and
+//! renderers read them. Strings stay escaped, and the input of a tool call stays the original JSON.
 //!
-//! Beside the fields of the contract, these mean something to this crate:
+//! Beside the fields of the contract, these fields have a meaning in this crate:
 //!
-//! | field | where | what it says |
+//! | field | of | meaning |
 //! |---|---|---|
-//! | `signature` | on `thinking`, `tool_use` and `text` | what the provider signed; it goes back to its maker only |
-//! | `kind: "custom"` | on `tool_use` | the input is free text, as in OpenAI's custom tools |
-//! | `item_id` | on `tool_use` and `text` | the id of the item at OpenAI's Responses, which goes back beside its reasoning |
-//! | `item` | on `tool_use`, `tool_result` | the item, if it is of a tool of OpenAI's own |
-//! | `cache_control`, `citations` | on parts | kept for Anthropic |
-//! | `detail` | on `image` | kept for OpenAI |
-//! | `metadata.source` | on messages | where the message comes from: see [`Source`](crate::Source) |
+//! | `signature` | `thinking`, `tool_use` and `text` parts | signature by the provider; sent only to the model that produced it |
+//! | `kind: "custom"` | `tool_use` parts | the input is free text, as in OpenAI's custom tools |
+//! | `item_id` | `tool_use` and `text` parts | id of the item in OpenAI's Responses; sent together with the reasoning before it |
+//! | `item` | `tool_use` and `tool_result` parts | the whole item, if it belongs to a built-in tool of OpenAI |
+//! | `cache_control`, `citations` | all parts | kept for Anthropic |
+//! | `detail` | `image` parts | kept for OpenAI |
+//! | `metadata.source` | messages | origin of the message: see [`Source`](crate::Source) |
 //!
 //! A tool part in the nested form, such as `{"type":"tool_use","tool_use":{id,name,input}}`, is read
-//! like one in the flat form. The fields of the table stand beside the nested object. A part's `json`
-//! is the part as it came; `flat.rs` rewrites nested parts for formats that copy it.
+//! like one in the flat form. The fields of the table are beside the nested object, not in it. A part's
+//! `json` is the unchanged text of the part; `flat.rs` converts nested parts for formats that copy it.
 //!
 //! Images, audio and files are described in [`Media`].
 
@@ -27,77 +26,80 @@ use recto_core::{Message, Role};
 use crate::json::{self, Cursor, Str};
 use crate::{Format, Media, Source};
 
-/// What a message consists of.
+/// A message, divided into its parts.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct MessageParts<'a> {
-    /// Who wrote it.
+    /// Role of the author.
     pub role: Role,
-    /// Its content; a string is one text.
+    /// The content. A string is one text part.
     pub parts: Vec<Part<'a>>,
-    /// Whether the content is a string and not a list.
+    /// True if the content is a string, false if it is a list.
     pub is_string: bool,
-    /// The name of who wrote it, if there is one.
+    /// Name of the author.
     pub name: Option<Str<'a>>,
-    /// Where it comes from, if it was imported or says which model wrote it.
+    /// Origin of the message, if it was imported or records the model that produced it.
     pub source: Option<Source<'a>>,
-    /// The whole message as it came.
+    /// The JSON of the message.
     pub json: &'a str,
 }
 
-/// One part of a message. `json` is the whole part as it came; for a string it is that string.
+/// One part of a message. `json` is the text of the whole part; for a content that is a string, it is
+/// that string.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Part<'a> {
-    /// Something said.
+    /// Text.
     Text {
-        /// What is said.
+        /// The text.
         text: Str<'a>,
-        /// The part.
+        /// The JSON of the part.
         json: &'a str,
-        /// Whether it has fields beside these.
+        /// True if the part has further fields.
         has_more: bool,
     },
-    /// What the model thought.
+    /// Thinking of the model.
     Thinking {
-        /// The thought.
+        /// The thinking.
         text: Str<'a>,
-        /// What the provider signed it with.
+        /// Signature by the provider.
         signature: Option<Str<'a>>,
-        /// The part.
+        /// The JSON of the part.
         json: &'a str,
     },
     /// An image, audio or file.
     Media(Media<'a>),
-    /// A call of a tool.
+    /// A tool call.
     ToolUse {
-        /// The id that its result names.
+        /// Id of the call. Its result refers to it.
         id: Str<'a>,
-        /// The tool.
+        /// Name of the tool.
         name: Str<'a>,
-        /// What the tool is given: any JSON value.
+        /// Input of the tool: any JSON value.
         input: &'a str,
-        /// The part.
+        /// The JSON of the part.
         json: &'a str,
-        /// Whether it has fields beside these.
+        /// True if the part has further fields.
         has_more: bool,
     },
-    /// What a tool answered.
+    /// The result of a tool call.
     ToolResult {
-        /// The call that it answers.
+        /// Id of the call.
         id: Str<'a>,
-        /// The answer: a string, a list of parts, or nothing.
+        /// The result: a string, a list of parts, or `None`.
         content: Option<&'a str>,
-        /// Whether the tool failed.
+        /// True if the tool failed.
         is_error: bool,
-        /// The part.
+        /// The JSON of the part.
         json: &'a str,
-        /// Whether it has fields beside these.
+        /// True if the part has further fields.
         has_more: bool,
     },
-    /// A part that only its own provider understands.
+    /// A part that only one provider understands.
     Other {
-        /// Its type.
+        /// Type of the part.
         kind: Str<'a>,
-        /// The part.
+        /// The JSON of the part.
         json: &'a str,
     },
 }
@@ -108,7 +110,7 @@ impl<'a> MessageParts<'a> {
         MessageParts::of_json(message.role(), message.json())
     }
 
-    /// Reads a text that is known to be a Recto message.
+    /// Reads the text of a valid Recto message.
     pub(crate) fn of_json(role: Role, json: &'a str) -> MessageParts<'a> {
         let mut read = MessageParts {
             role,
@@ -120,7 +122,7 @@ impl<'a> MessageParts<'a> {
         };
         let mut cursor = Cursor::new(json);
         cursor.enter();
-        // The last of several equal keys counts, as everywhere.
+        // Of several equal keys, the last one counts, as in the engine.
         while let Some(b'"') = cursor.peek() {
             let key = Str::of(cursor.value()).map(Str::text).unwrap_or_default();
             match &*key {
@@ -147,14 +149,14 @@ impl<'a> MessageParts<'a> {
 }
 
 impl MessageParts<'_> {
-    /// Whether what it holds was said in this format, or here.
+    /// True if the message was imported from this format or was not imported.
     pub(crate) fn is_of(&self, format: Format) -> bool {
         self.source.is_none_or(|source| source.is_from(format.name()))
     }
 }
 
 impl<'a> Part<'a> {
-    /// The parts of a list.
+    /// Reads a list of parts.
     pub fn list(list: &'a str) -> Vec<Part<'a>> {
         Part::list_at(&mut Cursor::new(list))
     }
@@ -171,7 +173,7 @@ impl<'a> Part<'a> {
         parts
     }
 
-    /// The parts of a tool result's content.
+    /// Reads the parts of a tool result's content.
     pub fn of_result(content: Option<&'a str>) -> Vec<Part<'a>> {
         match content {
             None => Vec::new(),
@@ -182,7 +184,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Reads the part that comes next.
+    /// Reads the next part.
     fn at(cursor: &mut Cursor<'a>) -> Part<'a> {
         let mut read = PartFields::default();
         let start = cursor.enter();
@@ -222,7 +224,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The part as it came.
+    /// The JSON of the part.
     pub fn json(&self) -> &'a str {
         match self {
             Part::Media(media) => media.json,
@@ -234,12 +236,12 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// What the provider signed it with.
+    /// Signature by the provider.
     pub fn signature(&self) -> Option<Str<'a>> {
         if self.has_more() { json::get_str(self.json(), "signature") } else { None }
     }
 
-    /// Whether it has fields beside those that are read here.
+    /// True if the part has fields beside those of its variant.
     pub fn has_more(&self) -> bool {
         match self {
             Part::Text { has_more, .. }
@@ -249,14 +251,14 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Whether it is a call whose input is free text (`kind: "custom"`).
+    /// True for a tool call whose input is free text (`kind: "custom"`).
     pub fn is_custom_call(&self) -> bool {
         matches!(self, Part::ToolUse { has_more: true, json, .. }
             if json::get_str(json, "kind").is_some_and(|kind| kind.text() == "custom"))
     }
 }
 
-/// The fields of a part that mean something, read in one go.
+/// The known fields of a part, read in one pass.
 #[derive(Default)]
 struct PartFields<'a> {
     kind: Option<Str<'a>>,
@@ -268,16 +270,15 @@ struct PartFields<'a> {
     answers: Option<Str<'a>>,
     content: Option<&'a str>,
     is_error: bool,
-    /// The object that holds the fields of a `tool_use` part in the nested form.
+    /// The nested object of a `tool_use` part.
     tool_use: Option<&'a str>,
-    /// The object that holds the fields of a `tool_result` part in the nested form.
+    /// The nested object of a `tool_result` part.
     tool_result: Option<&'a str>,
     has_more: bool,
 }
 
 impl<'a> PartFields<'a> {
-    /// The fields of a tool part in the nested form, as if they were flat; any other part is left as
-    /// it is.
+    /// Moves the fields of a nested tool part to the top. Any other part stays unchanged.
     fn with_nested(mut self) -> PartFields<'a> {
         if self.tool_use.is_none() && self.tool_result.is_none() {
             return self;
@@ -322,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_keep_the_text_they_came_in() {
+    fn parts_keep_their_text() {
         let json = r#"{"role":"assistant","content":[{"type":"text","text":"a\n"},{"input":{"n":1.50},"type":"tool_use","id":"c","name":"f"},{"type":"hologram","x":1e400}],"metadata":{"source":{"format":"anthropic","provider":"anthropic"}}}"#;
         let message = Message::from_json(json).unwrap();
         let read = MessageParts::of(&message);

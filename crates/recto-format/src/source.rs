@@ -1,64 +1,66 @@
-//! `metadata.source`: where a message comes from, and what it takes to give it back as it came.
+//! `metadata.source`: the origin of a message, and what export needs to restore its original bytes.
 //!
 //! ```json
 //! {"format": "anthropic", "provider": "anthropic", "model": "…", "original": {…}, "layout": "spaced",
 //!  "of": "0123456789abcdef", "piece": 0, "pieces": 2}
 //! ```
 //!
-//! - A foreign message that is a Recto message already, with the same meaning, has no source.
-//! - `original` is the foreign JSON, byte for byte. It stands only where writing the made message in
-//!   that format would not give those bytes, and only in the first piece. Log entries never change,
-//!   so it is always true to its message.
-//! - `of`, `piece`, `pieces`: one foreign message became several here. `of` is a hash of the foreign
-//!   bytes, so that pieces of different messages that an edit brought together are told apart.
-//! - `hole`, `hole_at`: a long value that the message says with the same bytes is not kept twice; the
-//!   original of a session's line has `null` in its place.
-//! - `before`: lines that are no messages, such as a session's bookkeeping, with the message that
-//!   follows them.
-//! - `provider` and `model` say who wrote an assistant message: signatures and opaque parts go back
-//!   to their maker only.
+//! - A foreign message that is also a Recto message with the same meaning has no source.
+//! - `original` is the foreign JSON, byte for byte. It is present only if writing the converted message
+//!   in that format would give other bytes, and only in the first piece. Log entries never change, so
+//!   it always matches its message.
+//! - `of`, `piece`, `pieces`: one foreign message became several messages. `of` is a hash of the
+//!   foreign bytes. It distinguishes pieces of different messages that an edit made neighbours.
+//! - `hole`, `hole_at`: the field that was elided from the original of a session line because the
+//!   message contains the same bytes, and the byte offset of the `null` that replaces it.
+//! - `before`: session lines in front of the message that contain no message, such as bookkeeping.
+//! - `provider` and `model` name the producer of an assistant message. Signatures and opaque parts are
+//!   sent to that producer only.
 
 use crate::json::{self, Str};
 
-/// Where a message comes from.
+/// The origin of a message: `metadata.source`.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct Source<'a> {
-    /// The name of the format it was imported from.
+    /// Name of the format that the message was imported from.
     pub format: Option<Str<'a>>,
-    /// Whose model wrote it.
+    /// Provider whose model produced the message.
     pub provider: Option<Str<'a>>,
-    /// Which model wrote it.
+    /// Model that produced the message.
     pub model: Option<Str<'a>>,
-    /// The foreign message, where it cannot be made again from the parts.
+    /// The foreign message, if it cannot be rebuilt from the parts.
     pub original: Option<&'a str>,
-    /// How the foreign JSON was laid out.
+    /// White space of the foreign JSON.
     pub layout: Layout,
-    /// Which foreign message it is a piece of.
-    pub of: Option<Str<'a>>,
-    /// Which piece of it this is, from 0.
+    /// Hash of the foreign message, if this message is one of several pieces of it. JSON: `of`.
+    pub original_hash: Option<Str<'a>>,
+    /// Index of this piece, from 0.
     pub piece: usize,
-    /// How many pieces there are.
+    /// Number of pieces.
     pub pieces: usize,
-    /// What of the original is not in it, since the message says it: `content`, `text` or `result`.
-    pub hole: Option<Str<'a>>,
-    /// Where a `null` stands for it in the original, in bytes.
-    pub hole_at: usize,
-    /// What stood in the file in front of it and is no message: a list of JSON values.
+    /// The field that is elided from `original` because the message contains it: `content`, `text` or
+    /// `result`. JSON: `hole`.
+    pub elided_field: Option<Str<'a>>,
+    /// Byte offset in `original` of the `null` that replaces the elided field. JSON: `hole_at`.
+    pub elided_at: usize,
+    /// JSON values in front of the message in the file that contain no message, as a list.
     pub before: Option<&'a str>,
 }
 
-/// How JSON is laid out.
+/// White space of a JSON text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Layout {
-    /// Without any space.
+    /// No white space.
     #[default]
     Compact,
-    /// As Python's `json.dumps` does: a space behind every comma and colon.
+    /// A space after every comma and colon, as written by Python's `json.dumps`.
     Spaced,
 }
 
 impl<'a> Source<'a> {
-    /// The source in a message's metadata.
+    /// Reads the source in a message's metadata.
     pub(crate) fn of(metadata: &'a str) -> Option<Source<'a>> {
         let source = json::get(metadata, "source").filter(|source| json::is_object(source))?;
         let mut read = Source { pieces: 1, ..Source::default() };
@@ -69,11 +71,11 @@ impl<'a> Source<'a> {
                 "model" => read.model = Str::of(value),
                 "original" => read.original = Some(value),
                 "layout" if value == r#""spaced""# => read.layout = Layout::Spaced,
-                "of" => read.of = Str::of(value),
+                "of" => read.original_hash = Str::of(value),
                 "piece" => read.piece = value.parse::<u32>().map_or(0, |piece| piece as usize),
                 "pieces" => read.pieces = value.parse::<u32>().map_or(1, |count| count as usize),
-                "hole" => read.hole = Str::of(value),
-                "hole_at" => read.hole_at = value.parse().unwrap_or(usize::MAX),
+                "hole" => read.elided_field = Str::of(value),
+                "hole_at" => read.elided_at = value.parse().unwrap_or(usize::MAX),
                 "before" => read.before = Some(value).filter(|value| json::is_list(value)),
                 _ => {}
             }
@@ -81,12 +83,12 @@ impl<'a> Source<'a> {
         Some(read)
     }
 
-    /// Whether it was imported from this format.
+    /// True if the message was imported from this format.
     pub fn is_from(&self, format: &str) -> bool {
         self.format.is_some_and(|name| name.text() == format)
     }
 
-    /// Whether the provider made it, and the model as far as both are known.
+    /// True if the provider produced the message and, if both models are known, so did the model.
     pub(crate) fn is_made_by(&self, provider: &str, model: Option<&str>) -> bool {
         let is_model = match (self.model, model) {
             (Some(made_by), Some(model)) => made_by.text() == model,
@@ -95,7 +97,7 @@ impl<'a> Source<'a> {
         is_model && self.provider.is_some_and(|made_by| made_by.text() == provider)
     }
 
-    /// Adds it as JSON.
+    /// Appends the source as JSON.
     pub(crate) fn write(&self, out: &mut String) {
         out.push('{');
         let start = out.len();
@@ -103,8 +105,8 @@ impl<'a> Source<'a> {
             ("format", self.format),
             ("provider", self.provider),
             ("model", self.model),
-            ("of", self.of),
-            ("hole", self.hole),
+            ("of", self.original_hash),
+            ("hole", self.elided_field),
         ];
         for (key, value) in strings {
             if let Some(value) = value {
@@ -112,9 +114,9 @@ impl<'a> Source<'a> {
                 json::push_str(value, out);
             }
         }
-        if self.hole.is_some() {
+        if self.elided_field.is_some() {
             key_into("hole_at", start, out);
-            out.push_str(&self.hole_at.to_string());
+            out.push_str(&self.elided_at.to_string());
         }
         if self.pieces > 1 {
             key_into("piece", start, out);
@@ -143,7 +145,7 @@ fn key_into(key: &str, start: usize, out: &mut String) {
     out.push_str("\":");
 }
 
-/// A hash that stays the same for ever (FNV-1a, 64 bits), as 16 digits.
+/// FNV-1a with 64 bits, as 16 hexadecimal digits. The hash is stored, so it must never change.
 pub(crate) fn hash(text: &str) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in text.bytes() {
@@ -152,7 +154,7 @@ pub(crate) fn hash(text: &str) -> String {
     format!("{hash:016x}")
 }
 
-/// A hash that is quick over long texts, for telling them apart in memory.
+/// A fast hash of long texts, for comparisons in memory only.
 pub(crate) fn quick_hash(bytes: &[u8]) -> u64 {
     let mut hash = bytes.len() as u64;
     let mut mix = |word: u64| {

@@ -1,133 +1,160 @@
-//! Packed files: zstd is unpacked on the way in, whatever the format.
+//! Decompression: files compressed with zstd are decompressed while they are read, in every format.
 //!
-//! What comes out may be many times what went in, but not endlessly: a file that unpacks to far more
-//! than any transcript does is refused, while it is being read.
+//! The output is bounded: a file that expands to far more than a transcript does (a decompression
+//! bomb) fails while it is read.
 
 use std::cell::Cell;
 use std::fmt;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, Cursor, Read};
 use std::rc::Rc;
 
-/// How many times its size a file may unpack to. Transcripts say much again: 50 times happens.
-const MOST_TIMES: u64 = 500;
-/// What may come out in any case.
-const ALWAYS: u64 = 16 << 20;
-/// How far back a stream may refer, as a power of two: 128 MiB, what zstd's own tools allow.
+/// Maximum ratio of decompressed to compressed size. Transcripts are repetitive: ratios of 50 occur.
+const MAX_RATIO: u64 = 500;
+/// Decompressed size in bytes that is always allowed.
+const ALWAYS_ALLOWED_BYTES: u64 = 16 << 20;
+/// Maximum window of a zstd stream, as a power of two: 128 MiB, the default limit of zstd's own tools.
+#[cfg(feature = "zstd")]
 const WINDOW_LOG: u32 = 27;
 
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// A file that unpacks to far too much.
+/// A file whose decompressed size exceeds the limit.
 #[derive(Debug)]
-pub(crate) struct Bomb {
+pub(crate) struct DecompressionBomb {
     pub(crate) size: u64,
     pub(crate) limit: u64,
 }
 
-impl fmt::Display for Bomb {
+impl fmt::Display for DecompressionBomb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "it unpacks to {} bytes and more; {} are allowed", self.size, self.limit)
+        write!(
+            f,
+            "the decompressed size is {} bytes or more; at most {} are allowed",
+            self.size, self.limit
+        )
     }
 }
 
-impl std::error::Error for Bomb {}
+impl std::error::Error for DecompressionBomb {}
 
-/// A packed file whose bytes are wrong.
+/// A compressed file with invalid bytes.
 #[derive(Debug)]
-pub(crate) struct Damaged(String);
+pub(crate) struct CorruptInput(String);
 
-impl Damaged {
+impl CorruptInput {
     pub(crate) fn reason(&self) -> String {
-        format!("the file cannot be unpacked: {}", self.0)
+        format!("the file cannot be decompressed: {}", self.0)
     }
 }
 
-impl fmt::Display for Damaged {
+impl fmt::Display for CorruptInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.reason())
     }
 }
 
-impl std::error::Error for Damaged {}
+impl std::error::Error for CorruptInput {}
 
-/// The bytes of a file, unpacked if they are packed with zstd.
-pub(crate) fn open<'r>(mut file: Box<dyn Read + 'r>) -> io::Result<Box<dyn Read + 'r>> {
-    let mut start = Vec::with_capacity(ZSTD.len());
-    (&mut file).take(ZSTD.len() as u64).read_to_end(&mut start)?;
-    let is_zstd = start == ZSTD;
-    let whole = Cursor::new(start).chain(file);
-    if !is_zstd {
-        return Ok(Box::new(whole));
+/// A compression that this build does not support.
+#[derive(Debug)]
+pub(crate) struct MissingFeature {
+    pub(crate) what: &'static str,
+    pub(crate) feature: &'static str,
+}
+
+impl fmt::Display for MissingFeature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the file is {}, which needs the feature {}", self.what, self.feature)
     }
-    let packed = Counted::new(whole);
-    let known = packed.packed();
-    let mut decoder = zstd::Decoder::with_buffer(BufReader::new(packed))?;
+}
+
+impl std::error::Error for MissingFeature {}
+
+/// Opens a file and decompresses it if it is a zstd file.
+pub(crate) fn open<'r>(mut file: Box<dyn Read + 'r>) -> io::Result<Box<dyn Read + 'r>> {
+    let mut start = Vec::with_capacity(ZSTD_MAGIC.len());
+    (&mut file).take(ZSTD_MAGIC.len() as u64).read_to_end(&mut start)?;
+    let is_zstd = start == ZSTD_MAGIC;
+    let whole = Cursor::new(start).chain(file);
+    if is_zstd { open_zstd(whole) } else { Ok(Box::new(whole)) }
+}
+
+#[cfg(feature = "zstd")]
+fn open_zstd<'r>(file: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
+    let file = CountingReader::new(file);
+    let input = file.input();
+    let mut decoder = zstd::Decoder::with_buffer(io::BufReader::new(file))?;
     decoder.window_log_max(WINDOW_LOG)?;
-    Ok(Box::new(Bounded::new(decoder, known)))
+    Ok(Box::new(BoundedReader::new(decoder, input)))
 }
 
-/// Counts what is read.
-pub(crate) struct Counted<R> {
+#[cfg(not(feature = "zstd"))]
+fn open_zstd<'r>(_file: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
+    Err(io::Error::other(MissingFeature { what: "compressed with zstd", feature: "zstd" }))
+}
+
+/// Counts the compressed bytes that are read.
+pub(crate) struct CountingReader<R> {
     inner: R,
-    packed: Packed,
+    input: CompressedInput,
 }
 
-/// What is known of the packed bytes.
+/// State of the compressed input, shared by a [`CountingReader`] and its [`BoundedReader`].
 #[derive(Clone, Default)]
-pub(crate) struct Packed {
-    count: Rc<Cell<u64>>,
-    /// Whether reading them failed.
+pub(crate) struct CompressedInput {
+    bytes_read: Rc<Cell<u64>>,
+    /// True if a read of the input failed.
     has_failed: Rc<Cell<bool>>,
 }
 
-impl<R> Counted<R> {
-    pub(crate) fn new(inner: R) -> Counted<R> {
-        Counted { inner, packed: Packed::default() }
+impl<R> CountingReader<R> {
+    pub(crate) fn new(inner: R) -> CountingReader<R> {
+        CountingReader { inner, input: CompressedInput::default() }
     }
 
-    pub(crate) fn packed(&self) -> Packed {
-        self.packed.clone()
+    pub(crate) fn input(&self) -> CompressedInput {
+        self.input.clone()
     }
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self.inner.read(out) {
             Ok(read) => {
-                self.packed.count.set(self.packed.count.get() + read as u64);
+                self.input.bytes_read.set(self.input.bytes_read.get() + read as u64);
                 Ok(read)
             }
             Err(error) => {
-                self.packed.has_failed.set(error.kind() != io::ErrorKind::Interrupted);
+                self.input.has_failed.set(error.kind() != io::ErrorKind::Interrupted);
                 Err(error)
             }
         }
     }
 }
 
-/// Refuses to hand out far more than was read, and says of what cannot be unpacked that it is damaged.
-pub(crate) struct Bounded<R> {
+/// Limits the decompressed size, and reports errors of the decoder as [`CorruptInput`].
+pub(crate) struct BoundedReader<R> {
     inner: R,
-    packed: Packed,
-    given: u64,
+    input: CompressedInput,
+    bytes_written: u64,
 }
 
-impl<R> Bounded<R> {
-    pub(crate) fn new(inner: R, packed: Packed) -> Bounded<R> {
-        Bounded { inner, packed, given: 0 }
+impl<R> BoundedReader<R> {
+    pub(crate) fn new(inner: R, input: CompressedInput) -> BoundedReader<R> {
+        BoundedReader { inner, input, bytes_written: 0 }
     }
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(out).map_err(|error| match self.packed.has_failed.get() {
+        let read = self.inner.read(out).map_err(|error| match self.input.has_failed.get() {
             true => error,
-            false => io::Error::other(Damaged(error.to_string())),
+            false => io::Error::other(CorruptInput(error.to_string())),
         })?;
-        self.given += read as u64;
-        let limit = self.packed.count.get().saturating_mul(MOST_TIMES).max(ALWAYS);
-        if self.given > limit {
-            return Err(io::Error::other(Bomb { size: self.given, limit }));
+        self.bytes_written += read as u64;
+        let limit = self.input.bytes_read.get().saturating_mul(MAX_RATIO).max(ALWAYS_ALLOWED_BYTES);
+        if self.bytes_written > limit {
+            return Err(io::Error::other(DecompressionBomb { size: self.bytes_written, limit }));
         }
         Ok(read)
     }
@@ -144,14 +171,25 @@ mod tests {
     }
 
     #[test]
-    fn plain_bytes_stay_as_they_are() {
+    fn uncompressed_bytes_stay_unchanged() {
         for bytes in [&b""[..], b"a", b"[1]", b"\x28\xb5\x2f", b"[1, 2, 3]"] {
             assert_eq!(unpacked(bytes).unwrap(), bytes);
         }
     }
 
     #[test]
-    fn zstd_is_unpacked_frame_by_frame() {
+    #[cfg(not(feature = "zstd"))]
+    fn a_zstd_file_needs_the_feature() {
+        let error = crate::Error::from(unpacked(&ZSTD_MAGIC).unwrap_err());
+        assert_eq!(
+            error.to_string(),
+            "the file is compressed with zstd; recto-format was built without its feature \"zstd\""
+        );
+    }
+
+    #[test]
+    #[cfg(feature = "zstd")]
+    fn zstd_is_decompressed_frame_by_frame() {
         let mut packed = zstd::encode_all(&b"one "[..], 3).unwrap();
         packed.extend(zstd::encode_all(&b"two"[..], 3).unwrap());
         assert_eq!(unpacked(&packed).unwrap(), b"one two");
@@ -160,7 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_refused_while_it_is_read() {
+    #[cfg(feature = "zstd")]
+    fn a_decompression_bomb_fails_while_it_is_read() {
         let packed = zstd::encode_all(io::repeat(b' ').take(64 << 20), 3).unwrap();
         assert!(packed.len() < 100 << 10);
         let error = crate::Error::from(unpacked(&packed).unwrap_err());

@@ -1,7 +1,7 @@
-//! JSON values off a stream, one at a time: memory is bounded by the largest value that is asked for.
+//! A stream of JSON values. Memory use is bounded by the largest value that the caller takes.
 //!
-//! A value that is taken was checked from end to end. What is too large to be taken is left where it
-//! is, so that the caller can go into it instead, or answers `too_large`.
+//! A value is validated as a whole before it is taken. A value over the limit stays in the stream, so
+//! that the caller can read its items one by one or fail with `too_large`.
 
 use std::io::Read;
 
@@ -13,38 +13,38 @@ const CHUNK: usize = 64 << 10;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// A stream of JSON: one value, or values one behind the other, as JSON lines are.
+/// A stream of JSON values: one value, or several in sequence, as in JSON lines.
 pub(crate) struct Values<'r> {
     reader: Box<dyn Read + 'r>,
     buffer: Vec<u8>,
-    /// Where what was read ends in the buffer.
+    /// End of the data in the buffer.
     end: usize,
-    /// Where what is not taken yet starts in the buffer.
+    /// Start of the data in the buffer that is not taken yet.
     at: usize,
     is_at_end: bool,
-    /// Whether nothing was looked at yet.
+    /// True until the first byte is examined.
     is_fresh: bool,
-    /// How many bytes were dropped from the front of the buffer.
+    /// Number of bytes removed from the front of the buffer.
     dropped: u64,
     /// The line of `at`, from 1.
     line: u64,
-    /// Up to this byte of the stream, no value was found to be the rest of its line.
-    tried: u64,
+    /// Offset in the stream up to which [`peek_line`](Self::peek_line) has searched without success.
+    line_searched: u64,
     limit: usize,
 }
 
-/// A value that is there to be looked at, or why not.
+/// Result of examining the next value.
 pub(crate) enum Peeked {
-    /// It was checked: how many bytes it has, and how deep it goes.
+    /// The value is valid JSON: its length in bytes and its depth.
     Whole { len: usize, depth: usize },
-    /// It is longer than the limit.
+    /// The value is longer than the limit.
     TooLarge,
-    /// It is not JSON.
+    /// The value is not JSON, for this reason.
     Broken(String),
 }
 
 impl<'r> Values<'r> {
-    /// `limit` is how many bytes one value may have.
+    /// `limit` is the maximum length of a value in bytes.
     pub(crate) fn new(reader: impl Read + 'r, limit: usize) -> Values<'r> {
         Values {
             reader: Box::new(reader),
@@ -55,22 +55,22 @@ impl<'r> Values<'r> {
             is_fresh: true,
             dropped: 0,
             line: 1,
-            tried: 0,
+            line_searched: 0,
             limit,
         }
     }
 
-    /// The line of what comes next, from 1.
+    /// The line of the next value, from 1.
     pub(crate) fn line(&self) -> u64 {
         self.line
     }
 
-    /// How many bytes were taken.
+    /// Number of bytes taken from the stream.
     pub(crate) fn bytes_taken(&self) -> u64 {
         self.dropped + self.at as u64
     }
 
-    /// Reads more, if there is more. The buffer keeps only what is not taken.
+    /// Reads more data and discards what was taken. Returns false at the end of the stream.
     fn fill(&mut self) -> Result<bool, Error> {
         if self.is_at_end {
             return Ok(false);
@@ -81,7 +81,7 @@ impl<'r> Values<'r> {
             self.end -= self.at;
             self.at = 0;
         }
-        // Growing with what is there keeps long values from being read in small steps.
+        // The buffer doubles, so that a long value is not read in many small steps.
         let more = CHUNK.max(self.end).min(self.limit.max(CHUNK));
         if self.buffer.len() < self.end + more {
             self.buffer.resize(self.end + more, 0);
@@ -98,19 +98,19 @@ impl<'r> Values<'r> {
         Ok(count > 0)
     }
 
-    /// What was read and not taken.
+    /// The data in the buffer that is not taken yet.
     fn rest(&self) -> &[u8] {
         &self.buffer[self.at..self.end]
     }
 
-    /// Takes bytes, such as a value that was peeked.
+    /// Takes bytes, such as a value that [`peek_value`](Self::peek_value) found.
     pub(crate) fn take(&mut self, count: usize) {
         let count = count.min(self.end - self.at);
         self.line += memchr_iter(b'\n', &self.buffer[self.at..self.at + count]).count() as u64;
         self.at += count;
     }
 
-    /// The byte that the next value starts with, behind any space; `None` at the end.
+    /// The first byte of the next value, after white space; `None` at the end of the stream.
     pub(crate) fn peek_byte(&mut self) -> Result<Option<u8>, Error> {
         if std::mem::replace(&mut self.is_fresh, false) {
             while self.end < BYTE_ORDER_MARK.len() && self.fill()? {}
@@ -136,14 +136,14 @@ impl<'r> Values<'r> {
         }
     }
 
-    /// Takes a single byte, such as a bracket, that [`peek_byte`](Self::peek_byte) has shown.
+    /// Takes the byte that [`peek_byte`](Self::peek_byte) returned.
     pub(crate) fn take_byte(&mut self) {
         if self.at < self.end {
             self.take(1);
         }
     }
 
-    /// Looks for the end of the next value, without taking it.
+    /// Finds the end of the next value and validates it, without taking it.
     pub(crate) fn peek_value(&mut self) -> Result<Peeked, Error> {
         self.peek_byte()?;
         if let Some(whole) = self.peek_line() {
@@ -151,7 +151,7 @@ impl<'r> Values<'r> {
         }
         let mut scan = Scan::default();
         let len = loop {
-            if let Some(len) = scan.go_on(self.rest()) {
+            if let Some(len) = scan.find_end(self.rest()) {
                 break len;
             }
             let so_far = self.end - self.at;
@@ -159,7 +159,7 @@ impl<'r> Values<'r> {
                 return Ok(Peeked::TooLarge);
             }
             if !self.fill()? {
-                break so_far; // a number may end here; anything else is found to be broken
+                break so_far; // a number can end here; any other value fails the check below
             }
         };
         if len > self.limit {
@@ -183,11 +183,11 @@ impl<'r> Values<'r> {
         })
     }
 
-    /// The next value, if it is exactly the rest of the line, and all of that was read:
-    /// the case of JSON lines, found by one look for the end of the line. No line is looked at twice:
-    /// it may hold many values.
+    /// The next value, if it is the whole rest of the line and the line is in the buffer. This is the
+    /// fast path for JSON lines: one search for the end of the line. A line is searched only once,
+    /// because it may contain many values.
     fn peek_line(&mut self) -> Option<Peeked> {
-        if self.bytes_taken() < self.tried {
+        if self.bytes_taken() < self.line_searched {
             return None;
         }
         let rest = self.rest();
@@ -200,18 +200,19 @@ impl<'r> Values<'r> {
             Some(Peeked::Whole { len: text.len(), depth })
         });
         if line.is_none() {
-            self.tried = self.bytes_taken() + end.unwrap_or(rest.len()) as u64;
+            self.line_searched = self.bytes_taken() + end.unwrap_or(rest.len()) as u64;
         }
         line
     }
 
-    /// The value that was peeked. It is there until it is [`taken`](Self::take).
+    /// The value that [`peek_value`](Self::peek_value) found. Valid until the next call of
+    /// [`take`](Self::take).
     pub(crate) fn peeked(&self, len: usize) -> &str {
-        // It was checked; a caller that asks for more gets nothing.
+        // `peek_value` validated these bytes. A longer `len` gives an empty text.
         self.rest().get(..len).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 
-    /// Takes the next value, which must be whole and within the limit.
+    /// Takes the next value. Fails if it is not valid JSON or exceeds the limit.
     pub(crate) fn value(&mut self) -> Result<&str, Error> {
         match self.peek_value()? {
             Peeked::Whole { len, .. } => {
@@ -225,13 +226,13 @@ impl<'r> Values<'r> {
         }
     }
 
-    /// Goes over the next value without keeping it, however large it is.
+    /// Skips the next value, of any size, without buffering it.
     pub(crate) fn skip_value(&mut self) -> Result<(), Error> {
         self.peek_byte()?;
         let mut scan = Scan::default();
         loop {
             let rest = self.rest();
-            if let Some(len) = scan.go_on(rest) {
+            if let Some(len) = scan.find_end(rest) {
                 self.take(len);
                 return Ok(());
             }
@@ -243,7 +244,7 @@ impl<'r> Values<'r> {
         }
     }
 
-    /// Goes on at the next line.
+    /// Skips the rest of the line.
     pub(crate) fn skip_line(&mut self) -> Result<(), Error> {
         loop {
             match memchr(b'\n', self.rest()) {
@@ -261,8 +262,8 @@ impl<'r> Values<'r> {
         }
     }
 
-    /// Goes through a list whose bracket comes next, and hands over each place where an item starts.
-    /// `each` must take the item.
+    /// Reads a list whose bracket is next. Calls `each` at the start of every item; `each` must take
+    /// the item.
     pub(crate) fn each_item(
         &mut self,
         mut each: impl FnMut(&mut Self) -> Result<(), Error>,
@@ -285,8 +286,8 @@ impl<'r> Values<'r> {
         }
     }
 
-    /// Goes through an object whose brace comes next, and hands over each key where its value
-    /// starts. `each` must take the value.
+    /// Reads an object whose brace is next. Calls `each` with every key at the start of its value;
+    /// `each` must take the value.
     pub(crate) fn each_field(
         &mut self,
         mut each: impl FnMut(&mut Self, &str) -> Result<(), Error>,
@@ -322,7 +323,7 @@ impl<'r> Values<'r> {
             self.take_byte();
             return Ok(());
         }
-        Err(self.malformed(&format!("here a {:?} is missing", char::from(byte))))
+        Err(self.malformed(&format!("expected {:?}", char::from(byte))))
     }
 
     pub(crate) fn malformed(&self, reason: &str) -> Error {
@@ -344,16 +345,16 @@ impl<'r> Values<'r> {
     }
 }
 
-/// Looks for the end of a value, and can go on when more has come.
+/// Incremental search for the end of a value.
 #[derive(Default)]
 struct Scan {
     at: usize,
     depth: usize,
-    state: State,
+    state: ScanState,
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ScanState {
     #[default]
     Start,
     Between,
@@ -363,12 +364,13 @@ enum State {
 }
 
 impl Scan {
-    /// Where the value ends in `bytes`, which start where they started before.
-    fn go_on(&mut self, bytes: &[u8]) -> Option<usize> {
+    /// Continues the search and returns the end of the value. `bytes` must start with the bytes of the
+    /// previous call.
+    fn find_end(&mut self, bytes: &[u8]) -> Option<usize> {
         while let Some(&byte) = bytes.get(self.at) {
             match self.state {
-                State::Escaped => self.state = State::InString,
-                State::InString => match memchr2(b'"', b'\\', &bytes[self.at..]) {
+                ScanState::Escaped => self.state = ScanState::InString,
+                ScanState::InString => match memchr2(b'"', b'\\', &bytes[self.at..]) {
                     None => {
                         self.at = bytes.len();
                         return None;
@@ -376,22 +378,22 @@ impl Scan {
                     Some(found) => {
                         self.at += found;
                         self.state = match bytes[self.at] {
-                            b'\\' => State::Escaped,
+                            b'\\' => ScanState::Escaped,
                             _ if self.depth == 0 => return Some(self.at + 1),
-                            _ => State::Between,
+                            _ => ScanState::Between,
                         };
                     }
                 },
-                State::Scalar => {
+                ScanState::Scalar => {
                     if matches!(byte, b',' | b']' | b'}' | b':' | b' ' | b'\n' | b'\r' | b'\t') {
                         return Some(self.at);
                     }
                 }
-                State::Start | State::Between => match byte {
-                    b'"' => self.state = State::InString,
+                ScanState::Start | ScanState::Between => match byte {
+                    b'"' => self.state = ScanState::InString,
                     b'{' | b'[' => {
                         self.depth += 1;
-                        self.state = State::Between;
+                        self.state = ScanState::Between;
                     }
                     b'}' | b']' => {
                         self.depth = self.depth.saturating_sub(1);
@@ -399,7 +401,7 @@ impl Scan {
                             return Some(self.at + 1);
                         }
                     }
-                    _ if self.state == State::Start => self.state = State::Scalar,
+                    _ if self.state == ScanState::Start => self.state = ScanState::Scalar,
                     _ => {}
                 },
             }
@@ -413,10 +415,10 @@ impl Scan {
 mod tests {
     use super::*;
 
-    /// Hands out a byte at a time, so that every value is cut everywhere.
-    struct Drops<'a>(&'a [u8]);
+    /// Returns one byte per read, so that every value is split at every position.
+    struct OneByteReader<'a>(&'a [u8]);
 
-    impl Read for Drops<'_> {
+    impl Read for OneByteReader<'_> {
         fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
             match self.0 {
                 [first, rest @ ..] => {
@@ -430,9 +432,9 @@ mod tests {
     }
 
     #[test]
-    fn values_are_taken_one_at_a_time_wherever_the_stream_is_cut() {
+    fn values_are_taken_one_at_a_time_wherever_the_stream_is_split() {
         let text = "\u{feff}{\"a\":\"}\\\"\"}\n[1,[2]] \"x\" 12\n\ntrue";
-        let mut values = Values::new(Drops(text.as_bytes()), 100);
+        let mut values = Values::new(OneByteReader(text.as_bytes()), 100);
         let mut read = Vec::new();
         while values.peek_byte().unwrap().is_some() {
             read.push((values.line(), values.value().unwrap().to_owned()));
@@ -447,7 +449,7 @@ mod tests {
     #[test]
     fn lists_and_objects_are_walked_without_taking_them_whole() {
         let text = br#"{"x": {"deep": [1,2,3]}, "list": [ {"n":1} , {"n":2} ], "y": 3}"#;
-        let mut values = Values::new(Drops(text), 9);
+        let mut values = Values::new(OneByteReader(text), 9);
         let mut items = Vec::new();
         values
             .each_field(|values, key| match key {
@@ -463,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_broken_is_left_where_it_is() {
+    fn a_value_that_is_too_large_or_broken_stays_in_the_stream() {
         let mut values = Values::new(&b"[1,2,3,4,5,6]\n{\"a\":}\n7"[..], 8);
         assert!(matches!(values.peek_value().unwrap(), Peeked::TooLarge));
         assert!(matches!(values.value(), Err(Error::TooLarge { line: 1, .. })));

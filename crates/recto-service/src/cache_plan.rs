@@ -1,7 +1,7 @@
 //! Cache plans: the cost of an edit at a provider's prompt cache.
 
 use recto::Counter;
-use recto_format::{CachePlan, PaysOff, Price, PriceTable, Rendered, Target};
+use recto_format::{CachePlan, Price, PriceTable, Rendered, Target};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -104,7 +104,7 @@ fn price<'t>(
     let (family, usual) = match target {
         Target::Anthropic => ("claude", "claude-sonnet"),
         Target::OpenAiChat | Target::OpenAiResponses => ("gpt", "gpt-5"),
-        Target::Gemini => ("gemini", "gemini-2.5-pro"),
+        _ => ("gemini", "gemini-2.5-pro"),
     };
     let newest = newest_first.iter().find_map(|sent| sent.likely_model());
     let newest = newest.filter(|model| model.starts_with(family));
@@ -123,12 +123,8 @@ impl Plan {
             new_tokens: plan.new_tokens,
             old_tokens: plan.old_tokens,
             cost_now: plan.cost_now,
-            saved_a_turn: plan.saved_a_turn,
-            pays_off_after: match plan.pays_off {
-                PaysOff::Now => Some(0),
-                PaysOff::AfterTurns(turns) => Some(turns),
-                PaysOff::Never => None,
-            },
+            saved_a_turn: plan.saved_per_turn,
+            pays_off_after: plan.pays_off.turns(),
             over: None,
             minimum: price.minimum,
         }

@@ -163,12 +163,12 @@ pub fn render_warnings(of_view: &[Warning], rendered: &Rendered) -> Vec<RenderWa
         message,
     };
     let renamed = rendered.renamed_tools.iter().map(|tool| {
-        let (name, written) = (&tool.name, &tool.written);
+        let (name, written) = (&tool.name, &tool.rendered_name);
         let message = format!("the tool {name:?} is called {written:?} in the request");
         about_tool("renamed_tool", message)
     });
     let changed = rendered.tool_findings.iter().map(|finding| {
-        let ToolFinding { rule, tool, message } = finding;
+        let ToolFinding { rule, tool, message, .. } = finding;
         let message = format!("the tool {tool:?}: {message}; {}: {}", rule.name, rule.repair);
         about_tool("changed_tool", message)
     });

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use recto::{Import, Imported, Naming, Recto, Settings, Tool};
-use recto_format::{Around, Collected, Format, ImportOptions, Remark};
+use recto_format::{Collected, EnvelopeInfo, Format, ImportOptions, TranscriptWarning};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub struct Transcript {
     /// The conversations in it.
     pub conversations: Vec<Imported>,
     /// Content that could not be represented.
-    pub remarks: Vec<Remark>,
+    pub remarks: Vec<TranscriptWarning>,
 }
 
 /// An imported conversation.
@@ -59,9 +59,9 @@ pub struct ShownRemark {
     pub message: String,
 }
 
-impl From<&Remark> for ShownRemark {
-    fn from(remark: &Remark) -> ShownRemark {
-        let Remark { line, field, message } = remark;
+impl From<&TranscriptWarning> for ShownRemark {
+    fn from(remark: &TranscriptWarning) -> ShownRemark {
+        let TranscriptWarning { line, field, message, .. } = remark;
         ShownRemark { line: *line, field: field.clone(), message: message.clone() }
     }
 }
@@ -102,7 +102,7 @@ pub async fn import_text(
             return Err(give_up(import, error.into()).await);
         }
     }
-    finish_import(import, format, read.remarks).await
+    finish_import(import, format, read.warnings).await
 }
 
 /// Ends an import whose steps were all performed: the conversations get their names. If that fails,
@@ -110,7 +110,7 @@ pub async fn import_text(
 pub async fn finish_import(
     mut import: Import,
     format: Format,
-    mut remarks: Vec<Remark>,
+    mut remarks: Vec<TranscriptWarning>,
 ) -> Result<Transcript, Error> {
     let cause = match import.finish().await {
         Ok(conversations) if conversations.iter().any(|made| made.messages > 0) => {
@@ -130,19 +130,19 @@ async fn give_up(mut import: Import, cause: Error) -> Error {
     Error::NotImported { cause: Box::new(cause), left }
 }
 
-/// A remark about the envelope around the messages, which is not stored. The tools of the envelope are not
+/// The warning about the envelope around the messages, which is not stored. The tools of the envelope are not
 /// set, because the model would then read a tool description that the transcript does not have.
-fn about_envelopes(conversations: &[Imported], format: Format) -> Option<Remark> {
+fn about_envelopes(conversations: &[Imported], format: Format) -> Option<TranscriptWarning> {
     let mut lost: Vec<String> = Vec::new();
     let mut lines = 0;
     for envelope in conversations.iter().filter_map(|made| made.envelope.as_deref()) {
-        let around = Around::of(envelope, format);
-        lines += around.lines;
+        let around = EnvelopeInfo::of(envelope, format);
+        lines += around.trailing_lines;
         if !around.tools.is_empty() {
             let names: Vec<&str> = around.tools.iter().map(Tool::name).collect();
             lost.push(format!("tools ({}; see `recto settings --tools`)", names.join(", ")));
         }
-        lost.extend(around.others.into_iter().filter(|name| name != "tools"));
+        lost.extend(around.unsupported_fields.into_iter().filter(|name| name != "tools"));
     }
     let mut known = HashSet::new();
     lost.retain(|field| known.insert(field.clone()));
@@ -153,5 +153,5 @@ fn about_envelopes(conversations: &[Imported], format: Format) -> Option<Remark>
     }
     let (line, field) = (0, "around the messages".to_owned());
     let message = format!("not kept: {}", lost.join(", "));
-    (!lost.is_empty()).then_some(Remark { line, field, message })
+    (!lost.is_empty()).then(|| TranscriptWarning::new(line, field, message))
 }

@@ -115,9 +115,11 @@ impl Import {
             Step::Start(start) => self.start(start).await,
             Step::Append(messages) => self.apply(recto_core::Append { messages }).await,
             Step::Apply(request) => self.apply(request).await,
-            Step::Fork { name, of, version } => self.fork(&name, of, version).await,
-            Step::Line(line) => {
-                self.line = line;
+            Step::Fork { name, parent_branch, version } => {
+                self.fork(&name, parent_branch, version).await
+            }
+            Step::SwitchBranch(branch) => {
+                self.line = branch;
                 Ok(())
             }
             Step::Envelope(envelope) => {
@@ -125,6 +127,7 @@ impl Import {
                 self.made[*base].envelope = Some(envelope);
                 Ok(())
             }
+            other => unreachable!("a step of a newer recto-format: {other:?}"),
         }
     }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use recto::{
     Entry, LogIndex, Message, Moment, Preview, Query, Request, Role, Tool, Version, Write,
 };
-use recto_format::{CachePlan, PaysOff};
+use recto_format::CachePlan;
 use tracing::Instrument as _;
 
 use super::{FloorPart, Strategy};
@@ -424,11 +424,7 @@ impl Agent {
     ) -> Result<bool, Error> {
         let Some(horizon) = self.budget.horizon else { return Ok(false) };
         let plan = self.cache_plan(view, preview)?;
-        let pays_off_after = match plan.map(|plan| plan.pays_off) {
-            None | Some(PaysOff::Now) => Some(0),
-            Some(PaysOff::AfterTurns(turns)) => Some(turns),
-            Some(PaysOff::Never) => None,
-        };
+        let pays_off_after = plan.map_or(Some(0), |plan| plan.pays_off.turns());
         let is_deferred = pays_off_after.is_none_or(|turns| turns > horizon);
         if is_deferred {
             let strategy = strategy.name();

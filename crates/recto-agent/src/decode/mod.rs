@@ -38,7 +38,7 @@ pub(crate) fn decoder(target: Target) -> Option<Box<dyn Decoder>> {
         Target::OpenAiChat => Some(Box::new(openai_chat::Chat::default())),
         Target::OpenAiResponses => Some(Box::new(openai_responses::Responses::default())),
         Target::Anthropic => Some(Box::new(anthropic::Messages::default())),
-        Target::Gemini => None,
+        _ => None,
     }
 }
 

@@ -157,6 +157,6 @@ fn style(severity: Severity) -> Style {
     match severity {
         Severity::Error => BAD,
         Severity::Warning => NOTE,
-        Severity::Note => FAINT,
+        _ => FAINT,
     }
 }

@@ -1,15 +1,17 @@
-//! Anthropic's Messages: a list, a request with `messages`, answers with `content`, or JSON lines of
-//! either.
+//! Codec of Anthropic's Messages: a list, a request with `messages`, responses with `content`, or JSON
+//! lines of either.
 //!
-//! Results of tools stand in messages from the user; here they are messages from the tool, so a
-//! message with results and a text is two. Blocks that only this provider understands (searches on
-//! its servers, redacted thoughts) are kept verbatim, with the provider's name beside them.
+//! Anthropic puts tool results into messages of the user. They become messages of role `tool`, so a
+//! message with results and a text becomes two. Blocks that only this provider understands (searches on
+//! its servers, redacted thinking) stay unchanged, and the message records the provider.
 
 use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
+use super::message_list::{
+    CallNames, Draft, FieldError, MessageCodec, ReadState, unsupported_part,
+};
 use super::recto::is_nested;
 use super::{Head, Likelihood};
 use crate::json::{self, Str};
@@ -19,51 +21,51 @@ use crate::{Format, Media};
 
 pub(crate) struct Anthropic;
 
-/// How much a message looks like one of this provider's.
+/// The likelihood that a message has this format.
 fn likelihood(message: &str) -> Likelihood {
     let role = json::get_str(message, "role").map(Str::escaped);
     if !matches!(role, Some("user" | "assistant")) {
         return Likelihood::No;
     }
     let blocks = json::get(message, "content").map(json::items).into_iter().flatten();
-    let mut most = Likelihood::No;
+    let mut best = Likelihood::No;
     for block in blocks {
         let kind = json::get_str(block, "type").map(Str::escaped).unwrap_or_default();
         let found = match kind {
             "tool_use" | "tool_result" if is_nested(block) => Likelihood::No,
-            // Recto's own results stand in messages from the tool.
-            "tool_result" if role == Some("user") => Likelihood::Surely,
-            "thinking" if json::get(block, "thinking").is_some() => Likelihood::Surely,
-            "redacted_thinking" | "server_tool_use" => Likelihood::Surely,
+            // Recto's results are in messages of role `tool`.
+            "tool_result" if role == Some("user") => Likelihood::Certain,
+            "thinking" if json::get(block, "thinking").is_some() => Likelihood::Certain,
+            "redacted_thinking" | "server_tool_use" => Likelihood::Certain,
             "tool_use" => Likelihood::Likely,
             "image" if json::get(block, "source").is_some() => Likelihood::Likely,
             "document" => Likelihood::Likely,
             _ => Likelihood::No,
         };
-        most = most.max(found);
+        best = best.max(found);
     }
-    most
+    best
 }
 
-impl MessageForm for Anthropic {
+impl MessageCodec for Anthropic {
     fn recognise(&self, head: &Head) -> Likelihood {
-        let mut most = Likelihood::No;
-        // Here a tool speaks in messages from the user.
-        let is_tools =
+        let mut best = Likelihood::No;
+        // This format has no messages of role `tool`.
+        let is_from_tool =
             |message: &str| json::get_str(message, "role").is_some_and(|role| role.is("tool"));
         for object in head.objects() {
             if json::get(object, "system").is_some() && json::get(object, "messages").is_some() {
-                most = most.max(Likelihood::Likely);
+                best = best.max(Likelihood::Likely);
             }
             let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
             for message in std::iter::once(object).chain(listed) {
-                if is_tools(message) {
+                if is_from_tool(message) {
                     return Likelihood::No;
                 }
-                most = most.max(likelihood(message));
+                best = best.max(likelihood(message));
             }
         }
-        most
+        best
     }
 
     fn format(&self) -> Format {
@@ -74,14 +76,14 @@ impl MessageForm for Anthropic {
         &["messages"]
     }
 
-    fn read(&self, foreign: &str, _memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
+    fn read(&self, foreign: &str, _memory: &mut ReadState) -> Result<Vec<Draft>, FieldError> {
         read(foreign).map(|message| message.drafts)
     }
 
-    fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, Misfit>> {
+    fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, FieldError>> {
         (key == "system").then(|| match json::is_list(value) || Str::of(value).is_some() {
-            true => Ok(vec![Draft::made(Role::System, value.to_owned())]),
-            false => Err(Misfit::new("system", "system is a string or a list of texts")),
+            true => Ok(vec![Draft::converted(Role::System, value.to_owned())]),
+            false => Err(FieldError::new("system", "system must be a string or a list of texts")),
         })
     }
 
@@ -112,7 +114,7 @@ impl MessageForm for Anthropic {
         out.push(']');
     }
 
-    /// All results of one turn stand in one message.
+    /// All results of a turn are in one message.
     fn joins(&self, last: &MessageParts<'_>, next: &MessageParts<'_>) -> bool {
         last.role == Role::Tool && next.role == Role::Tool
     }
@@ -122,12 +124,12 @@ impl MessageForm for Anthropic {
         pieces: &[MessageParts<'_>],
         _names: &CallNames<'_>,
         out: &mut String,
-        remarks: &mut Vec<String>,
+        warnings: &mut Vec<String>,
     ) {
         if let [only] = pieces
             && matches!(only.role, Role::User | Role::Assistant)
             && only.source.is_none()
-            && read(only.json).is_ok_and(|message| matches!(message.drafts[..], [Draft::AsItIs]))
+            && read(only.json).is_ok_and(|message| matches!(message.drafts[..], [Draft::Unchanged]))
         {
             out.push_str(only.json);
             return;
@@ -139,13 +141,13 @@ impl MessageForm for Anthropic {
             if rest.len() < pieces.len() {
                 out.push(',');
             }
-            write_message(role, &rest[..len], out, remarks);
+            write_message(role, &rest[..len], out, warnings);
             rest = &rest[len..];
         }
     }
 }
 
-/// A message that was read.
+/// A converted message.
 pub(crate) struct ReadMessage<'a> {
     pub(crate) drafts: Vec<Draft>,
     pub(crate) role: Role,
@@ -154,18 +156,18 @@ pub(crate) struct ReadMessage<'a> {
 }
 
 /// Reads one message.
-pub(crate) fn read(foreign: &str) -> Result<ReadMessage<'_>, Misfit> {
+pub(crate) fn read(foreign: &str) -> Result<ReadMessage<'_>, FieldError> {
     let fields = json::Object::of(foreign);
     let role = match fields.get_str("role").map(Str::escaped) {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("system") => Role::System,
-        _ => return Err(Misfit::new("role", "role is user or assistant")),
+        _ => return Err(FieldError::new("role", "role must be user or assistant")),
     };
     let Some(content) = fields.get("content") else {
-        return Err(Misfit::new(
+        return Err(FieldError::new(
             "content",
-            "content is missing; it is a string or a list of blocks",
+            "content is missing; it must be a string or a list of blocks",
         ));
     };
     let is_bare = fields.has_only(&["role", "content"]);
@@ -174,23 +176,23 @@ pub(crate) fn read(foreign: &str) -> Result<ReadMessage<'_>, Misfit> {
     let message = |drafts: Vec<Draft>| ReadMessage { drafts, role, content, id };
     if Str::of(content).is_some() {
         if is_bare {
-            return Ok(message(vec![Draft::AsItIs]));
+            return Ok(message(vec![Draft::Unchanged]));
         }
         return Ok(message(vec![draft(role, content.to_owned(), false, model)]));
     }
     if !json::is_list(content) {
-        return Err(Misfit::new("content", "content is a string or a list of blocks"));
+        return Err(FieldError::new("content", "content must be a string or a list of blocks"));
     }
     let blocks: Vec<Block<'_>> =
         json::objects(content).map(|(block, fields)| Block::read(block, &fields)).collect();
     if blocks.is_empty() {
-        return Err(Misfit::new("content", "the list of blocks is empty"));
+        return Err(FieldError::new("content", "the list of blocks is empty"));
     }
-    let is_own = blocks.iter().any(|block| block.is_own);
+    let is_provider_specific = blocks.iter().any(|block| block.is_provider_specific);
     let is_same = blocks.iter().all(|block| matches!(block.json, Cow::Borrowed(_)));
     let has_results = blocks.iter().any(|block| block.is_result);
-    if is_bare && is_same && !is_own && !has_results {
-        return Ok(message(vec![Draft::AsItIs]));
+    if is_bare && is_same && !is_provider_specific && !has_results {
+        return Ok(message(vec![Draft::Unchanged]));
     }
     let mut drafts = Vec::new();
     let mut rest = &blocks[..];
@@ -198,58 +200,66 @@ pub(crate) fn read(foreign: &str) -> Result<ReadMessage<'_>, Misfit> {
         let len = rest.iter().take_while(|block| block.is_result == first.is_result).count();
         let list: Vec<&str> = rest[..len].iter().map(|block| &*block.json).collect();
         let role = if first.is_result { Role::Tool } else { role };
-        drafts.push(draft(role, format!("[{}]", list.join(",")), is_own, model.clone()));
+        drafts.push(draft(
+            role,
+            format!("[{}]", list.join(",")),
+            is_provider_specific,
+            model.clone(),
+        ));
         rest = &rest[len..];
     }
     Ok(message(drafts))
 }
 
-fn draft(role: Role, content: String, is_own: bool, model: Option<String>) -> Draft {
-    let provider = (is_own || model.is_some()).then(|| "anthropic".to_owned());
-    Draft::Made { role, content, fields: String::new(), provider, model }
+fn draft(role: Role, content: String, is_provider_specific: bool, model: Option<String>) -> Draft {
+    let provider = (is_provider_specific || model.is_some()).then(|| "anthropic".to_owned());
+    Draft::Converted { role, content, fields: String::new(), provider, model }
 }
 
-/// A block as a part.
+/// A block, converted to a part.
 struct Block<'a> {
     json: Cow<'a, str>,
     is_result: bool,
-    /// Whether only this provider, or only the model that wrote it, can read it.
-    is_own: bool,
+    /// True if only this provider, or only the model that produced it, accepts the block.
+    is_provider_specific: bool,
 }
 
 impl<'a> Block<'a> {
     fn read(block: &'a str, fields: &json::Object<'a>) -> Block<'a> {
-        let as_it_is = Block { json: Cow::Borrowed(block), is_result: false, is_own: false };
+        let unchanged =
+            Block { json: Cow::Borrowed(block), is_result: false, is_provider_specific: false };
         let kind = fields.get_str("type").map(Str::text).unwrap_or_default();
         match &*kind {
-            "text" | "tool_use" => as_it_is,
+            "text" | "tool_use" => unchanged,
             "tool_result" => Block::of_result(block, fields),
             "image" | "document" => match media_of(block) {
-                Some(part) => Block { json: part, ..as_it_is },
-                None => Block { is_own: true, ..as_it_is },
+                Some(part) => Block { json: part, ..unchanged },
+                None => Block { is_provider_specific: true, ..unchanged },
             },
             "thinking" => {
-                let Some(text) = fields.get("thinking") else { return as_it_is };
+                let Some(text) = fields.get("thinking") else { return unchanged };
                 let mut part = format!(r#"{{"type":"thinking","text":{text}"#);
                 fields.push_others(&["type", "thinking"], &mut part);
                 part.push('}');
-                Block { json: Cow::Owned(part), is_own: true, ..as_it_is }
+                Block { json: Cow::Owned(part), is_provider_specific: true, ..unchanged }
             }
-            _ => Block { is_own: true, ..as_it_is },
+            _ => Block { is_provider_specific: true, ..unchanged },
         }
     }
 }
 
 impl<'a> Block<'a> {
-    /// A result, with the images and documents in it in Recto's form.
+    /// Converts a result, with its images and documents.
     fn of_result(block: &'a str, fields: &json::Object<'a>) -> Block<'a> {
-        let mut result = Block { json: Cow::Borrowed(block), is_result: true, is_own: false };
+        let mut result =
+            Block { json: Cow::Borrowed(block), is_result: true, is_provider_specific: false };
         let content = fields.get("content").filter(|content| json::is_list(content));
         let mut list = Vec::new();
         for item in content.map(json::items).into_iter().flatten() {
             let kind = json::get_str(item, "type").map(Str::text).unwrap_or_default();
             let media = matches!(&*kind, "image" | "document").then(|| media_of(item)).flatten();
-            result.is_own |= media.is_none() && !matches!(&*kind, "text" | "image" | "");
+            result.is_provider_specific |=
+                media.is_none() && !matches!(&*kind, "text" | "image" | "");
             list.push(media.unwrap_or(Cow::Borrowed(item)));
         }
         if list.iter().any(|item| matches!(item, Cow::Owned(_))) {
@@ -259,7 +269,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// A result with another content.
+/// A result with its content replaced.
 fn with_content(block: &str, content: &str) -> String {
     let mut out = String::with_capacity(block.len());
     for (key, value) in json::fields(block) {
@@ -272,13 +282,13 @@ fn with_content(block: &str, content: &str) -> String {
     out
 }
 
-/// An image or document in Recto's form; `None` if that has no words for it.
+/// Converts an image or document; `None` if Recto has no such media.
 fn media_of(block: &str) -> Option<Cow<'_, str>> {
     let is_image = json::get_str(block, "type")?.escaped() == "image";
     let source = json::get(block, "source")?;
     let kind = json::get_str(source, "type")?.text();
     if is_image && matches!(&*kind, "base64" | "url") {
-        return Some(Cow::Borrowed(block)); // it is the same in both
+        return Some(Cow::Borrowed(block)); // Recto has the same form
     }
     let body = match &*kind {
         "base64" => MediaBody::Base64 {
@@ -312,18 +322,20 @@ fn write_message(
     role: &str,
     pieces: &[MessageParts<'_>],
     out: &mut String,
-    remarks: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) {
     out.push_str("{\"role\":\"");
     out.push_str(role);
     out.push_str("\",\"content\":");
     if pieces.iter().any(|piece| piece.role == Role::System) {
-        remarks.push("a system message became one from the user".into());
+        warnings.push("a system message is written as a message of the user".into());
     }
     match pieces {
         [only] if only.is_string => {
             if only.role == Role::Tool {
-                remarks.push("a tool's message without a call became one from the user".into());
+                warnings.push(
+                    "a tool message without a call is written as a message of the user".into(),
+                );
             }
             out.push_str(only.parts.first().map_or("\"\"", |part| part.json()));
         }
@@ -331,7 +343,7 @@ fn write_message(
             out.push('[');
             let start = out.len();
             for piece in pieces {
-                let is_from_here = piece.source.is_none_or(|source| {
+                let is_imported = piece.source.is_none_or(|source| {
                     source.is_from(Format::Anthropic.name())
                         || source.is_from(Format::ClaudeCode.name())
                 });
@@ -341,9 +353,9 @@ fn write_message(
                         out.push(',');
                     }
                     let len = out.len();
-                    write_block(part, is_from_here, out, remarks);
+                    write_block(part, is_imported, out, warnings);
                     if out.len() == len {
-                        out.truncate(before); // it has no place here
+                        out.truncate(before); // the part is not supported
                     }
                 }
             }
@@ -353,12 +365,13 @@ fn write_message(
     out.push('}');
 }
 
-/// Writes a part as a block; nothing if this provider has no such block.
+/// Writes a part as a block. Writes nothing if the format has no such block. `is_imported` is true for
+/// messages that were not imported from another format.
 pub(crate) fn write_block(
     part: &Part<'_>,
-    is_from_here: bool,
+    is_imported: bool,
     out: &mut String,
-    remarks: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) {
     match *part {
         Part::Text { json, .. } if Str::of(json).is_some() => {
@@ -366,7 +379,7 @@ pub(crate) fn write_block(
             out.push_str(json);
             out.push('}');
         }
-        Part::Text { text, json, .. } => match is_from_here {
+        Part::Text { text, json, .. } => match is_imported {
             true => out.push_str(json),
             false => {
                 out.push_str(r#"{"type":"text","text":"#);
@@ -378,15 +391,15 @@ pub(crate) fn write_block(
         Part::Thinking { text, json, .. } => {
             out.push_str(r#"{"type":"thinking","thinking":"#);
             json::push_str(text, out);
-            match is_from_here {
+            match is_imported {
                 true => json::push_other_fields(json, &["type", "text"], out),
                 false => json::push_fields(json, &["signature"], out),
             }
             out.push('}');
         }
-        Part::Media(media) => write_media(media, out, remarks),
+        Part::Media(media) => write_media(media, out, warnings),
         Part::ToolUse { id, name, input, json, .. } => {
-            if is_from_here {
+            if is_imported {
                 out.push_str(json);
                 return;
             }
@@ -399,16 +412,16 @@ pub(crate) fn write_block(
             json::push_fields(json, &["cache_control"], out);
             out.push('}');
             if !json::is_object(input) {
-                remarks.push(format!("the input of {} is no object", name.text()));
+                warnings.push(format!("the input of {} is not an object", name.text()));
             }
         }
         Part::ToolResult { id, content, is_error, json, .. } => {
-            if is_from_here {
+            if is_imported {
                 match content.filter(|content| has_documents(content)) {
                     None => out.push_str(json),
                     Some(content) => {
                         let mut written = String::new();
-                        write_result(content, true, &mut written, remarks);
+                        write_result(content, true, &mut written, warnings);
                         out.push_str(&with_content(json, &written));
                     }
                 }
@@ -418,7 +431,7 @@ pub(crate) fn write_block(
             json::push_str(id, out);
             if let Some(content) = content {
                 out.push_str(",\"content\":");
-                write_result(content, false, out, remarks);
+                write_result(content, false, out, warnings);
             }
             if is_error {
                 out.push_str(",\"is_error\":true");
@@ -426,14 +439,14 @@ pub(crate) fn write_block(
             json::push_fields(json, &["cache_control"], out);
             out.push('}');
         }
-        Part::Other { kind, json } => match is_from_here {
+        Part::Other { kind, json } => match is_imported {
             true => out.push_str(json),
-            false => remarks.push(format!("a part of type {} has no place", kind.text())),
+            false => warnings.push(unsupported_part(kind)),
         },
     }
 }
 
-/// Whether a result holds what is said otherwise here.
+/// True if a result contains media that has another form in this format.
 fn has_documents(content: &str) -> bool {
     let is_other = |part: &Part<'_>| match part {
         Part::Media(media) => {
@@ -444,7 +457,7 @@ fn has_documents(content: &str) -> bool {
     json::is_list(content) && Part::list(content).iter().any(is_other)
 }
 
-fn write_result(content: &str, is_from_here: bool, out: &mut String, remarks: &mut Vec<String>) {
+fn write_result(content: &str, is_imported: bool, out: &mut String, warnings: &mut Vec<String>) {
     if Str::of(content).is_some() {
         out.push_str(content);
         return;
@@ -457,7 +470,7 @@ fn write_result(content: &str, is_from_here: bool, out: &mut String, remarks: &m
             out.push(',');
         }
         let len = out.len();
-        write_block(&part, is_from_here, out, remarks);
+        write_block(&part, is_imported, out, warnings);
         if out.len() == len {
             out.truncate(before);
         }
@@ -465,12 +478,12 @@ fn write_result(content: &str, is_from_here: bool, out: &mut String, remarks: &m
     out.push(']');
 }
 
-fn write_media(media: Media<'_>, out: &mut String, remarks: &mut Vec<String>) {
+fn write_media(media: Media<'_>, out: &mut String, warnings: &mut Vec<String>) {
     let kind = match media.kind {
         MediaKind::Image => "image",
         MediaKind::File => "document",
         MediaKind::Audio => {
-            remarks.push("audio has no place".into());
+            warnings.push("audio is not supported".into());
             return;
         }
     };
@@ -499,7 +512,7 @@ fn write_media(media: Media<'_>, out: &mut String, remarks: &mut Vec<String>) {
         }
         MediaBody::Unknown => {
             out.truncate(start);
-            remarks.push(format!("the source of an {kind} is not known"));
+            warnings.push(format!("the source of the {kind} is unknown"));
             return;
         }
     }

@@ -1,18 +1,18 @@
-//! ChatGPT's export: a ZIP file with `conversations.json` (or `conversations-000.json` and so on), or
-//! such a JSON file alone.
+//! Codec of ChatGPT's data export: a ZIP file with `conversations.json` (or `conversations-000.json` and
+//! so on), or such a JSON file.
 //!
-//! A conversation is a graph: `mapping` has every message with its parent and children, and
-//! `current_node` is where the user stands. All branches are told: first the ones that were left, each
-//! followed by a ROLLBACK to where it began, at last the one that leads to `current_node`.
+//! A conversation is a graph: `mapping` contains every message with its parent and children, and
+//! `current_node` is the last visible message. All branches are imported: first the abandoned ones, each
+//! followed by a ROLLBACK to its start, then the branch that leads to `current_node`.
 //!
-//! | foreign | here |
+//! | foreign | conversion |
 //! |---|---|
-//! | a message to somebody else than `all` | a `tool_use` |
+//! | a message to a recipient other than `all` | a `tool_use` |
 //! | a message from a tool | a `tool_result` for the nearest such call before it |
 //! | `thoughts` | `thinking` |
 //! | `multimodal_text` | texts; assets by their pointers |
-//! | `weight` 0 | in the log, but hidden |
-//! | a content that has no words here | a part with that content, for export |
+//! | `weight` 0 | an entry of the log that is not visible |
+//! | any other content | a part with that content, for export |
 
 mod content;
 mod export;
@@ -22,12 +22,14 @@ use std::io::{Read, Write};
 
 use recto_core::{Append, Delete, LogIndex, Message, Request, Rollback, Step, Timestamp, Version};
 
-use super::message_list::Misfit;
-use super::session_line::{Asides, SessionLine};
+use super::message_list::FieldError;
+use super::pending_lines::PendingLines;
+use super::session_line::SessionLine;
 use super::{Codec, Head, Likelihood};
 use crate::export::{ExportOptions, Extent};
-use crate::import::{ImportOptions, Input, Out, Remark, Start};
+use crate::import::{ImportOptions, Input, Start, TranscriptWarning};
 use crate::json::{self, Str};
+use crate::step_writer::StepWriter;
 use crate::values::Values;
 use crate::zip::{self, Zip};
 use crate::{Error, Format};
@@ -38,16 +40,16 @@ impl Codec for ChatGpt {
     fn recognise(&self, head: &Head) -> Likelihood {
         if head.bytes().starts_with(zip::MAGIC) {
             let names = memchr::memmem::find(head.bytes(), b"conversations");
-            return if names.is_some() { Likelihood::Surely } else { Likelihood::Maybe };
+            return if names.is_some() { Likelihood::Certain } else { Likelihood::Maybe };
         }
         let is_graph = |object: &&str| json::get(object, "mapping").is_some_and(json::is_object);
         match head.objects().first().is_some_and(is_graph) {
-            true => Likelihood::Surely,
+            true => Likelihood::Certain,
             false => Likelihood::No,
         }
     }
 
-    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
+    fn import(&self, input: &dyn Input, out: &mut StepWriter<'_>) -> Result<(), Error> {
         let mut start = Vec::new();
         input.open()?.take(zip::MAGIC.len() as u64).read_to_end(&mut start)?;
         if start != zip::MAGIC {
@@ -63,7 +65,7 @@ impl Codec for ChatGpt {
                 format: None,
                 line: 1,
                 field: String::new(),
-                reason: "there is no conversations.json in the ZIP file".into(),
+                reason: "the ZIP file has no conversations.json".into(),
             }),
             _ => Ok(()),
         }
@@ -75,20 +77,20 @@ impl Codec for ChatGpt {
         _extent: Extent,
         options: &ExportOptions<'_>,
         file: &mut dyn Write,
-    ) -> Result<Vec<Remark>, Error> {
+    ) -> Result<Vec<TranscriptWarning>, Error> {
         export::export(messages, options, file)
     }
 }
 
-/// `conversations.json`, or a part of it such as `conversations-001.json`, in any folder.
+/// True for `conversations.json`, or a part of it such as `conversations-001.json`, in any folder.
 fn is_conversations(name: &str) -> bool {
     let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let part = name.strip_prefix("conversations").and_then(|rest| rest.strip_suffix(".json"));
     part.is_some_and(|part| part.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '_')))
 }
 
-/// A list of conversations, or one.
-fn read_file<'r>(file: impl Read + 'r, out: &mut Out<'_>) -> Result<(), Error> {
+/// Reads a list of conversations, or a single one.
+fn read_file<'r>(file: impl Read + 'r, out: &mut StepWriter<'_>) -> Result<(), Error> {
     let limit = out.options.limits.message_bytes;
     let mut values = Values::new(file, limit);
     while let Some(byte) = values.peek_byte()? {
@@ -103,19 +105,20 @@ fn read_file<'r>(file: impl Read + 'r, out: &mut Out<'_>) -> Result<(), Error> {
 /// A node of the graph.
 struct Node {
     id: String,
-    /// As it stands in the file.
+    /// The JSON of the node.
     json: String,
     parent: Option<String>,
     children: Vec<String>,
     line: u64,
 }
 
-fn read_conversation(values: &mut Values<'_>, out: &mut Out<'_>) -> Result<(), Error> {
+fn read_conversation(values: &mut Values<'_>, out: &mut StepWriter<'_>) -> Result<(), Error> {
     let mut graph = Graph::default();
     let mut start = Start::default();
     let mut envelope = String::from("{");
-    // It is held whole, since it is a graph.
-    let largest = out.options.limits.message_bytes.saturating_mul(ImportOptions::WHOLE_FACTOR);
+    // A graph has to be held in memory as a whole.
+    let largest =
+        out.options.limits.message_bytes.saturating_mul(ImportOptions::WHOLE_CONVERSATION_FACTOR);
     let mut size = 0;
     values.each_field(|values, key| {
         if envelope.len() > 1 {
@@ -132,7 +135,7 @@ fn read_conversation(values: &mut Values<'_>, out: &mut Out<'_>) -> Result<(), E
                 if size > largest {
                     return Err(Error::TooLarge {
                         line,
-                        what: "a conversation's size in bytes",
+                        what: "the size of a conversation in bytes",
                         size: size as u64,
                         limit: largest as u64,
                     });
@@ -156,13 +159,13 @@ fn read_conversation(values: &mut Values<'_>, out: &mut Out<'_>) -> Result<(), E
     })?;
     envelope.push('}');
     out.start(start)?;
-    graph.tell(out)?;
+    graph.write_steps(out)?;
     out.envelope(envelope)?;
     out.progress(values.bytes_taken());
     Ok(())
 }
 
-/// Milliseconds, from seconds with a fraction.
+/// Converts seconds with a fraction to milliseconds.
 fn time_of(value: &str) -> Option<Timestamp> {
     let seconds: f64 = value.parse().ok()?;
     let millis = (seconds * 1_000.0).round();
@@ -177,10 +180,12 @@ struct Graph {
     current: Option<String>,
 }
 
-/// What is still to be told.
+/// A task of the depth-first traversal.
 enum Task {
+    /// Convert a node.
     Node(usize),
-    GoBack(Version),
+    /// Roll back to a version.
+    Rewind(Version),
 }
 
 impl Graph {
@@ -198,7 +203,7 @@ impl Graph {
         self.places.get(parent).copied().filter(|parent| *parent != place)
     }
 
-    /// The children of a node; those that the parent forgot to name come last.
+    /// The children of every node. Children that their parent does not list come last.
     fn children(&self) -> Vec<Vec<usize>> {
         let mut children = vec![Vec::new(); self.nodes.len()];
         let mut named = vec![false; self.nodes.len()];
@@ -218,7 +223,7 @@ impl Graph {
         children
     }
 
-    /// The way from the root to where the user stands.
+    /// The nodes from the root to the current node.
     fn path(&self, children: &[Vec<usize>], roots: &[usize]) -> HashSet<usize> {
         let mut path = HashSet::new();
         let current = self.current.as_ref().and_then(|id| self.places.get(id)).copied();
@@ -229,7 +234,7 @@ impl Graph {
             }
             return path;
         }
-        // Nobody says where: the newest of everything.
+        // Without a current node, the last root and the last children.
         let mut place = roots.last().copied();
         while let Some(here) = place.filter(|here| path.insert(*here)) {
             place = children[here].last().copied();
@@ -237,40 +242,40 @@ impl Graph {
         path
     }
 
-    /// Tells all branches, the current one last.
-    fn tell(&self, out: &mut Out<'_>) -> Result<(), Error> {
+    /// Writes the steps of all branches, the current one last.
+    fn write_steps(&self, out: &mut StepWriter<'_>) -> Result<(), Error> {
         let mut children = self.children();
         let mut roots: Vec<usize> =
             (0..self.nodes.len()).filter(|place| self.parent_of(*place).is_none()).collect();
         let path = self.path(&children, &roots);
-        let is_off = |place: &usize| path.contains(place);
-        roots.sort_by_key(is_off);
-        children.iter_mut().for_each(|list| list.sort_by_key(is_off));
+        let is_current = |place: &usize| path.contains(place);
+        roots.sort_by_key(is_current);
+        children.iter_mut().for_each(|list| list.sort_by_key(is_current));
         let current = self.current.as_ref().and_then(|id| self.places.get(id)).copied();
 
-        let mut teller = Teller {
+        let mut converter = GraphConverter {
             graph: self,
             out,
-            before: Asides::within(usize::MAX),
+            pending: PendingLines::with_capacity(usize::MAX),
             calls: HashMap::new(),
             answered: HashSet::new(),
-            answers: HashSet::new(),
+            results: HashSet::new(),
         };
-        let mut told = HashSet::new();
+        let mut visited = HashSet::new();
         let mut stop = None;
         let mut tasks = Vec::new();
         branches(&roots, Version(0), &mut tasks);
         while let Some(task) = tasks.pop() {
             match task {
-                Task::GoBack(version) => teller.go_back(version)?,
-                Task::Node(place) if told.insert(place) => {
-                    teller.node(place)?;
+                Task::Rewind(version) => converter.rewind(version)?,
+                Task::Node(place) if visited.insert(place) => {
+                    converter.node(place)?;
                     let own = &children[place];
                     let is_here = current == Some(place);
                     let mut version = Version(0);
                     if own.len() > 1 || is_here {
-                        teller.out.flush()?;
-                        version = teller.out.version();
+                        converter.out.flush()?;
+                        version = converter.out.version();
                     }
                     if is_here {
                         stop = Some(version);
@@ -281,69 +286,67 @@ impl Graph {
             }
         }
         if let Some(version) = stop {
-            teller.go_back(version)?;
+            converter.rewind(version)?;
         }
-        let left = self.nodes.iter().enumerate().filter(|(place, _)| !told.contains(place));
-        for (_, node) in left {
-            teller.out.remark(
-                node.line,
-                &format!("mapping.{}", node.id),
-                "left out: its parents form a ring",
-            );
+        let unreachable = self.nodes.iter().enumerate().filter(|(it, _)| !visited.contains(it));
+        for (_, node) in unreachable {
+            let field = format!("mapping.{}", node.id);
+            converter.out.warn(node.line, &field, "skipped: its parents form a cycle");
         }
         Ok(())
     }
 }
 
-/// Each branch, and in between back to where they begin.
+/// Adds the tasks for branches that start at a version: each branch, with a rewind between them.
 fn branches(places: &[usize], version: Version, tasks: &mut Vec<Task>) {
     for (number, place) in places.iter().enumerate().rev() {
         tasks.push(Task::Node(*place));
         if number > 0 {
-            tasks.push(Task::GoBack(version));
+            tasks.push(Task::Rewind(version));
         }
     }
 }
 
-/// Puts out the messages of a graph.
-struct Teller<'g, 'o, 'a> {
+/// Converts the nodes of a graph to steps.
+struct GraphConverter<'g, 'o, 'a> {
     graph: &'g Graph,
-    out: &'o mut Out<'a>,
-    /// Nodes without a message. The graph is in memory anyway: there is room for all.
-    before: Asides,
-    /// The calls so far: by node, who was called.
+    out: &'o mut StepWriter<'a>,
+    /// Nodes without a message. No limit is needed, because the graph is in memory.
+    pending: PendingLines,
+    /// The recipients of calls, by node.
     calls: HashMap<usize, String>,
-    /// The calls that have an answer, and the nodes that are answers.
+    /// The nodes of calls that have a result.
     answered: HashSet<usize>,
-    answers: HashSet<usize>,
+    /// The nodes of results.
+    results: HashSet<usize>,
 }
 
-impl Teller<'_, '_, '_> {
-    fn go_back(&mut self, version: Version) -> Result<(), Error> {
+impl GraphConverter<'_, '_, '_> {
+    fn rewind(&mut self, version: Version) -> Result<(), Error> {
         self.out.flush()?;
         if self.out.version() == version {
             return Ok(());
         }
-        let reason = "the user went to another branch";
+        let reason = "the user switched to another branch";
         self.out.apply(Rollback::ToVersion(version).because(reason), 0)
     }
 
     fn node(&mut self, place: usize) -> Result<(), Error> {
         let node = &self.graph.nodes[place];
         let Some(message) = json::get(&node.json, "message") else {
-            self.before.add(0, &node.json, node.line);
+            self.pending.add(0, &node.json, node.line);
             return Ok(());
         };
         let depth = recto_core::json::depth(&node.json);
         let deepest = self.out.options.limits.depth;
         let call = self.call_for(place, message);
         let read = match depth > deepest {
-            true => Err(Misfit::new("", format!("{depth} levels deep; {deepest} are allowed"))),
+            true => Err(FieldError::new("", format!("{depth} levels deep; {deepest} are allowed"))),
             false => content::read(message, &node.id, call.as_deref()),
         };
-        let before = self.before.take(0);
-        let mut told = Vec::new();
-        let made = read.and_then(|read| {
+        let before = self.pending.take(0);
+        let mut warnings = Vec::new();
+        let converted = read.and_then(|read| {
             if let Some(called) = read.calls {
                 self.calls.insert(place, called);
             }
@@ -353,23 +356,23 @@ impl Teller<'_, '_, '_> {
                 format: Format::ChatGpt,
                 json: &node.json,
                 foreign: "",
-                said: None,
+                role_and_content: None,
                 before: before.as_deref(),
                 timestamp: time,
             };
-            line.messages(&drafts, &mut told)
+            line.messages(&drafts, &mut warnings)
         });
-        for Misfit { field, reason } in told {
+        for FieldError { field, reason } in warnings {
             let field = format!("mapping.{}.message.{field}", node.id);
-            self.out.remark(node.line, &field, reason);
+            self.out.warn(node.line, &field, reason);
         }
-        let messages = match made {
+        let messages = match converted {
             Ok(messages) => messages,
-            Err(misfit) => {
-                let field = format!("mapping.{}.message.{}", node.id, misfit.field);
-                self.out.remark(node.line, field.trim_end_matches('.'), misfit.reason);
-                self.before.put_back(0, before);
-                self.before.add(0, &node.json, node.line);
+            Err(error) => {
+                let field = format!("mapping.{}.message.{}", node.id, error.field);
+                self.out.warn(node.line, field.trim_end_matches('.'), error.reason);
+                self.pending.put_back(0, before);
+                self.pending.add(0, &node.json, node.line);
                 return Ok(());
             }
         };
@@ -377,7 +380,7 @@ impl Teller<'_, '_, '_> {
         if weight != Some(0.0) {
             return messages.into_iter().try_for_each(|message| self.out.message(message));
         }
-        // It is part of the record, but the model did not read it.
+        // The message is part of the log, but the model did not read it.
         self.out.flush()?;
         let first = self.out.log_len() as u32;
         let count = messages.len();
@@ -388,8 +391,8 @@ impl Teller<'_, '_, '_> {
         self.out.apply(steps.into_iter().collect::<Request>(), count)
     }
 
-    /// The call that a tool's message answers: of the nearest ones before it to that tool, the first that
-    /// has no answer; else the nearest.
+    /// Id of the call to which a message of a tool belongs: of the nearest calls of that tool before it,
+    /// the first without a result; otherwise the nearest call.
     fn call_for(&mut self, place: usize, message: &str) -> Option<String> {
         let author = json::get(message, "author")?;
         if json::get_str(author, "role")?.escaped() != "tool" {
@@ -409,14 +412,14 @@ impl Teller<'_, '_, '_> {
                     nearest = nearest.or(Some(here));
                     found.extend(is_called(called).then_some(here));
                 }
-                // Calls that were made at once stand one behind the other, and so do their answers.
-                None if !found.is_empty() && !self.answers.contains(&here) => break,
+                // Parallel calls are consecutive nodes, and so are their results.
+                None if !found.is_empty() && !self.results.contains(&here) => break,
                 None => {}
             }
         }
         let is_open = |call: &&usize| !self.answered.contains(call);
         let call = found.iter().rev().find(is_open).or(found.first()).copied().or(nearest)?;
-        self.answers.insert(place);
+        self.results.insert(place);
         self.answered.insert(call);
         Some(self.graph.nodes[call].id.clone())
     }

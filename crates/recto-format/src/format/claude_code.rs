@@ -1,20 +1,23 @@
-//! Sessions of Claude Code: JSON lines that form a tree by `uuid` and `parentUuid`.
+//! Codec of Claude Code sessions: JSON lines that form a tree by `uuid` and `parentUuid`.
 //!
-//! The file is read once, in its order, which is the order in which things happened:
+//! The lines are read in the order of the file, which is their order in time:
 //!
-//! | in the file | here |
+//! | in the file | conversion |
 //! |---|---|
-//! | a line whose parent is the line before it | APPEND, one version a line |
-//! | a line whose parent is further back: the user went back | ROLLBACK to that version, then APPEND |
-//! | a piece of an answer (same `message.id`) that comes after results of its other pieces | INSERT behind the pieces before it |
-//! | `compact_boundary` and the summary behind it | COMPRESS; what the boundary preserves, listed or from one line to another, stays |
+//! | a line whose parent is the line before it | APPEND, one version per line |
+//! | a line whose parent is further back, because the user rewound | ROLLBACK to that version, then APPEND |
+//! | a piece of a response (same `message.id`) after results of its other pieces | INSERT after the earlier pieces |
+//! | `compact_boundary` and the summary after it | COMPRESS; the lines that the boundary preserves stay |
 //! | `content-replacement` | REPLACE of the result |
 //! | a sidechain | a fork that starts empty |
-//! | a line that stands in front of its parent | waits for it |
-//! | a uuid that comes again with another message | a branch of its own, and the one that others hang on |
-//! | titles, snapshots, progress and all that is no message | kept with the next message, for export |
+//! | a line in front of its parent | held back until its parent is read |
+//! | a uuid that occurs again with another message | a rewind to its parent; later children belong to it |
+//! | titles, snapshots, progress and other lines without a message | stored with the next message, for export |
 //!
-//! `logicalParentUuid` is not followed: it points to what the summary stands for.
+//! `logicalParentUuid` is ignored: it refers to the messages that a summary replaces.
+//!
+//! `chain.rs` tracks the view of each chain, `late.rs` holds lines back, `compaction.rs` converts
+//! compactions, `title.rs` finds the title, and `export.rs` writes sessions.
 
 mod chain;
 mod compaction;
@@ -29,46 +32,48 @@ use std::sync::Arc;
 
 use recto_core::{Insert, Message, Position, Replace, Role, Rollback, Version};
 
-use super::message_list::{Draft, Misfit};
+use super::message_list::{Draft, FieldError};
 use super::new_parts::NewParts;
-use super::session_line::{Asides, SessionLine};
+use super::pending_lines::PendingLines;
+use super::session_line::SessionLine;
 use super::{Codec, Head, Likelihood, anthropic};
 use crate::export::{ExportOptions, Extent};
-use crate::import::{Input, Out, Remark, Start};
+use crate::import::{Input, Start, TranscriptWarning};
 use crate::json::{self, Str};
+use crate::step_writer::StepWriter;
 use crate::values::{Peeked, Values};
 use crate::{Error, Format};
 
 use chain::{Chain, Node};
 use compaction::{Boundary, is_boundary};
-use late::{Late, LateParents};
+use late::{LateLines, LateParents};
 use line::Line;
 
-/// Behind how many results a further piece of their answer is put in front of them. Models make a few
-/// calls at once; a file that says otherwise shall not cost the square of its length.
-const MOST_BEHIND: usize = 256;
+/// Maximum number of results in front of which a further piece of their response is inserted. Models make
+/// few parallel calls; the limit keeps the cost of a malicious file linear.
+const MAX_RESULTS_BEHIND: usize = 256;
 
 pub(crate) struct ClaudeCode;
 
 impl Codec for ClaudeCode {
     fn recognise(&self, head: &Head) -> Likelihood {
-        let mut most = Likelihood::No;
+        let mut best = Likelihood::No;
         for line in head.objects() {
             let has = |key: &str| json::fields(line).any(|(name, _)| name.escaped() == key);
             let kind = json::get_str(line, "type").map(Str::escaped).unwrap_or_default();
             let found = match kind {
-                _ if has("parentUuid") && has("uuid") => Likelihood::Surely,
-                "user" | "assistant" if has("sessionId") && has("message") => Likelihood::Surely,
+                _ if has("parentUuid") && has("uuid") => Likelihood::Certain,
+                "user" | "assistant" if has("sessionId") && has("message") => Likelihood::Certain,
                 "summary" if has("leafUuid") => Likelihood::Likely,
                 "file-history-snapshot" | "queue-operation" => Likelihood::Likely,
                 _ => Likelihood::No,
             };
-            most = most.max(found);
+            best = best.max(found);
         }
-        most
+        best
     }
 
-    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
+    fn import(&self, input: &dyn Input, out: &mut StepWriter<'_>) -> Result<(), Error> {
         let mut parents = LateParents::default();
         let name = title::find(input, &mut parents)?;
         let limit = out.options.limits.message_bytes;
@@ -77,12 +82,12 @@ impl Codec for ClaudeCode {
             out,
             nodes: HashMap::new(),
             uuids: HashMap::new(),
-            asides: Asides::within(limit),
+            pending: PendingLines::with_capacity(limit),
             chains: Vec::new(),
             agents: HashMap::new(),
             results: HashMap::new(),
-            late: Late::new(parents.found(), limit),
-            waiting: Some(Start { name, is_lines: true, ..Start::default() }),
+            late: LateLines::new(parents.found(), limit),
+            start: Some(Start { name, is_json_lines: true, ..Start::default() }),
         };
         while values.peek_byte()?.is_some() {
             session.value(&mut values)?;
@@ -96,43 +101,43 @@ impl Codec for ClaudeCode {
         extent: Extent,
         options: &ExportOptions<'_>,
         file: &mut dyn Write,
-    ) -> Result<Vec<Remark>, Error> {
+    ) -> Result<Vec<TranscriptWarning>, Error> {
         export::export(messages, extent, options, file)
     }
 }
 
-/// A session that is being read.
+/// Reader of a session.
 struct Session<'o, 'a> {
-    out: &'o mut Out<'a>,
+    out: &'o mut StepWriter<'a>,
     nodes: HashMap<Arc<str>, Node>,
-    /// The uuids of the lines, by the chain and the first of their messages.
+    /// Uuids of lines, by chain and log index of their first message.
     uuids: HashMap<(usize, u32), Arc<str>>,
-    /// Lines that wait for the next message of their chain.
-    asides: Asides,
-    /// The main chain and, behind it, the sidechains: as many as the conversation has lines.
+    /// Lines without a message, until the next message of their chain.
+    pending: PendingLines,
+    /// The main chain, followed by the sidechains. Chain n is branch n of the conversation.
     chains: Vec<Chain>,
     /// The sidechains by name.
     agents: HashMap<String, usize>,
-    /// The results by their calls.
-    results: HashMap<String, ResultPlace>,
-    /// Lines that stand in front of their parents.
-    late: Late,
-    /// What is known of the conversation, until it starts: titles and snapshots, which often come
-    /// first, do not say when it was.
-    waiting: Option<Start>,
+    /// Results, by the id of their call.
+    results: HashMap<String, ResultLocation>,
+    /// Lines that precede their parents.
+    late: LateLines,
+    /// Metadata of the conversation, until it starts. Titles and snapshots often come first and have no
+    /// time.
+    start: Option<Start>,
 }
 
-/// Where the result of a call is.
+/// Location of the result of a call.
 #[derive(Clone, Copy)]
-struct ResultPlace {
+struct ResultLocation {
     chain: usize,
     log: u32,
-    /// Whether it is alone in its message.
+    /// True if its message contains no other result.
     is_only: bool,
 }
 
 impl Session<'_, '_> {
-    /// The next line. One that cannot be read is left out, and the next is read all the same.
+    /// Reads the next line. An unreadable line is skipped with a warning.
     fn value(&mut self, values: &mut Values<'_>) -> Result<(), Error> {
         let number = values.line();
         match values.peek_value()? {
@@ -141,21 +146,21 @@ impl Session<'_, '_> {
                 let deepest = self.out.options.limits.depth;
                 if depth > deepest || !json::is_object(text) {
                     let reason = match depth > deepest {
-                        true => format!("left out: {depth} levels deep; {deepest} are allowed"),
-                        false => "left out: a line is an object".to_owned(),
+                        true => format!("skipped: {depth} levels deep; {deepest} are allowed"),
+                        false => "skipped: a line must be an object".to_owned(),
                     };
-                    self.out.remark(number, "", reason);
+                    self.out.warn(number, "", reason);
                 } else {
                     self.tree_line(&Line::read(text, number))?;
                 }
                 values.take(len);
             }
             Peeked::TooLarge => {
-                self.out.remark(number, "", "left out: the line is larger than allowed");
+                self.out.warn(number, "", "skipped: the line exceeds the size limit");
                 values.skip_value()?;
             }
             Peeked::Broken(reason) => {
-                self.out.remark(number, "", format!("left out: {reason}"));
+                self.out.warn(number, "", format!("skipped: {reason}"));
                 values.skip_line()?;
             }
         }
@@ -163,10 +168,10 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// A line, and those that waited for it.
+    /// Converts a line and the lines that were held back for it.
     fn tree_line(&mut self, line: &Line<'_>) -> Result<(), Error> {
-        let is_there = |uuid: &str| self.nodes.contains_key(uuid);
-        if self.late.holds_back(line, is_there) {
+        let is_known = |uuid: &str| self.nodes.contains_key(uuid);
+        if self.late.holds_back(line, is_known) {
             return Ok(());
         }
         self.line(line)?;
@@ -180,18 +185,18 @@ impl Session<'_, '_> {
     }
 
     fn line(&mut self, line: &Line<'_>) -> Result<(), Error> {
-        self.start(line)?;
+        self.start_with(line)?;
         let kind = line.kind.text();
         let is_message = matches!(&*kind, "user" | "assistant") && !line.is("isApiErrorMessage");
         let known = line.uuid.and_then(|uuid| self.nodes.get(&*uuid.text()));
         if let Some(known) = known {
-            if known.said == line.said() {
-                self.out.remark(line.number, "uuid", "left out: this line was there already");
+            if known.content_hash == line.content_hash() {
+                self.out.warn(line.number, "uuid", "skipped: a duplicate of an earlier line");
                 self.keep(line);
                 return Ok(());
             }
-            let reason = "it was there already, with another message: both are kept";
-            self.out.remark(line.number, "uuid", reason);
+            let reason = "an earlier line has the same uuid and another message; both are imported";
+            self.out.warn(line.number, "uuid", reason);
         }
         if is_message && line.fields.get("message").is_some() {
             return self.message(line);
@@ -199,10 +204,15 @@ impl Session<'_, '_> {
         match &*kind {
             "content-replacement" => return self.replacement(line),
             "attachment" => {
-                self.out.remark(line.number, "", "an attachment: kept, but no message");
+                self.out.warn(
+                    line.number,
+                    "",
+                    "an attachment: preserved for export, not a message",
+                );
             }
             "user" | "assistant" => {
-                self.out.remark(line.number, "", "no message of the model: kept, but not shown");
+                let reason = "an error message of the program: preserved for export, not visible";
+                self.out.warn(line.number, "", reason);
             }
             "system"
             | "summary"
@@ -219,51 +229,53 @@ impl Session<'_, '_> {
             | "permission-mode"
             | "mode" => {}
             other => {
-                let reason = format!("a line of type {other:?}: kept, but no message");
-                self.out.remark(line.number, "type", reason);
+                let reason =
+                    format!("a line of type {other:?}: preserved for export, not a message");
+                self.out.warn(line.number, "type", reason);
             }
         }
         self.keep(line);
         Ok(())
     }
 
-    /// The conversation starts with the first line of the tree, or the first message.
-    fn start(&mut self, line: &Line<'_>) -> Result<(), Error> {
+    /// Starts the conversation with the first line that has a uuid or a message.
+    fn start_with(&mut self, line: &Line<'_>) -> Result<(), Error> {
         if self.chains.is_empty() {
             self.chains.push(Chain::default());
         }
-        let Some(start) = &mut self.waiting else { return Ok(()) };
+        let Some(start) = &mut self.start else { return Ok(()) };
         if start.id.is_none() {
             start.id = line.fields.get_str("sessionId").map(|id| id.text().into_owned());
         }
         start.created = start.created.or_else(|| line.time());
         match line.uuid.is_some() || line.fields.get("message").is_some() {
-            true => self.out.start(self.waiting.take().unwrap_or_default()),
+            true => self.out.start(self.start.take().unwrap_or_default()),
             false => Ok(()),
         }
     }
 
-    /// Keeps a line that is no message, for the next one; it takes part in the tree.
+    /// Keeps a line without a message for the next message, and adds it to the tree.
     fn keep(&mut self, line: &Line<'_>) {
         let parent = line.parent.and_then(|parent| self.nodes.get(&*parent.text()).copied());
         let chain = parent.map_or(0, |parent| parent.chain);
         if let Some(uuid) = line.uuid
             && !self.nodes.contains_key(&*uuid.text())
         {
-            let node = parent.unwrap_or_else(|| self.chains[0].node(0, false, 0..0)).aside();
-            self.nodes.insert(uuid.text().into(), node.saying(line.said()));
+            let parent = parent.unwrap_or_else(|| self.chains[0].node(0, false, 0..0));
+            let node = parent.without_messages().with_content_hash(line.content_hash());
+            self.nodes.insert(uuid.text().into(), node);
             if is_boundary(line.json) {
                 let boundary = Boundary::read(uuid, line.json, &self.nodes);
                 self.chains[chain].boundary = Some(boundary);
             }
         }
-        self.asides.add(chain, line.json, line.number);
+        self.pending.add(chain, line.json, line.number);
     }
 
-    /// Which chain a line belongs to. A sidechain that starts is a fork that starts empty.
+    /// The chain of a line. The first line of a sidechain starts a fork.
     fn chain_of(&mut self, line: &Line<'_>) -> Result<usize, Error> {
         let parent = line.parent.and_then(|parent| self.nodes.get(&*parent.text()));
-        // In the file of a subagent all lines are of one sidechain: there it is the main one.
+        // All lines of a subagent's file belong to one sidechain, which is the main chain there.
         let is_whole_file = self.chains[0].version == 0;
         match parent {
             Some(parent) => Ok(parent.chain),
@@ -283,32 +295,32 @@ impl Session<'_, '_> {
 
     fn message(&mut self, line: &Line<'_>) -> Result<(), Error> {
         let number = self.chain_of(line)?;
-        self.out.line(number)?;
+        self.out.switch_branch(number)?;
         let message = line.fields.get("message").unwrap_or_default();
-        self.asides.report(self.out);
-        let before = self.asides.take(number);
-        let mut told = Vec::new();
-        let made = anthropic::read(message).and_then(|read| {
+        self.pending.report(self.out);
+        let before = self.pending.take(number);
+        let mut warnings = Vec::new();
+        let converted = anthropic::read(message).and_then(|read| {
             let line = SessionLine {
                 format: Format::ClaudeCode,
                 json: line.json,
                 foreign: message,
-                said: Some((read.role, read.content)),
+                role_and_content: Some((read.role, read.content)),
                 before: before.as_deref(),
                 timestamp: line.time(),
             };
-            Ok((line.messages(&read.drafts, &mut told)?, read.id))
+            Ok((line.messages(&read.drafts, &mut warnings)?, read.id))
         });
-        for Misfit { field, reason } in told {
-            self.out.remark(line.number, &format!("message.{field}"), reason);
+        for FieldError { field, reason } in warnings {
+            self.out.warn(line.number, &format!("message.{field}"), reason);
         }
-        let (messages, id) = match made {
-            Ok(made) => made,
-            Err(Misfit { field, reason }) => {
+        let (messages, id) = match converted {
+            Ok(converted) => converted,
+            Err(FieldError { field, reason }) => {
                 let field =
                     if field.is_empty() { "message".into() } else { format!("message.{field}") };
-                self.out.remark(line.number, &field, reason);
-                self.asides.put_back(number, before);
+                self.out.warn(line.number, &field, reason);
+                self.pending.put_back(number, before);
                 self.keep(line);
                 return Ok(());
             }
@@ -322,12 +334,13 @@ impl Session<'_, '_> {
         for (piece, ids) in results.into_iter().enumerate() {
             let is_only = ids.len() == 1;
             let log = (first + piece) as u32;
-            let place = ResultPlace { chain: number, log, is_only };
-            self.results.extend(ids.into_iter().map(|id| (id, place)));
+            let location = ResultLocation { chain: number, log, is_only };
+            self.results.extend(ids.into_iter().map(|id| (id, location)));
         }
         if let Some(uuid) = line.uuid {
             let logs = first as u32..self.out.log_len() as u32;
-            let node = chain.node(number, is_result, logs).saying(line.said());
+            let node = chain.node(number, is_result, logs);
+            let node = node.with_content_hash(line.content_hash());
             let uuid: Arc<str> = uuid.text().into();
             self.uuids.insert((number, first as u32), Arc::clone(&uuid));
             self.nodes.insert(uuid, node);
@@ -335,7 +348,7 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// Puts a line's messages where they belong.
+    /// Adds the messages of a line at their position: appends, inserts, compacts or rewinds.
     fn place(
         &mut self,
         number: usize,
@@ -359,27 +372,28 @@ impl Session<'_, '_> {
         };
         let behind = chain.len().saturating_sub(chain.response_end);
         match parent {
-            // Results came between the pieces of an answer.
+            // A further piece of a response, after results of its other pieces.
             Some(parent)
                 if parent.turn == chain.turn
                     && response.is_some()
                     && response == chain.response
-                    && (1..=MOST_BEHIND).contains(&behind) =>
+                    && (1..=MAX_RESULTS_BEHIND).contains(&behind) =>
             {
                 return self.insert(number, messages);
             }
             Some(parent) if !chain.is_present(&parent) => {
                 let is_same_turn = parent.turn == chain.turn;
                 let is_piece = response.is_some() && response == chain.response;
-                let goes_on = is_piece || is_result || parent.is_result;
-                if !(is_same_turn && goes_on) {
-                    self.go_back(number, Some(parent))?;
+                let continues = is_piece || is_result || parent.is_result;
+                if !(is_same_turn && continues) {
+                    self.rewind(number, Some(parent))?;
                 }
             }
-            None if line.is_root && chain.version > 0 => self.go_back(number, None)?,
+            None if line.is_root && chain.version > 0 => self.rewind(number, None)?,
             None if line.parent.is_some() => {
-                let reason = "its parent is not in the file; it follows the line before it";
-                self.out.remark(line.number, "parentUuid", reason);
+                let reason =
+                    "the parent is not in the file; the line is added after the line before it";
+                self.out.warn(line.number, "parentUuid", reason);
             }
             _ => {}
         }
@@ -399,16 +413,16 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// The user went back to a line, or to the start.
-    fn go_back(&mut self, number: usize, to: Option<Node>) -> Result<(), Error> {
+    /// Rewinds a chain to a line, or to its start.
+    fn rewind(&mut self, number: usize, to: Option<Node>) -> Result<(), Error> {
         let version = to.map_or(0, |node| node.version);
         let step = Rollback::ToVersion(Version(version)).because("the user went back");
         self.out.apply(step, 0)?;
-        self.chains[number].go_back(to);
+        self.chains[number].rewind(to);
         Ok(())
     }
 
-    /// A further piece of an answer, some of whose calls are answered already.
+    /// Inserts a further piece of a response after its earlier pieces, in front of their results.
     fn insert(&mut self, number: usize, messages: Vec<Message>) -> Result<(), Error> {
         let position = self.chains[number].response_end;
         let first = self.out.log_len();
@@ -421,85 +435,85 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// The program put a shorter text in the place of a tool's result.
+    /// Replaces results with the shorter texts of a `content-replacement` line.
     fn replacement(&mut self, line: &Line<'_>) -> Result<(), Error> {
         let listed = line.fields.get("replacements").map(json::items).into_iter().flatten();
         let mut found = Vec::new();
         let mut drafts = Vec::new();
-        for (place, item) in listed.enumerate() {
-            let field = format!("replacements[{place}]");
+        for (number, item) in listed.enumerate() {
+            let field = format!("replacements[{number}]");
             let id = json::get_str(item, "toolUseId").or(json::get_str(item, "tool_use_id"));
             let text = json::get(item, "replacement").filter(|text| Str::of(text).is_some());
             let (Some(id), Some(text)) = (id, text) else {
-                self.out.remark(line.number, &field, "it has no toolUseId or no replacement");
+                self.out.warn(line.number, &field, "toolUseId or replacement is missing");
                 continue;
             };
-            let at = self.results.get(&*id.text()).and_then(|place| {
-                let position = self.chains[place.chain].position(place.log)?;
-                place.is_only.then_some((*place, position))
+            let at = self.results.get(&*id.text()).and_then(|location| {
+                let position = self.chains[location.chain].position(location.log)?;
+                location.is_only.then_some((*location, position))
             });
             let Some(at) = at else {
-                self.out.remark(line.number, &field, "the result is not visible, or not alone");
+                let reason = "the result is not visible, or its message has other results";
+                self.out.warn(line.number, &field, reason);
                 continue;
             };
             let mut parts = NewParts::default();
             parts.result(id, Some(text), false, "");
-            drafts.push(Draft::made(Role::Tool, parts.finish()));
+            drafts.push(Draft::converted(Role::Tool, parts.finish()));
             found.push(at);
         }
-        let Some(number) = found.first().map(|(place, _)| place.chain) else {
+        let Some(number) = found.first().map(|(location, _)| location.chain) else {
             self.keep(line);
             return Ok(());
         };
-        self.asides.report(self.out);
-        let before = self.asides.take(number);
+        self.pending.report(self.out);
+        let before = self.pending.take(number);
         let session_line = SessionLine {
             format: Format::ClaudeCode,
             json: line.json,
             foreign: "",
-            said: None,
+            role_and_content: None,
             before: before.as_deref(),
             timestamp: None,
         };
-        let made = session_line.messages(&drafts, &mut Vec::new());
-        let Ok(messages) = made else {
-            self.asides.put_back(number, before);
+        let Ok(messages) = session_line.messages(&drafts, &mut Vec::new()) else {
+            self.pending.put_back(number, before);
             self.keep(line);
             return Ok(());
         };
-        for ((place, position), message) in found.into_iter().zip(messages) {
-            self.out.line(place.chain)?;
+        for ((location, position), message) in found.into_iter().zip(messages) {
+            self.out.switch_branch(location.chain)?;
             let new = self.out.log_len() as u32;
             let replace = Replace { index: Position(position), message };
             self.out.apply(replace.because("the program shortened the result"), 1)?;
-            let chain = &mut self.chains[place.chain];
-            chain.replaced.entry(place.log).or_default().push(new);
-            // Who hangs on the line before hangs on what it is now.
+            let chain = &mut self.chains[location.chain];
+            chain.replaced.entry(location.log).or_default().push(new);
+            // Children of the line before the replacement continue from the present version.
             let old = std::mem::replace(&mut chain.version, self.out.version().0);
             chain.renumber(old);
         }
         Ok(())
     }
 
-    /// What stands behind the last message goes into the envelope.
+    /// Ends the session. The lines after the last message become the envelope.
     fn end(mut self) -> Result<(), Error> {
-        // Lines that wait for each other: nothing stands before them.
+        // Lines whose parents form a cycle.
         for (json, number) in self.late.rest() {
             self.line(&Line::read(&json, number))?;
         }
-        // Nothing but titles and snapshots.
-        if let Some(start) = self.waiting.take().filter(|_| !self.chains.is_empty()) {
+        // The file contains only titles and snapshots.
+        if let Some(start) = self.start.take().filter(|_| !self.chains.is_empty()) {
             self.out.start(start)?;
         }
-        self.asides.report(self.out);
-        match self.asides.take_all() {
+        self.pending.report(self.out);
+        match self.pending.take_all() {
             Some(rest) => self.out.envelope(rest),
             None => Ok(()),
         }
     }
 }
 
-/// The ids of the results in each message.
+/// The ids of the results of each message.
 fn results_of(messages: &[Message]) -> Vec<Vec<String>> {
     let ids = |message: &Message| message.tool_results().map(|id| id.into_owned()).collect();
     messages.iter().map(ids).collect()

@@ -1,15 +1,15 @@
-//! Rollouts of codex: JSON lines of `{timestamp, type, payload}`, also packed with zstd.
+//! Codec of codex rollouts: JSON lines of `{timestamp, type, payload}`, optionally compressed with zstd.
 //!
-//! | in the file | here |
+//! | in the file | conversion |
 //! |---|---|
-//! | `response_item` | a message, as OpenAI's Responses have them |
-//! | `compacted` with `replacement_history` | COMPRESS of all that is visible into that history |
-//! | `compacted` without it, as of old | what users said stays, and the summary follows |
+//! | `response_item` | a message, read like an item of OpenAI's Responses |
+//! | `compacted` with `replacement_history` | COMPRESS of all visible messages into that history |
+//! | `compacted` without it (older versions) | messages of the user stay, and the summary follows |
 //! | `event_msg` `thread_rolled_back` | ROLLBACK to before the last turns |
-//! | `turn_context` | says which model writes what follows |
-//! | all other lines | kept with the next message, for export |
+//! | `turn_context` | names the model of the lines that follow |
+//! | all other lines | stored with the next message, for export |
 //!
-//! Other `event_msg` lines say again what the items say. The oldest rollouts have items without an
+//! Other `event_msg` lines repeat the content of items. The oldest rollouts contain items without an
 //! envelope.
 
 mod export;
@@ -21,17 +21,20 @@ use recto_core::{
     Append, Compress, Delete, LogIndex, Message, Request, Role, Rollback, Step, Timestamp, Version,
 };
 
-use super::message_list::{Draft, Misfit};
+use super::message_list::{Draft, FieldError};
 use super::openai_responses::{self, Item};
-use super::session_line::{self, Asides, SessionLine};
+use super::pending_lines::PendingLines;
+use super::session_line::SessionLine;
+use super::time;
 use super::{Codec as FormatCodec, Head, Likelihood};
 use crate::export::{ExportOptions, Extent};
-use crate::import::{Input, Out, Remark, Start};
+use crate::import::{Input, Start, TranscriptWarning};
 use crate::json::{self, Str};
+use crate::step_writer::StepWriter;
 use crate::values::{Peeked, Values};
 use crate::{Error, Format};
 
-/// What the program says in the user's name: such messages start no turn.
+/// Starts of messages that the program writes with the role of the user. They start no turn.
 const NOT_FROM_THE_USER: &[&str] = &[
     "<environment_context>",
     "<user_instructions>",
@@ -45,7 +48,7 @@ pub(crate) struct Codex;
 
 impl FormatCodec for Codex {
     fn recognise(&self, head: &Head) -> Likelihood {
-        let mut most = Likelihood::No;
+        let mut best = Likelihood::No;
         for line in head.objects() {
             let kind = json::get_str(line, "type").map(Str::escaped).unwrap_or_default();
             let is_record = json::get(line, "payload").is_some();
@@ -53,23 +56,23 @@ impl FormatCodec for Codex {
                 "session_meta" | "response_item" | "compacted" | "turn_context" | "event_msg"
                     if is_record =>
                 {
-                    Likelihood::Surely
+                    Likelihood::Certain
                 }
                 _ if json::get(line, "record_type").is_some() => Likelihood::Likely,
                 _ => Likelihood::No,
             };
-            most = most.max(found);
+            best = best.max(found);
         }
-        most
+        best
     }
 
-    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error> {
+    fn import(&self, input: &dyn Input, out: &mut StepWriter<'_>) -> Result<(), Error> {
         let limit = out.options.limits.message_bytes;
         let mut values = Values::new(input.open()?, limit);
         let mut rollout = Rollout {
             out,
             has_started: false,
-            before: Asides::within(limit),
+            pending: PendingLines::with_capacity(limit),
             model: None,
             time: None,
             view: Vec::new(),
@@ -79,8 +82,8 @@ impl FormatCodec for Codex {
         while values.peek_byte()?.is_some() {
             rollout.value(&mut values)?;
         }
-        rollout.before.report(rollout.out);
-        match rollout.before.take_all() {
+        rollout.pending.report(rollout.out);
+        match rollout.pending.take_all() {
             Some(rest) => rollout.out.envelope(rest),
             None => Ok(()),
         }
@@ -92,24 +95,25 @@ impl FormatCodec for Codex {
         extent: Extent,
         options: &ExportOptions<'_>,
         file: &mut dyn Write,
-    ) -> Result<Vec<Remark>, Error> {
+    ) -> Result<Vec<TranscriptWarning>, Error> {
         export::export(messages, extent, options, file)
     }
 }
 
-/// A rollout that is being read.
+/// Reader of a rollout.
 struct Rollout<'o, 'a> {
-    out: &'o mut Out<'a>,
+    out: &'o mut StepWriter<'a>,
     has_started: bool,
-    before: Asides,
-    /// The model that writes, as it stands between quotes.
+    /// Lines without a message, until the next message.
+    pending: PendingLines,
+    /// The current model, escaped.
     model: Option<String>,
-    /// The time of the line.
+    /// Time of the current line.
     time: Option<Timestamp>,
     view: Vec<Visible>,
-    /// Where the turns of the user start in the view.
+    /// Positions in the view at which turns of the user start.
     turns: Vec<usize>,
-    /// How many entries at the front of the view a compaction without a history has left there.
+    /// Number of leading entries that a compaction without a history has kept.
     settled: usize,
 }
 
@@ -118,12 +122,12 @@ struct Rollout<'o, 'a> {
 struct Visible {
     log: u32,
     role: Role,
-    /// The version right before it, if that shows what stands in front of it.
+    /// The version before it, if its view consists of the entries in front of this one.
     version: Option<Version>,
 }
 
 impl Rollout<'_, '_> {
-    /// The next line. One that cannot be read is left out, and the next is read all the same.
+    /// Reads the next line. An unreadable line is skipped with a warning.
     fn value(&mut self, values: &mut Values<'_>) -> Result<(), Error> {
         let number = values.line();
         match values.peek_value()? {
@@ -131,21 +135,21 @@ impl Rollout<'_, '_> {
                 let text = values.peeked(len);
                 let deepest = self.out.options.limits.depth;
                 if depth > deepest {
-                    let reason = format!("left out: {depth} levels deep; {deepest} are allowed");
-                    self.out.remark(number, "", reason);
+                    let reason = format!("skipped: {depth} levels deep; {deepest} are allowed");
+                    self.out.warn(number, "", reason);
                 } else if json::is_object(text) {
                     self.line(text, number)?;
                 } else {
-                    self.out.remark(number, "", "left out: a line is an object");
+                    self.out.warn(number, "", "skipped: a line must be an object");
                 }
                 values.take(len);
             }
             Peeked::TooLarge => {
-                self.out.remark(number, "", "left out: the line is larger than allowed");
+                self.out.warn(number, "", "skipped: the line exceeds the size limit");
                 values.skip_value()?;
             }
             Peeked::Broken(reason) => {
-                self.out.remark(number, "", format!("left out: {reason}"));
+                self.out.warn(number, "", format!("skipped: {reason}"));
                 values.skip_line()?;
             }
         }
@@ -158,7 +162,7 @@ impl Rollout<'_, '_> {
         let kind = fields.get_str("type").map(Str::text).unwrap_or_default();
         let payload = fields.get("payload");
         let time = fields.get_str("timestamp");
-        self.time = time.and_then(|time| session_line::timestamp(&time.text()));
+        self.time = time.and_then(|time| time::parse_time(&time.text()));
         if !self.has_started {
             self.start(line, &kind, payload)?;
         }
@@ -168,50 +172,53 @@ impl Rollout<'_, '_> {
             ("event_msg", Some(event)) if is(event, "thread_rolled_back") => {
                 let turns = json::get(event, "num_turns").and_then(|turns| turns.parse().ok());
                 if turns.is_none() {
-                    self.out.remark(number, "payload.num_turns", "no number of turns");
+                    self.out.warn(number, "payload.num_turns", "the number of turns is missing");
                 }
-                self.before.add(0, line, number);
-                self.go_back(turns.unwrap_or(0))
+                self.pending.add(0, line, number);
+                self.rewind(turns.unwrap_or(0))
             }
             ("turn_context", Some(context)) => {
                 let model = json::get_str(context, "model");
                 self.model = model.map(|model| model.escaped().to_owned()).or(self.model.take());
-                self.before.add(0, line, number);
+                self.pending.add(0, line, number);
                 Ok(())
             }
             ("session_meta", Some(meta)) => {
                 for field in ["history_base", "forked_from_id"] {
                     if json::get(meta, field).is_some() {
-                        let reason = "the history before is in another file";
-                        self.out.remark(number, &format!("payload.{field}"), reason);
+                        let reason = "the earlier history is in another file";
+                        self.out.warn(number, &format!("payload.{field}"), reason);
                     }
                 }
-                self.before.add(0, line, number);
+                self.pending.add(0, line, number);
                 Ok(())
             }
             ("inter_agent_communication", _) => {
-                self.out.remark(number, "", "a message between agents: kept, but not shown");
-                self.before.add(0, line, number);
+                let reason = "a message between agents: preserved for export, not visible";
+                self.out.warn(number, "", reason);
+                self.pending.add(0, line, number);
                 Ok(())
             }
-            // The oldest rollouts: items as they are.
+            // The oldest rollouts: items without an envelope.
             (kind, None) if is_item(kind) || (kind.is_empty() && fields.get("role").is_some()) => {
                 self.item(line, line, "", number)
             }
             (kind, None) if !kind.is_empty() => {
-                let reason = format!("a line of type {kind:?}: kept, but no message");
-                self.out.remark(number, "type", reason);
-                self.before.add(0, line, number);
+                let reason =
+                    format!("a line of type {kind:?}: preserved for export, not a message");
+                self.out.warn(number, "type", reason);
+                self.pending.add(0, line, number);
                 Ok(())
             }
-            // The oldest heads and states have no type either, but a time or a record_type.
+            // In the oldest rollouts, metadata and state lines have a time or a record_type, and no type.
             ("", _) if fields.get("timestamp").or(fields.get("record_type")).is_none() => {
-                self.out.remark(number, "type", "a line without a type: kept, but no message");
-                self.before.add(0, line, number);
+                let reason = "a line without a type: preserved for export, not a message";
+                self.out.warn(number, "type", reason);
+                self.pending.add(0, line, number);
                 Ok(())
             }
             _ => {
-                self.before.add(0, line, number);
+                self.pending.add(0, line, number);
                 Ok(())
             }
         }
@@ -222,34 +229,34 @@ impl Rollout<'_, '_> {
         let meta = payload.filter(|_| kind == "session_meta").unwrap_or(line);
         let id = json::get_str(meta, "id").map(|id| id.text().into_owned());
         let id = id.filter(|_| kind == "session_meta" || kind.is_empty());
-        self.out.start(Start { name: None, id, created: self.time, is_lines: true })
+        self.out.start(Start { name: None, id, created: self.time, is_json_lines: true })
     }
 
-    /// One item becomes one message.
+    /// Converts an item to a message.
     fn item(&mut self, line: &str, item: &str, field: &str, number: u64) -> Result<(), Error> {
-        self.before.report(self.out);
-        let before = self.before.take(0);
-        let mut told = Vec::new();
-        let made = openai_responses::read(item).and_then(|read| {
+        self.pending.report(self.out);
+        let before = self.pending.take(0);
+        let mut warnings = Vec::new();
+        let converted = openai_responses::read(item).and_then(|read| {
             let line = SessionLine {
                 format: Format::Codex,
                 json: line,
                 foreign: item,
-                said: read.said,
+                role_and_content: read.role_and_content,
                 before: before.as_deref(),
                 timestamp: self.time,
             };
-            line.messages(&[self.signed(read)], &mut told)
+            line.messages(&[self.with_model(read)], &mut warnings)
         });
-        for misfit in told {
-            self.misfit(misfit, field, number);
+        for warning in warnings {
+            self.warn(warning, field, number);
         }
-        let messages = match made {
+        let messages = match converted {
             Ok(messages) => messages,
-            Err(misfit) => {
-                self.before.put_back(0, before);
-                self.misfit(misfit, field, number);
-                self.before.add(0, line, number);
+            Err(error) => {
+                self.pending.put_back(0, before);
+                self.warn(error, field, number);
+                self.pending.add(0, line, number);
                 return Ok(());
             }
         };
@@ -262,35 +269,37 @@ impl Rollout<'_, '_> {
             }
             let (log, role) = (self.out.log_len() as u32, message.role());
             self.out.message(message)?;
-            self.see(Visible { log, role, version }, is_turn);
+            self.push(Visible { log, role, version }, is_turn);
         }
         Ok(())
     }
 
-    fn see(&mut self, entry: Visible, is_turn: bool) {
+    /// Appends an entry to the view.
+    fn push(&mut self, entry: Visible, is_turn: bool) {
         if is_turn {
             self.turns.push(self.view.len());
         }
         self.view.push(entry);
     }
 
-    fn misfit(&mut self, misfit: Misfit, field: &str, number: u64) {
-        let field = match (field, &*misfit.field) {
+    /// Reports an error inside a field of a line.
+    fn warn(&mut self, error: FieldError, field: &str, number: u64) {
+        let field = match (field, &*error.field) {
             (field, "") => field.to_owned(),
             ("", inner) => inner.to_owned(),
             (field, inner) => format!("{field}.{inner}"),
         };
-        self.out.remark(number, &field, misfit.reason);
+        self.out.warn(number, &field, error.reason);
     }
 
-    /// Says which model wrote what the model wrote.
-    fn signed(&self, item: Item<'_>) -> Draft {
-        let draft = match (item.draft, item.said) {
-            (Draft::AsItIs, Some((role, content))) => Draft::made(role, content.to_owned()),
+    /// Adds the current model to a message of the assistant.
+    fn with_model(&self, item: Item<'_>) -> Draft {
+        let draft = match (item.draft, item.role_and_content) {
+            (Draft::Unchanged, Some((role, content))) => Draft::converted(role, content.to_owned()),
             (draft, _) => draft,
         };
         match draft {
-            Draft::Made { role: Role::Assistant, content, fields, .. } => Draft::Made {
+            Draft::Converted { role: Role::Assistant, content, fields, .. } => Draft::Converted {
                 role: Role::Assistant,
                 content,
                 fields,
@@ -301,79 +310,82 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// All that is visible gives way to another history.
+    /// Replaces the visible messages with another history or with a summary.
     fn compaction(&mut self, line: &str, payload: &str, number: u64) -> Result<(), Error> {
         let history = history_of(payload);
         let mut drafts = Vec::new();
         match history {
             Some(list) => {
-                for (place, item) in json::items(list).enumerate() {
+                for (index, item) in json::items(list).enumerate() {
                     match openai_responses::read(item) {
-                        Ok(Item { draft: Draft::AsItIs, said: Some((role, content)) }) => {
-                            drafts.push(Draft::made(role, content.to_owned()));
+                        Ok(Item {
+                            draft: Draft::Unchanged,
+                            role_and_content: Some((role, content)),
+                        }) => {
+                            drafts.push(Draft::converted(role, content.to_owned()));
                         }
                         Ok(read) => drafts.push(read.draft),
-                        Err(misfit) => {
-                            let field = format!("payload.replacement_history[{place}]");
-                            self.misfit(misfit, &field, number);
+                        Err(error) => {
+                            let field = format!("payload.replacement_history[{index}]");
+                            self.warn(error, &field, number);
                         }
                     }
                 }
             }
             None => match json::get(payload, "message").filter(|text| Str::of(text).is_some()) {
                 Some(text) if text != "\"\"" => {
-                    drafts.push(Draft::made(Role::User, text.to_owned()))
+                    drafts.push(Draft::converted(Role::User, text.to_owned()))
                 }
-                _ => self.out.remark(number, "payload.message", "a compaction without a summary"),
+                _ => self.out.warn(number, "payload.message", "the compaction has no summary"),
             },
         }
-        self.before.report(self.out);
-        let before = self.before.take(0);
+        self.pending.report(self.out);
+        let before = self.pending.take(0);
         let session_line = SessionLine {
             format: Format::Codex,
             json: line,
             foreign: line,
-            said: None,
+            role_and_content: None,
             before: before.as_deref(),
             timestamp: self.time,
         };
-        let mut told = Vec::new();
-        let made = session_line.messages(&drafts, &mut told);
-        for misfit in told {
-            self.out.remark(number, "payload", misfit.reason);
+        let mut warnings = Vec::new();
+        let converted = session_line.messages(&drafts, &mut warnings);
+        for warning in warnings {
+            self.out.warn(number, "payload", warning.reason);
         }
-        let messages = match made {
+        let messages = match converted {
             Ok(messages) => messages,
-            Err(misfit) => {
-                self.before.put_back(0, before);
-                self.misfit(misfit, "payload", number);
+            Err(error) => {
+                self.pending.put_back(0, before);
+                self.warn(error, "payload", number);
                 Vec::new()
             }
         };
         if messages.is_empty() {
-            self.before.add(0, line, number);
+            self.pending.add(0, line, number);
         }
-        // What users said stays where there is no other history.
+        // Without a replacement history, messages of the user and the system stay.
         let stays =
             |entry: &Visible| history.is_none() && matches!(entry.role, Role::User | Role::System);
         self.out.flush()?;
-        // What stayed before stays again, and need not be looked at.
+        // Entries that an earlier compaction kept stay, and are not examined again.
         let settled = if history.is_none() { self.settled } else { 0 };
         let view = self.view.split_off(settled);
         let turns = self.turns.partition_point(|turn| *turn < settled);
         let turns: HashSet<usize> = self.turns.split_off(turns).into_iter().collect();
         let mut indices = Vec::new();
-        for (place, entry) in (settled..).zip(view) {
+        for (position, entry) in (settled..).zip(view) {
             match stays(&entry) {
-                true => self.see(Visible { version: None, ..entry }, turns.contains(&place)),
+                true => self.push(Visible { version: None, ..entry }, turns.contains(&position)),
                 false => indices.push(LogIndex(entry.log)),
             }
         }
         self.settled = if history.is_none() { self.view.len() } else { 0 };
         let first = self.out.log_len() as u32;
-        for (place, message) in messages.iter().enumerate() {
-            let entry = Visible { log: first + place as u32, role: message.role(), version: None };
-            self.see(entry, starts_turn(message));
+        for (log, message) in (first..).zip(&messages) {
+            let entry = Visible { log, role: message.role(), version: None };
+            self.push(entry, starts_turn(message));
         }
         self.replace_all(indices, messages, history.is_some())
     }
@@ -404,34 +416,34 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// The last turns of the user are taken back.
-    fn go_back(&mut self, turns: usize) -> Result<(), Error> {
+    /// Removes the last turns of the user from the view.
+    fn rewind(&mut self, turns: usize) -> Result<(), Error> {
         if turns == 0 || self.turns.is_empty() {
             return Ok(());
         }
         let left = self.turns.len().saturating_sub(turns);
-        let place = self.turns[left];
+        let position = self.turns[left];
         self.turns.truncate(left);
         self.out.flush()?;
-        let reason = "turns were taken back";
-        let gone: Vec<LogIndex> =
-            self.view[place..].iter().map(|entry| LogIndex(entry.log)).collect();
-        match self.view[place].version {
+        let reason = "turns were rolled back";
+        let indices: Vec<LogIndex> =
+            self.view[position..].iter().map(|entry| LogIndex(entry.log)).collect();
+        match self.view[position].version {
             Some(version) => self.out.apply(Rollback::ToVersion(version).because(reason), 0)?,
-            None => self.out.apply(Delete { indices: gone }.because(reason), 0)?,
+            None => self.out.apply(Delete { indices }.because(reason), 0)?,
         }
-        self.view.truncate(place);
-        self.settled = self.settled.min(place);
+        self.view.truncate(position);
+        self.settled = self.settled.min(position);
         Ok(())
     }
 }
 
-/// The history that a compaction puts in the place of all that is visible.
+/// The history with which a compaction replaces the visible messages.
 fn history_of(payload: &str) -> Option<&str> {
     json::get(payload, "replacement_history").filter(|list| json::is_list(list))
 }
 
-/// Whether it is a type of items that the oldest rollouts have.
+/// True for a type of item in the oldest rollouts.
 fn is_item(kind: &str) -> bool {
     matches!(kind, "message" | "reasoning")
         || ["_call", "_call_output"].iter().any(|end| kind.ends_with(end))
@@ -442,9 +454,9 @@ fn is(event: &str, kind: &str) -> bool {
 }
 
 fn starts_turn(message: &Message) -> bool {
-    let is_made_up = || {
+    let is_from_program = || {
         let text = message.text();
         NOT_FROM_THE_USER.iter().any(|start| text.trim_start().starts_with(start))
     };
-    message.role() == Role::User && !is_made_up()
+    message.role() == Role::User && !is_from_program()
 }

@@ -1,19 +1,21 @@
-//! Google's Gemini: a list of contents, or a request with `contents`.
+//! Codec of Google's Gemini: a list of contents, or a request with `contents`.
 //!
-//! | foreign | here |
+//! | foreign | conversion |
 //! |---|---|
 //! | role `model`; `user`, `function` or none | `assistant`; `user` |
-//! | `functionCall` | `tool_use`; an id is made up where there is none |
-//! | `functionResponse` | `tool_result` in a message from the tool; found by id, else by name and order |
+//! | `functionCall` | `tool_use`; an id is generated if there is none |
+//! | `functionResponse` | `tool_result` in a message of role `tool`; matched by id, otherwise by name and order |
 //! | `thought: true` | `thinking` |
-//! | `thoughtSignature` | `signature` on the part that carries it |
-//! | `executableCode` and the like | a `gemini_part` that holds it, for Gemini only |
+//! | `thoughtSignature` | `signature` of the part |
+//! | `executableCode` and similar parts | a `gemini_part` that contains the part, for Gemini only |
 
 use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit, UNREAD};
+use super::message_list::{
+    CallNames, Draft, FieldError, MessageCodec, ReadState, UNREADABLE_PART, unsupported_part,
+};
 use super::new_parts::{NewParts, kind_of};
 use super::{Head, Likelihood};
 use crate::json::{self, Str};
@@ -21,36 +23,37 @@ use crate::media::{MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
 use crate::{Format, Media};
 
-/// Ids that were made up start with this.
-const MADE_UP: &str = "gemini_call_";
+/// Prefix of generated ids.
+const GENERATED_ID: &str = "gemini_call_";
 
 pub(crate) struct Gemini;
 
-/// Parts here have no type: what they hold is in their field's name.
+/// The likelihood that a content has this format. Parts have no `type`; the name of their field is their
+/// type.
 fn likelihood(content: &str) -> Likelihood {
     let Some(parts) = json::get(content, "parts") else { return Likelihood::No };
     let is_model = json::get_str(content, "role").is_some_and(|role| role.escaped() == "model");
     let has_types = json::items(parts).any(|part| json::get(part, "type").is_some());
     match (has_types, is_model) {
         (true, _) => Likelihood::No,
-        (false, true) => Likelihood::Surely,
+        (false, true) => Likelihood::Certain,
         (false, false) => Likelihood::Likely,
     }
 }
 
-impl MessageForm for Gemini {
+impl MessageCodec for Gemini {
     fn recognise(&self, head: &Head) -> Likelihood {
-        let mut most = Likelihood::No;
+        let mut best = Likelihood::No;
         for object in head.objects() {
             if json::get(object, "contents").is_some_and(json::is_list) {
-                most = most.max(Likelihood::Likely);
+                best = best.max(Likelihood::Likely);
             }
             let listed = json::get(object, "contents").map(json::items).into_iter().flatten();
             for content in std::iter::once(object).chain(listed) {
-                most = most.max(likelihood(content));
+                best = best.max(likelihood(content));
             }
         }
-        most
+        best
     }
 
     fn format(&self) -> Format {
@@ -61,41 +64,44 @@ impl MessageForm for Gemini {
         &["contents", "history"]
     }
 
-    fn read(&self, foreign: &str, memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
+    fn read(&self, foreign: &str, state: &mut ReadState) -> Result<Vec<Draft>, FieldError> {
         let fields = json::Object::of(foreign);
         let role = match fields.get_str("role").map(Str::escaped) {
             None | Some("user" | "function") => Role::User,
             Some("model") => Role::Assistant,
             Some("system") => Role::System,
             Some(other) => {
-                return Err(Misfit::new("role", format!("role is user or model, not {other:?}")));
+                return Err(FieldError::new(
+                    "role",
+                    format!("role must be user or model, not {other:?}"),
+                ));
             }
         };
         let Some(parts) = fields.get("parts").filter(|parts| json::is_list(parts)) else {
-            return Err(Misfit::new("parts", "parts is missing; it is a list"));
+            return Err(FieldError::new("parts", "parts is missing; it must be a list"));
         };
         let mut drafts: Vec<(Role, NewParts)> = Vec::new();
-        let mut is_own = false;
+        let mut is_provider_specific = false;
         for (number, (part, fields)) in json::objects(parts).enumerate() {
             let is_result = get(&fields, RESPONSE).is_some();
             let role = if is_result { Role::Tool } else { role };
             if drafts.last().is_none_or(|(before, _)| *before != role) {
-                drafts.push((role, NewParts::sized(part.len())));
+                drafts.push((role, NewParts::with_capacity(part.len())));
             }
             let Some((_, draft)) = drafts.last_mut() else { continue };
-            match read_part(part, &fields, number, memory, draft) {
-                Ok(is_signed) => is_own |= is_signed,
-                Err(misfit) => {
-                    memory.unread(&format!("parts[{number}]"), misfit);
-                    draft.raw(UNREAD);
+            match read_part(part, &fields, number, state, draft) {
+                Ok(is_signed) => is_provider_specific |= is_signed,
+                Err(error) => {
+                    state.unreadable_part(&format!("parts[{number}]"), error);
+                    draft.raw(UNREADABLE_PART);
                 }
             }
         }
         if drafts.is_empty() {
-            return Err(Misfit::new("parts", "the list of parts is empty"));
+            return Err(FieldError::new("parts", "the list of parts is empty"));
         }
-        let provider = is_own.then(|| "google".to_owned());
-        let made = drafts.into_iter().map(|(role, parts)| Draft::Made {
+        let provider = is_provider_specific.then(|| "google".to_owned());
+        let made = drafts.into_iter().map(|(role, parts)| Draft::Converted {
             role,
             content: parts.finish(),
             fields: String::new(),
@@ -105,7 +111,7 @@ impl MessageForm for Gemini {
         Ok(made.collect())
     }
 
-    fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, Misfit>> {
+    fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, FieldError>> {
         if !matches!(key, "systemInstruction" | "system_instruction") {
             return None;
         }
@@ -116,12 +122,12 @@ impl MessageForm for Gemini {
         for part in json::get(value, "parts").map(json::items).into_iter().flatten() {
             match json::get_str(part, "text") {
                 Some(text) => parts.text(text, ""),
-                None => return Some(Err(Misfit::new(key, "its parts are texts"))),
+                None => return Some(Err(FieldError::new(key, "its parts must be texts"))),
             }
         }
         Some(match parts.is_empty() {
-            true => Err(Misfit::new(key, "it says nothing")),
-            false => Ok(vec![Draft::made(Role::System, parts.finish())]),
+            true => Err(FieldError::new(key, "it has no text")),
+            false => Ok(vec![Draft::converted(Role::System, parts.finish())]),
         })
     }
 
@@ -154,7 +160,7 @@ impl MessageForm for Gemini {
         pieces: &[MessageParts<'_>],
         names: &CallNames<'_>,
         out: &mut String,
-        remarks: &mut Vec<String>,
+        warnings: &mut Vec<String>,
     ) {
         let role_of = |role: Role| if role == Role::Assistant { "model" } else { "user" };
         let mut rest = pieces;
@@ -168,14 +174,14 @@ impl MessageForm for Gemini {
             let start = out.len();
             for piece in &rest[..len] {
                 if piece.role == Role::System {
-                    remarks.push("a system message became one from the user".into());
+                    warnings.push("a system message is written as a message of the user".into());
                 }
                 for part in &piece.parts {
                     let before = out.len();
                     if before > start {
                         out.push(',');
                     }
-                    if !write_part(piece, part, names, out, remarks) {
+                    if !write_part(piece, part, names, out, warnings) {
                         out.truncate(before);
                     }
                 }
@@ -186,7 +192,7 @@ impl MessageForm for Gemini {
     }
 }
 
-/// A field's name as JSON has it, and as Python programs write it.
+/// The name of a field in JSON, and in dumps of Python programs.
 type Name = [&'static str; 2];
 
 const CALL: Name = ["functionCall", "function_call"];
@@ -195,8 +201,8 @@ const SIGNATURE: Name = ["thoughtSignature", "thought_signature"];
 const INLINE: Name = ["inlineData", "inline_data"];
 const FILE: Name = ["fileData", "file_data"];
 const MEDIA_TYPE: Name = ["mimeType", "mime_type"];
-const SHOWN_AS: Name = ["displayName", "display_name"];
-const ADDRESS: Name = ["fileUri", "file_uri"];
+const DISPLAY_NAME: Name = ["displayName", "display_name"];
+const FILE_URI: Name = ["fileUri", "file_uri"];
 
 fn get<'a>(object: &json::Object<'a>, name: Name) -> Option<&'a str> {
     name.iter().find_map(|name| object.get(name))
@@ -206,14 +212,15 @@ fn get_str<'a>(object: &json::Object<'a>, name: Name) -> Option<Str<'a>> {
     get(object, name).and_then(Str::of)
 }
 
-/// Adds a part; answers whether only Gemini, or only the model that wrote it, can read it.
+/// Converts and adds a part. Returns true if only Gemini, or only the model that produced it, accepts the
+/// part.
 fn read_part(
     part: &str,
     fields: &json::Object<'_>,
     number: usize,
-    memory: &mut Memory,
+    state: &mut ReadState,
     parts: &mut NewParts,
-) -> Result<bool, Misfit> {
+) -> Result<bool, FieldError> {
     let signature = get_str(fields, SIGNATURE);
     let mut extra = String::new();
     if let Some(signature) = signature {
@@ -230,27 +237,28 @@ fn read_part(
     if let Some(call) = get(fields, CALL) {
         let call = json::Object::of(call);
         let name = call.get_str("name");
-        let name = name.ok_or_else(|| Misfit::new("functionCall.name", "a call has a name"))?;
+        let name =
+            name.ok_or_else(|| FieldError::new("functionCall.name", "a call must have a name"))?;
         let input = call.get("args").unwrap_or("{}");
         match call.get_str("id") {
             Some(id) => parts.call(id, name, input, &extra),
             None => {
-                let id = format!("{MADE_UP}{}_{number}", memory.count);
+                let id = format!("{GENERATED_ID}{}_{number}", state.message_count);
                 parts.call(Str::plain(&id), name, input, &extra);
-                memory.call(&name.text(), id);
+                state.add_call_id(&name.text(), id);
             }
         }
         return Ok(signature.is_some());
     }
     if let Some(response) = get(fields, RESPONSE) {
-        read_response(response, number, memory, parts)?;
+        read_response(response, number, state, parts)?;
         return Ok(false);
     }
     if read_media(fields, parts).is_some() {
         return Ok(false);
     }
     if !json::is_object(part) || json::fields(part).next().is_none() {
-        return Err(Misfit::new("", "a part holds a text, data, a call or a response"));
+        return Err(FieldError::new("", "a part must contain a text, data, a call or a response"));
     }
     parts.raw(&format!(r#"{{"type":"gemini_part","part":{part}}}"#));
     Ok(true)
@@ -259,20 +267,21 @@ fn read_part(
 fn read_response(
     response: &str,
     number: usize,
-    memory: &mut Memory,
+    state: &mut ReadState,
     parts: &mut NewParts,
-) -> Result<(), Misfit> {
+) -> Result<(), FieldError> {
     let response = json::Object::of(response);
     let name = response.get_str("name");
-    let name = name.ok_or_else(|| Misfit::new("functionResponse.name", "a response has a name"))?;
-    let made_up;
+    let name = name
+        .ok_or_else(|| FieldError::new("functionResponse.name", "a response must have a name"))?;
+    let generated;
     let id = match response.get_str("id") {
         Some(id) => id,
         None => {
-            made_up = memory
-                .answer(&name.text())
-                .unwrap_or_else(|| format!("{MADE_UP}{}_{number}", memory.count));
-            Str::plain(&made_up)
+            generated = state
+                .take_call_id(&name.text())
+                .unwrap_or_else(|| format!("{GENERATED_ID}{}_{number}", state.message_count));
+            Str::plain(&generated)
         }
     };
     let value = response.get("response").unwrap_or("{}");
@@ -284,16 +293,16 @@ fn read_response(
         Some(("error", text)) => (Cow::Borrowed(text), true),
         _ => (Cow::Owned(json::string(value)), false),
     };
-    // Images and files that the tool gave stand beside its answer.
-    let mut shown = NewParts::default();
+    // Images and files of the tool are beside its response.
+    let mut media = NewParts::default();
     for (_, part) in response.get("parts").map(json::objects).into_iter().flatten() {
-        if shown.is_empty() {
-            shown.text(Str::of(&text).unwrap_or(Str::plain("")), "");
+        if media.is_empty() {
+            media.text(Str::of(&text).unwrap_or(Str::plain("")), "");
         }
-        read_media(&part, &mut shown);
+        read_media(&part, &mut media);
     }
-    let has_media = shown.count() > 1;
-    let content = if has_media { Cow::Owned(shown.finish()) } else { text };
+    let has_media = media.count() > 1;
+    let content = if has_media { Cow::Owned(media.finish()) } else { text };
     parts.result(id, Some(&content), is_error, &extra);
     Ok(())
 }
@@ -305,7 +314,7 @@ fn read_media(fields: &json::Object<'_>, parts: &mut NewParts) -> Option<()> {
         let media_type = get_str(data, MEDIA_TYPE)?;
         let body = MediaBody::Base64 { media_type, data: data.get_str("data")? };
         fields.push_others(&["inlineData", "inline_data", "type"], &mut extra);
-        parts.media(kind_of(&media_type.text()), body, get_str(data, SHOWN_AS), &extra);
+        parts.media(kind_of(&media_type.text()), body, get_str(data, DISPLAY_NAME), &extra);
         return Some(());
     }
     let data = &json::Object::of(get(fields, FILE)?);
@@ -316,20 +325,20 @@ fn read_media(fields: &json::Object<'_>, parts: &mut NewParts) -> Option<()> {
     }
     fields.push_others(&["fileData", "file_data", "type"], &mut extra);
     let kind = media_type.map_or(MediaKind::File, |it| kind_of(&it.text()));
-    parts.media(kind, MediaBody::Url(get_str(data, ADDRESS)?), None, &extra);
+    parts.media(kind, MediaBody::Url(get_str(data, FILE_URI)?), None, &extra);
     Some(())
 }
 
-/// Writes a part; `false` if Gemini has no such part.
+/// Writes a part. Returns false if the format has no such part.
 fn write_part(
     piece: &MessageParts<'_>,
     part: &Part<'_>,
     names: &CallNames<'_>,
     out: &mut String,
-    remarks: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) -> bool {
-    let is_from_here = piece.source.is_some_and(|source| source.is_from(Format::Gemini.name()));
-    let signature = part.signature().filter(|_| is_from_here);
+    let is_imported = piece.source.is_some_and(|source| source.is_from(Format::Gemini.name()));
+    let signature = part.signature().filter(|_| is_imported);
     match *part {
         Part::Text { text, .. } => {
             out.push_str("{\"text\":");
@@ -342,7 +351,7 @@ fn write_part(
         }
         Part::ToolUse { id, name, input, .. } => {
             out.push_str("{\"functionCall\":{");
-            if !id.escaped().starts_with(MADE_UP) {
+            if !id.escaped().starts_with(GENERATED_ID) {
                 out.push_str("\"id\":");
                 json::push_str(id, out);
                 out.push(',');
@@ -353,25 +362,25 @@ fn write_part(
             out.push_str(input);
             out.push('}');
             if !json::is_object(input) {
-                remarks.push(format!("the input of {} is no object", name.text()));
+                warnings.push(format!("the input of {} is not an object", name.text()));
             }
         }
         Part::ToolResult { id, content, is_error, json, .. } => {
             let name = json::get_str(json, "name").or_else(|| names.of(id));
-            write_response(id, name, content, is_error, out, remarks);
+            write_response(id, name, content, is_error, out, warnings);
         }
         Part::Media(media) => {
             if !write_media(media, out) {
-                remarks.push("an image, audio or file has no place".into());
+                warnings.push("an image, audio or file is not supported".into());
                 return false;
             }
         }
-        Part::Other { json, .. } if is_from_here => {
+        Part::Other { json, .. } if is_imported => {
             out.push_str(json::get(json, "part").unwrap_or(json));
             return true;
         }
         Part::Other { kind, .. } => {
-            remarks.push(format!("a part of type {} has no place", kind.text()));
+            warnings.push(unsupported_part(kind));
             return false;
         }
     }
@@ -389,10 +398,10 @@ fn write_response(
     content: Option<&str>,
     is_error: bool,
     out: &mut String,
-    remarks: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) {
     out.push_str("{\"functionResponse\":{");
-    if !id.escaped().starts_with(MADE_UP) {
+    if !id.escaped().starts_with(GENERATED_ID) {
         out.push_str("\"id\":");
         json::push_str(id, out);
         out.push(',');
@@ -401,8 +410,7 @@ fn write_response(
     match name {
         Some(name) => json::push_str(name, out),
         None => {
-            remarks
-                .push("the name of the function is not known; its call's id stands there".into());
+            warnings.push("the name of the function is unknown; the id of its call is used".into());
             json::push_str(id, out);
         }
     }
@@ -420,7 +428,7 @@ fn write_response(
                         }
                         texts.push_str(text.escaped());
                     }
-                    _ => remarks.push("only the texts of a result have a place".into()),
+                    _ => warnings.push("only the texts of a result are supported".into()),
                 }
             }
             out.push('"');

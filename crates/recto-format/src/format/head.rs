@@ -1,23 +1,23 @@
-//! The first bytes of a file, to find out its format.
+//! The first bytes of a file, by which its format is recognised.
 
 use std::io::Read;
 
 use crate::Error;
 use crate::json;
 
-/// How much a file looks like a format.
+/// Likelihood that a file has a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Likelihood {
-    /// It is not.
+    /// The file does not have the format.
     No,
-    /// It may be: its shape fits, as that of others does.
+    /// The structure matches, as that of other formats does.
     Maybe,
-    /// It has something that is rare elsewhere.
+    /// The file has a feature that is rare in other formats.
     Likely,
-    /// It has what no other format has.
-    Surely,
-    /// It says so, or has what another format that is sure of it may not have.
-    Told,
+    /// The file has a feature that no other format has.
+    Certain,
+    /// The file declares its format, or has a feature that overrules a `Certain` of another format.
+    Declared,
 }
 
 /// The first 256 KiB of a file.
@@ -26,20 +26,20 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    pub(crate) const MOST: u64 = 256 << 10;
+    pub(crate) const MAX_BYTES: u64 = 256 << 10;
 
     pub(crate) fn read(file: &mut dyn Read) -> Result<Self, Error> {
         let mut bytes = Vec::new();
-        file.take(Self::MOST).read_to_end(&mut bytes)?;
+        file.take(Self::MAX_BYTES).read_to_end(&mut bytes)?;
         Ok(Head { bytes })
     }
 
-    /// As they are, for files that are packed.
+    /// The raw bytes, for binary formats.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// As text, as far as it is text, from the first character that is no space.
+    /// The bytes as text up to the first invalid UTF-8, without leading white space.
     pub(crate) fn text(&self) -> &str {
         let text = match std::str::from_utf8(&self.bytes) {
             Ok(text) => text,
@@ -48,14 +48,14 @@ impl Head {
         text.trim_start_matches('\u{feff}').trim_start()
     }
 
-    /// The first objects of the file, each perhaps cut off at its end: the lines of JSON lines, the
-    /// items of a list, or the one object that the file is.
+    /// The first objects of the file: JSON lines, items of a list, or a single object. The last one may
+    /// be truncated.
     pub(crate) fn objects(&self) -> Vec<&str> {
         let text = self.text();
         match text.as_bytes().first() {
             Some(b'[') => json::items(text).filter(|item| json::is_object(item)).collect(),
             Some(b'{') => {
-                // JSON lines read like the items of a list without its bracket.
+                // JSON lines, or a single object.
                 let mut rest = text;
                 let mut objects = Vec::new();
                 while json::is_object(rest) {

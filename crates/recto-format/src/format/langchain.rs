@@ -1,14 +1,16 @@
-//! LangChain's messages, in all of its dumps: `messages_to_dict` (`{"type": "human", "data": {…}}`),
-//! `dumps` (`{"lc": 1, "type": "constructor", "id": […, "HumanMessage"], "kwargs": {…}}`) and
-//! `model_dump` (`{"type": "human", "content": …}`), which LangGraph's states hold too.
+//! Codec of LangChain's messages, from `messages_to_dict` (`{"type": "human", "data": {…}}`), `dumps`
+//! (`{"lc": 1, "type": "constructor", "id": […, "HumanMessage"], "kwargs": {…}}`) or `model_dump`
+//! (`{"type": "human", "content": …}`), which LangGraph's states contain too.
 //!
-//! Content is what a provider had (version 0) or LangChain's own blocks (version 1); both are read.
-//! A call that stands in the content and in `tool_calls` is one call. Calls whose arguments are no
-//! JSON are in `invalid_tool_calls`; here their input is that string.
+//! The content consists of the provider's blocks (version 0) or of LangChain's blocks (version 1). A call
+//! that is both in the content and in `tool_calls` is one call. Calls whose arguments are not JSON are in
+//! `invalid_tool_calls`; their input becomes a string.
 
 use recto_core::Role;
 
-use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit};
+use super::message_list::{
+    CallNames, Draft, FieldError, MessageCodec, ReadState, unsupported_part,
+};
 use super::new_parts::{NewParts, kind_of};
 use super::{Head, Likelihood};
 use crate::Format;
@@ -18,7 +20,7 @@ use crate::parts::{MessageParts, Part};
 
 pub(crate) struct LangChain;
 
-/// Who writes messages of this type.
+/// Role of messages of this type.
 fn role_of(kind: &str) -> Option<Role> {
     let kind = kind.strip_suffix("Chunk").unwrap_or(kind);
     Some(match kind {
@@ -31,35 +33,38 @@ fn role_of(kind: &str) -> Option<Role> {
     })
 }
 
-/// The type of a message and its fields, whichever dump it is from.
-fn open(foreign: &str) -> Result<(Str<'_>, &str), Misfit> {
+/// The type of a message and the object with its fields, in any kind of dump.
+fn open(foreign: &str) -> Result<(Str<'_>, &str), FieldError> {
     if json::get(foreign, "lc").is_some() {
         let ids = json::get(foreign, "id").map(json::items).into_iter().flatten();
         let kind = ids.last().and_then(Str::of);
         return match (kind, json::get(foreign, "kwargs")) {
             (Some(kind), Some(fields)) => Ok((kind, fields)),
-            _ => Err(Misfit::new("kwargs", "only the name of the class is there, not its fields")),
+            _ => Err(FieldError::new(
+                "kwargs",
+                "kwargs is missing; the dump has only the name of the class",
+            )),
         };
     }
     match (json::get_str(foreign, "type"), json::get(foreign, "data")) {
         (Some(kind), Some(fields)) => Ok((kind, fields)),
-        (None, _) => Err(Misfit::new("type", "type is missing")),
+        (None, _) => Err(FieldError::new("type", "type is missing")),
         (Some(kind), None) if is_model(foreign) => Ok((kind, foreign)),
-        (_, None) => Err(Misfit::new("data", "data is missing; it holds the message")),
+        (_, None) => Err(FieldError::new("data", "data is missing; it must contain the message")),
     }
 }
 
-/// Whether a message has its type beside its fields. Who else has a type and a content has a role too,
-/// or is a line of a session.
+/// True for a message of `model_dump`, whose type is beside its fields. In other formats, an object with
+/// type and content also has a role, or it is a session line.
 fn is_model(message: &str) -> bool {
     let has = |key: &str| json::get(message, key).is_some();
     let kind = json::get_str(message, "type").map(Str::text).unwrap_or_default();
     role_of(&kind).is_some() && has("content") && !has("role") && !has("uuid")
 }
 
-impl MessageForm for LangChain {
+impl MessageCodec for LangChain {
     fn recognise(&self, head: &Head) -> Likelihood {
-        let mut most = Likelihood::No;
+        let mut best = Likelihood::No;
         for object in head.objects() {
             let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
             for message in std::iter::once(object).chain(listed) {
@@ -70,11 +75,11 @@ impl MessageForm for LangChain {
                 let is_known = matches!(&*kind, "human" | "ai")
                     || json::get(message, "additional_kwargs").is_some();
                 if is_dump || is_dict || (is_known && is_model(message)) {
-                    most = Likelihood::Surely;
+                    best = Likelihood::Certain;
                 }
             }
         }
-        most
+        best
     }
 
     fn format(&self) -> Format {
@@ -85,21 +90,21 @@ impl MessageForm for LangChain {
         &["messages"]
     }
 
-    fn read(&self, foreign: &str, memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
+    fn read(&self, foreign: &str, state: &mut ReadState) -> Result<Vec<Draft>, FieldError> {
         let (kind, data) = open(foreign)?;
         let Some(role) = role_of(&kind.text()) else {
             let reason = match &*kind.text() {
                 "remove" | "RemoveMessage" => {
-                    "a wish to remove a message, not a message".to_owned()
+                    "an instruction to remove a message, not a message".to_owned()
                 }
-                other => format!("no message of type {other:?} is known"),
+                other => format!("{other:?} is not a known type of message"),
             };
-            return Err(Misfit::new("type", reason));
+            return Err(FieldError::new("type", reason));
         };
         let mut parts = NewParts::default();
         let mut fields = String::new();
         if role == Role::Tool {
-            read_result(data, memory, &mut parts);
+            read_result(data, state, &mut parts);
         } else {
             let calls = read_content(data, &mut parts)?;
             read_calls(data, &calls, &mut parts);
@@ -112,7 +117,7 @@ impl MessageForm for LangChain {
         let response = json::get(data, "response_metadata").unwrap_or("{}");
         let model = json::get_str(response, "model_name").or(json::get_str(response, "model"));
         let provider = json::get_str(response, "model_provider");
-        Ok(vec![Draft::Made {
+        Ok(vec![Draft::Converted {
             role,
             content: parts.finish(),
             fields,
@@ -126,14 +131,14 @@ impl MessageForm for LangChain {
         pieces: &[MessageParts<'_>],
         _names: &CallNames<'_>,
         out: &mut String,
-        remarks: &mut Vec<String>,
+        warnings: &mut Vec<String>,
     ) {
         let mut is_first = true;
         for message in pieces {
             for part in &message.parts {
                 if let Part::ToolResult { .. } = part {
                     comma(&mut is_first, out);
-                    write_result(message, part, out, remarks);
+                    write_result(message, part, out, warnings);
                 }
             }
             let is_result = |part: &Part<'_>| matches!(part, Part::ToolResult { .. });
@@ -141,7 +146,7 @@ impl MessageForm for LangChain {
                 continue;
             }
             comma(&mut is_first, out);
-            write_message(message, out, remarks);
+            write_message(message, out, warnings);
         }
     }
 }
@@ -152,9 +157,9 @@ fn comma(is_first: &mut bool, out: &mut String) {
     }
 }
 
-fn read_result(data: &str, memory: &mut Memory, parts: &mut NewParts) {
-    let made_up = format!("function_{}", memory.count);
-    let id = json::get_str(data, "tool_call_id").unwrap_or(Str::plain(&made_up));
+fn read_result(data: &str, state: &mut ReadState, parts: &mut NewParts) {
+    let generated = format!("function_{}", state.message_count);
+    let id = json::get_str(data, "tool_call_id").unwrap_or(Str::plain(&generated));
     let content = json::get(data, "content").map(|content| match Str::of(content) {
         Some(_) => content.to_owned(),
         None => {
@@ -174,8 +179,8 @@ fn read_result(data: &str, memory: &mut Memory, parts: &mut NewParts) {
     parts.result(id, content.as_deref(), is_error, &extra);
 }
 
-/// Reads the content; answers the ids of the calls in it.
-fn read_content(data: &str, parts: &mut NewParts) -> Result<Vec<String>, Misfit> {
+/// Reads the content. Returns the ids of its calls.
+fn read_content(data: &str, parts: &mut NewParts) -> Result<Vec<String>, FieldError> {
     let mut calls = Vec::new();
     let content = json::get(data, "content").unwrap_or("\"\"");
     match Str::of(content) {
@@ -184,7 +189,9 @@ fn read_content(data: &str, parts: &mut NewParts) -> Result<Vec<String>, Misfit>
         None if json::is_list(content) => {
             json::items(content).for_each(|block| read_block(block, parts, &mut calls));
         }
-        None => return Err(Misfit::new("content", "content is a string or a list of blocks")),
+        None => {
+            return Err(FieldError::new("content", "content must be a string or a list of blocks"));
+        }
     }
     Ok(calls)
 }
@@ -200,7 +207,7 @@ fn read_block(block: &str, parts: &mut NewParts, calls: &mut Vec<String>) {
     }
 }
 
-/// Adds a block in Recto's form; `None` if that has no words for it.
+/// Converts and adds a block; `None` if Recto has no such part.
 fn try_block(block: &str, parts: &mut NewParts, calls: &mut Vec<String>) -> Option<()> {
     let kind = json::get_str(block, "type")?.text();
     match &*kind {
@@ -227,7 +234,7 @@ fn try_block(block: &str, parts: &mut NewParts, calls: &mut Vec<String>) -> Opti
         }
         "image" | "audio" | "file" | "video" => {
             if json::get(block, "source").is_some_and(json::is_object) {
-                parts.raw(block); // as Anthropic has it, which is as it is here
+                parts.raw(block); // Anthropic's form, which is also Recto's
                 return Some(());
             }
             let data = json::get_str(block, "base64").or(json::get_str(block, "data"));
@@ -252,7 +259,7 @@ fn try_block(block: &str, parts: &mut NewParts, calls: &mut Vec<String>) -> Opti
     Some(())
 }
 
-/// Adds the calls that do not stand in the content.
+/// Adds the calls that are not in the content.
 fn read_calls(data: &str, in_content: &[String], parts: &mut NewParts) {
     let calls = json::get(data, "tool_calls").map(json::items).into_iter().flatten();
     let broken = json::get(data, "invalid_tool_calls").map(json::items).into_iter().flatten();
@@ -268,8 +275,8 @@ fn read_calls(data: &str, in_content: &[String], parts: &mut NewParts) {
     }
 }
 
-/// Writes a message as `messages_to_dict` does.
-fn write_message(message: &MessageParts<'_>, out: &mut String, remarks: &mut Vec<String>) {
+/// Writes a message in the form of `messages_to_dict`.
+fn write_message(message: &MessageParts<'_>, out: &mut String, warnings: &mut Vec<String>) {
     let kind = match message.role {
         Role::System => "system",
         Role::User | Role::Tool => "human",
@@ -280,7 +287,7 @@ fn write_message(message: &MessageParts<'_>, out: &mut String, remarks: &mut Vec
     let mut broken = String::new();
     let mut blocks: Vec<String> = Vec::new();
     let mut only_text = None;
-    let is_from_here = message.is_of(Format::LangChain);
+    let is_imported = message.is_of(Format::LangChain);
     for part in &message.parts {
         match *part {
             Part::Text { text, .. } => {
@@ -296,7 +303,7 @@ fn write_message(message: &MessageParts<'_>, out: &mut String, remarks: &mut Vec
             }
             Part::Media(media) => match write_media(media) {
                 Some(block) => blocks.push(block),
-                None => remarks.push("the source of an image, audio or file is not known".into()),
+                None => warnings.push("the source of an image, audio or file is unknown".into()),
             },
             Part::ToolUse { id, name, input, .. } => {
                 let is_broken = !json::is_object(input);
@@ -315,8 +322,8 @@ fn write_message(message: &MessageParts<'_>, out: &mut String, remarks: &mut Vec
                     false => ",\"type\":\"tool_call\"}",
                 });
             }
-            Part::Other { json, .. } if is_from_here => blocks.push(json.to_owned()),
-            Part::Other { kind, .. } => remarks.push(no_place(kind)),
+            Part::Other { json, .. } if is_imported => blocks.push(json.to_owned()),
+            Part::Other { kind, .. } => warnings.push(unsupported_part(kind)),
             Part::ToolResult { .. } => {}
         }
     }
@@ -358,15 +365,11 @@ fn write_media(media: crate::Media<'_>) -> Option<String> {
     })
 }
 
-fn no_place(kind: Str<'_>) -> String {
-    format!("a part of type {} has no place", kind.text())
-}
-
 fn write_result(
     message: &MessageParts<'_>,
     part: &Part<'_>,
     out: &mut String,
-    remarks: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) {
     let Part::ToolResult { id, content, is_error, json, .. } = *part else { return };
     out.push_str(r#"{"type":"tool","data":{"content":"#);
@@ -379,13 +382,13 @@ fn write_result(
                     Part::Text { json, .. } => blocks.push(json.to_owned()),
                     Part::Media(media) => match write_media(media) {
                         Some(block) => blocks.push(block),
-                        None => remarks.push(no_place(Str::plain("media"))),
+                        None => warnings.push(unsupported_part(Str::plain("media"))),
                     },
                     other if message.is_of(Format::LangChain) => {
                         blocks.push(other.json().to_owned());
                     }
-                    Part::Other { kind, .. } => remarks.push(no_place(kind)),
-                    _ => remarks.push("a result holds texts and media only".into()),
+                    Part::Other { kind, .. } => warnings.push(unsupported_part(kind)),
+                    _ => warnings.push("only texts and media of a result are supported".into()),
                 }
             }
             out.push_str(&format!("[{}]", blocks.join(",")));

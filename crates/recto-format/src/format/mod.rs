@@ -1,10 +1,15 @@
-//! The formats: one file each.
+//! Codecs of transcript formats, one file per format.
 //!
-//! To add one, write a [`Codec`] in a file of its own, add its variant to [`Format`] and its line to
-//! [`Format::codec`]. A format that is a list of messages writes a
-//! [`MessageForm`](message_list::MessageForm) instead, and gets import, export, original bytes,
-//! envelopes and JSON lines from `message_list.rs`; `openai_chat.rs` is the one to read first. Formats
-//! that are trees or logs of events implement [`Codec`] directly.
+//! To add a format:
+//!
+//! 1. Implement [`Codec`] in a new file. If the format is a list of messages, implement
+//!    [`MessageCodec`](message_list::MessageCodec) instead: `message_list.rs` then provides import,
+//!    export, original bytes, envelopes and JSON lines. `openai_chat.rs` is the example to start from.
+//!    Formats that are trees or event logs (`claude_code.rs`, `codex.rs`, `chatgpt.rs`) implement
+//!    [`Codec`] directly.
+//! 2. Add a variant to [`Format`], and its lines to [`Format::ALL`], [`Format::name`] and
+//!    [`Format::codec`].
+//! 3. Add files of the format to `tests/it`.
 
 mod anthropic;
 mod chatgpt;
@@ -17,9 +22,11 @@ pub(crate) mod message_list;
 mod new_parts;
 pub(crate) mod openai_chat;
 mod openai_responses;
+mod pending_lines;
 mod recto;
 mod session_line;
 mod sharegpt;
+mod time;
 mod vercel;
 
 use std::fmt;
@@ -29,44 +36,45 @@ use recto_core::Message;
 
 use crate::Error;
 use crate::export::{ExportOptions, Extent};
-use crate::import::{Input, Out, Remark};
+use crate::import::{Input, TranscriptWarning};
+use crate::step_writer::StepWriter;
 use crate::unpack;
 
 pub(crate) use head::{Head, Likelihood};
 pub(crate) use openai_responses::item_of;
 
-/// A format of transcripts.
+/// A transcript format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// Messages of OpenAI's chat completions: a list, a request with `messages`, or JSON lines of
+    /// Messages of OpenAI's chat completions API: a list, a request with `messages`, or JSON lines of
     /// either.
     OpenAiChat,
-    /// Items of OpenAI's Responses: a list, a request with `input`, an answer with `output`, or JSON
-    /// lines.
+    /// Items of OpenAI's Responses API: a list, a request with `input`, a response with `output`, or
+    /// JSON lines.
     OpenAiResponses,
-    /// Messages of Anthropic's Messages: a list, a request with `messages`, or JSON lines.
+    /// Messages of Anthropic's Messages API: a list, a request with `messages`, or JSON lines.
     Anthropic,
-    /// Contents of Google's Gemini: a list, a request with `contents`, or JSON lines.
+    /// Contents of Google's Gemini API: a list, a request with `contents`, or JSON lines.
     Gemini,
-    /// LangChain's messages: `messages_to_dict`, `dumps` or `model_dump`, or a state of LangGraph.
+    /// Messages of LangChain, from `messages_to_dict`, `dumps` or `model_dump`, or a LangGraph state.
     LangChain,
     /// A session of Claude Code: JSON lines that form a tree.
     ClaudeCode,
-    /// A rollout of codex: JSON lines, also packed with zstd.
+    /// A rollout of codex: JSON lines, optionally compressed with zstd.
     Codex,
-    /// ChatGPT's export: the ZIP file, or a `conversations.json` from it.
+    /// ChatGPT's data export: the ZIP file, or its `conversations.json`.
     ChatGpt,
     /// ShareGPT conversations: a list or JSON lines.
     ShareGpt,
-    /// Vercel's UI messages.
+    /// UI messages of Vercel's AI SDK.
     Vercel,
     /// Recto's own messages.
     Recto,
 }
 
 impl Format {
-    /// Every format. Where two look alike at first, the one that stands before wins.
+    /// Every format. If a file looks equally like several, the first of them wins.
     pub const ALL: &'static [Format] = &[
         Format::OpenAiChat,
         Format::OpenAiResponses,
@@ -81,7 +89,7 @@ impl Format {
         Format::Recto,
     ];
 
-    /// The name, as it is written on command lines and in `metadata.source.format`.
+    /// Name of the format on command lines and in `metadata.source.format`.
     pub fn name(self) -> &'static str {
         match self {
             Format::OpenAiChat => "openai-chat",
@@ -98,12 +106,12 @@ impl Format {
         }
     }
 
-    /// The format of that name.
+    /// The format with this name.
     pub fn named(name: &str) -> Option<Format> {
         Format::ALL.iter().copied().find(|format| format.name() == name)
     }
 
-    /// Finds out the format from the first bytes of a file.
+    /// Recognises the format of a file by its first 256 KiB.
     pub fn recognise(file: impl Read) -> Result<Format, Error> {
         let head = Head::read(&mut unpack::open(Box::new(file))?)?;
         let mut best = (Likelihood::No, None);
@@ -116,7 +124,7 @@ impl Format {
         best.1.ok_or(Error::UnknownFormat)
     }
 
-    /// What reads and writes it.
+    /// The codec of the format.
     pub(crate) fn codec(self) -> &'static dyn Codec {
         match self {
             Format::OpenAiChat => &openai_chat::OpenAiChat,
@@ -140,30 +148,30 @@ impl fmt::Display for Format {
     }
 }
 
-/// What reads and writes a format.
+/// Reader and writer of a format.
 pub(crate) trait Codec: Sync {
-    /// How much the start of a file looks like this format.
+    /// The likelihood that a file with this head has this format.
     fn recognise(&self, head: &Head) -> Likelihood;
 
-    /// Reads a file and puts out steps.
-    fn import(&self, input: &dyn Input, out: &mut Out<'_>) -> Result<(), Error>;
+    /// Reads a file and writes its steps to `out`.
+    fn import(&self, input: &dyn Input, out: &mut StepWriter<'_>) -> Result<(), Error>;
 
-    /// Whether a field of an envelope became a message.
+    /// True if import converts this field of an envelope to a message.
     fn is_message(&self, _key: &str, _value: &str) -> bool {
         false
     }
 
-    /// Whether a foreign message is a Recto message with the same meaning.
-    fn is_as_it_is(&self, _message: &str) -> bool {
+    /// True if a foreign message is also a Recto message with the same meaning.
+    fn is_unchanged(&self, _message: &str) -> bool {
         false
     }
 
-    /// Writes messages, and says what the format has no place for.
+    /// Writes messages. Returns warnings about content that the format cannot represent.
     fn export(
         &self,
         messages: &mut dyn Iterator<Item = &Message>,
         extent: Extent,
         options: &ExportOptions<'_>,
         file: &mut dyn Write,
-    ) -> Result<Vec<Remark>, Error>;
+    ) -> Result<Vec<TranscriptWarning>, Error>;
 }

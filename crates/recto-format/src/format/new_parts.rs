@@ -1,9 +1,9 @@
-//! A list of parts in the making: what importers write the content of messages with.
+//! A builder for the content of a message: importers write parts with it.
 
 use crate::json::{self, Str};
 use crate::media::{self, MediaBody, MediaKind};
 
-/// Parts of a Recto message, as JSON.
+/// A list of parts in Recto's form, as JSON.
 #[derive(Default)]
 pub(crate) struct NewParts {
     json: String,
@@ -11,8 +11,8 @@ pub(crate) struct NewParts {
 }
 
 impl NewParts {
-    /// With room for as many bytes, and for what is written around them.
-    pub(crate) fn sized(bytes: usize) -> NewParts {
+    /// An empty list with capacity for this number of bytes of content.
+    pub(crate) fn with_capacity(bytes: usize) -> NewParts {
         NewParts { json: String::with_capacity(bytes + 96), count: 0 }
     }
 
@@ -26,22 +26,22 @@ impl NewParts {
         self.json.is_empty()
     }
 
-    /// How many there are.
+    /// Number of parts.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// How many bytes were written.
+    /// Length of the JSON in bytes.
     pub(crate) fn len(&self) -> usize {
         self.json.len()
     }
 
-    /// A part as it is.
+    /// Adds the JSON of a part, unchanged.
     pub(crate) fn raw(&mut self, part: &str) {
         self.add().push_str(part);
     }
 
-    /// Something said. `extra` is more fields, such as `,"signature":"…"`.
+    /// Adds a text. `extra` contains further fields, such as `,"signature":"…"`.
     pub(crate) fn text(&mut self, text: Str<'_>, extra: &str) {
         let out = self.add();
         out.push_str(r#"{"type":"text","text":"#);
@@ -50,7 +50,7 @@ impl NewParts {
         out.push('}');
     }
 
-    /// Something thought.
+    /// Adds thinking.
     pub(crate) fn thinking(&mut self, text: Str<'_>, extra: &str) {
         let out = self.add();
         out.push_str(r#"{"type":"thinking","text":"#);
@@ -59,7 +59,7 @@ impl NewParts {
         out.push('}');
     }
 
-    /// A call of a tool.
+    /// Adds a tool call.
     pub(crate) fn call(&mut self, id: Str<'_>, name: Str<'_>, input: &str, extra: &str) {
         let out = self.add();
         out.push_str(r#"{"type":"tool_use","id":"#);
@@ -72,7 +72,7 @@ impl NewParts {
         out.push('}');
     }
 
-    /// What a tool answered: `content` is a JSON string or a list of parts.
+    /// Adds a tool result. `content` is a JSON string or a list of parts.
     pub(crate) fn result(
         &mut self,
         id: Str<'_>,
@@ -94,7 +94,7 @@ impl NewParts {
         out.push('}');
     }
 
-    /// An image, audio or file.
+    /// Adds an image, audio or file.
     pub(crate) fn media(
         &mut self,
         kind: MediaKind,
@@ -105,7 +105,7 @@ impl NewParts {
         media::write(kind, body, name, extra, self.add());
     }
 
-    /// An object that has no type of its own, with one.
+    /// Adds an object as a part of type `kind`.
     pub(crate) fn typed(&mut self, kind: &str, object: &str) {
         let out = self.add();
         out.push_str(r#"{"type":"#);
@@ -114,7 +114,7 @@ impl NewParts {
         out.push('}');
     }
 
-    /// The list; one empty text if nothing was said, since a file may hold that.
+    /// The list. Without parts, a list with one empty text, because a message must have content.
     pub(crate) fn finish(mut self) -> String {
         if self.json.is_empty() {
             return r#"[{"type":"text","text":""}]"#.to_owned();
@@ -133,7 +133,7 @@ impl NewParts {
     }
 }
 
-/// What kind of media a media type says.
+/// The kind of media of a media type.
 pub(crate) fn kind_of(media_type: &str) -> MediaKind {
     match media_type.split('/').next() {
         Some("image") => MediaKind::Image,

@@ -1,16 +1,16 @@
-//! OpenAI's chat completions: `{role, content, tool_calls, tool_call_id, …}`.
+//! Codec of OpenAI's chat completions: `{role, content, tool_calls, tool_call_id, …}`.
 //!
-//! | foreign | here |
+//! | foreign | conversion |
 //! |---|---|
-//! | a message whose content is a string or texts | is a Recto message already |
+//! | a message whose content is a string or texts | none: it is a Recto message |
 //! | `developer` | `system` |
-//! | `tool_calls`, `function_call` | `tool_use` parts; arguments that are not JSON are a string as input |
+//! | `tool_calls`, `function_call` | `tool_use` parts; arguments that are not JSON become a string input |
 //! | a `tool` or `function` message | a `tool` message with one `tool_result` |
 //! | `refusal` | a `refusal` part |
-//! | `reasoning_content` | a `thinking` part in front |
+//! | `reasoning_content` | a `thinking` part before the content |
 //! | `image_url`, `input_audio`, `file` | `image`, `audio`, `file` parts |
-//! | `audio` of an answer | an `openai_audio` part |
-//! | an answer as the API gives it (`choices`) | the message of its first choice; the others are reported |
+//! | `audio` of the assistant | an `openai_audio` part |
+//! | a response of the API (`choices`) | the message of its first choice; the others cause a warning |
 
 mod write;
 
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit, UNREAD};
+use super::message_list::{CallNames, Draft, FieldError, MessageCodec, ReadState, UNREADABLE_PART};
 use super::{Format, Head, Likelihood};
 use crate::json::{self, Str};
 use crate::media::{self, MediaBody, MediaKind};
@@ -28,7 +28,7 @@ pub(crate) use write::write_url;
 
 pub(super) struct OpenAiChat;
 
-/// The fields of a foreign message that mean something here.
+/// The known fields of a foreign message.
 #[derive(Default)]
 struct Foreign<'a> {
     role: Option<Str<'a>>,
@@ -40,11 +40,11 @@ struct Foreign<'a> {
     refusal: Option<Str<'a>>,
     reasoning: Option<Str<'a>>,
     audio: Option<&'a str>,
-    /// The choices of an answer as the API gives it.
+    /// The choices of a response of the API.
     choices: Option<&'a str>,
     model: Option<Str<'a>>,
-    /// Whether it has fields that mean something else in Recto.
-    has_own_fields: bool,
+    /// True if the message has fields that have another meaning in Recto.
+    has_recto_fields: bool,
 }
 
 impl<'a> Foreign<'a> {
@@ -63,14 +63,14 @@ impl<'a> Foreign<'a> {
                 "audio" => read.audio = Some(value),
                 "choices" => read.choices = Some(value).filter(|list| json::is_list(list)),
                 "model" => read.model = Str::of(value),
-                "id" | "timestamp" | "metadata" => read.has_own_fields = true,
+                "id" | "timestamp" | "metadata" => read.has_recto_fields = true,
                 _ => {}
             }
         }
         read
     }
 
-    /// Whether it says nothing but its content, in a form that is Recto's own too.
+    /// True if the message has only content, in a form that is also Recto's.
     fn is_plain(&self) -> bool {
         let is_text = |part: &str| {
             json::get_str(part, "type").is_some_and(|it| it.escaped() == "text")
@@ -82,7 +82,7 @@ impl<'a> Foreign<'a> {
             None => json::is_list(content) && content != "[]" && json::items(content).all(is_text),
         };
         is_plain_content
-            && !self.has_own_fields
+            && !self.has_recto_fields
             && self.tool_calls.is_none()
             && self.function_call.is_none()
             && self.refusal.is_none()
@@ -92,12 +92,12 @@ impl<'a> Foreign<'a> {
     }
 }
 
-impl MessageForm for OpenAiChat {
+impl MessageCodec for OpenAiChat {
     fn recognise(&self, head: &Head) -> Likelihood {
         let objects = head.objects();
         let first = objects.first().copied().unwrap_or_default();
-        if objects.iter().any(|object| is_answer(object)) {
-            return Likelihood::Surely;
+        if objects.iter().any(|object| is_response(object)) {
+            return Likelihood::Certain;
         }
         let listed: Vec<&str> = match json::get(first, "messages") {
             Some(list) => json::items(list).collect(),
@@ -121,14 +121,14 @@ impl MessageForm for OpenAiChat {
         &["messages"]
     }
 
-    fn read(&self, foreign: &str, memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
+    fn read(&self, foreign: &str, state: &mut ReadState) -> Result<Vec<Draft>, FieldError> {
         if !json::is_object(foreign) {
-            return Err(Misfit::new("", "a message is an object with a role and content"));
+            return Err(FieldError::new("", "a message must be an object with a role and content"));
         }
         let read = Foreign::of(foreign);
         match (read.role, read.choices) {
-            (None, Some(choices)) => read_answer(choices, read.model, memory),
-            _ => Ok(vec![read_message(foreign, &read, memory)?]),
+            (None, Some(choices)) => read_response(choices, read.model, state),
+            _ => Ok(vec![read_message(foreign, &read, state)?]),
         }
     }
 
@@ -137,31 +137,35 @@ impl MessageForm for OpenAiChat {
         pieces: &[MessageParts<'_>],
         _names: &CallNames<'_>,
         out: &mut String,
-        remarks: &mut Vec<String>,
+        warnings: &mut Vec<String>,
     ) {
         for (number, message) in pieces.iter().enumerate() {
             if number > 0 {
                 out.push(',');
             }
-            write::message(message, out, remarks);
+            write::message(message, out, warnings);
         }
     }
 }
 
-fn read_message(foreign: &str, read: &Foreign<'_>, memory: &mut Memory) -> Result<Draft, Misfit> {
-    let role = read.role.ok_or_else(|| Misfit::new("role", "role is missing"))?.text();
+fn read_message(
+    foreign: &str,
+    read: &Foreign<'_>,
+    state: &mut ReadState,
+) -> Result<Draft, FieldError> {
+    let role = read.role.ok_or_else(|| FieldError::new("role", "role is missing"))?.text();
     let own_role = match &*role {
         "system" | "developer" => Role::System,
         "user" => Role::User,
         "assistant" => Role::Assistant,
-        "tool" | "function" => return read_result(read, memory),
+        "tool" | "function" => return read_result(read, state),
         other => {
             let roles = "system, developer, user, assistant, tool or function";
-            return Err(Misfit::new("role", format!("role must be {roles}, not {other:?}")));
+            return Err(FieldError::new("role", format!("role must be {roles}, not {other:?}")));
         }
     };
     if role == own_role.as_str() && read.is_plain() {
-        return Ok(Draft::AsItIs);
+        return Ok(Draft::Unchanged);
     }
     let mut parts = List(String::with_capacity(foreign.len() + 96));
     if let Some(reasoning) = read.reasoning {
@@ -170,7 +174,7 @@ fn read_message(foreign: &str, read: &Foreign<'_>, memory: &mut Memory) -> Resul
         json::push_str(reasoning, part);
         part.push('}');
     }
-    read_content(read.content, &mut parts, memory)?;
+    read_content(read.content, &mut parts, state)?;
     if let Some(refusal) = read.refusal {
         write_refusal(refusal, parts.add());
     }
@@ -182,20 +186,21 @@ fn read_message(foreign: &str, read: &Foreign<'_>, memory: &mut Memory) -> Resul
     }
     if let Some(call) = read.function_call {
         let name = json::get_str(call, "name");
-        let name = name.ok_or_else(|| Misfit::new("function_call.name", "a call has a name"))?;
-        let id = format!("function_{}", memory.count);
-        memory.call(&name.text(), id.clone());
+        let name =
+            name.ok_or_else(|| FieldError::new("function_call.name", "a call must have a name"))?;
+        let id = format!("function_{}", state.message_count);
+        state.add_call_id(&name.text(), id.clone());
         let arguments = json::get_str(call, "arguments").unwrap_or(Str::plain(""));
         write_call(Str::plain(&id), name, &input_of(arguments), "", parts.add());
     }
     for (number, call) in json::items(read.tool_calls.unwrap_or("[]")).enumerate() {
-        if let Err(misfit) = read_call(call, &mut parts) {
-            memory.unread(&format!("tool_calls[{number}]"), misfit);
-            parts.add().push_str(UNREAD);
+        if let Err(error) = read_call(call, &mut parts) {
+            state.unreadable_part(&format!("tool_calls[{number}]"), error);
+            parts.add().push_str(UNREADABLE_PART);
         }
     }
     let content = match (parts.is_empty(), own_role) {
-        // Said nothing and called nothing: kept, since a file may hold it.
+        // A message without content or calls is kept, because a file may contain it.
         (true, _) => r#"[{"type":"text","text":""}]"#.to_owned(),
         _ => parts.finish(),
     };
@@ -203,49 +208,49 @@ fn read_message(foreign: &str, read: &Foreign<'_>, memory: &mut Memory) -> Resul
         Some(name) => format!(r#","name":"{}""#, name.escaped()),
         None => String::new(),
     };
-    // An `openai_audio` part goes back to OpenAI only.
+    // An `openai_audio` part may be sent to OpenAI only.
     let provider = read.audio.map(|_| "openai".to_owned());
-    Ok(Draft::Made { role: own_role, content, fields, provider, model: None })
+    Ok(Draft::Converted { role: own_role, content, fields, provider, model: None })
 }
 
-/// Reads an answer as the API gives it.
-fn read_answer(
+/// Reads a response of the API.
+fn read_response(
     choices: &str,
-    made_by: Option<Str<'_>>,
-    memory: &mut Memory,
-) -> Result<Vec<Draft>, Misfit> {
+    response_model: Option<Str<'_>>,
+    state: &mut ReadState,
+) -> Result<Vec<Draft>, FieldError> {
     let mut choices = json::items(choices);
     let message = choices.next().and_then(|choice| json::get(choice, "message"));
     let message = message.filter(|message| json::is_object(message)).ok_or_else(|| {
-        Misfit::new("choices[0].message", "an answer has a message in its first choice")
+        FieldError::new("choices[0].message", "a response must have a message in its first choice")
     })?;
     let others = choices.count();
     if others > 0 {
-        let told = format!("the answer has {others} more: kept, but no messages");
-        memory.remark("choices[1]", told);
+        let reason = format!("{others} more choices: preserved for export, not messages");
+        state.warn("choices[1]", reason);
     }
     let read = Foreign::of(message);
-    let mut draft = read_message(message, &read, memory).map_err(|misfit| {
-        Misfit::new(format!("choices[0].message.{}", misfit.field), misfit.reason)
+    let mut draft = read_message(message, &read, state).map_err(|error| {
+        FieldError::new(format!("choices[0].message.{}", error.field), error.reason)
     })?;
-    if let Draft::AsItIs = draft {
+    if let Draft::Unchanged = draft {
         let content = read.content.unwrap_or("\"\"").to_owned();
-        draft = Draft::made(Role::Assistant, content);
+        draft = Draft::converted(Role::Assistant, content);
     }
-    if let Draft::Made { model, .. } = &mut draft {
-        *model = made_by.map(|model| model.escaped().to_owned());
+    if let Draft::Converted { model, .. } = &mut draft {
+        *model = response_model.map(|model| model.escaped().to_owned());
     }
     Ok(vec![draft])
 }
 
-/// Whether an object is an answer as the API gives it.
-fn is_answer(object: &str) -> bool {
+/// True if an object is a response of the API.
+fn is_response(object: &str) -> bool {
     let choice = json::get(object, "choices").and_then(|choices| json::items(choices).next());
     let message = choice.and_then(|choice| json::get(choice, "message"));
     message.is_some_and(|message| json::get_str(message, "role").is_some())
 }
 
-/// A list of parts in the making.
+/// Builder of a list of parts.
 #[derive(Default)]
 struct List(String);
 
@@ -268,8 +273,8 @@ impl List {
 fn read_content(
     content: Option<&str>,
     parts: &mut List,
-    memory: &mut Memory,
-) -> Result<(), Misfit> {
+    state: &mut ReadState,
+) -> Result<(), FieldError> {
     let Some(content) = content else { return Ok(()) };
     if let Some(text) = Str::of(content) {
         if !text.is_empty() {
@@ -278,19 +283,22 @@ fn read_content(
         return Ok(());
     }
     if !json::is_list(content) {
-        return Err(Misfit::new("content", "content is a string, a list of parts or null"));
+        return Err(FieldError::new(
+            "content",
+            "content must be a string, a list of parts or null",
+        ));
     }
     for (number, part) in json::items(content).enumerate() {
-        if let Err(misfit) = read_part(part, parts) {
-            memory.unread(&format!("content[{number}]"), misfit);
-            parts.add().push_str(UNREAD);
+        if let Err(error) = read_part(part, parts) {
+            state.unreadable_part(&format!("content[{number}]"), error);
+            parts.add().push_str(UNREADABLE_PART);
         }
     }
     Ok(())
 }
 
-fn read_part(part: &str, parts: &mut List) -> Result<(), Misfit> {
-    let missing = |field: &str| Misfit::new(field, format!("{field} is missing"));
+fn read_part(part: &str, parts: &mut List) -> Result<(), FieldError> {
+    let missing = |field: &str| FieldError::new(field, format!("{field} is missing"));
     let kind = json::get_str(part, "type").ok_or_else(|| missing("type"))?;
     match &*kind.text() {
         "image_url" => {
@@ -320,14 +328,14 @@ fn read_part(part: &str, parts: &mut List) -> Result<(), Misfit> {
             media::write(MediaKind::File, body, name, "", parts.add());
         }
         "text" if json::get_str(part, "text").is_none() => return Err(missing("text")),
-        // Texts, refusals, and what this program does not know.
+        // Texts, refusals and unknown parts stay unchanged.
         _ => parts.add().push_str(part),
     }
     Ok(())
 }
 
-fn read_call(call: &str, parts: &mut List) -> Result<(), Misfit> {
-    let missing = |field: &str| Misfit::new(field, format!("{field} is missing"));
+fn read_call(call: &str, parts: &mut List) -> Result<(), FieldError> {
+    let missing = |field: &str| FieldError::new(field, format!("{field} is missing"));
     let call = json::Object::of(call);
     let id = call.get_str("id").ok_or_else(|| missing("id"))?;
     if let Some(custom) = call.get("custom") {
@@ -347,8 +355,8 @@ fn read_call(call: &str, parts: &mut List) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// The input of a call whose arguments are this text: the JSON that it holds. What holds none, or a
-/// string, is taken as a string, so that [`arguments_of`] gives the same text again.
+/// Converts the arguments of a call to its input: the JSON in the text. If the text is not JSON or is a
+/// JSON string, the input is the text as a string, so that [`arguments_of`] restores the text.
 pub(crate) fn input_of(arguments: Str<'_>) -> String {
     let text = arguments.text();
     match json::checked(&text) {
@@ -357,7 +365,7 @@ pub(crate) fn input_of(arguments: Str<'_>) -> String {
     }
 }
 
-/// The arguments for an input, as they stand between quotes.
+/// Appends the arguments of a call with this input, escaped.
 pub(crate) fn arguments_of(input: &str, out: &mut String) {
     match Str::of(input) {
         Some(text) => out.push_str(text.escaped()),
@@ -388,18 +396,19 @@ fn write_call(id: Str<'_>, name: Str<'_>, input: &str, extra: &str, out: &mut St
     out.push('}');
 }
 
-fn read_result(read: &Foreign<'_>, memory: &mut Memory) -> Result<Draft, Misfit> {
-    let made_up;
+fn read_result(read: &Foreign<'_>, state: &mut ReadState) -> Result<Draft, FieldError> {
+    let generated;
     let id = match (read.tool_call_id, read.name.and_then(Str::of)) {
         (Some(id), _) => id,
-        // The old form: the result of a function names it, and there are no ids.
+        // The deprecated form has no ids; the result names the function.
         (None, Some(name)) => {
-            made_up =
-                memory.answer(&name.text()).unwrap_or_else(|| format!("function_{}", memory.count));
-            Str::plain(&made_up)
+            generated = state
+                .take_call_id(&name.text())
+                .unwrap_or_else(|| format!("function_{}", state.message_count));
+            Str::plain(&generated)
         }
         (None, None) => {
-            return Err(Misfit::new("tool_call_id", "tool_call_id is missing; it names the call"));
+            return Err(FieldError::new("tool_call_id", "tool_call_id is missing"));
         }
     };
     let content = match read.content {
@@ -407,7 +416,7 @@ fn read_result(read: &Foreign<'_>, memory: &mut Memory) -> Result<Draft, Misfit>
         Some(content) if Str::of(content).is_some() => Some(Cow::Borrowed(content)),
         Some(content) => {
             let mut parts = List::default();
-            read_content(Some(content), &mut parts, memory)?;
+            read_content(Some(content), &mut parts, state)?;
             Some(if parts.is_empty() { "[]".into() } else { parts.finish().into() })
         }
     };
@@ -420,5 +429,5 @@ fn read_result(read: &Foreign<'_>, memory: &mut Memory) -> Result<Draft, Misfit>
         out.push_str(&content);
     }
     out.push_str("}]");
-    Ok(Draft::made(Role::Tool, out))
+    Ok(Draft::converted(Role::Tool, out))
 }

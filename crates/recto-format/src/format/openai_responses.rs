@@ -1,21 +1,22 @@
-//! OpenAI's Responses: a flat list of items, a request with `input`, or an answer with `output`.
+//! Codec of OpenAI's Responses: a flat list of items, a request with `input`, or a response with
+//! `output`.
 //!
-//! | foreign | here |
+//! | foreign | conversion |
 //! |---|---|
-//! | `message` | a message; `developer` is `system` |
-//! | `function_call`, `custom_tool_call` | an assistant message with a `tool_use` part; its id is `call_id`, and `id` its `item_id` |
+//! | `message` | a message; `developer` becomes `system` |
+//! | `function_call`, `custom_tool_call` | an assistant message with a `tool_use` part; `call_id` becomes its id, and `id` its `item_id` |
 //! | their outputs | a tool message with one `tool_result` |
-//! | calls of OpenAI's own tools (`local_shell_call` and others), and their outputs | the same, with the item in `item` |
-//! | `reasoning` and every other item | a part with the item as it is, for OpenAI only |
+//! | calls of built-in tools (`local_shell_call` and others) and their outputs | the same, with the item in `item` |
+//! | `reasoning` and every other item | a part with the unchanged item, for OpenAI only |
 
-mod own_tool;
+mod built_in_tool;
 mod write;
 
 use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{self, CallNames, Draft, Memory, MessageForm, Misfit};
+use super::message_list::{self, CallNames, Draft, FieldError, MessageCodec, ReadState};
 use super::new_parts::NewParts;
 use super::openai_chat::input_of;
 use super::{Head, Likelihood};
@@ -24,9 +25,9 @@ use crate::json::{self, Str};
 use crate::media::{MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
 
-pub(crate) use own_tool::item_of;
-use own_tool::{OwnTool, own_output};
-pub(crate) use write::{Bare, write_items};
+pub(crate) use built_in_tool::item_of;
+use built_in_tool::{BuiltInTool, built_in_output};
+pub(crate) use write::{PlainMessages, write_items};
 
 pub(crate) struct OpenAiResponses;
 
@@ -34,38 +35,38 @@ fn likelihood(item: &str) -> Likelihood {
     let kind = json::get_str(item, "type").map(Str::escaped).unwrap_or_default();
     match kind {
         "function_call" | "function_call_output" if json::get(item, "call_id").is_some() => {
-            Likelihood::Surely
+            Likelihood::Certain
         }
-        "reasoning" if json::get(item, "summary").is_some() => Likelihood::Surely,
+        "reasoning" if json::get(item, "summary").is_some() => Likelihood::Certain,
         "message" | "" => {
             let parts = json::get(item, "content").map(json::items).into_iter().flatten();
             let kinds = parts.filter_map(|part| json::get_str(part, "type")).map(Str::escaped);
-            let mut own = kinds.filter(|kind| matches!(*kind, "input_text" | "output_text"));
-            if own.next().is_some() { Likelihood::Surely } else { Likelihood::No }
+            let mut typical = kinds.filter(|kind| matches!(*kind, "input_text" | "output_text"));
+            if typical.next().is_some() { Likelihood::Certain } else { Likelihood::No }
         }
         _ => Likelihood::No,
     }
 }
 
-impl MessageForm for OpenAiResponses {
+impl MessageCodec for OpenAiResponses {
     fn recognise(&self, head: &Head) -> Likelihood {
-        let mut most = Likelihood::No;
+        let mut best = Likelihood::No;
         for object in head.objects() {
             if json::get(object, "payload").is_some() {
-                return Likelihood::No; // a rollout, which holds such items
+                return Likelihood::No; // a codex rollout, which contains such items
             }
             if json::get_str(object, "instructions").is_some()
                 && json::get(object, "input").is_some_and(json::is_list)
             {
-                most = most.max(Likelihood::Likely);
+                best = best.max(Likelihood::Likely);
             }
             let listed = ["input", "output"].into_iter().filter_map(|key| json::get(object, key));
             let listed = listed.flat_map(json::items);
             for item in std::iter::once(object).chain(listed) {
-                most = most.max(likelihood(item));
+                best = best.max(likelihood(item));
             }
         }
-        most
+        best
     }
 
     fn format(&self) -> Format {
@@ -76,9 +77,9 @@ impl MessageForm for OpenAiResponses {
         &["input", "output"]
     }
 
-    /// The output of a call may be a list too.
+    /// The output of a call may also be a list, so an object with a `call_id` is not an envelope.
     fn is_envelope(&self, object: &str) -> bool {
-        // What starts with its type or role is an item: one look is enough for most.
+        // Fast path: an object that starts with its type or role is an item.
         let first = json::fields(object).next().map(|(key, _)| key.escaped());
         if matches!(first, Some("type" | "role")) {
             return false;
@@ -87,18 +88,18 @@ impl MessageForm for OpenAiResponses {
         has_list && json::get(object, "call_id").is_none()
     }
 
-    fn read(&self, foreign: &str, _memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
+    fn read(&self, foreign: &str, _memory: &mut ReadState) -> Result<Vec<Draft>, FieldError> {
         read(foreign).map(|item| vec![item.draft])
     }
 
-    fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, Misfit>> {
+    fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, FieldError>> {
         match key {
             "instructions" if Str::of(value).is_some_and(|text| !text.is_empty()) => {
-                Some(Ok(vec![Draft::made(Role::System, value.to_owned())]))
+                Some(Ok(vec![Draft::converted(Role::System, value.to_owned())]))
             }
-            "previous_response_id" if value != "null" => Some(Err(Misfit::new(
+            "previous_response_id" if value != "null" => Some(Err(FieldError::new(
                 "previous_response_id",
-                "what came before is at the provider, not in the file",
+                "the earlier messages are stored at the provider, not in the file",
             ))),
             _ => None,
         }
@@ -130,34 +131,34 @@ impl MessageForm for OpenAiResponses {
         pieces: &[MessageParts<'_>],
         _names: &CallNames<'_>,
         out: &mut String,
-        remarks: &mut Vec<String>,
+        warnings: &mut Vec<String>,
     ) {
-        write_items(pieces, Bare::AsTheyAre, out, remarks);
+        write_items(pieces, PlainMessages::Unchanged, out, warnings);
     }
 }
 
-/// An item that was read.
+/// A converted item.
 pub(crate) struct Item<'a> {
     pub(crate) draft: Draft,
-    /// Who says what in it, if it is a message.
-    pub(crate) said: Option<(Role, &'a str)>,
+    /// Role and content, if the item is a message.
+    pub(crate) role_and_content: Option<(Role, &'a str)>,
 }
 
 impl From<Draft> for Item<'_> {
     fn from(draft: Draft) -> Self {
-        Item { draft, said: None }
+        Item { draft, role_and_content: None }
     }
 }
 
 /// Reads one item.
-pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
+pub(crate) fn read(item: &str) -> Result<Item<'_>, FieldError> {
     if !json::is_object(item) {
-        return Err(Misfit::new("", "an item is an object with a type"));
+        return Err(FieldError::new("", "an item must be an object with a type"));
     }
     let fields = json::Object::of(item);
     let needed = |field: &str| {
         let value = fields.get_str(field);
-        value.ok_or_else(|| Misfit::new(field, format!("{field} is missing")))
+        value.ok_or_else(|| FieldError::new(field, format!("{field} is missing")))
     };
     let kind = fields.get_str("type").map(Str::text);
     if matches!(kind.as_deref(), Some("message"))
@@ -165,40 +166,40 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
     {
         return read_message(&fields);
     }
-    let mut parts = NewParts::sized(item.len());
+    let mut parts = NewParts::with_capacity(item.len());
     match kind.as_deref() {
         None => match fields.get("input").filter(|input| Str::of(input).is_some()) {
-            // A whole request whose input is one text.
-            Some(input) => Ok(Draft::made(Role::User, input.to_owned()).into()),
-            None => Err(Misfit::new("type", "type is missing")),
+            // A request whose input is a text.
+            Some(input) => Ok(Draft::converted(Role::User, input.to_owned()).into()),
+            None => Err(FieldError::new("type", "type is missing")),
         },
         Some("function_call") => {
             let arguments = fields.get_str("arguments").unwrap_or(Str::plain("{}"));
             let extra = item_id(&fields);
             parts.call(needed("call_id")?, needed("name")?, &input_of(arguments), &extra);
-            Ok(own_draft(parts, &extra).into())
+            Ok(assistant_draft(parts, &extra).into())
         }
         Some("custom_tool_call") => {
             let input = fields.get("input").unwrap_or("\"\"");
             let id = item_id(&fields);
             let extra = format!(r#","kind":"custom"{id}"#);
             parts.call(needed("call_id")?, needed("name")?, input, &extra);
-            Ok(own_draft(parts, &id).into())
+            Ok(assistant_draft(parts, &id).into())
         }
-        Some(kind) if OwnTool::called_by(kind).is_some() => {
-            let Some(tool) = OwnTool::called_by(kind) else { return Err(no_item(kind)) };
+        Some(kind) if BuiltInTool::called_by(kind).is_some() => {
+            let Some(tool) = BuiltInTool::called_by(kind) else { return Err(unknown_item(kind)) };
             let id = needed("call_id").or_else(|_| needed("id"))?;
             let input = fields.get(tool.input).unwrap_or("{}");
             let extra = format!(r#","kind":"{kind}","item":{item}"#);
             parts.call(id, Str::plain(tool.name), input, &extra);
-            Ok(own_draft(parts, &extra).into())
+            Ok(assistant_draft(parts, &extra).into())
         }
-        Some(kind) if OwnTool::answered_by(kind).is_some() => {
+        Some(kind) if BuiltInTool::answered_by(kind).is_some() => {
             let id = needed("call_id").or_else(|_| needed("id"))?;
-            let output = fields.get("output").map(own_output);
+            let output = fields.get("output").map(built_in_output);
             let extra = format!(r#","kind":"{kind}","item":{item}"#);
             parts.result(id, output.as_deref(), false, &extra);
-            Ok(Draft::Made {
+            Ok(Draft::Converted {
                 role: Role::Tool,
                 content: parts.finish(),
                 fields: String::new(),
@@ -214,26 +215,26 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
                     Some(Cow::Owned(read_parts(list).finish_list()))
                 }
                 Some(text) if Str::of(text).is_some() => Some(Cow::Borrowed(text)),
-                // Older rollouts have an object here.
+                // Older codex rollouts have an object here.
                 Some(value) => Some(Cow::Owned(json::string(value))),
                 None => None,
             };
             parts.result(needed("call_id")?, output.as_deref(), false, extra);
-            Ok(Draft::made(Role::Tool, parts.finish()).into())
+            Ok(Draft::converted(Role::Tool, parts.finish()).into())
         }
-        // Who speaks, and names with dashes, are types of lines elsewhere; so is what has such ids.
+        // Roles, types with dashes, and lines with these ids belong to other formats.
         Some(kind)
             if matches!(kind, "user" | "assistant" | "system" | "tool" | "human" | "ai")
                 || kind.contains('-')
                 || ["uuid", "leafUuid", "sessionId"].iter().any(|id| fields.get(id).is_some()) =>
         {
-            Err(no_item(kind))
+            Err(unknown_item(kind))
         }
         Some(kind) => {
-            let is_answer = kind.ends_with("_output") || kind.ends_with("_response");
+            let is_result = kind.ends_with("_output") || kind.ends_with("_response");
             parts.raw(item);
-            Ok(Draft::Made {
-                role: if is_answer { Role::Tool } else { Role::Assistant },
+            Ok(Draft::Converted {
+                role: if is_result { Role::Tool } else { Role::Assistant },
                 content: parts.finish(),
                 fields: String::new(),
                 provider: Some("openai".into()),
@@ -244,20 +245,20 @@ pub(crate) fn read(item: &str) -> Result<Item<'_>, Misfit> {
     }
 }
 
-fn no_item(kind: &str) -> Misfit {
-    Misfit::new("type", format!("no item of type {kind:?} is known"))
+fn unknown_item(kind: &str) -> FieldError {
+    FieldError::new("type", format!("{kind:?} is not a known type of item"))
 }
 
-/// The id of an item as a field of the part that it becomes: the provider ties it to the reasoning
-/// before it.
+/// The id of an item, as a field of its part. The provider links the item to the reasoning before it by
+/// this id.
 fn item_id(fields: &json::Object<'_>) -> String {
     let id = fields.get_str("id").filter(|id| !id.is_empty());
     id.map_or(String::new(), |id| format!(r#","item_id":"{}""#, id.escaped()))
 }
 
-/// What the model said or called. What has the provider's id is the provider's.
-fn own_draft(parts: NewParts, item_id: &str) -> Draft {
-    Draft::Made {
+/// The draft of a message of the assistant. With an item id, it records OpenAI as the provider.
+fn assistant_draft(parts: NewParts, item_id: &str) -> Draft {
+    Draft::Converted {
         role: Role::Assistant,
         content: parts.finish(),
         fields: String::new(),
@@ -266,7 +267,7 @@ fn own_draft(parts: NewParts, item_id: &str) -> Draft {
     }
 }
 
-fn read_message<'a>(fields: &json::Object<'a>) -> Result<Item<'a>, Misfit> {
+fn read_message<'a>(fields: &json::Object<'a>) -> Result<Item<'a>, FieldError> {
     let role = fields.get_str("role").map(Str::text).unwrap_or_default();
     let own_role = match &*role {
         "user" => Role::User,
@@ -274,7 +275,7 @@ fn read_message<'a>(fields: &json::Object<'a>) -> Result<Item<'a>, Misfit> {
         "system" | "developer" => Role::System,
         other => {
             let roles = "user, assistant, system or developer";
-            return Err(Misfit::new("role", format!("role must be {roles}, not {other:?}")));
+            return Err(FieldError::new("role", format!("role must be {roles}, not {other:?}")));
         }
     };
     let content = fields.get("content").unwrap_or("[]");
@@ -282,41 +283,43 @@ fn read_message<'a>(fields: &json::Object<'a>) -> Result<Item<'a>, Misfit> {
         Some(text) => {
             let is_bare = fields.has_only(&["role", "content"]);
             if is_bare && role != "developer" && !text.is_empty() {
-                Draft::AsItIs
+                Draft::Unchanged
             } else {
                 let content = match text.is_empty() {
                     true => NewParts::default().finish(),
                     false => content.to_owned(),
                 };
-                Draft::made(own_role, content)
+                Draft::converted(own_role, content)
             }
         }
         None if json::is_list(content) => {
             let id = if own_role == Role::Assistant { item_id(fields) } else { String::new() };
-            let mut parts = NewParts::sized(content.len());
+            let mut parts = NewParts::with_capacity(content.len());
             read_parts_into(content, &id, &mut parts);
             match own_role {
                 Role::Assistant => {
                     return Ok(Item {
-                        draft: own_draft(parts, &id),
-                        said: Some((own_role, content)),
+                        draft: assistant_draft(parts, &id),
+                        role_and_content: Some((own_role, content)),
                     });
                 }
-                _ => Draft::made(own_role, parts.finish()),
+                _ => Draft::converted(own_role, parts.finish()),
             }
         }
-        None => return Err(Misfit::new("content", "content is a string or a list of parts")),
+        None => {
+            return Err(FieldError::new("content", "content must be a string or a list of parts"));
+        }
     };
-    Ok(Item { draft, said: Some((own_role, content)) })
+    Ok(Item { draft, role_and_content: Some((own_role, content)) })
 }
 
 fn read_parts(list: &str) -> NewParts {
-    let mut parts = NewParts::sized(list.len());
+    let mut parts = NewParts::with_capacity(list.len());
     read_parts_into(list, "", &mut parts);
     parts
 }
 
-/// Adds the parts of a message; the first of its texts has the id of its item.
+/// Adds the parts of a message. The first text gets the id of the item.
 fn read_parts_into(list: &str, item_id: &str, parts: &mut NewParts) {
     let mut item_id = item_id;
     for (part, fields) in json::objects(list) {
@@ -328,7 +331,7 @@ fn read_parts_into(list: &str, item_id: &str, parts: &mut NewParts) {
     }
 }
 
-/// Adds a part in Recto's form; `None` if that has no words for it.
+/// Converts and adds a part; `None` if Recto has no such part.
 fn read_part(fields: &json::Object<'_>, item_id: &str, parts: &mut NewParts) -> Option<()> {
     let file_id = || {
         let provider = Some(Str::plain("openai"));

@@ -1,15 +1,17 @@
-//! Vercel's UI messages: `{id, role, parts}`.
+//! Codec of the UI messages of Vercel's AI SDK: `{id, role, parts}`.
 //!
-//! There is no tool role: a call, its approval, its result or its error are one part with a `state`,
-//! and one message of the assistant may span several turns of the model, divided by `step-start`. Here
-//! every step is a message from the assistant and one from the tools that it called. A call that was
-//! never answered stays a call without a result.
+//! There is no tool role: a call and its approval, result or error are one part with a `state`. One
+//! message of the assistant may contain several turns of the model, separated by `step-start`. Every step
+//! becomes a message of the assistant and a message with the results of its calls. A call without a result
+//! stays without one.
 
 use std::borrow::Cow;
 
 use recto_core::Role;
 
-use super::message_list::{CallNames, Draft, Memory, MessageForm, Misfit, UNREAD};
+use super::message_list::{
+    CallNames, Draft, FieldError, MessageCodec, ReadState, UNREADABLE_PART, unsupported_part,
+};
 use super::new_parts::{NewParts, kind_of};
 use super::{Head, Likelihood};
 use crate::Format;
@@ -19,9 +21,9 @@ use crate::parts::{MessageParts, Part};
 
 pub(crate) struct Vercel;
 
-impl MessageForm for Vercel {
+impl MessageCodec for Vercel {
     fn recognise(&self, head: &Head) -> Likelihood {
-        let mut most = Likelihood::No;
+        let mut best = Likelihood::No;
         for object in head.objects() {
             let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
             for message in std::iter::once(object).chain(listed) {
@@ -30,11 +32,11 @@ impl MessageForm for Vercel {
                 let has_some = parts.peek().is_some();
                 let all_typed = parts.all(|part| json::get_str(part, "type").is_some());
                 if json::get(message, "role").is_some() && has_some && all_typed {
-                    most = Likelihood::Surely;
+                    best = Likelihood::Certain;
                 }
             }
         }
-        most
+        best
     }
 
     fn format(&self) -> Format {
@@ -45,35 +47,35 @@ impl MessageForm for Vercel {
         &["messages"]
     }
 
-    fn read(&self, foreign: &str, memory: &mut Memory) -> Result<Vec<Draft>, Misfit> {
+    fn read(&self, foreign: &str, state: &mut ReadState) -> Result<Vec<Draft>, FieldError> {
         let role = match json::get_str(foreign, "role").map(Str::escaped) {
             Some("system") => Role::System,
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
-            _ => return Err(Misfit::new("role", "role is system, user or assistant")),
+            _ => return Err(FieldError::new("role", "role must be system, user or assistant")),
         };
         let Some(parts) = json::get(foreign, "parts").filter(|parts| json::is_list(parts)) else {
-            return Err(Misfit::new("parts", "parts is missing; it is a list"));
+            return Err(FieldError::new("parts", "parts is missing; it must be a list"));
         };
         let mut steps = Steps { role, ..Steps::default() };
         for (number, part) in json::items(parts).enumerate() {
             match json::get_str(part, "type") {
                 Some(kind) => steps.part(&kind.text(), part),
                 None => {
-                    let misfit = Misfit::new("type", "a part has a type");
-                    memory.unread(&format!("parts[{number}]"), misfit);
-                    steps.said.raw(UNREAD);
+                    let error = FieldError::new("type", "type is missing");
+                    state.unreadable_part(&format!("parts[{number}]"), error);
+                    steps.parts.raw(UNREADABLE_PART);
                 }
             }
         }
         steps.end();
         match steps.drafts.is_empty() {
-            true => Err(Misfit::new("parts", "nothing is said in any part")),
+            true => Err(FieldError::new("parts", "no part has content")),
             false => Ok(steps.drafts),
         }
     }
 
-    /// The answers to the calls of one message belong into it.
+    /// A message of the assistant contains the results of its calls.
     fn joins(&self, last: &MessageParts<'_>, next: &MessageParts<'_>) -> bool {
         let is_turn = |role: Role| matches!(role, Role::Assistant | Role::Tool);
         is_turn(last.role) && is_turn(next.role)
@@ -84,7 +86,7 @@ impl MessageForm for Vercel {
         pieces: &[MessageParts<'_>],
         _names: &CallNames<'_>,
         out: &mut String,
-        remarks: &mut Vec<String>,
+        warnings: &mut Vec<String>,
     ) {
         let Some(first) = pieces.first() else { return };
         let role = match first.role {
@@ -107,10 +109,10 @@ impl MessageForm for Vercel {
                 if let Part::Other { kind, .. } = part
                     && !piece.is_of(Format::Vercel)
                 {
-                    remarks.push(format!("a part of type {} has no place", kind.text()));
+                    warnings.push(unsupported_part(*kind));
                     continue;
                 }
-                write_part(part, pieces, start, out, remarks);
+                write_part(part, pieces, start, out, warnings);
             }
         }
         out.push_str("]}");
@@ -121,7 +123,9 @@ impl MessageForm for Vercel {
 struct Steps {
     role: Role,
     drafts: Vec<Draft>,
-    said: NewParts,
+    /// Parts of the current step.
+    parts: NewParts,
+    /// Results of the current step.
     results: NewParts,
     provider: Option<String>,
 }
@@ -131,7 +135,7 @@ impl Default for Steps {
         Steps {
             role: Role::User,
             drafts: Vec::new(),
-            said: NewParts::default(),
+            parts: NewParts::default(),
             results: NewParts::default(),
             provider: None,
         }
@@ -151,28 +155,28 @@ impl Steps {
         };
         let known = match (kind, name) {
             (_, Some(name)) => self.tool(&name, part),
-            ("text", None) => json::get_str(part, "text").map(|text| self.said.text(text, "")),
-            ("reasoning", None) => self.thought(part),
+            ("text", None) => json::get_str(part, "text").map(|text| self.parts.text(text, "")),
+            ("reasoning", None) => self.thinking(part),
             ("file", None) => self.file(part),
             _ => None,
         };
         if known.is_none() {
-            self.said.raw(part);
+            self.parts.raw(part);
         }
     }
 
-    fn thought(&mut self, part: &str) -> Option<()> {
+    fn thinking(&mut self, part: &str) -> Option<()> {
         let text = json::get_str(part, "text")?;
         let mut extra = String::new();
-        let makers = json::get(part, "providerMetadata").map(json::fields).into_iter().flatten();
-        for (provider, fields) in makers {
+        let providers = json::get(part, "providerMetadata").map(json::fields).into_iter().flatten();
+        for (provider, fields) in providers {
             if json::get(fields, "signature").is_some() {
                 json::push_fields(fields, &["signature"], &mut extra);
                 self.provider = Some(provider.escaped().to_owned());
                 break;
             }
         }
-        self.said.thinking(text, &extra);
+        self.parts.thinking(text, &extra);
         Some(())
     }
 
@@ -180,14 +184,14 @@ impl Steps {
         let media_type = json::get_str(part, "mediaType")?;
         let url = json::get_str(part, "url")?;
         let name = json::get_str(part, "filename");
-        self.said.media(kind_of(&media_type.text()), MediaBody::of_url(url), name, "");
+        self.parts.media(kind_of(&media_type.text()), MediaBody::of_url(url), name, "");
         Some(())
     }
 
     fn tool(&mut self, name: &str, part: &str) -> Option<()> {
         let id = json::get_str(part, "toolCallId")?;
         let input = json::get(part, "input").or(json::get(part, "rawInput")).unwrap_or("{}");
-        self.said.call(id, Str::of(name)?, input, "");
+        self.parts.call(id, Str::of(name)?, input, "");
         match json::get_str(part, "state")?.escaped() {
             "output-available" => {
                 let output = json::get(part, "output").unwrap_or("null");
@@ -202,27 +206,27 @@ impl Steps {
                 let reason = json::get(part, "approval").and_then(|it| json::get(it, "reason"));
                 self.results.result(id, reason, true, "");
             }
-            _ => {} // still waiting for input, approval or its output
+            _ => {} // the call waits for input, approval or output
         }
         Some(())
     }
 
-    /// A step of the model ends: what it said, then what the tools answered.
+    /// Ends a step: adds the message of the assistant and the message with the results.
     fn end(&mut self) {
-        let said = std::mem::take(&mut self.said);
+        let parts = std::mem::take(&mut self.parts);
         let results = std::mem::take(&mut self.results);
         let provider = self.provider.take();
-        if !said.is_empty() {
-            self.drafts.push(Draft::Made {
+        if !parts.is_empty() {
+            self.drafts.push(Draft::Converted {
                 role: self.role,
-                content: said.finish(),
+                content: parts.finish(),
                 fields: String::new(),
                 provider,
                 model: None,
             });
         }
         if !results.is_empty() {
-            self.drafts.push(Draft::made(Role::Tool, results.finish()));
+            self.drafts.push(Draft::converted(Role::Tool, results.finish()));
         }
     }
 }
@@ -238,7 +242,7 @@ fn write_part(
     pieces: &[MessageParts<'_>],
     start: usize,
     out: &mut String,
-    remarks: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) {
     match *part {
         Part::Text { text, .. } => {
@@ -261,7 +265,7 @@ fn write_part(
                     json::get_str(media.json, "media_type").unwrap_or(Str::plain("image/*"))
                 }
                 _ => {
-                    remarks.push("a file without its bytes or address has no place".into());
+                    warnings.push("a file without content or URL is not supported".into());
                     return;
                 }
             };
@@ -279,11 +283,11 @@ fn write_part(
         }
         Part::ToolUse { id, name, input, .. } => {
             comma(start, out);
-            write_tool(id, name, input, pieces, out, remarks);
+            write_tool(id, name, input, pieces, out, warnings);
         }
         Part::ToolResult { id, .. } => {
             if !has_call(id, pieces) {
-                remarks.push(format!("the result {} has no call, and no place", id.text()));
+                warnings.push(format!("the result {} without a call is not supported", id.text()));
             }
         }
         Part::Other { json, .. } => {
@@ -304,10 +308,10 @@ fn write_tool(
     input: &str,
     pieces: &[MessageParts<'_>],
     out: &mut String,
-    remarks: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) {
     let mut parts = pieces.iter().flat_map(|piece| &piece.parts);
-    let answer = parts.find_map(|part| match *part {
+    let result = parts.find_map(|part| match *part {
         Part::ToolResult { id, content, is_error, .. } if id.text() == wanted.text() => {
             Some((content, is_error))
         }
@@ -317,19 +321,19 @@ fn write_tool(
     json::push_str(name, out);
     out.push_str(",\"toolCallId\":");
     json::push_str(wanted, out);
-    out.push_str(match answer {
+    out.push_str(match result {
         Some((_, true)) => ",\"state\":\"output-error\"",
         Some((_, false)) => ",\"state\":\"output-available\"",
         None => ",\"state\":\"input-available\"",
     });
     out.push_str(",\"input\":");
     out.push_str(input);
-    if let Some((content, is_error)) = answer {
+    if let Some((content, is_error)) = result {
         let mut texts = Vec::new();
         for part in Part::of_result(content) {
             match part {
                 Part::Text { text, .. } => texts.push(text.escaped()),
-                _ => remarks.push("only the texts of a result have a place".into()),
+                _ => warnings.push("only the texts of a result are supported".into()),
             }
         }
         out.push_str(if is_error { ",\"errorText\":\"" } else { ",\"output\":\"" });

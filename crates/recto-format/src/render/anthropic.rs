@@ -1,11 +1,11 @@
-//! Anthropic's messages: content is always a list of blocks, so that a message that goes on keeps its
-//! bytes; results stand in front of the user's next turn.
+//! Writer for Anthropic's Messages. The content is always a list of blocks, so that bytes stay stable
+//! when a block is appended. Results are the first blocks of the user's next message.
 
 use super::Body;
+use super::alternating::AlternatingWriter;
 use super::dialect::{IMAGES, is_base64, is_file_of, is_web, plain_base64};
 use super::plan::Plan;
-use super::sides::Sides;
-use super::turn::{AnswerContent, Block, Call, Side, Turn};
+use super::turn::{Block, Call, ResultContent, Side, Turn};
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
@@ -25,7 +25,7 @@ const FROM_ASSISTANT: &[&str] = &[
     "compaction",
 ];
 
-pub(super) fn is_own_part(kind: &str, json: &str, is_assistant: bool) -> bool {
+pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bool {
     match kind {
         "redacted_thinking" => {
             let is_known = |(key, _): (Str<'_>, &str)| ["type", "data"].contains(&key.escaped());
@@ -39,7 +39,7 @@ pub(super) fn is_own_part(kind: &str, json: &str, is_assistant: bool) -> bool {
     }
 }
 
-pub(super) fn takes_media(media: &Media<'_>) -> bool {
+pub(super) fn accepts_media(media: &Media<'_>) -> bool {
     match (media.kind, media.body) {
         (MediaKind::Image, MediaBody::Base64 { media_type, data }) => {
             IMAGES.contains(&&*media_type.text()) && is_base64(data)
@@ -62,41 +62,43 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         write_block(block, body);
     }
     body.push(if is_first { "\"messages\":[" } else { "],\"messages\":[" });
-    let mut sides =
-        Sides::new("{\"role\":\"user\",\"content\":[", "{\"role\":\"assistant\",\"content\":[");
-    // The last turn that is somebody's: a placeholder gives way to what is appended.
+    let mut writer = AlternatingWriter::new(
+        "{\"role\":\"user\",\"content\":[",
+        "{\"role\":\"assistant\",\"content\":[",
+    );
+    // The last turn with messages of the view: an append replaces a placeholder.
     let is_placeholder = turns.last().is_some_and(|turn| turn.from.is_empty());
     let last = turns.len().saturating_sub(1 + usize::from(is_placeholder));
     for (number, turn) in turns.into_iter().enumerate() {
         if number > last {
-            body.may_change();
+            body.mark_unstable();
         }
-        sides.go_on(turn.side, body);
+        writer.switch_to(turn.side, body);
         for (at, block) in turn.blocks.iter().enumerate() {
-            if number == last && plan.open.is_some_and(|from| at >= from) {
-                body.may_change();
+            if number == last && plan.unstable_block.is_some_and(|from| at >= from) {
+                body.mark_unstable();
             }
-            sides.next(body);
+            writer.start_block(body);
             let start = body.out.len();
             write_block(block, body);
-            body.said(block);
+            body.wrote_block(block);
             let is_last = number == last && at + 1 == turn.blocks.len();
             if let Block::Text { text, .. } = block
                 && is_last
                 && !is_placeholder
                 && turn.side == Side::Assistant
             {
-                // White space at its end was left out, and comes back once it is not the last.
+                // White space at its end was omitted. An append brings it back.
                 body.stable.get_or_insert(start + TEXT.len() + 1 + text.len());
             }
         }
         for call in turn.calls() {
-            sides.go_on(Side::User, body);
-            sides.next(body);
+            writer.switch_to(Side::User, body);
+            writer.start_block(body);
             result(call, body);
         }
     }
-    sides.end(body);
+    writer.end(body);
 }
 
 const TEXT: &str = "{\"type\":\"text\",\"text\":";
@@ -130,7 +132,7 @@ fn write_block(block: &Block<'_>, body: &mut Body) {
             body.push(",\"signature\":");
             body.quoted(signature.map_or("", Str::escaped));
         }
-        Block::Own { json, .. } => {
+        Block::ProviderPart { json, .. } => {
             body.push(json);
             return;
         }
@@ -191,7 +193,7 @@ fn media(media: &Media<'_>, body: &mut Body) {
     }
 }
 
-/// What the model is told of a document and does not cite.
+/// The `context` of a document, which the model reads and does not cite.
 pub(crate) fn context<'a>(media: &Media<'a>) -> Option<Str<'a>> {
     let context = json::get_str(media.json, "context").filter(|_| media.kind == MediaKind::File);
     context.filter(|context| !context.is_blank())
@@ -200,13 +202,13 @@ pub(crate) fn context<'a>(media: &Media<'a>) -> Option<Str<'a>> {
 fn result(call: &Call<'_>, body: &mut Body) {
     body.push("{\"type\":\"tool_result\",\"tool_use_id\":");
     body.quoted(&call.id);
-    match &call.answer.content {
-        AnswerContent::String(text) if text.is_empty() => {}
-        AnswerContent::String(text) => {
+    match &call.result.content {
+        ResultContent::String(text) if text.is_empty() => {}
+        ResultContent::String(text) => {
             body.push(",\"content\":");
             body.quoted(text);
         }
-        AnswerContent::Blocks(blocks) => {
+        ResultContent::Blocks(blocks) => {
             for (number, block) in blocks.iter().enumerate() {
                 body.push(if number == 0 { ",\"content\":[" } else { "," });
                 write_block(block, body);
@@ -214,9 +216,9 @@ fn result(call: &Call<'_>, body: &mut Body) {
             body.push("]");
         }
     }
-    if call.answer.is_error {
+    if call.result.is_error {
         body.push(",\"is_error\":true");
     }
-    cache(call.answer.cache_control, body);
+    cache(call.result.cache_control, body);
     body.push("}");
 }

@@ -1,38 +1,39 @@
-//! Marks for Anthropic's cache: four at most, and those of an hour before those of five minutes.
+//! Cache marks (`cache_control`), for Anthropic: at most four, and marks of one hour precede marks of
+//! five minutes.
 //!
-//! What comes first keeps its mark, so that appending changes nothing that stands before.
+//! Earlier marks win, so an append changes nothing before it.
 
 use std::borrow::Cow;
 
 use super::plan::Planner;
 use super::rule;
-use super::turn::{AnswerContent, Block};
+use super::turn::{Block, ResultContent};
 use crate::json;
 
-/// As many blocks may have one.
-const MOST: usize = 4;
+/// Maximum number of blocks with a mark.
+const MAX_MARKS: usize = 4;
 
-/// The marks so far, in the order of the request.
+/// The marks of a request so far.
 #[derive(Default)]
-pub(super) struct Marks {
+pub(super) struct CacheMarks {
     count: usize,
-    /// Whether one of five minutes is among them.
+    /// True if there is a mark of five minutes.
     has_short: bool,
-    /// The positions of the messages whose marks are left out.
-    lost: Vec<usize>,
+    /// Positions of the messages whose marks are omitted.
+    omitted: Vec<usize>,
 }
 
-impl Marks {
-    /// Whether a mark may stay.
-    pub(super) fn takes(&mut self, mark: &str) -> bool {
+impl CacheMarks {
+    /// Counts a mark. Returns false if it must be omitted.
+    pub(super) fn accepts(&mut self, mark: &str) -> bool {
         let is_known = |(key, value): (json::Str<'_>, &str)| match key.escaped() {
             "type" => value == "\"ephemeral\"",
             "ttl" => value == "\"5m\"" || value == "\"1h\"",
             _ => false,
         };
         let is_long = json::get(mark, "ttl") == Some("\"1h\"");
-        let is_proper = json::get(mark, "type").is_some() && json::fields(mark).all(is_known);
-        if !is_proper || self.count >= MOST || (is_long && self.has_short) {
+        let is_valid = json::get(mark, "type").is_some() && json::fields(mark).all(is_known);
+        if !is_valid || self.count >= MAX_MARKS || (is_long && self.has_short) {
             return false;
         }
         self.count += 1;
@@ -40,24 +41,24 @@ impl Marks {
         true
     }
 
-    fn judge(&mut self, mark: &mut Option<&str>, at: usize) {
-        if mark.is_some_and(|mark| !self.takes(mark)) {
+    fn check(&mut self, mark: &mut Option<&str>, at: usize) {
+        if mark.is_some_and(|mark| !self.accepts(mark)) {
             *mark = None;
-            self.lost.push(at);
+            self.omitted.push(at);
         }
     }
 
-    fn judge_block(&mut self, block: &mut Block<'_>, at: usize) {
+    fn check_block(&mut self, block: &mut Block<'_>, at: usize) {
         match block {
             Block::Text { extra, .. } | Block::Media { extra, .. } => {
-                self.judge(&mut extra.cache_control, at);
+                self.check(&mut extra.cache_control, at);
             }
-            Block::Call(call) => self.judge(&mut call.extra.cache_control, call.at),
-            // It has its mark among its fields.
-            Block::Own { json, .. } => {
-                if json::get(json, "cache_control").is_some_and(|mark| !self.takes(mark)) {
+            Block::Call(call) => self.check(&mut call.extra.cache_control, call.at),
+            // The mark is a field of the part.
+            Block::ProviderPart { json, .. } => {
+                if json::get(json, "cache_control").is_some_and(|mark| !self.accepts(mark)) {
                     *json = Cow::Owned(without_mark(json));
-                    self.lost.push(at);
+                    self.omitted.push(at);
                 }
             }
             Block::Refusal(_) | Block::Thinking { .. } => {}
@@ -72,31 +73,31 @@ fn without_mark(part: &str) -> String {
 }
 
 impl Planner<'_, '_> {
-    /// Leaves out the marks that are too many. Those of the request's own fields, such as tools, count.
-    pub(super) fn mark_for_cache(&mut self) {
-        let mut marks = Marks::default();
+    /// Omits the marks beyond the limit. Marks in the fields of the request, such as tools, count first.
+    pub(super) fn limit_cache_marks(&mut self) {
+        let mut marks = CacheMarks::default();
         for (key, value) in self.options.fields {
             for mark in json::items(value).filter_map(|item| json::get(item, "cache_control")) {
-                let _ = marks.takes(mark);
+                let _ = marks.accepts(mark);
             }
             marks.count += usize::from(*key == "cache_control");
         }
         for turn in &mut self.turns {
             let at = turn.from[0];
-            turn.blocks.iter_mut().for_each(|block| marks.judge_block(block, at));
+            turn.blocks.iter_mut().for_each(|block| marks.check_block(block, at));
             for block in &mut turn.blocks {
                 let Block::Call(call) = block else { continue };
-                let at = call.answer.from.unwrap_or(call.at);
-                if let AnswerContent::Blocks(blocks) = &mut call.answer.content {
-                    blocks.iter_mut().for_each(|block| marks.judge_block(block, at));
+                let at = call.result.from.unwrap_or(call.at);
+                if let ResultContent::Blocks(blocks) = &mut call.result.content {
+                    blocks.iter_mut().for_each(|block| marks.check_block(block, at));
                 }
-                marks.judge(&mut call.answer.cache_control, at);
+                marks.check(&mut call.result.cache_control, at);
             }
         }
-        for at in marks.lost {
-            let why =
-                "a fifth cache_control, one of an hour behind one of five minutes, or no such mark";
-            self.find(&rule::CACHE_MARKS, at, why);
+        for at in marks.omitted {
+            let message = "a cache_control that is the fifth, is of one hour after one of five minutes, \
+                           or is invalid";
+            self.report(&rule::CACHE_MARKS, at, message);
         }
     }
 }

@@ -1,36 +1,36 @@
-//! Which result answers which call.
+//! Pairs of tool calls and results.
 //!
-//! As in the engine, calls and results of one id pair off like brackets: a result answers the nearest
-//! message before it with an open call of its id, and a call and a result of one id in the same message
-//! belong together. Where one message calls twice with the same id (some servers give all parallel
-//! calls the same, or none), its calls are answered in their order.
+//! As in the engine, calls and results with the same id pair off like brackets: a result belongs to the
+//! nearest message before it with an open call of its id, and a call and a result in the same message
+//! belong together. If one message has several calls with the same id (some servers use one id, or an
+//! empty one, for all parallel calls), they are paired in order.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::parts::{MessageParts, Part};
 
-/// The place of a part: its message, and its number there.
-pub(super) type Place = (usize, usize);
+/// Position of a part: the position of its message in the view, and the index of the part.
+pub(super) type PartPosition = (usize, usize);
 
-/// Which result answers which call, in a view.
+/// The pairs of calls and results of a view.
 #[derive(Default)]
 pub(super) struct Exchanges {
-    results: HashMap<Place, Place>,
-    calls: HashMap<Place, Place>,
-    /// Results whose calls all have answers.
-    repeated: HashSet<Place>,
+    results: HashMap<PartPosition, PartPosition>,
+    calls: HashMap<PartPosition, PartPosition>,
+    /// Results of calls that already have a result.
+    repeated: HashSet<PartPosition>,
 }
 
 impl Exchanges {
-    /// Pairs off the calls that `is_call` takes.
+    /// Finds the pairs. Calls of messages for which `is_call` is false are ignored.
     pub(super) fn of(messages: &[MessageParts<'_>], is_call: impl Fn(usize) -> bool) -> Exchanges {
         let mut exchanges = Exchanges::default();
-        // The calls that are open, by id, and the ids of those that were answered.
-        let mut open: HashMap<Cow<'_, str>, Vec<VecDeque<Place>>> = HashMap::new();
+        // Open calls by id, grouped by message, and the ids of calls that have a result.
+        let mut open: HashMap<Cow<'_, str>, Vec<VecDeque<PartPosition>>> = HashMap::new();
         let mut answered: HashSet<Cow<'_, str>> = HashSet::new();
-        let mut calls: Vec<(Cow<'_, str>, Place)> = Vec::new();
-        let mut results: Vec<(Cow<'_, str>, Place)> = Vec::new();
+        let mut calls: Vec<(Cow<'_, str>, PartPosition)> = Vec::new();
+        let mut results: Vec<(Cow<'_, str>, PartPosition)> = Vec::new();
         for (at, message) in messages.iter().enumerate() {
             for (number, part) in message.parts.iter().enumerate() {
                 match part {
@@ -41,7 +41,7 @@ impl Exchanges {
                     _ => {}
                 }
             }
-            let mut called: HashMap<Cow<'_, str>, VecDeque<Place>> = HashMap::new();
+            let mut called: HashMap<Cow<'_, str>, VecDeque<PartPosition>> = HashMap::new();
             for (id, call) in calls.drain(..) {
                 called.entry(id).or_default().push_back(call);
             }
@@ -65,23 +65,23 @@ impl Exchanges {
     }
 
     /// The result of a call.
-    pub(super) fn result_of(&self, call: Place) -> Option<Place> {
+    pub(super) fn result_of(&self, call: PartPosition) -> Option<PartPosition> {
         self.results.get(&call).copied()
     }
 
-    /// The call that a result answers.
-    pub(super) fn call_of(&self, result: Place) -> Option<Place> {
+    /// The call of a result.
+    pub(super) fn call_of(&self, result: PartPosition) -> Option<PartPosition> {
         self.calls.get(&result).copied()
     }
 
-    /// Whether the result answers a call that has an answer.
-    pub(super) fn is_repeated(&self, result: Place) -> bool {
+    /// True if the call of the result already has another result.
+    pub(super) fn is_repeated(&self, result: PartPosition) -> bool {
         self.repeated.contains(&result)
     }
 }
 
 /// The first open call of the newest message that has one.
-fn newest(messages: &mut Vec<VecDeque<Place>>) -> Option<Place> {
+fn newest(messages: &mut Vec<VecDeque<PartPosition>>) -> Option<PartPosition> {
     while let Some(calls) = messages.last_mut() {
         match calls.pop_front() {
             Some(call) => return Some(call),

@@ -1,17 +1,18 @@
-//! Gemini's contents: user and model take turns; results stand in front of the user's next turn.
+//! Writer for Gemini. The contents of user and model alternate. Results are the first parts of the user's
+//! next content.
 
 use super::Body;
+use super::alternating::AlternatingWriter;
 use super::plan::Plan;
-use super::sides::Sides;
 use super::turn::{Block, Call, Extra, Side, Turn};
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
-/// Objects may be this deep; Google reads requests of up to 100 levels.
-const DEEPEST: usize = 64;
+/// Maximum depth of an object in a result. Google accepts requests of up to 100 levels.
+const MAX_DEPTH: usize = 64;
 
-/// What only Gemini understands: a part of its own inside `{"type": "gemini_part", "part": …}`.
-pub(super) fn is_own_part(kind: &str, json: &str, is_assistant: bool) -> bool {
+/// True for a part that only Gemini understands: `{"type": "gemini_part", "part": …}`.
+pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bool {
     let own: &[&str] = match is_assistant {
         true => &["executableCode", "codeExecutionResult", "toolCall", "toolResponse"],
         false => &["fileData"],
@@ -44,21 +45,22 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         write_block(block, body);
     }
     body.push(if is_first { "\"contents\":[" } else { "]},\"contents\":[" });
-    let mut sides = Sides::new("{\"role\":\"user\",\"parts\":[", "{\"role\":\"model\",\"parts\":[");
+    let mut writer =
+        AlternatingWriter::new("{\"role\":\"user\",\"parts\":[", "{\"role\":\"model\",\"parts\":[");
     for turn in turns {
-        sides.go_on(turn.side, body);
+        writer.switch_to(turn.side, body);
         for block in &turn.blocks {
-            sides.next(body);
+            writer.start_block(body);
             write_block(block, body);
-            body.said(block);
+            body.wrote_block(block);
         }
         for call in turn.calls() {
-            sides.go_on(Side::User, body);
-            sides.next(body);
+            writer.switch_to(Side::User, body);
+            writer.start_block(body);
             response(call, body);
         }
     }
-    sides.end(body);
+    writer.end(body);
 }
 
 fn write_block(block: &Block<'_>, body: &mut Body) {
@@ -79,7 +81,7 @@ fn write_block(block: &Block<'_>, body: &mut Body) {
             body.push(",\"thought\":true");
             signature(&Extra { signature: *signed, ..Extra::default() }, body);
         }
-        Block::Own { json, .. } => {
+        Block::ProviderPart { json, .. } => {
             body.push(json::get(json, "part").unwrap_or("{}"));
             return;
         }
@@ -115,9 +117,9 @@ fn media(media: &Media<'_>, body: &mut Body) {
         MediaBody::Url(address) | MediaBody::FileId { id: address, .. } => {
             body.push("{\"fileData\":{\"fileUri\":");
             body.quoted(address.escaped());
-            let told = json::get_str(media.json, "media_type").filter(|told| !told.is_empty());
+            let declared = json::get_str(media.json, "media_type").filter(|it| !it.is_empty());
             let guessed = || guessed_type(media.kind, &address.text());
-            if let Some(media_type) = told.map(Str::escaped).or_else(guessed) {
+            if let Some(media_type) = declared.map(Str::escaped).or_else(guessed) {
                 body.push(",\"mimeType\":");
                 body.quoted(media_type);
             }
@@ -127,8 +129,8 @@ fn media(media: &Media<'_>, body: &mut Body) {
     body.push("}");
 }
 
-/// Whether Gemini takes data of this type inside a request: it answers 400 to all others.
-pub(super) fn takes_inline(media_type: &str) -> bool {
+/// True if Gemini accepts inline data of this type. It rejects requests with other types.
+pub(super) fn accepts_inline(media_type: &str) -> bool {
     match media_type.split_once('/') {
         Some(("image", kind)) => matches!(kind, "png" | "jpeg" | "webp" | "heic" | "heif"),
         Some(("audio", kind)) => {
@@ -153,7 +155,7 @@ pub(super) fn takes_inline(media_type: &str) -> bool {
     }
 }
 
-/// What an address seems to be: Gemini wants to know, and addresses say it by their ending.
+/// The media type of a URL by its file extension. Gemini requires a media type.
 fn guessed_type(kind: MediaKind, address: &str) -> Option<&'static str> {
     let path = address.split(['?', '#']).next()?;
     let ending = path.rsplit('.').next()?.to_ascii_lowercase();
@@ -170,29 +172,29 @@ fn guessed_type(kind: MediaKind, address: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a text that is JSON can stand as an object in a request: Google reads numbers as doubles,
-/// and neither half a surrogate pair nor a key twice.
+/// True if a JSON value can be an object of a request. Google accepts no number that exceeds a double,
+/// no lone surrogate and no deeper nesting.
 fn is_struct(value: &str) -> bool {
     json::is_object(value)
         && json::lone_surrogates(value).is_empty()
-        && recto_core::json::depth(value) <= DEEPEST
+        && recto_core::json::depth(value) <= MAX_DEPTH
         && !json::has_huge_number(value)
 }
 
-/// A result: the object that the tool gave, or its text in one.
+/// Writes a result: the object that the tool returned, or an object with its text.
 fn response(call: &Call<'_>, body: &mut Body) {
     body.push("{\"functionResponse\":{\"id\":");
     body.quoted(&call.id);
     body.push(",\"name\":");
     body.quoted(&call.name);
     body.push(",\"response\":");
-    let text = call.answer.content.joined();
+    let text = call.result.content.joined();
     let plain = text.starts_with('{').then(|| recto_core::json::unescape(&text));
     let object = plain.as_deref().and_then(json::checked).filter(|value| is_struct(value));
     match object {
-        Some(object) if !call.answer.is_error => body.push(object),
+        Some(object) if !call.result.is_error => body.push(object),
         _ => {
-            body.push(if call.answer.is_error { "{\"error\":" } else { "{\"output\":" });
+            body.push(if call.result.is_error { "{\"error\":" } else { "{\"output\":" });
             body.quoted(&text);
             body.push("}");
         }

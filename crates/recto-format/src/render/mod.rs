@@ -1,24 +1,26 @@
-//! Views for providers: whatever was done to a view, what is rendered of it is valid.
+//! Rendering: converts a view into a request that its provider accepts.
 //!
 //! ```text
-//! messages ──► MessageParts ──► Plan (rules: turns, and findings) ──► a writer for the target
+//! messages ──► MessageParts ──► Plan (turns and findings, by the rules) ──► writer of the target
 //! ```
 //!
-//! What always holds:
+//! Invariants:
 //!
-//! - The same view gives the same bytes, and appending only appends: [`Rendered::stable`] bytes stay as
-//!   they are, whatever is appended. That is everything up to the first call that still has no result,
-//!   or to the end of the last message.
-//! - Nothing is left out that the provider would take, and nothing is made up but marked placeholders:
-//!   for a result that is missing ([`NO_RESULT`]), and for the last word of the user ([`NO_MESSAGE`]).
+//! - The same view gives the same bytes, and an append to the view only appends to the request: the
+//!   first [`Rendered::stable`] bytes never change. They end at the first call without a result, or at
+//!   the end of the last message.
+//! - Nothing is omitted that the provider accepts. Nothing is invented except marked placeholders: for a
+//!   missing result ([`NO_RESULT`]) and for a missing last message of the user ([`NO_MESSAGE`]).
 //! - Every repair is a [`Finding`] that names its [`Rule`].
 //!
-//! `rule.rs` lists the rules, `dialect.rs` what each provider takes and `models.rs` what single models do;
-//! `plan.rs`, `answer.rs`, `ends.rs`, `citations.rs` and `cache_marks.rs` apply them, and each provider has a file that writes its requests.
+//! `rule.rs` lists the rules, `dialect.rs` describes what each provider accepts, and `models.rs` what
+//! single models require. `plan.rs`, `calls.rs`, `ends.rs`, `citations.rs` and `cache_marks.rs` apply the
+//! rules. One file per provider writes the request.
 
-mod answer;
+mod alternating;
 mod anthropic;
 mod cache_marks;
+mod calls;
 mod citations;
 mod dialect;
 mod ends;
@@ -31,7 +33,6 @@ mod openai_responses;
 mod plan;
 mod rule;
 mod schema;
-mod sides;
 mod tools;
 mod turn;
 
@@ -51,24 +52,25 @@ pub use tools::{RenamedTool, ToolFinding};
 pub(crate) use anthropic::context;
 pub(crate) use openai_chat::detail;
 pub(crate) use plan::Plan;
-pub(crate) use tools::WrittenTools;
-pub(crate) use turn::{Answer, AnswerContent, Block, Call, Extra, Side, Turn};
+pub(crate) use tools::RenderedTools;
+pub(crate) use turn::{Block, Call, CallResult, Extra, ResultContent, Side, Turn};
 
-/// What stands for a result that is missing.
+/// Placeholder for a missing result.
 pub const NO_RESULT: &str = "[no result]";
-/// What stands for a message of the user, where a model wants the user to speak last.
+/// Placeholder for a message of the user, for models that require the user to speak last.
 pub const NO_MESSAGE: &str = "[no message]";
 
-/// Whom to render for.
+/// The interface of a provider for which a view is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Target {
-    /// OpenAI's chat completions, and the many servers that speak like it.
+    /// OpenAI's chat completions API, and the servers that are compatible with it.
     OpenAiChat,
-    /// OpenAI's responses.
+    /// OpenAI's Responses API.
     OpenAiResponses,
-    /// Anthropic's messages.
+    /// Anthropic's Messages API.
     Anthropic,
-    /// Google's Gemini.
+    /// Google's Gemini API.
     Gemini,
 }
 
@@ -77,7 +79,7 @@ impl Target {
     pub const ALL: [Target; 4] =
         [Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic, Target::Gemini];
 
-    /// The name, as it is written on command lines.
+    /// Name of the target on command lines and in requests.
     pub fn name(self) -> &'static str {
         match self {
             Target::OpenAiChat => "openai-chat",
@@ -87,9 +89,15 @@ impl Target {
         }
     }
 
-    /// The target of that name.
+    /// The target with this name.
     pub fn named(name: &str) -> Option<Target> {
         Target::ALL.into_iter().find(|target| target.name() == name)
+    }
+
+    /// The provider behind the interface, as in `metadata.source.provider`: `openai`, `anthropic` or
+    /// `google`.
+    pub fn provider(self) -> &'static str {
+        self.dialect().provider
     }
 }
 
@@ -99,49 +107,53 @@ impl fmt::Display for Target {
     }
 }
 
-/// How to render.
+/// Options of [`render`]. Fields may be added: write `..RenderOptions::default()`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RenderOptions<'a> {
-    /// The model that will read it: thinking of other models is left out, and what this one demands
-    /// is heeded. Without it, the maker's provider decides. It is not written into the request; that is for [`fields`](Self::fields).
+    /// The model that receives the request. Thinking of other models is omitted, and requirements of
+    /// this model are applied. Default: thinking of all models of the provider is kept. The model is
+    /// not written to the request; [`fields`](Self::fields) is for that.
     pub model: Option<&'a str>,
-    /// More fields of the request, with their JSON: `("max_tokens", "1024")`, and a string in quotes:
-    /// `("model", "\"claude-sonnet-4-5\"")`. They come first, so that the messages stand at the end.
-    /// What a provider demands beside the messages (Anthropic `model` and `max_tokens`, OpenAI `model`)
-    /// is given here; a view has only messages.
+    /// Further fields of the request and their values as JSON: `("max_tokens", "1024")`, a string with
+    /// its quotes: `("model", "\"claude-sonnet-4-5\"")`. They are written in front of the messages.
+    /// Fields that the provider requires (Anthropic: `model` and `max_tokens`; OpenAI: `model`) belong
+    /// here, because a view contains only messages.
     ///
-    /// A value that is no JSON, and a field that is given twice or that rendering writes itself, is
-    /// [`Error::InvalidField`].
+    /// [`Error::InvalidField`] if a value is not JSON, if a field is given twice, or if rendering
+    /// writes the field itself.
     pub fields: &'a [(&'a str, &'a str)],
-    /// The tools that the model may call, such as those of the conversation. They are described as
-    /// the provider wants it, behind the fields; the schema of a tool's input is its `input_schema`,
-    /// `inputSchema` or `parameters`. Two tools of one name, and a schema that is not one of an
-    /// object, are [`Error::InvalidField`].
+    /// The tools that the model may call, such as those of the conversation. They are written after
+    /// the fields, in the form of the provider. The schema of a tool's input is its `input_schema`,
+    /// `inputSchema` or `parameters`.
+    ///
+    /// [`Error::InvalidField`] if two tools have the same name, or if a schema does not describe an
+    /// object.
     pub tools: &'a [Tool],
 }
 
-/// A request for a provider.
+/// A request to a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Rendered {
     /// The request, as JSON.
     pub body: String,
-    /// What had to be repaired.
+    /// The repairs of messages.
     pub findings: Vec<Finding>,
-    /// How many bytes at the front stay as they are, whatever is appended to the view.
+    /// Length in bytes of the stable prefix: these bytes do not change when the view is appended to.
     pub stable: usize,
-    /// The tools that are called otherwise in the request: the model will call them so.
+    /// The tools that have another name in the request. The model calls them by that name.
     pub renamed_tools: Vec<RenamedTool>,
-    /// What had to be repaired in the descriptions of tools.
+    /// The repairs of tool descriptions.
     pub tool_findings: Vec<ToolFinding>,
 }
 
-/// Renders messages, such as those of a view, for a provider.
+/// Renders messages, such as those of a view, as a request to a provider.
 ///
 /// ```
 /// use recto_core::{Message, Tool};
 /// use recto_format::{RenderOptions, Target, render};
 ///
-/// // An edit has cut the result away.
+/// // An edit has removed the result of the call.
 /// let view = [
 ///     Message::user("Which flight?"),
 ///     Message::tool_call("c1", "search", &serde_json::json!({"to": "LIS"})),
@@ -160,12 +172,12 @@ pub fn render<'m>(
     target: Target,
     options: &RenderOptions<'_>,
 ) -> Result<Rendered, Error> {
-    let reading = Reading::of(messages);
-    let parts = reading.parts();
-    let tools = WrittenTools::of(options.tools, target.dialect())?;
+    let sanitized = SanitizedMessages::of(messages);
+    let parts = sanitized.parts();
+    let tools = RenderedTools::of(options.tools, target.dialect())?;
     let fields = tools.fields(options);
     let options = &RenderOptions { fields: &fields, ..*options };
-    let plan = Plan::of(&parts, target.dialect(), options, reading.findings());
+    let plan = Plan::of(&parts, target.dialect(), options, sanitized.findings());
     check_fields(options.fields, target, &plan)?;
     let mut body = Body::new(parts.iter().map(|message| message.json.len()).sum());
     body.fields(options.fields);
@@ -183,7 +195,7 @@ pub fn render<'m>(
     Ok(Rendered { body: body.out, findings: plan.findings, stable, renamed_tools, tool_findings })
 }
 
-/// Fields that would make the request invalid are refused.
+/// Rejects fields that would make the request invalid.
 fn check_fields(fields: &[(&str, &str)], target: Target, plan: &Plan<'_>) -> Result<(), Error> {
     let (messages, system): (&str, &[&str]) = match target {
         Target::OpenAiChat => ("messages", &[]),
@@ -197,34 +209,34 @@ fn check_fields(fields: &[(&str, &str)], target: Target, plan: &Plan<'_>) -> Res
             Err(Error::InvalidField { target: target.name(), field: (*key).to_owned(), reason })
         };
         if *key == messages || (has_system && system.contains(key)) {
-            return refused("rendering writes it, from the messages of the view".into());
+            return refused("rendering writes it from the messages of the view".into());
         }
         if fields[..at].iter().any(|(before, _)| before == key) {
             return refused("it is given twice".into());
         }
         if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(value) {
-            return refused(format!("its value must be JSON, a string in quotes: {error}"));
+            return refused(format!("its value must be JSON (a string needs quotes): {error}"));
         }
     }
     Ok(())
 }
 
-/// Messages as texts without halves of surrogate pairs, which no provider takes.
-pub(crate) struct Reading<'m> {
+/// Messages without lone surrogates, which no provider accepts.
+pub(crate) struct SanitizedMessages<'m> {
     messages: Vec<(&'m Message, Cow<'m, str>)>,
 }
 
-impl<'m> Reading<'m> {
-    pub(crate) fn of(messages: impl IntoIterator<Item = &'m Message>) -> Reading<'m> {
-        let whole = |message: &'m Message| {
-            // Only an escape can say half a pair.
+impl<'m> SanitizedMessages<'m> {
+    pub(crate) fn of(messages: impl IntoIterator<Item = &'m Message>) -> SanitizedMessages<'m> {
+        let sanitize = |message: &'m Message| {
+            // A lone surrogate can only be written as an escape.
             let text = match message.has_plain_escapes() {
                 true => Cow::Borrowed(message.json()),
-                false => whole_characters(message.json()),
+                false => without_lone_surrogates(message.json()),
             };
             (message, text)
         };
-        Reading { messages: messages.into_iter().map(whole).collect() }
+        SanitizedMessages { messages: messages.into_iter().map(sanitize).collect() }
     }
 
     pub(crate) fn parts(&self) -> Vec<MessageParts<'_>> {
@@ -240,35 +252,35 @@ impl<'m> Reading<'m> {
         let finding = |index| Finding {
             rule: &rule::WHOLE_CHARACTERS,
             index,
-            message: "half of a surrogate pair".into(),
+            message: "a lone surrogate".into(),
             with: None,
         };
         changed.map(|(index, _)| finding(index)).collect()
     }
 }
 
-fn whole_characters(text: &str) -> Cow<'_, str> {
-    let halves = json::lone_surrogates(text);
-    if halves.is_empty() {
+fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
+    let surrogates = json::lone_surrogates(text);
+    if surrogates.is_empty() {
         return Cow::Borrowed(text);
     }
-    let mut whole = String::with_capacity(text.len());
+    let mut replaced = String::with_capacity(text.len());
     let mut end = 0;
-    for at in halves {
-        whole.push_str(&text[end..at]);
-        whole.push_str("\\ufffd");
+    for at in surrogates {
+        replaced.push_str(&text[end..at]);
+        replaced.push_str("\\ufffd");
         end = at + 6;
     }
-    whole.push_str(&text[end..]);
-    Cow::Owned(whole)
+    replaced.push_str(&text[end..]);
+    Cow::Owned(replaced)
 }
 
-/// A request in the making.
+/// The body of a request, while it is written.
 struct Body {
     out: String,
-    /// Where the first byte stands that an append may change.
+    /// Offset of the first byte that an append to the view can change.
     stable: Option<usize>,
-    /// Whether there is anything to send.
+    /// True if the request contains a message.
     has_content: bool,
 }
 
@@ -292,29 +304,30 @@ impl Body {
         self.out.push_str(text);
     }
 
-    /// A string as it stands between quotes.
+    /// Writes an escaped text as a string.
     fn quoted(&mut self, text: &str) {
         self.out.push('"');
         self.out.push_str(text);
         self.out.push('"');
     }
 
-    /// Behind a call that has no answer yet, an append may change everything.
-    fn called(&mut self, call: &Call<'_>) {
-        if call.answer.from.is_none() {
-            self.may_change();
+    /// Must be called after a tool call was written. If the call has no result, an append can change
+    /// every byte after it.
+    fn wrote_call(&mut self, call: &Call<'_>) {
+        if call.result.from.is_none() {
+            self.mark_unstable();
         }
     }
 
-    /// A block was written.
-    fn said(&mut self, block: &Block<'_>) {
+    /// Must be called after a block was written.
+    fn wrote_block(&mut self, block: &Block<'_>) {
         if let Block::Call(call) = block {
-            self.called(call);
+            self.wrote_call(call);
         }
     }
 
-    /// What comes from here on may be changed by an append.
-    fn may_change(&mut self) {
+    /// Ends the stable prefix here, unless it ended before.
+    fn mark_unstable(&mut self) {
         self.stable.get_or_insert(self.out.len());
     }
 }

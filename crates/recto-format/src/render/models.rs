@@ -1,27 +1,29 @@
-//! What single models of a provider demand, as data: by their names, since nothing else is known.
+//! Requirements of single models, as data. A model is identified by its name, because a request contains
+//! nothing else.
 
-/// Models of Anthropic from this version on do not go on from words of their own.
-const ENDS_WITH_USER_SINCE: (u32, u32) = (4, 6);
-/// So do these, whose names have no version.
-const ENDS_WITH_USER: &[&str] = &["claude-mythos", "claude-fable"];
-/// Models of Google from this version on want the first call of a turn signed.
+/// First version of Anthropic's models that reject a request whose last message is the assistant's.
+const USER_LAST_SINCE: (u32, u32) = (4, 6);
+/// Models with the same requirement whose names have no version.
+const USER_LAST: &[&str] = &["claude-mythos", "claude-fable"];
+/// First version of Google's models that require a signature on the first call of a turn.
 const SIGNED_SINCE: (u32, u32) = (3, 0);
 
-/// Whether a model of Anthropic wants the user to speak last.
-pub(super) fn ends_with_user(model: &str) -> bool {
+/// True if a model of Anthropic requires the last message to be from the user.
+pub(super) fn requires_user_last(model: &str) -> bool {
     let name = model.to_ascii_lowercase();
     let Some(at) = name.find("claude") else { return false };
-    ENDS_WITH_USER.iter().any(|known| name[at..].starts_with(known))
-        || version(&name[at..]).is_some_and(|version| version >= ENDS_WITH_USER_SINCE)
+    USER_LAST.iter().any(|known| name[at..].starts_with(known))
+        || version(&name[at..]).is_some_and(|version| version >= USER_LAST_SINCE)
 }
 
-/// Whether a model of Google wants the first call of a turn signed.
-pub(super) fn signs_calls(model: &str) -> bool {
+/// True if a model of Google requires a signature on the first call of a turn.
+pub(super) fn requires_signed_calls(model: &str) -> bool {
     let name = model.rsplit('/').next().and_then(|name| name.strip_prefix("gemini-"));
     name.and_then(version).is_some_and(|version| version >= SIGNED_SINCE)
 }
 
-/// The first number in a name and the one right behind it. Longer ones are dates.
+/// The first number in a name and the number directly after it. Numbers of three and more digits are
+/// dates.
 fn version(name: &str) -> Option<(u32, u32)> {
     let number = |word: &str| word.parse::<u32>().ok().filter(|_| word.len() <= 2);
     let words: Vec<&str> = name.split(['-', '.', '_', '@', ':']).collect();
@@ -34,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_are_known_by_their_names() {
+    fn requirements_follow_from_the_name() {
         for model in [
             "claude-opus-4-6",
             "claude-sonnet-4-6-20260217",
@@ -45,7 +47,7 @@ mod tests {
             "claude-fable-5",
             "claude-mythos-preview",
         ] {
-            assert!(ends_with_user(model), "{model}");
+            assert!(requires_user_last(model), "{model}");
         }
         for model in [
             "claude-opus-4-5-20251101",
@@ -57,9 +59,12 @@ mod tests {
             "gpt-5.2",
             "",
         ] {
-            assert!(!ends_with_user(model), "{model}");
+            assert!(!requires_user_last(model), "{model}");
         }
-        assert!(signs_calls("models/gemini-3-pro") && signs_calls("gemini-3.1-flash"));
-        assert!(!signs_calls("gemini-2.5-pro") && !signs_calls("gpt-5"));
+        assert!(
+            requires_signed_calls("models/gemini-3-pro")
+                && requires_signed_calls("gemini-3.1-flash")
+        );
+        assert!(!requires_signed_calls("gemini-2.5-pro") && !requires_signed_calls("gpt-5"));
     }
 }

@@ -1,15 +1,15 @@
-//! Chat completions: each turn is a message, each result one of its own.
+//! Writer for OpenAI's chat completions: each turn is a message, and each result is a message.
 
 use super::Body;
-use super::dialect::{plain_base64, sound_format};
+use super::dialect::{audio_format, plain_base64};
 use super::plan::Plan;
-use super::turn::{AnswerContent, Block, Call, Side, Turn};
+use super::turn::{Block, Call, ResultContent, Side, Turn};
 use crate::format::openai_chat::arguments_of;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
-/// What the model said aloud is known to OpenAI by an id.
-pub(super) fn is_own_part(kind: &str, json: &str, is_assistant: bool) -> bool {
+/// Audio of the model, which OpenAI stores under an id.
+pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bool {
     is_assistant && kind == "openai_audio" && audio_id(json).is_some()
 }
 
@@ -29,7 +29,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
             result(call, body);
         }
     }
-    body.may_change();
+    body.mark_unstable();
     body.push("]}");
 }
 
@@ -39,14 +39,14 @@ fn message(turn: &Turn<'_>, body: &mut Body) {
         Side::User => "{\"role\":\"user\",\"content\":",
         Side::Assistant => "{\"role\":\"assistant\",\"content\":",
     });
-    // A content is made of texts; refusals have a field of their own.
-    let is_said = |block: &&Block<'_>| matches!(block, Block::Text { .. } | Block::Media { .. });
-    let mut said = turn.blocks.iter().filter(is_said);
-    match (said.next(), said.next()) {
+    // The content consists of texts and media. Refusals have a field of their own.
+    let is_content = |block: &&Block<'_>| matches!(block, Block::Text { .. } | Block::Media { .. });
+    let mut content = turn.blocks.iter().filter(is_content);
+    match (content.next(), content.next()) {
         (None, _) => body.push("null"),
         (Some(Block::Text { text, .. }), None) => body.quoted(text),
         _ => {
-            for (number, block) in turn.blocks.iter().filter(is_said).enumerate() {
+            for (number, block) in turn.blocks.iter().filter(is_content).enumerate() {
                 body.push(if number == 0 { "[" } else { "," });
                 part(block, body);
             }
@@ -65,11 +65,11 @@ fn message(turn: &Turn<'_>, body: &mut Body) {
         body.push(",\"refusal\":");
         body.quoted(&refusals.join("\\n"));
     }
-    let aloud = turn.blocks.iter().find_map(|block| match block {
-        Block::Own { json, .. } => audio_id(json),
+    let audio = turn.blocks.iter().find_map(|block| match block {
+        Block::ProviderPart { json, .. } => audio_id(json),
         _ => None,
     });
-    if let Some(id) = aloud {
+    if let Some(id) = audio {
         body.push(",\"audio\":{\"id\":");
         body.quoted(id.escaped());
         body.push("}");
@@ -81,7 +81,7 @@ fn message(turn: &Turn<'_>, body: &mut Body) {
     for (number, call) in turn.calls().enumerate() {
         body.push(if number == 0 { ",\"tool_calls\":[" } else { "," });
         tool_call(call, body);
-        body.called(call);
+        body.wrote_call(call);
     }
     body.push(if turn.has_calls() { "]}" } else { "}" });
 }
@@ -94,7 +94,10 @@ fn part(block: &Block<'_>, body: &mut Body) {
             body.push("}");
         }
         Block::Media { media: it, .. } => media(it, body),
-        Block::Refusal(_) | Block::Thinking { .. } | Block::Own { .. } | Block::Call(_) => {}
+        Block::Refusal(_)
+        | Block::Thinking { .. }
+        | Block::ProviderPart { .. }
+        | Block::Call(_) => {}
     }
 }
 
@@ -112,7 +115,7 @@ fn media(media: &Media<'_>, body: &mut Body) {
             body.push("{\"type\":\"input_audio\",\"input_audio\":{\"data\":");
             body.quoted(&plain_base64(data));
             body.push(",\"format\":");
-            body.quoted(sound_format(media_type).unwrap_or("wav"));
+            body.quoted(audio_format(media_type).unwrap_or("wav"));
         }
         (_, MediaBody::FileId { id, .. }) => {
             body.push("{\"type\":\"file\",\"file\":{\"file_id\":");
@@ -128,7 +131,7 @@ fn media(media: &Media<'_>, body: &mut Body) {
     body.push("}}");
 }
 
-/// The address of media; bytes become a `data:` URL.
+/// Writes the URL of media. Inline content becomes a `data:` URL.
 pub(super) fn url(source: MediaBody<'_>, body: &mut Body) {
     body.push("\"");
     match source {
@@ -144,7 +147,7 @@ pub(super) fn url(source: MediaBody<'_>, body: &mut Body) {
     body.push("\"");
 }
 
-/// How closely the model looks at an image.
+/// The `detail` setting of an image.
 pub(crate) fn detail<'a>(media: &Media<'a>) -> Option<&'a str> {
     let detail = json::get_str(media.json, "detail")?.escaped();
     ["low", "high", "auto"].contains(&detail).then_some(detail)
@@ -168,9 +171,9 @@ fn result(call: &Call<'_>, body: &mut Body) {
     body.push("{\"role\":\"tool\",\"tool_call_id\":");
     body.quoted(&call.id);
     body.push(",\"content\":");
-    match &call.answer.content {
-        AnswerContent::String(text) => body.quoted(text),
-        AnswerContent::Blocks(blocks) => {
+    match &call.result.content {
+        ResultContent::String(text) => body.quoted(text),
+        ResultContent::Blocks(blocks) => {
             for (number, block) in blocks.iter().enumerate() {
                 body.push(if number == 0 { "[" } else { "," });
                 part(block, body);

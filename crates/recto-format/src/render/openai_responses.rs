@@ -1,15 +1,15 @@
-//! OpenAI's responses: a flat list of items. Outputs stand behind the calls of their turn.
+//! Writer for OpenAI's Responses: a flat list of items. Results follow the calls of their turn.
 
 use super::Body;
-use super::dialect::{is_web, plain_base64, sound_format};
+use super::dialect::{audio_format, is_web, plain_base64};
 use super::openai_chat::{detail, url};
 use super::plan::Plan;
-use super::turn::{AnswerContent, Block, Call, Side, Turn};
+use super::turn::{Block, Call, ResultContent, Side, Turn};
 use crate::format::openai_chat::arguments_of;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 
-/// Items that the model makes and that need no answer.
+/// Items that the model produces and that need no result.
 const MADE_BY_THE_MODEL: &[&str] = &[
     "file_search_call",
     "web_search_call",
@@ -20,14 +20,14 @@ const MADE_BY_THE_MODEL: &[&str] = &[
     "compaction",
 ];
 
-/// Whether the provider can have given out an id: what it is of stands in front.
+/// True if the id has the form of the provider's ids: a prefix for the type of the item, and letters.
 pub(super) fn is_item_id(id: Str<'_>, prefix: &str) -> bool {
     let id = id.escaped();
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     id.starts_with(prefix) && !id.is_empty() && id.len() <= 64 && id.chars().all(is_word)
 }
 
-pub(super) fn is_own_part(kind: &str, json: &str, is_assistant: bool) -> bool {
+pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bool {
     let id = json::get_str(json, "id");
     let is_id = |prefix: &str| id.is_none_or(|id| is_item_id(id, prefix));
     let fields = ["type", "id", "summary", "content", "encrypted_content", "status"];
@@ -53,7 +53,7 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
             output(call, body);
         }
     }
-    body.may_change();
+    body.mark_unstable();
     body.push("]}");
 }
 
@@ -63,21 +63,23 @@ fn next_item(body: &mut Body) {
     }
 }
 
-/// What is said is gathered into messages; calls and items of the model stand between them.
+/// Writes a turn. Texts and media are collected into messages; calls and items of the model separate
+/// them.
 fn items(turn: &Turn<'_>, body: &mut Body) {
     let mut is_open = false;
     for block in &turn.blocks {
-        let is_said = matches!(block, Block::Text { .. } | Block::Refusal(_) | Block::Media { .. });
+        let is_content =
+            matches!(block, Block::Text { .. } | Block::Refusal(_) | Block::Media { .. });
         let id = match block {
             Block::Text { extra, .. } => extra.item_id.filter(|_| turn.side == Side::Assistant),
             _ => None,
         };
-        // What has an id is an item of its own.
+        // A text with an id starts an item of its own.
         if is_open && id.is_some() {
             body.push("]}");
             is_open = false;
         }
-        match (is_said, is_open) {
+        match (is_content, is_open) {
             (true, true) => body.push(","),
             (true, false) => {
                 next_item(body);
@@ -96,19 +98,19 @@ fn items(turn: &Turn<'_>, body: &mut Body) {
             (false, true) => body.push("]}"),
             (false, false) => {}
         }
-        is_open = is_said;
+        is_open = is_content;
         match block {
             Block::Call(it) => {
                 next_item(body);
                 call(it, body);
             }
-            Block::Own { json, .. } => {
+            Block::ProviderPart { json, .. } => {
                 next_item(body);
                 body.push(json);
             }
-            said => part(said, turn.side == Side::Assistant, body),
+            content => part(content, turn.side == Side::Assistant, body),
         }
-        body.said(block);
+        body.wrote_block(block);
     }
     if is_open {
         body.push("]}");
@@ -123,7 +125,7 @@ fn part(block: &Block<'_>, is_assistant: bool, body: &mut Body) {
                 false => "{\"type\":\"input_text\",\"text\":",
             });
             body.quoted(text);
-            // An item that the model made has them, be it none.
+            // Items of the model must have annotations; the list may be empty.
             let is_item = is_assistant && extra.item_id.is_some();
             body.push(if is_item { ",\"annotations\":[]}" } else { "}" });
         }
@@ -133,7 +135,7 @@ fn part(block: &Block<'_>, is_assistant: bool, body: &mut Body) {
             body.push("}");
         }
         Block::Media { media: it, .. } => media(it, body),
-        Block::Thinking { .. } | Block::Own { .. } | Block::Call(_) => {}
+        Block::Thinking { .. } | Block::ProviderPart { .. } | Block::Call(_) => {}
     }
 }
 
@@ -160,7 +162,7 @@ fn media(media: &Media<'_>, body: &mut Body) {
             body.push("{\"type\":\"input_audio\",\"input_audio\":{\"data\":");
             body.quoted(&plain_base64(data));
             body.push(",\"format\":");
-            body.quoted(sound_format(media_type).unwrap_or("wav"));
+            body.quoted(audio_format(media_type).unwrap_or("wav"));
             body.push("}");
         }
         (_, MediaBody::FileId { id, .. }) => {
@@ -204,7 +206,7 @@ fn call(call: &Call<'_>, body: &mut Body) {
 }
 
 fn output(call: &Call<'_>, body: &mut Body) {
-    if let Some(item) = call.answer.item {
+    if let Some(item) = call.result.item {
         return body.push(item);
     }
     body.push(match call.is_custom {
@@ -213,9 +215,9 @@ fn output(call: &Call<'_>, body: &mut Body) {
     });
     body.quoted(&call.id);
     body.push(",\"output\":");
-    match &call.answer.content {
-        AnswerContent::String(text) => body.quoted(text),
-        AnswerContent::Blocks(blocks) => {
+    match &call.result.content {
+        ResultContent::String(text) => body.quoted(text),
+        ResultContent::Blocks(blocks) => {
             for (number, block) in blocks.iter().enumerate() {
                 body.push(if number == 0 { "[" } else { "," });
                 part(block, false, body);

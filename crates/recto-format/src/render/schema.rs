@@ -1,73 +1,77 @@
-//! Schemas of tools' inputs as providers take them: of an object, with its properties at the top.
+//! Input schemas of tools in a form that providers accept: an object with its properties at the top
+//! level.
 //!
-//! Some providers refuse a choice at the top of a schema (`anyOf`). There what the choice says is
-//! gathered into one object. `allOf` and a choice with one way that an object can go say the same then;
-//! of several ways, the object has the properties of all and demands what all of them demand.
+//! Some providers reject alternatives (`anyOf` and others) at the top level of a schema. For them, the
+//! alternatives are merged into one object. The merged schema of an `allOf`, or of alternatives of which
+//! only one allows an object, is equivalent. Of several alternatives it has all properties, and requires
+//! those that all alternatives require.
 
 use std::borrow::Cow;
 
 use crate::json::{self, Str};
 
-/// How deep choices are looked into, and how many schemas in all: references may form a ring.
-const DEEPEST: usize = 8;
-const MOST: usize = 1_000;
+/// Maximum depth of alternatives that are merged. References may form a cycle.
+const MAX_DEPTH: usize = 8;
+/// Maximum number of schemas that are visited in a merge.
+const MAX_VISITED: usize = 1_000;
 
-/// What is gathered, or stands beside it and says nothing about the input.
-const GATHERED: [&str; 8] =
+/// Keywords that are merged.
+const MERGED_KEYWORDS: [&str; 8] =
     ["type", "properties", "required", "additionalProperties", "anyOf", "oneOf", "allOf", "$ref"];
-const BESIDE: [&str; 8] =
+/// Keywords that do not restrict the input.
+const ANNOTATIONS: [&str; 8] =
     ["description", "title", "$schema", "$id", "$defs", "definitions", "$comment", "examples"];
 
-/// What became of a schema.
+/// How a schema was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     None,
-    /// It is written otherwise and says the same.
+    /// The schema is equivalent.
     Rewritten,
-    /// It says less than it did.
+    /// The schema allows more inputs than before.
     Looser,
 }
 
-/// A schema that says that it is one of an object, and which properties that has, as providers demand;
-/// with nothing of `refused` at its top. `None` if it is none of an object.
-pub(super) fn of_object<'a>(schema: &'a str, refused: &[&str]) -> Option<(Cow<'a, str>, Change)> {
+/// The schema with an explicit `type` and `properties`, as providers require, and without the keywords
+/// `rejected` at its top level. `None` if the schema does not describe an object.
+pub(super) fn of_object<'a>(schema: &'a str, rejected: &[&str]) -> Option<(Cow<'a, str>, Change)> {
     if !json::is_object(schema) || !json::lone_surrogates(schema).is_empty() {
         return None;
     }
     let kind = json::get(schema, "type");
-    if kind.is_some_and(|kind| !says_object(kind)) {
+    if kind.is_some_and(|kind| !allows_object(kind)) {
         return None;
     }
     let has_properties = json::get(schema, "properties").is_some();
-    if refused.iter().any(|key| json::get(schema, key).is_some()) {
-        return gathered(schema, refused);
+    if rejected.iter().any(|key| json::get(schema, key).is_some()) {
+        return merged(schema, rejected);
     }
     if kind == Some("\"object\"") && has_properties {
         return Some((Cow::Borrowed(schema), Change::None));
     }
-    let mut whole = String::from(r#"{"type":"object""#);
+    let mut completed = String::from(r#"{"type":"object""#);
     if !has_properties {
-        whole.push_str(r#","properties":{}"#);
+        completed.push_str(r#","properties":{}"#);
     }
-    json::push_other_fields(schema, &["type"], &mut whole);
-    whole.push('}');
-    Some((Cow::Owned(whole), Change::None))
+    json::push_other_fields(schema, &["type"], &mut completed);
+    completed.push('}');
+    Some((Cow::Owned(completed), Change::None))
 }
 
-/// Whether a type is that of objects. A tool's input is never anything else.
-fn says_object(kind: &str) -> bool {
-    kind == "\"object\"" || (json::is_list(kind) && json::items(kind).any(says_object))
+/// True if a `type` keyword allows objects. The input of a tool is always an object.
+fn allows_object(kind: &str) -> bool {
+    kind == "\"object\"" || (json::is_list(kind) && json::items(kind).any(allows_object))
 }
 
-fn gathered<'a>(schema: &str, refused: &[&str]) -> Option<(Cow<'a, str>, Change)> {
-    let mut gathering = Gathering { root: schema, looked_at: 0 };
-    let mut shape = gathering.shape(schema, 0)?;
-    let others = refused.iter().filter(|key| !GATHERED.contains(key));
-    shape.is_same &= others.clone().all(|key| json::get(schema, key).is_none());
-    // What was inside a choice is not found there any more.
-    let is_lost = |key: &str| schema.contains(&format!("\"#/{key}"));
-    if ["anyOf", "oneOf", "allOf"].into_iter().any(is_lost) {
-        shape = Shape { is_same: false, ..Shape::default() };
+fn merged<'a>(schema: &str, rejected: &[&str]) -> Option<(Cow<'a, str>, Change)> {
+    let mut merger = Merger { root: schema, visited: 0 };
+    let mut shape = merger.shape(schema, 0)?;
+    let others = rejected.iter().filter(|key| !MERGED_KEYWORDS.contains(key));
+    shape.is_exact &= others.clone().all(|key| json::get(schema, key).is_none());
+    // After the merge, a reference into an alternative has no target.
+    let is_referenced = |key: &str| schema.contains(&format!("\"#/{key}"));
+    if ["anyOf", "oneOf", "allOf"].into_iter().any(is_referenced) {
+        shape = Shape { is_exact: false, ..Shape::default() };
     }
     let mut out = String::from(r#"{"type":"object","properties":{"#);
     for (number, (key, value)) in shape.properties.iter().enumerate() {
@@ -84,57 +88,58 @@ fn gathered<'a>(schema: &str, refused: &[&str]) -> Option<(Cow<'a, str>, Change)
     if let Some(additional) = shape.additional {
         out.push_str(&format!(r#","additionalProperties":{additional}"#));
     }
-    let known: Vec<&str> = GATHERED.iter().chain(refused).copied().collect();
+    let known: Vec<&str> = MERGED_KEYWORDS.iter().chain(rejected).copied().collect();
     json::push_other_fields(schema, &known, &mut out);
     out.push('}');
-    let change = if shape.is_same { Change::Rewritten } else { Change::Looser };
+    let change = if shape.is_exact { Change::Rewritten } else { Change::Looser };
     Some((Cow::Owned(out), change))
 }
 
-/// What a schema demands of an object.
+/// The requirements of a schema on an object.
 #[derive(Clone, Default)]
 struct Shape {
     properties: Vec<(String, String)>,
     required: Vec<String>,
     additional: Option<String>,
-    /// Whether that is all it says.
-    is_same: bool,
+    /// True if the schema has no further requirements.
+    is_exact: bool,
 }
 
 impl Shape {
-    fn anything(is_same: bool) -> Shape {
-        Shape { is_same, ..Shape::default() }
+    fn anything(is_exact: bool) -> Shape {
+        Shape { is_exact, ..Shape::default() }
     }
 
     fn get(&self, key: &str) -> Option<&str> {
         self.properties.iter().find(|(name, _)| name == key).map(|(_, schema)| &**schema)
     }
 
-    fn says_nothing(&self) -> bool {
+    fn has_no_properties(&self) -> bool {
         self.properties.is_empty() && self.additional.is_none()
     }
 
-    /// Adds a property; where it is there already, `word` says how the two are tied.
-    fn add(&mut self, key: &str, schema: &str, word: &str) {
+    /// Adds a property. If the property exists, the keyword combines both schemas.
+    fn add(&mut self, key: &str, schema: &str, keyword: &str) {
         match self.properties.iter_mut().find(|(name, _)| name == key) {
             Some((_, known)) if known == schema => {}
-            Some((_, known)) => *known = format!(r#"{{"{word}":[{known},{schema}]}}"#),
+            Some((_, known)) => *known = format!(r#"{{"{keyword}":[{known},{schema}]}}"#),
             None => self.properties.push((key.to_owned(), schema.to_owned())),
         }
     }
 
-    /// Both at once.
+    /// The requirements of both shapes.
     fn and(mut self, other: Shape) -> Shape {
-        self.is_same &= other.is_same;
+        self.is_exact &= other.is_exact;
         let has_same_keys = self.properties.len() == other.properties.len()
             && other.properties.iter().all(|(key, _)| self.get(key).is_some());
         self.additional = match (self.additional.take(), &other.additional) {
             (None, None) => None,
-            (Some(own), None) if other.says_nothing() => Some(own),
+            (Some(own), None) if other.has_no_properties() => Some(own),
             (None, Some(_)) if self.properties.is_empty() => other.additional.clone(),
             (Some(own), Some(others)) if own == *others && has_same_keys => Some(own),
             _ => {
-                self.is_same = false; // what is additional to one is not to the other
+                // A property can be additional in one schema and known in the other.
+                self.is_exact = false;
                 None
             }
         };
@@ -149,9 +154,9 @@ impl Shape {
         self
     }
 
-    /// One of the two.
+    /// The requirements that both shapes share.
     fn or(mut self, other: Shape) -> Shape {
-        self.is_same = false;
+        self.is_exact = false;
         for (key, schema) in &other.properties {
             self.add(key, schema, "anyOf");
         }
@@ -162,56 +167,59 @@ impl Shape {
     }
 }
 
-struct Gathering<'a> {
+/// Merges the alternatives of a schema.
+struct Merger<'a> {
     root: &'a str,
-    looked_at: usize,
+    /// Number of schemas visited.
+    visited: usize,
 }
 
-impl<'a> Gathering<'a> {
-    /// What a schema demands of an object; `None` if it takes none.
+impl<'a> Merger<'a> {
+    /// The requirements of a schema on an object; `None` if the schema allows no object.
     fn shape(&mut self, schema: &'a str, depth: usize) -> Option<Shape> {
-        self.looked_at += 1;
+        self.visited += 1;
         if schema == "false" {
             return None;
         }
-        if !json::is_object(schema) || depth > DEEPEST || self.looked_at > MOST {
+        if !json::is_object(schema) || depth > MAX_DEPTH || self.visited > MAX_VISITED {
             return Some(Shape::anything(schema == "true"));
         }
-        if json::get(schema, "type").is_some_and(|kind| !says_object(kind)) {
+        if json::get(schema, "type").is_some_and(|kind| !allows_object(kind)) {
             return None;
         }
         let mut shape = own_shape(schema, depth > 0);
-        if let Some(place) = json::get_str(schema, "$ref") {
-            let found = match self.find(&place.text()) {
+        if let Some(reference) = json::get_str(schema, "$ref") {
+            let found = match self.resolve(&reference.text()) {
                 Some(found) => self.shape(found, depth + 1)?,
                 None => Shape::anything(false),
             };
             shape = shape.and(found);
         }
-        for part in listed(schema, "allOf") {
+        for part in schemas_in(schema, "allOf") {
             shape = shape.and(self.shape(part, depth + 1)?);
         }
-        for choice in ["anyOf", "oneOf"] {
-            if json::get(schema, choice).is_none() {
+        for keyword in ["anyOf", "oneOf"] {
+            if json::get(schema, keyword).is_none() {
                 continue;
             }
-            let ways = listed(schema, choice).filter_map(|way| self.shape(way, depth + 1));
-            let ways: Vec<Shape> = ways.collect();
-            shape = shape.and(ways.into_iter().reduce(Shape::or)?);
+            let alternatives: Vec<Shape> =
+                schemas_in(schema, keyword).filter_map(|it| self.shape(it, depth + 1)).collect();
+            shape = shape.and(alternatives.into_iter().reduce(Shape::or)?);
         }
         Some(shape)
     }
 
-    /// What a reference into this schema names.
-    fn find(&self, place: &str) -> Option<&'a str> {
-        let (list, name) = place.strip_prefix("#/")?.split_once('/')?;
+    /// The schema that a reference into the root schema names.
+    fn resolve(&self, reference: &str) -> Option<&'a str> {
+        let (list, name) = reference.strip_prefix("#/")?.split_once('/')?;
         let is_list = ["$defs", "definitions"].contains(&list);
         json::get(json::get(self.root, list).filter(|_| is_list)?, name)
     }
 }
 
-/// What a schema says beside its choices. `is_inside`: other words of it are lost.
-fn own_shape(schema: &str, is_inside: bool) -> Shape {
+/// The requirements of a schema without its alternatives. If the schema is nested, keywords that cannot
+/// be merged are lost.
+fn own_shape(schema: &str, is_nested: bool) -> Shape {
     let mut shape = Shape::anything(true);
     for (key, value) in json::fields(schema) {
         match &*key.text() {
@@ -225,15 +233,15 @@ fn own_shape(schema: &str, is_inside: bool) -> Shape {
             }
             "additionalProperties" if value != "true" => shape.additional = Some(value.to_owned()),
             key => {
-                let is_told = GATHERED.contains(&key) || BESIDE.contains(&key);
-                shape.is_same &= is_told || !is_inside;
+                let is_merged = MERGED_KEYWORDS.contains(&key) || ANNOTATIONS.contains(&key);
+                shape.is_exact &= is_merged || !is_nested;
             }
         }
     }
     shape
 }
 
-fn listed<'a>(schema: &'a str, key: &str) -> impl Iterator<Item = &'a str> {
+fn schemas_in<'a>(schema: &'a str, key: &str) -> impl Iterator<Item = &'a str> {
     json::get(schema, key).map(json::items).into_iter().flatten()
 }
 
@@ -249,25 +257,25 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_all_at_once_says_the_same_in_one_object() {
+    fn a_merged_all_of_is_equivalent() {
         let schema = r##"{"description":"d","allOf":[{"$ref":"#/$defs/a"},{"type":"object","properties":{"b":{"type":"number"}},"required":["b"]}],"$defs":{"a":{"properties":{"a":{"type":"string"}},"required":["a"]}}}"##;
         let expected = r#"{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"number"}},"required":["a","b"],"description":"d","$defs":{"a":{"properties":{"a":{"type":"string"}},"required":["a"]}}}"#;
         assert_eq!(shaped(schema), (expected.to_owned(), Change::Rewritten));
-        // Of the ways, an object can go only one.
+        // Only one alternative allows an object.
         let schema = r#"{"anyOf":[{"type":"object","properties":{"a":{}},"additionalProperties":false},{"type":"null"}]}"#;
         let expected = r#"{"type":"object","properties":{"a":{}},"additionalProperties":false}"#;
         assert_eq!(shaped(schema), (expected.to_owned(), Change::Rewritten));
     }
 
     #[test]
-    fn of_several_ways_the_object_demands_what_all_demand() {
+    fn several_alternatives_require_what_all_of_them_require() {
         let schema = r#"{"type":"object","properties":{"id":{"type":"string"}},"required":["id"],"oneOf":[{"properties":{"a":{"type":"string"},"n":{"type":"number"}},"required":["a","n"]},{"properties":{"a":{"type":"null"}},"required":["a"]}]}"#;
         let expected = r#"{"type":"object","properties":{"id":{"type":"string"},"a":{"anyOf":[{"type":"string"},{"type":"null"}]},"n":{"type":"number"}},"required":["id","a"]}"#;
         assert_eq!(shaped(schema), (expected.to_owned(), Change::Looser));
     }
 
     #[test]
-    fn rings_end_and_what_cannot_be_found_is_anything() {
+    fn cycles_end_and_an_unknown_reference_allows_anything() {
         let ring = r##"{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}]}}}"##;
         assert_eq!(shaped(ring).1, Change::Looser);
         let lost = r##"{"anyOf":[{"properties":{"a":{"$ref":"#/anyOf/1"}}},{"properties":{}}]}"##;

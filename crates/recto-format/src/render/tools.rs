@@ -1,14 +1,15 @@
-//! The tools that the model may call, described as each provider wants it.
+//! Descriptions of tools, in the form of each provider.
 //!
-//! A tool's JSON is kept as it came, so its input may be called `input_schema`, `inputSchema` or
-//! `parameters`. A name that does not fit is encoded just as in calls, so that both still agree.
+//! The JSON of a tool is stored unchanged, so its input schema may be in `input_schema`, `inputSchema` or
+//! `parameters`. A name that the provider rejects is encoded in the same way as in calls, so that both
+//! agree.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use recto_core::Tool;
 
-use super::cache_marks::Marks;
+use super::cache_marks::CacheMarks;
 use super::dialect::Dialect;
 use super::rule::{self, Rule};
 use super::schema::{self, Change};
@@ -16,68 +17,71 @@ use super::{RenderOptions, Target, ids};
 use crate::Error;
 use crate::json::{self, Str};
 
-/// Where the schema of a tool's input may stand.
+/// Names of the field that holds the schema of a tool's input.
 const SCHEMAS: [&str; 3] = ["input_schema", "inputSchema", "parameters"];
-/// Any object: the input of a tool that says nothing of it.
+/// The schema of a tool that has none: any object.
 const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 
-/// A tool whose name the provider would not take.
+/// A tool whose name the provider would reject.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RenamedTool {
-    /// Its name.
+    /// Name of the tool.
     pub name: String,
-    /// What the request calls it, and what the model will call it.
-    pub written: String,
+    /// Its name in the request and in the calls of the model.
+    pub rendered_name: String,
 }
 
-/// A rule that a tool breaks for a target, and what was done about it.
+/// A violation of a rule by a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToolFinding {
-    /// The rule.
+    /// The violated rule.
     pub rule: &'static Rule,
-    /// The name of the tool.
+    /// Name of the tool.
     pub tool: String,
-    /// What is wrong with it, and whether something is lost.
+    /// The violation, and whether the repair loses something.
     pub message: String,
 }
 
-/// The tools in a request: the value of its field `tools`.
+/// The tools of a request: the value of its field `tools`.
 #[derive(Debug, Default)]
-pub(crate) struct WrittenTools {
+pub(crate) struct RenderedTools {
     json: Option<String>,
     pub(crate) renamed: Vec<RenamedTool>,
     pub(crate) findings: Vec<ToolFinding>,
 }
 
-impl WrittenTools {
-    pub(crate) fn of(tools: &[Tool], dialect: &Dialect) -> Result<WrittenTools, Error> {
+impl RenderedTools {
+    pub(crate) fn of(tools: &[Tool], dialect: &Dialect) -> Result<RenderedTools, Error> {
         if tools.is_empty() {
-            return Ok(WrittenTools::default());
+            return Ok(RenderedTools::default());
         }
         let refused = |reason: String| Error::InvalidField {
             target: dialect.target.name(),
             field: "tools".into(),
             reason,
         };
-        let (mut renamed, mut names, mut marks) = (Vec::new(), HashSet::new(), Marks::default());
+        let (mut renamed, mut names, mut marks) =
+            (Vec::new(), HashSet::new(), CacheMarks::default());
         let (mut list, mut findings) = (String::new(), Vec::new());
         for tool in tools {
-            let described = Described::of(tool, dialect).map_err(refused)?;
+            let described = ToolDescription::of(tool, dialect).map_err(refused)?;
             if described.name != tool.name() {
-                let (name, written) = (tool.name().to_owned(), described.name.clone().into_owned());
-                renamed.push(RenamedTool { name, written });
+                let rendered_name = described.name.clone().into_owned();
+                renamed.push(RenamedTool { name: tool.name().to_owned(), rendered_name });
             }
             if !names.insert(described.name.clone()) {
-                return Err(refused(format!("two tools are called {:?}", tool.name())));
+                return Err(refused(format!("two tools have the name {:?}", tool.name())));
             }
             let message = match described.change {
                 Change::None => None,
-                Change::Rewritten => {
-                    Some("its schema has a choice at its top, and says the same without")
-                }
-                Change::Looser => {
-                    Some("its schema has a choice at its top, and takes more without")
-                }
+                Change::Rewritten => Some(
+                    "its schema has alternatives at its top level; the merged schema is equivalent",
+                ),
+                Change::Looser => Some(
+                    "its schema has alternatives at its top level; the merged schema allows more inputs",
+                ),
             };
             findings.extend(message.map(|message| ToolFinding {
                 rule: &rule::SCHEMAS_WITHOUT_CHOICE,
@@ -91,18 +95,18 @@ impl WrittenTools {
             Target::Gemini => format!(r#"[{{"functionDeclarations":[{list}]}}]"#),
             _ => format!("[{list}]"),
         };
-        Ok(WrittenTools { json: Some(json), renamed, findings })
+        Ok(RenderedTools { json: Some(json), renamed, findings })
     }
 
-    /// The request's fields, with the tools among them.
+    /// The fields of the request, followed by the tools.
     pub(crate) fn fields<'a>(&'a self, options: &RenderOptions<'a>) -> Vec<(&'a str, &'a str)> {
         let tools = self.json.as_deref().map(|json| ("tools", json));
         options.fields.iter().copied().chain(tools).collect()
     }
 }
 
-/// What a provider is told of a tool.
-struct Described<'a> {
+/// The description of a tool for a provider.
+struct ToolDescription<'a> {
     name: Cow<'a, str>,
     description: &'a str,
     schema: Cow<'a, str>,
@@ -111,24 +115,24 @@ struct Described<'a> {
     cache_control: Option<&'a str>,
 }
 
-impl<'a> Described<'a> {
-    fn of(tool: &'a Tool, dialect: &Dialect) -> Result<Described<'a>, String> {
+impl<'a> ToolDescription<'a> {
+    fn of(tool: &'a Tool, dialect: &Dialect) -> Result<ToolDescription<'a>, String> {
         let mut escaped = String::new();
         json::escape_into(tool.name(), &mut escaped);
-        let name = match ids::fit(Str::escaped_text(&escaped), &dialect.names) {
+        let name = match ids::encode(Str::escaped_text(&escaped), &dialect.names) {
             Some(fitted) => Cow::Owned(fitted),
             None => Cow::Borrowed(tool.name()),
         };
         let given = |key: &&str| json::get(tool.json(), key).filter(|value| *value != "null");
-        let refused = dialect.refused_in_schemas;
+        let refused = dialect.rejected_in_schemas;
         let (schema, change) = match SCHEMAS.iter().find_map(given) {
             None => (Cow::Borrowed(ANY_OBJECT), Change::None),
             Some(schema) => schema::of_object(schema, refused).ok_or_else(|| {
                 let name = tool.name();
-                format!("the schema of {name:?} must be one of an object: {ANY_OBJECT}")
+                format!("the schema of {name:?} must describe an object: {ANY_OBJECT}")
             })?,
         };
-        Ok(Described {
+        Ok(ToolDescription {
             name,
             description: tool.description(),
             schema,
@@ -138,7 +142,7 @@ impl<'a> Described<'a> {
         })
     }
 
-    fn write(&self, target: Target, marks: &mut Marks, out: &mut String) {
+    fn write(&self, target: Target, marks: &mut CacheMarks, out: &mut String) {
         let [start, schema, end] = match target {
             Target::OpenAiChat => {
                 [r#"{"type":"function","function":{"name":"#, r#","parameters":"#, "}}"]
@@ -157,12 +161,12 @@ impl<'a> Described<'a> {
         out.push_str(&self.schema);
         match target {
             Target::OpenAiChat if self.is_strict => out.push_str(",\"strict\":true"),
-            // Where nothing is said, Responses are strict.
+            // Responses is strict by default.
             Target::OpenAiResponses => {
                 out.push_str(&format!(",\"strict\":{}", self.is_strict));
             }
             Target::Anthropic => {
-                if let Some(mark) = self.cache_control.filter(|mark| marks.takes(mark)) {
+                if let Some(mark) = self.cache_control.filter(|mark| marks.accepts(mark)) {
                     out.push_str(&format!(",\"cache_control\":{mark}"));
                 }
             }

@@ -1,14 +1,14 @@
-//! What is rendered, between reading and writing: turns of blocks.
+//! Turns of blocks: the intermediate form between messages and a request.
 //!
-//! A call carries its answer, so a call without one cannot be written; nothing else ties turns
-//! together. Texts are as they stand between quotes.
+//! A [`Call`] contains its result, so a request with an unanswered call cannot be expressed. Texts are in
+//! escaped form.
 
 use std::borrow::Cow;
 
 use crate::json::Str;
 use crate::media::Media;
 
-/// Whose turn it is.
+/// The role of a turn. Tool results are part of the assistant's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     System,
@@ -16,14 +16,14 @@ pub(crate) enum Side {
     Assistant,
 }
 
-/// What one side says before the other does. The answers to the calls in it come right behind it.
+/// Consecutive blocks of one role. The results of its calls are written directly after the turn.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     pub(crate) side: Side,
     pub(crate) blocks: Vec<Block<'a>>,
-    /// Who speaks, where the provider has a place for it.
+    /// Name of the author, if the provider supports names.
     pub(crate) name: Option<Str<'a>>,
-    /// The positions of the messages that are in it; none for a placeholder.
+    /// Positions of its messages in the view. Empty for a placeholder.
     pub(crate) from: Vec<usize>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// One thing that is said.
+/// One piece of content.
 #[derive(Debug)]
 pub(crate) enum Block<'a> {
     Text {
@@ -56,8 +56,8 @@ pub(crate) enum Block<'a> {
         text: Str<'a>,
         signature: Option<Str<'a>>,
     },
-    /// A part that only this provider understands, as it came.
-    Own {
+    /// A part that only this provider understands, unchanged.
+    ProviderPart {
         kind: Str<'a>,
         json: Cow<'a, str>,
     },
@@ -72,31 +72,31 @@ impl<'a> Block<'a> {
     pub(crate) fn is_thinking(&self) -> bool {
         match self {
             Block::Thinking { .. } => true,
-            Block::Own { kind, .. } => kind.escaped() == "redacted_thinking",
+            Block::ProviderPart { kind, .. } => kind.escaped() == "redacted_thinking",
             _ => false,
         }
     }
 }
 
-/// What may stand beside a block at its provider.
+/// Fields of a block that only some providers have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extra<'a> {
     pub(crate) signature: Option<Str<'a>>,
     pub(crate) cache_control: Option<&'a str>,
     pub(crate) citations: Option<&'a str>,
-    /// The id of the item at OpenAI's Responses.
+    /// Id of the item in OpenAI's Responses.
     pub(crate) item_id: Option<Str<'a>>,
-    /// The whole item there, if it is of a tool of OpenAI's own.
+    /// The whole item, if it belongs to a built-in tool of OpenAI.
     pub(crate) item: Option<&'a str>,
 }
 
 impl Extra<'_> {
     pub(crate) fn is_empty(&self) -> bool {
-        self.cache_control.is_none() && !self.is_makers()
+        self.cache_control.is_none() && !self.is_provider_specific()
     }
 
-    /// Whether something in it goes to its maker only.
-    pub(crate) fn is_makers(&self) -> bool {
+    /// True if a field may be sent only to the model that produced it.
+    pub(crate) fn is_provider_specific(&self) -> bool {
         self.citations.is_some()
             || self.signature.is_some()
             || self.item_id.is_some()
@@ -104,7 +104,7 @@ impl Extra<'_> {
     }
 }
 
-/// A tool call, with its answer.
+/// A tool call with its result.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) id: Cow<'a, str>,
@@ -112,46 +112,46 @@ pub(crate) struct Call<'a> {
     pub(crate) input: Cow<'a, str>,
     pub(crate) is_custom: bool,
     pub(crate) extra: Extra<'a>,
-    pub(crate) answer: Answer<'a>,
-    /// The position of its message.
+    pub(crate) result: CallResult<'a>,
+    /// Position of its message in the view.
     pub(crate) at: usize,
 }
 
-/// What a tool answered.
+/// The result of a tool call.
 #[derive(Debug)]
-pub(crate) struct Answer<'a> {
-    pub(crate) content: AnswerContent<'a>,
+pub(crate) struct CallResult<'a> {
+    pub(crate) content: ResultContent<'a>,
     pub(crate) is_error: bool,
     pub(crate) cache_control: Option<&'a str>,
-    /// The whole item at OpenAI's Responses, if it is of a tool of OpenAI's own.
+    /// The whole item in OpenAI's Responses, if it belongs to a built-in tool of OpenAI.
     pub(crate) item: Option<&'a str>,
-    /// The position of its message; `None` if nothing answered.
+    /// Position of its message in the view; `None` for a placeholder.
     pub(crate) from: Option<usize>,
 }
 
-/// What an answer says.
+/// The content of a result.
 #[derive(Debug)]
-pub(crate) enum AnswerContent<'a> {
-    /// A string, perhaps empty.
+pub(crate) enum ResultContent<'a> {
+    /// A string, possibly empty.
     String(Cow<'a, str>),
-    /// Texts and media that results can hold here.
+    /// Texts, and media that the provider accepts in results.
     Blocks(Vec<Block<'a>>),
 }
 
-impl<'a> AnswerContent<'a> {
-    /// What it says beside a string.
+impl<'a> ResultContent<'a> {
+    /// The blocks. Empty for a string.
     pub(crate) fn blocks(&self) -> &[Block<'a>] {
         match self {
-            AnswerContent::String(_) => &[],
-            AnswerContent::Blocks(blocks) => blocks,
+            ResultContent::String(_) => &[],
+            ResultContent::Blocks(blocks) => blocks,
         }
     }
 
-    /// Its texts, joined by newlines, as they stand between quotes.
+    /// The texts, joined by newlines, in escaped form.
     pub(crate) fn joined(&self) -> Cow<'_, str> {
         match self {
-            AnswerContent::String(text) => Cow::Borrowed(text),
-            AnswerContent::Blocks(blocks) => {
+            ResultContent::String(text) => Cow::Borrowed(text),
+            ResultContent::Blocks(blocks) => {
                 let texts: Vec<&str> = blocks
                     .iter()
                     .filter_map(|block| match block {

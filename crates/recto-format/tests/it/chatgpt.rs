@@ -24,7 +24,7 @@ fn told(conversation: &Conversation) -> Vec<String> {
 }
 
 fn first(replay: &Replay) -> &Conversation {
-    &replay.conversations[0].lines[0].1
+    &replay.conversations[0].branches[0].conversation
 }
 
 /// A node with a user's text.
@@ -44,7 +44,7 @@ fn talk(current: &str, nodes: &[String]) -> String {
 #[test]
 fn the_current_branch_is_what_the_model_reads() {
     let replay = imported(&corpus(), CHATGPT);
-    assert_eq!(replay.remarks, []);
+    assert_eq!(replay.warnings, []);
     assert_eq!(replay.conversations.len(), 2);
     let start = &replay.conversations[0].start;
     assert_eq!(start.name.as_deref(), Some("Checkout"));
@@ -63,7 +63,10 @@ fn the_current_branch_is_what_the_model_reads() {
             "user: Thanks",
         ]
     );
-    assert_eq!(told(&replay.conversations[1].lines[0].1), ["user: Second conversation"]);
+    assert_eq!(
+        told(&replay.conversations[1].branches[0].conversation),
+        ["user: Second conversation"]
+    );
 }
 
 #[test]
@@ -91,7 +94,7 @@ fn what_is_written_again_says_the_same() {
     let expected: Value = serde_json::from_str(&text).unwrap();
     for (number, talk) in replay.conversations.iter().enumerate() {
         let log: Vec<Message> =
-            talk.lines[0].1.log().iter().map(|entry| entry.message.clone()).collect();
+            talk.branches[0].conversation.log().iter().map(|entry| entry.message.clone()).collect();
         let container = Container::Envelope(talk.envelope.as_deref().unwrap());
         let written: Value = serde_json::from_str(&exported(&log, CHATGPT, container)).unwrap();
         assert_eq!(written[0], expected[number]);
@@ -107,7 +110,7 @@ fn an_edited_conversation_is_linked_anew() {
     let envelope = replay.conversations[0].envelope.as_deref().unwrap();
     let written = exported(&messages, CHATGPT, Container::Envelope(envelope));
     let again = imported(&written, CHATGPT);
-    assert_eq!(again.remarks, []);
+    assert_eq!(again.warnings, []);
     let mut expected = told(first(&replay));
     expected.remove(1);
     expected.push("assistant: Welcome.".into());
@@ -155,7 +158,7 @@ fn graphs_of_all_shapes_are_told_whole() {
     ];
     let replay = imported(&talk("\"a\"", &nodes), CHATGPT);
     assert_eq!(told(first(&replay)), ["user: a"]);
-    assert_eq!(replay.remarks.len(), 2);
+    assert_eq!(replay.warnings.len(), 2);
 }
 
 #[test]
@@ -325,7 +328,7 @@ fn what_cannot_be_read_is_reported_with_its_node() {
         r#""b":{"id":"b","message":{"author":{"role":"wizard"},"content":{}},"parent":"a","children":[]}"#.to_owned(),
     ];
     let replay = imported(&talk("\"b\"", &nodes), CHATGPT);
-    let fields: Vec<&str> = replay.remarks.iter().map(|remark| &*remark.field).collect();
+    let fields: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.field).collect();
     assert_eq!(fields, ["mapping.b.message.author.role"]);
     assert_eq!(told(first(&replay)), ["user: a"]);
 }
@@ -348,8 +351,8 @@ fn calls_that_were_made_at_once_are_exported_one_by_one() {
         Message::assistant("Done."),
     ];
     let file = exported(&view, Format::ChatGpt, Container::List);
-    let (again, remarks) = messages(&file, Format::ChatGpt);
-    assert_eq!(remarks, []);
+    let (again, warnings) = messages(&file, Format::ChatGpt);
+    assert_eq!(warnings, []);
     let texts: Vec<String> = again.iter().map(|message| message.text().into_owned()).collect();
     let said = ["Compare.", "I look.", "load {\"n\":1}", "load {\"n\":2}", "count {\"n\":3}"];
     assert_eq!(texts, [&said[..], &["one", "two", "three", "Done."]].concat());

@@ -47,8 +47,8 @@ fn answers(uuid: &str, parent: &str, id: &str) -> String {
 
 fn last(lines: &[String]) -> Vec<String> {
     let replay = imported(&lines.join("\n"), CODE);
-    assert_eq!(replay.remarks, []);
-    told(&replay.conversations[0].lines[0].1)
+    assert_eq!(replay.warnings, []);
+    told(&replay.conversations[0].branches[0].conversation)
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn the_session_ends_as_the_program_would_go_on_from_it() {
     let replay = imported(&session(), CODE);
     let [talk] = &replay.conversations[..] else { panic!("one conversation") };
     assert_eq!(talk.start.name.as_deref(), Some("eu-1 restarted"));
-    let main = &talk.lines[0].1;
+    let main = &talk.branches[0].conversation;
     main.verify().unwrap();
     assert_eq!(
         told(main),
@@ -71,7 +71,7 @@ fn the_session_ends_as_the_program_would_go_on_from_it() {
 #[test]
 fn rewinds_compactions_and_replacements_are_versions() {
     let replay = imported(&session(), CODE);
-    let main = &replay.conversations[0].lines[0].1;
+    let main = &replay.conversations[0].branches[0].conversation;
     let kinds: Vec<&str> = (1..=main.version().0)
         .map(|version| main.version_info(Version(version)).unwrap().operation.as_str())
         .collect();
@@ -113,17 +113,19 @@ fn rewinds_compactions_and_replacements_are_versions() {
 #[test]
 fn a_sidechain_is_a_fork_that_starts_empty() {
     let replay = imported(&session(), CODE);
-    let lines = &replay.conversations[0].lines;
-    assert_eq!(lines.len(), 2);
-    assert_eq!(lines[1].0, "a1");
-    assert_eq!(told(&lines[1].1), ["user: Look at the gateway", "assistant: The gateway is fine."]);
+    let [_, fork] = &replay.conversations[0].branches[..] else { panic!("there is one fork") };
+    assert_eq!(fork.name, "a1");
+    assert_eq!(
+        told(&fork.conversation),
+        ["user: Look at the gateway", "assistant: The gateway is fine."]
+    );
 }
 
 #[test]
 fn what_is_no_message_is_reported_by_line() {
     let replay = imported(&session(), CODE);
     let places: Vec<(u64, &str)> =
-        replay.remarks.iter().map(|remark| (remark.line, &*remark.field)).collect();
+        replay.warnings.iter().map(|warning| (warning.line, &*warning.field)).collect();
     assert_eq!(places, [(4, ""), (25, "uuid")]);
 }
 
@@ -136,8 +138,8 @@ fn a_session_that_starts_with_its_title_has_an_id_and_a_time() {
     assert_eq!(start.id.as_deref(), Some("5e551011-0000-4000-8000-000000000000"));
     assert_eq!(
         start.created,
-        replay.conversations[0].lines[0]
-            .1
+        replay.conversations[0].branches[0]
+            .conversation
             .log()
             .iter()
             .next()
@@ -160,7 +162,7 @@ fn every_line_comes_back_byte_for_byte() {
     let talk = &replay.conversations[0];
     let container = Container::Envelope(talk.envelope.as_deref().unwrap());
     let log = |line: usize| -> Vec<Message> {
-        talk.lines[line].1.log().iter().map(|entry| entry.message.clone()).collect()
+        talk.branches[line].conversation.log().iter().map(|entry| entry.message.clone()).collect()
     };
     let is_side = |line: &&str| line.contains("\"isSidechain\":true");
     let main: Vec<&str> = text.lines().filter(|line| !is_side(line)).collect();
@@ -176,14 +178,21 @@ fn an_edited_session_is_written_as_a_chain_without_gaps() {
     let lines = [says("1", "", "a"), says("2", "1", "b"), says("3", "2", "c")];
     let replay = imported(&lines.join("\n"), CODE);
     let mut messages: Vec<Message> =
-        replay.conversations[0].lines[0].1.messages().cloned().collect();
+        replay.conversations[0].branches[0].conversation.messages().cloned().collect();
     messages.remove(1);
     messages.push(Message::assistant("d"));
     let written = exported(&messages, CODE, Container::Lines);
     let again = imported(&written, CODE);
-    assert_eq!(again.remarks, []);
-    assert_eq!(told(&again.conversations[0].lines[0].1), ["user: a", "user: c", "assistant: d"]);
-    assert_eq!(again.conversations[0].lines[0].1.version(), Version(3), "nobody went back");
+    assert_eq!(again.warnings, []);
+    assert_eq!(
+        told(&again.conversations[0].branches[0].conversation),
+        ["user: a", "user: c", "assistant: d"]
+    );
+    assert_eq!(
+        again.conversations[0].branches[0].conversation.version(),
+        Version(3),
+        "nobody went back"
+    );
 }
 
 #[test]
@@ -219,7 +228,7 @@ fn a_piece_that_hangs_on_an_inserted_piece_stands_behind_it() {
         answers("r2", "a2", "c2"),
     ];
     let replay = imported(&lines.join("\n"), CODE);
-    let talk = &replay.conversations[0].lines[0].1;
+    let talk = &replay.conversations[0].branches[0].conversation;
     let roles: Vec<&str> = talk.messages().map(|message| message.role().as_str()).collect();
     let expected = ["user", "assistant", "assistant", "assistant", "tool", "tool", "tool"];
     assert_eq!(roles, expected);
@@ -232,7 +241,8 @@ fn a_text_that_looks_like_what_stands_between_strings_is_kept_as_text() {
         r#"{{"type":"user","parentUuid":null,"a":"v",{space}"uuid":"u","message":{{"role":"user","content":",{space}"}}}}"#
     );
     let replay = imported(&file, CODE);
-    let messages: Vec<Message> = replay.conversations[0].lines[0].1.messages().cloned().collect();
+    let messages: Vec<Message> =
+        replay.conversations[0].branches[0].conversation.messages().cloned().collect();
     serde_json::from_str::<serde_json::Value>(messages[0].json()).unwrap();
     assert_eq!(messages[0].text(), format!(",{space}"));
     assert_eq!(exported(&messages, CODE, Container::Lines).trim_end(), file);
@@ -308,7 +318,7 @@ fn a_segment_that_a_compaction_preserves_stays_behind_the_summary() {
     assert_eq!(last(&lines), [&whole[..4], &["user: d"]].concat());
     // What is not there preserves nothing, and its line follows the summary.
     let replay = imported(&compacted("2", "nowhere").join("\n"), CODE);
-    assert_eq!(told(&replay.conversations[0].lines[0].1), [short, "user: c"]);
+    assert_eq!(told(&replay.conversations[0].branches[0].conversation), [short, "user: c"]);
 }
 
 #[test]
@@ -322,8 +332,8 @@ fn a_boundary_without_a_summary_hides_what_was_before() {
 fn the_file_of_a_subagent_is_a_conversation_of_its_own() {
     let side = |text: String| text.replace("\"isSidechain\":false", "\"isSidechain\":true");
     let replay = imported(&[side(says("1", "", "a")), side(says("2", "1", "b"))].join("\n"), CODE);
-    assert_eq!(replay.conversations[0].lines.len(), 1);
-    assert_eq!(told(&replay.conversations[0].lines[0].1), ["user: a", "user: b"]);
+    assert_eq!(replay.conversations[0].branches.len(), 1);
+    assert_eq!(told(&replay.conversations[0].branches[0].conversation), ["user: a", "user: b"]);
 }
 
 #[test]
@@ -342,18 +352,18 @@ fn lines_that_are_broken_or_strange_are_reported_and_the_rest_is_read() {
     ];
     let replay = imported(&lines.join("\n"), CODE);
     let places: Vec<(u64, &str)> =
-        replay.remarks.iter().map(|remark| (remark.line, &*remark.field)).collect();
+        replay.warnings.iter().map(|warning| (warning.line, &*warning.field)).collect();
     assert_eq!(
         places,
         [(2, ""), (3, ""), (4, "message.role"), (5, ""), (6, "type"), (7, "parentUuid")]
     );
-    assert_eq!(told(&replay.conversations[0].lines[0].1), ["user: a", "user: d"]);
+    assert_eq!(told(&replay.conversations[0].branches[0].conversation), ["user: a", "user: d"]);
 }
 
 #[test]
 fn thoughts_keep_their_signature_and_their_model() {
     let replay = imported(&session(), CODE);
-    let main = &replay.conversations[0].lines[0].1;
+    let main = &replay.conversations[0].branches[0].conversation;
     let thought = &main.log().iter().nth(1).unwrap().message;
     assert_eq!(thought.role(), Role::Assistant);
     let json: serde_json::Value = serde_json::from_str(thought.json()).unwrap();
@@ -394,7 +404,8 @@ fn a_long_content_is_not_kept_twice() {
         ),
     ];
     let replay = imported(&lines.join("\n"), CODE);
-    let messages: Vec<Message> = replay.conversations[0].lines[0].1.messages().cloned().collect();
+    let messages: Vec<Message> =
+        replay.conversations[0].branches[0].conversation.messages().cloned().collect();
     let sizes: Vec<bool> = messages.iter().map(|it| it.json().len() < 2 * long.len()).collect();
     assert_eq!(sizes, [true, true, true, true, false]);
     let written = exported(&messages, CODE, Container::Lines);
@@ -429,10 +440,10 @@ fn what_never_was_a_line_has_the_time_it_came_or_none() {
 fn what_can_be_read_of_a_line_is_read() {
     let line = r#"{"parentUuid":null,"isSidechain":false,"sessionId":"s","type":"assistant","uuid":"a","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","name":"f","input":{}}]}}"#;
     let replay = imported(line, Format::ClaudeCode);
-    let (_, talk) = &replay.conversations[0].lines[0];
+    let talk = &replay.conversations[0].branches[0].conversation;
     assert_eq!(talk.messages().map(|it| it.text().into_owned()).collect::<Vec<_>>(), ["I look."]);
-    let [remark] = &replay.remarks[..] else { panic!("{:?}", replay.remarks) };
-    assert_eq!((remark.line, &*remark.field), (1, "message.content[1].id"));
+    let [warning] = &replay.warnings[..] else { panic!("{:?}", replay.warnings) };
+    assert_eq!((warning.line, &*warning.field), (1, "message.content[1].id"));
     let messages: Vec<Message> = talk.messages().cloned().collect();
     assert_eq!(exported_log(&messages, Format::ClaudeCode, Container::List), format!("{line}\n"));
 }
@@ -447,14 +458,14 @@ fn a_line_in_front_of_its_parent_waits_for_it() {
         says("e", "d", "Five"),
     ];
     let replay = imported(&file.join("\n"), CODE);
-    assert_eq!(replay.remarks, []);
-    let (_, talk) = &replay.conversations[0].lines[0];
+    assert_eq!(replay.warnings, []);
+    let talk = &replay.conversations[0].branches[0].conversation;
     let texts: Vec<String> = talk.messages().map(|it| it.text().into_owned()).collect();
     assert_eq!(texts, ["One", "Two", "Three", "Four", "Five"]);
     // Two that wait for each other are read all the same.
     let ring = [says("a", "b", "One"), says("b", "a", "Two")];
     let replay = imported(&ring.join("\n"), CODE);
-    let (_, talk) = &replay.conversations[0].lines[0];
+    let talk = &replay.conversations[0].branches[0].conversation;
     assert_eq!(talk.log().len(), 2);
 }
 
@@ -469,7 +480,7 @@ fn a_uuid_that_comes_again_with_another_message_is_another_branch() {
     ];
     let replay = imported(&file.join("\n"), CODE);
     let told: Vec<(u64, &str)> =
-        replay.remarks.iter().map(|it| (it.line, it.message.as_str())).collect();
+        replay.warnings.iter().map(|it| (it.line, it.message.as_str())).collect();
     assert_eq!(
         told,
         [
@@ -477,7 +488,7 @@ fn a_uuid_that_comes_again_with_another_message_is_another_branch() {
             (4, "it was there already, with another message: both are kept"),
         ]
     );
-    let (_, talk) = &replay.conversations[0].lines[0];
+    let talk = &replay.conversations[0].branches[0].conversation;
     let texts: Vec<String> = talk.messages().map(|it| it.text().into_owned()).collect();
     assert_eq!(texts, ["One", "Two, better", "Three"]);
     assert_eq!(talk.log().len(), 4, "the first is in the log");

@@ -23,7 +23,7 @@ fn told(conversation: &Conversation) -> Vec<String> {
 }
 
 fn only(replay: &Replay) -> &Conversation {
-    &replay.conversations[0].lines[0].1
+    &replay.conversations[0].branches[0].conversation
 }
 
 fn log(replay: &Replay) -> Vec<Message> {
@@ -56,7 +56,7 @@ fn compacted(texts: &[&str]) -> String {
 #[test]
 fn a_rollout_ends_with_what_the_model_reads() {
     let replay = imported(&corpus("rollout.jsonl"), CODEX);
-    assert_eq!(replay.remarks, []);
+    assert_eq!(replay.warnings, []);
     let start = &replay.conversations[0].start;
     assert_eq!(start.id.as_deref(), Some("0196a000-0000-7000-8000-000000000000"));
     assert_eq!(start.created, Some(1_777_629_600_000));
@@ -172,7 +172,7 @@ fn a_compaction_of_old_keeps_what_users_said() {
 fn turns_are_taken_back_across_compactions() {
     let last = |lines: &[String]| {
         let replay = imported(&lines.join("\n"), CODEX);
-        assert_eq!(replay.remarks, []);
+        assert_eq!(replay.warnings, []);
         told(only(&replay))
     };
     assert_eq!(
@@ -209,7 +209,7 @@ fn what_cannot_be_read_is_reported_and_the_rest_is_read() {
     ];
     let replay = imported(&lines.join("\n"), CODEX);
     let places: Vec<(u64, &str)> =
-        replay.remarks.iter().map(|remark| (remark.line, &*remark.field)).collect();
+        replay.warnings.iter().map(|warning| (warning.line, &*warning.field)).collect();
     assert_eq!(
         places,
         [
@@ -245,7 +245,7 @@ fn messages_from_elsewhere_are_written_as_items() {
     export(&messages, CODEX, &Default::default(), &mut file).unwrap();
     let file = String::from_utf8(file).unwrap();
     let replay = imported(&file, CODEX);
-    assert_eq!(replay.remarks, []);
+    assert_eq!(replay.warnings, []);
     assert_eq!(told(only(&replay)), ["user: a", "tool: done"]);
 }
 
@@ -279,7 +279,7 @@ fn lines_of_another_format_are_reported_and_come_back() {
     let file = [chat.to_owned(), user("a"), chat.to_owned()].join("\n");
     let replay = imported(&file, Format::Codex);
     let places: Vec<(u64, &str)> =
-        replay.remarks.iter().map(|remark| (remark.line, &*remark.field)).collect();
+        replay.warnings.iter().map(|warning| (warning.line, &*warning.field)).collect();
     assert_eq!(places, [(1, "type"), (3, "type")]);
     let container = Container::Envelope(replay.conversations[0].envelope.as_deref().unwrap());
     assert_eq!(exported_log(&log(&replay), Format::Codex, container).trim_end(), file);

@@ -83,7 +83,8 @@ fn every_message_of_a_list_comes_back_byte_for_byte() {
                 Some(envelope) => Container::Envelope(envelope),
                 None => Container::List,
             };
-            let messages: Vec<Message> = talk.lines[0].1.messages().cloned().collect();
+            let messages: Vec<Message> =
+                talk.branches[0].conversation.messages().cloned().collect();
             let written = exported(&messages, format, container);
             let found = foreign(&written, &keys);
             assert_eq!(found, [expected], "{}", path.display());
@@ -95,7 +96,8 @@ fn every_message_of_a_list_comes_back_byte_for_byte() {
 fn in_json_lines_every_message_stays_on_its_line() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/gemini/contents.json");
     let replay = imported(&fs::read_to_string(path).unwrap(), Format::Gemini);
-    let messages: Vec<Message> = replay.conversations[0].lines[0].1.messages().cloned().collect();
+    let messages: Vec<Message> =
+        replay.conversations[0].branches[0].conversation.messages().cloned().collect();
     let written = exported(&messages, Format::Gemini, Container::Lines);
     let first = r#"{"role":"user","parts":[{"text":"hi"}]}"#;
     assert_eq!((written.lines().count(), written.lines().next()), (4, Some(first)));
@@ -120,7 +122,7 @@ fn a_file_without_space_and_a_file_of_lines_come_back_whole() {
             Some(envelope) => Container::Envelope(envelope),
             None => Container::Lines,
         };
-        let messages: Vec<Message> = talk.lines[0].1.messages().cloned().collect();
+        let messages: Vec<Message> = talk.branches[0].conversation.messages().cloned().collect();
         assert_eq!(exported(&messages, format, container), text, "{name}");
     }
 }

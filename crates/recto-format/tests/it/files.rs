@@ -2,8 +2,8 @@
 
 use recto_core::{Approx, Message, Settings};
 use recto_format::{
-    Container, ExportOptions, Format, ImportOptions, Remark, Replay, Replayed, export, export_log,
-    import,
+    Container, ExportOptions, Format, ImportOptions, Replay, Replayed, TranscriptWarning, export,
+    export_log, import,
 };
 
 /// Imports a file of a known format into conversations.
@@ -14,14 +14,14 @@ pub(crate) fn imported(file: &str, format: Format) -> Replay {
 }
 
 /// The messages of a file that holds a single conversation, and what could not be represented.
-pub(crate) fn messages(file: &str, format: Format) -> (Vec<Message>, Vec<Remark>) {
+pub(crate) fn messages(file: &str, format: Format) -> (Vec<Message>, Vec<TranscriptWarning>) {
     let replay = imported(file, format);
     let [only] = &replay.conversations[..] else { panic!("{} talks", replay.conversations.len()) };
-    (visible(only), replay.remarks)
+    (visible(only), replay.warnings)
 }
 
 pub(crate) fn visible(replayed: &Replayed) -> Vec<Message> {
-    replayed.lines[0].1.messages().cloned().collect()
+    replayed.branches[0].conversation.messages().cloned().collect()
 }
 
 pub(crate) fn exported(messages: &[Message], format: Format, container: Container<'_>) -> String {
@@ -41,8 +41,8 @@ pub(crate) fn exported_log(log: &[Message], format: Format, container: Container
 /// Imports a message alone and says what became of it, after the round trip was checked: the message
 /// comes back byte for byte.
 pub(crate) fn round_trip(foreign: &str, format: Format) -> Vec<Message> {
-    let (messages, remarks) = messages(&format!("[{foreign}]"), format);
-    assert_eq!(remarks, [], "{foreign}");
+    let (messages, warnings) = messages(&format!("[{foreign}]"), format);
+    assert_eq!(warnings, [], "{foreign}");
     assert_eq!(exported(&messages, format, Container::List), format!("[{foreign}]\n"));
     messages
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use recto_core::{Approx, Limits, Message, Settings};
 use recto_format::{
-    Collected, Container, Error, ExportOptions, Format, ImportOptions, RenderOptions, Replay, Step,
-    Target, export, export_log, import,
+    Branch, Collected, Container, Error, ExportOptions, Format, ImportOptions, RenderOptions,
+    Replay, Step, Target, export, export_log, import,
 };
 
 use crate::render::check;
@@ -30,11 +30,12 @@ fn read(file: &[u8], format: Format) {
     let _ = import(file, Some(format), &ImportOptions::default(), &mut replay)
         .map_err(|error| assert_ne!(error.code(), "storage", "{format}: {error}"));
     for talk in &replay.conversations {
-        for (_, line) in &talk.lines {
-            line.verify().unwrap();
-            let messages: Vec<_> = line.log().iter().map(|entry| entry.message.clone()).collect();
-            export_log(&messages, format, &ExportOptions::default(), &mut Vec::new()).unwrap();
-            export(line.messages(), format, &ExportOptions::default(), &mut Vec::new()).unwrap();
+        for Branch { conversation, .. } in &talk.branches {
+            conversation.verify().unwrap();
+            let log: Vec<_> = conversation.log().iter().map(|it| it.message.clone()).collect();
+            let options = ExportOptions::default();
+            export_log(&log, format, &options, &mut Vec::new()).unwrap();
+            export(conversation.messages(), format, &options, &mut Vec::new()).unwrap();
         }
     }
 }
@@ -60,7 +61,7 @@ fn a_file_of_another_format_is_not_taken_for_one_of_broken_messages() {
             let read = import(&file, Some(other), &options, &mut collected);
             if let Err(Error::OtherFormat { format: named, looks_like }) = read {
                 assert_eq!((named, looks_like), (other, format));
-                assert!(!collected.remarks.is_empty());
+                assert!(!collected.warnings.is_empty());
                 refused.push((format, other));
             }
         }
@@ -309,10 +310,10 @@ fn whatever_was_imported_is_rendered_as_every_provider_takes_it() {
         let mut replay = Replay::new(Settings::counting_with(Approx), 0);
         import(&*file, Some(format), &ImportOptions::default(), &mut replay).unwrap();
         for talk in &replay.conversations {
-            for (_, line) in &talk.lines {
-                for version in line.versions() {
+            for Branch { conversation, .. } in &talk.branches {
+                for version in conversation.versions() {
                     let view: Vec<_> =
-                        line.at(version.version).unwrap().messages().cloned().collect();
+                        conversation.at(version.version).unwrap().messages().cloned().collect();
                     for target in Target::ALL {
                         check(&view, target, None);
                     }
@@ -328,7 +329,7 @@ fn what_goes_out_in_one_format_comes_in_as_that_format() {
         let mut replay = Replay::new(Settings::counting_with(Approx), 0);
         import(&file, Some(format), &ImportOptions::default(), &mut replay).unwrap();
         for talk in &replay.conversations {
-            let messages: Vec<_> = talk.lines[0].1.messages().cloned().collect();
+            let messages: Vec<_> = talk.branches[0].conversation.messages().cloned().collect();
             for other in Format::ALL.iter().copied() {
                 let container = match other {
                     Format::ShareGpt => Container::Envelope(r#"{"conversations":null}"#),
@@ -440,7 +441,7 @@ fn lines_that_wait_have_only_so_much_room() {
         let mut collected = Collected::default();
         import(file.as_str(), Some(format), &options, &mut collected).unwrap();
         let told: Vec<(u64, &str)> =
-            collected.remarks.iter().map(|it| (it.line, it.message.as_str())).collect();
+            collected.warnings.iter().map(|it| (it.line, it.message.as_str())).collect();
         let [(60..80, before), (560..581, behind)] = told[..] else { panic!("{told:?}") };
         assert!(before.starts_with("left out") && behind.starts_with("left out"), "{told:?}");
         let kept: usize = collected
@@ -475,7 +476,7 @@ fn branches_of_a_session_cost_nothing_to_change() {
         let mut collected = Collected::default();
         import(&*file, Some(Format::ClaudeCode), &ImportOptions::default(), &mut collected)
             .unwrap();
-        assert_eq!(collected.remarks, []);
+        assert_eq!(collected.warnings, []);
         clock.elapsed()
     };
     let branches = || (0..2).flat_map(|branch| (0..20_000).map(move |depth| (branch, depth)));
@@ -524,8 +525,8 @@ fn one_limit_holds_for_every_format() {
             let mut replay = Replay::new(Settings::counting_with(Approx), 0);
             let imported = import(&*file, Some(format), &options, &mut replay);
             let talks = replay.conversations.iter();
-            let count: usize = talks.map(|talk| talk.lines[0].1.log().len()).sum();
-            (imported.is_ok() && replay.remarks.is_empty(), count)
+            let count: usize = talks.map(|talk| talk.branches[0].conversation.log().len()).sum();
+            (imported.is_ok() && replay.warnings.is_empty(), count)
         };
         assert_eq!(read(9_500), (true, 1), "{format}");
         assert_eq!(read(8_500), (false, 0), "{format}");

@@ -34,7 +34,7 @@ fn source(message: &Message) -> Value {
 }
 
 fn places(file: &str, format: Format) -> Vec<(u64, String)> {
-    imported(file, format).remarks.into_iter().map(|it| (it.line, it.field)).collect()
+    imported(file, format).warnings.into_iter().map(|it| (it.line, it.field)).collect()
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn results_in_anthropic_messages_become_messages_from_the_tool() {
     assert_eq!(read[4].1, json!([{"type": "text", "text": "Look at eu-1 as well."}]));
     let document = json!({"type": "file", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}, "name": "Report", "citations": {"enabled": true}});
     assert_eq!(read[6].1[1], document);
-    let (messages, remarks) = messages(&file, Format::Anthropic);
-    assert_eq!(remarks, []);
+    let (messages, warnings) = messages(&file, Format::Anthropic);
+    assert_eq!(warnings, []);
     assert_eq!(source(&messages[2])["provider"], "anthropic");
     assert_eq!(source(&messages[1]), Value::Null, "a plain message is kept as it is");
 }
@@ -102,8 +102,8 @@ fn items_of_responses_become_messages_and_keep_what_only_openai_reads() {
 #[test]
 fn calls_of_gemini_without_ids_find_their_responses_by_name_and_order() {
     let file = corpus("gemini/request.json");
-    let (messages, remarks) = messages(&file, Format::Gemini);
-    assert_eq!(remarks, []);
+    let (messages, warnings) = messages(&file, Format::Gemini);
+    assert_eq!(warnings, []);
     let calls: Vec<String> =
         messages.iter().flat_map(Message::tool_calls).map(|call| call.id.into_owned()).collect();
     let answers: Vec<String> =
@@ -124,9 +124,10 @@ fn calls_of_gemini_without_ids_find_their_responses_by_name_and_order() {
 fn langchain_calls_that_stand_twice_are_one() {
     let file = corpus("langchain/messages_to_dict.json");
     let replay = imported(&file, Format::LangChain);
-    let fields: Vec<&str> = replay.remarks.iter().map(|remark| &*remark.field).collect();
+    let fields: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.field).collect();
     assert_eq!(fields, ["[7].type"], "a wish to remove a message is none");
-    let messages: Vec<Message> = replay.conversations[0].lines[0].1.messages().cloned().collect();
+    let messages: Vec<Message> =
+        replay.conversations[0].branches[0].conversation.messages().cloned().collect();
     let read = contents(&messages);
     assert_eq!(read[1].1[1]["source"]["media_type"], "image/png");
     let inputs: Vec<&Value> = (0..3).map(|at| &read[2].1[at]["input"]).collect();
@@ -142,9 +143,10 @@ fn langchain_calls_that_stand_twice_are_one() {
 #[test]
 fn sharegpt_calls_are_texts_that_hold_them() {
     let replay = imported(&corpus("sharegpt/conversations.jsonl"), Format::ShareGpt);
-    assert_eq!(replay.remarks, []);
+    assert_eq!(replay.warnings, []);
     assert_eq!(replay.conversations.len(), 3);
-    let messages: Vec<Message> = replay.conversations[1].lines[0].1.messages().cloned().collect();
+    let messages: Vec<Message> =
+        replay.conversations[1].branches[0].conversation.messages().cloned().collect();
     let read = contents(&messages);
     let call = messages[1].tool_calls().next().unwrap();
     assert_eq!((&*call.name, call.input), ("ls", r#"{"path": "/"}"#));
@@ -159,9 +161,10 @@ fn sharegpt_calls_are_texts_that_hold_them() {
 fn a_vercel_message_is_as_many_messages_as_it_has_steps() {
     let file = corpus("vercel/messages.json");
     let replay = imported(&file, Format::Vercel);
-    let fields: Vec<&str> = replay.remarks.iter().map(|remark| &*remark.field).collect();
+    let fields: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.field).collect();
     assert_eq!(fields, ["[5].parts"], "a message without parts says nothing");
-    let messages: Vec<Message> = replay.conversations[0].lines[0].1.messages().cloned().collect();
+    let messages: Vec<Message> =
+        replay.conversations[0].branches[0].conversation.messages().cloned().collect();
     let read = contents(&messages);
     let roles: Vec<&str> = read.iter().map(|(role, _)| &**role).collect();
     assert_eq!(
@@ -193,7 +196,7 @@ fn system_messages_stand_where_the_format_has_a_place_for_them() {
     let file = corpus("anthropic/request.json");
     let replay = imported(&file, Format::Anthropic);
     let talk = &replay.conversations[0];
-    let rest: Vec<Message> = talk.lines[0].1.messages().skip(1).cloned().collect();
+    let rest: Vec<Message> = talk.branches[0].conversation.messages().skip(1).cloned().collect();
     let container = Container::Envelope(talk.envelope.as_deref().unwrap());
     let written: Value =
         serde_json::from_str(&exported(&rest, Format::Anthropic, container)).unwrap();
@@ -227,8 +230,8 @@ fn a_request_with_a_system_field_is_written_as_one() {
         assert_eq!(Format::recognise(written.as_bytes()).unwrap(), format);
         let same: Value = serde_json::from_str(&written).unwrap();
         assert_eq!(same, serde_json::from_str::<Value>(file).unwrap());
-        let (again, remarks) = messages(&written, format);
-        assert_eq!((again, remarks), (talk.clone(), vec![]));
+        let (again, warnings) = messages(&written, format);
+        assert_eq!((again, warnings), (talk.clone(), vec![]));
         // The envelope that it came with holds it already.
         let replay = imported(file, format);
         let container = replay.conversations[0].container();
@@ -237,8 +240,8 @@ fn a_request_with_a_system_field_is_written_as_one() {
     // Several are one there, and a list that may hold them stays a list.
     let talk = [Message::system("a"), Message::system("b"), Message::user("hi")];
     let mut written = Vec::new();
-    let remarks = export(&talk, Format::Anthropic, &ExportOptions::default(), &mut written);
-    assert_eq!(remarks.unwrap()[0].message, "2 system messages became one");
+    let warnings = export(&talk, Format::Anthropic, &ExportOptions::default(), &mut written);
+    assert_eq!(warnings.unwrap()[0].message, "2 system messages became one");
     let (again, _) = messages(&String::from_utf8(written).unwrap(), Format::Anthropic);
     assert_eq!(again.len(), 2);
     assert_eq!(again[0].text(), "a\nb");
@@ -279,9 +282,9 @@ fn a_conversation_goes_through_every_format_and_says_the_same() {
         };
         let file = exported(talk, format, container);
         let replay = imported(&file, format);
-        assert_eq!(replay.remarks, [], "{format}: {file}");
+        assert_eq!(replay.warnings, [], "{format}: {file}");
         let messages: Vec<Message> =
-            replay.conversations[0].lines[0].1.messages().cloned().collect();
+            replay.conversations[0].branches[0].conversation.messages().cloned().collect();
         let mut expected = told(talk);
         let mut found = told(&messages);
         // The two results may stand beside their calls.
@@ -325,12 +328,12 @@ fn results_from_elsewhere_name_their_function_for_gemini() {
     let (messages, _) = messages(file, Format::OpenAiChat);
     let mut written = Vec::new();
     let options = recto_format::ExportOptions { container: Container::List, ..Default::default() };
-    let remarks = recto_format::export(&messages, Format::Gemini, &options, &mut written).unwrap();
+    let warnings = recto_format::export(&messages, Format::Gemini, &options, &mut written).unwrap();
     let written: Value = serde_json::from_slice(&written).unwrap();
     let name = |part: usize| written[1]["parts"][part]["functionResponse"]["name"].clone();
     assert_eq!((name(0), name(1)), (json!("read_logs"), json!("c2")));
     // Only the name that nobody knows is told of.
-    assert_eq!(remarks.len(), 1, "{remarks:?}");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
 }
 
 #[test]
@@ -338,8 +341,8 @@ fn langchain_models_and_states_of_langgraph_are_read() {
     let models = r#"[{"content": "Be brief.", "additional_kwargs": {}, "type": "system", "id": null}, {"content": "hi", "type": "human", "name": null, "id": "h1"}, {"content": "", "type": "ai", "tool_calls": [{"name": "add", "args": {"a": 1}, "id": "c1", "type": "tool_call"}], "invalid_tool_calls": []}, {"content": "2", "type": "tool", "name": "add", "tool_call_id": "c1", "status": "success"}]"#;
     for file in [models.to_owned(), format!(r#"{{"messages": {models}}}"#)] {
         assert_eq!(Format::recognise(file.as_bytes()).unwrap(), Format::LangChain);
-        let (talk, remarks) = messages(&file, Format::LangChain);
-        assert_eq!(remarks, []);
+        let (talk, warnings) = messages(&file, Format::LangChain);
+        assert_eq!(warnings, []);
         let told: Vec<String> = talk
             .iter()
             .map(|message| format!("{}: {}", message.role().as_str(), message.text()))
@@ -392,11 +395,11 @@ fn what_can_be_read_of_a_message_is_read() {
             "[0].content[1].id",
         ),
     ] {
-        let (messages, remarks) = messages(&format!("[{foreign}]"), format);
+        let (messages, warnings) = messages(&format!("[{foreign}]"), format);
         let text: Vec<String> = messages.iter().map(|it| it.text().into_owned()).collect();
         assert!(text.join("\n").contains(readable), "{format}: {text:?}");
-        let [remark] = &remarks[..] else { panic!("{format}: {remarks:?}") };
-        assert_eq!((remark.line, &*remark.field), (1, field), "{format}: {remark:?}");
+        let [warning] = &warnings[..] else { panic!("{format}: {warnings:?}") };
+        assert_eq!((warning.line, &*warning.field), (1, field), "{format}: {warning:?}");
         let again = exported(&messages, format, Container::List);
         assert_eq!(again, format!("[{foreign}]\n"), "{format}");
     }
@@ -408,9 +411,9 @@ fn of_many_broken_parts_only_the_first_are_told() {
     let file = format!(
         r#"[{{"role":"assistant","content":[{{"type":"text","text":"a"}},{broken}],"model":"m"}}]"#
     );
-    let (messages, remarks) = messages(&file, Format::Anthropic);
+    let (messages, warnings) = messages(&file, Format::Anthropic);
     assert_eq!(messages[0].text(), "a");
-    assert_eq!(remarks.len(), 9, "{remarks:?}");
+    assert_eq!(warnings.len(), 9, "{warnings:?}");
 }
 
 /// What only another provider understands is left out, and said.
@@ -422,11 +425,11 @@ fn parts_of_others_have_no_place_in_langchain_and_vercel() {
     for format in [Format::LangChain, Format::Vercel] {
         let mut written = Vec::new();
         let options = ExportOptions::default();
-        let remarks = export(&view, format, &options, &mut written).unwrap();
+        let warnings = export(&view, format, &options, &mut written).unwrap();
         let written = String::from_utf8(written).unwrap();
         assert!(!written.contains("server_tool_use"), "{written}");
         assert!(!written.contains("search_result"), "{written}");
-        assert!(remarks.iter().any(|it| it.message.contains("server_tool_use")), "{remarks:?}");
+        assert!(warnings.iter().any(|it| it.message.contains("server_tool_use")), "{warnings:?}");
     }
     // What came from there goes back.
     let foreign = r#"{"type":"ai","data":{"content":[{"type":"text","text":"a"},{"type":"server_tool_use","id":"s"}],"type":"ai"}}"#;
@@ -440,10 +443,10 @@ fn what_says_nothing_elsewhere_is_left_out_there() {
     let (view, _) = messages("0\n{\"role\":\"user\",\"content\":\"a\"}", Format::Recto);
     for format in [Format::Anthropic, Format::Gemini, Format::Vercel] {
         let mut written = Vec::new();
-        let remarks = export(&view, format, &ExportOptions::default(), &mut written).unwrap();
+        let warnings = export(&view, format, &ExportOptions::default(), &mut written).unwrap();
         let written = String::from_utf8(written).unwrap();
         let (again, told) = messages(&written, format);
         assert_eq!((again.len(), told), (1, Vec::new()), "{format}: {written}");
-        assert!(remarks[0].message.contains("unread"), "{format}: {remarks:?}");
+        assert!(warnings[0].message.contains("unread"), "{format}: {warnings:?}");
     }
 }

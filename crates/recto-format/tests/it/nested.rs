@@ -29,10 +29,10 @@ fn rendered(view: &[Message], target: Target) -> String {
 
 fn exported(view: &[Message], format: Format, options: &ExportOptions<'_>) -> (String, String) {
     let (mut file, mut log) = (Vec::new(), Vec::new());
-    let remarks = export(view, format, options, &mut file).unwrap();
+    let warnings = export(view, format, options, &mut file).unwrap();
     export_log(view, format, options, &mut log).unwrap();
     let text = |file| String::from_utf8(file).unwrap();
-    (format!("{}{remarks:?}", text(file)), text(log))
+    (format!("{}{warnings:?}", text(file)), text(log))
 }
 
 #[test]

@@ -120,8 +120,8 @@ fn results_of_functions_of_old_find_their_calls_by_name() {
         {"role":"assistant","content":null,"function_call":{"name":"g","arguments":"{}"}},
         {"role":"function","name":"g","content":"of g"},
         {"role":"function","name":"f","content":"of f"}]"#;
-    let (messages, remarks) = messages(file, CHAT);
-    assert_eq!(remarks, []);
+    let (messages, warnings) = messages(file, CHAT);
+    assert_eq!(warnings, []);
     let calls: Vec<_> =
         messages.iter().flat_map(|it| it.tool_calls()).map(|call| call.id.into_owned()).collect();
     let answered: Vec<_> =
@@ -132,9 +132,9 @@ fn results_of_functions_of_old_find_their_calls_by_name() {
 #[test]
 fn what_cannot_be_read_is_kept_and_reported_with_line_and_field() {
     let file = "[\n{\"role\":\"user\",\"content\":\"hi\"},\n{\"role\":\"moderator\",\"content\":\"stop\"},\n{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"a\"}]},\n7]";
-    let (messages, remarks) = messages(file, CHAT);
+    let (messages, warnings) = messages(file, CHAT);
     let places: Vec<(u64, &str)> =
-        remarks.iter().map(|remark| (remark.line, &*remark.field)).collect();
+        warnings.iter().map(|warning| (warning.line, &*warning.field)).collect();
     assert_eq!(places, [(3, "[1].role"), (4, "[2].tool_calls[0].function"), (5, "[3]")]);
     assert_eq!(messages.len(), 4);
     let written = exported(&messages, CHAT, Container::Lines);
@@ -169,9 +169,9 @@ fn requests_lines_and_lists_are_read() {
 #[test]
 fn a_broken_line_is_left_out_and_the_next_is_read() {
     let file = "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"us\n{\"role\":\"user\",\"content\":\"b\"}\n";
-    let (messages, remarks) = messages(file, CHAT);
+    let (messages, warnings) = messages(file, CHAT);
     assert_eq!(messages.len(), 2);
-    assert_eq!(remarks[0].line, 2);
+    assert_eq!(warnings[0].line, 2);
 }
 
 #[test]
@@ -266,16 +266,16 @@ fn an_answer_as_the_api_gives_it_is_its_message() {
     // Other choices are kept with the first, and reported.
     let choice = r#"{"message":{"role":"assistant","content":"A"}}"#;
     let two = answer(&format!("{choice},{choice}"));
-    let (read, remarks) = messages_of(&two);
+    let (read, warnings) = messages_of(&two);
     assert_eq!((read.len(), &*read[0].text()), (1, "A"));
-    assert_eq!(remarks[0].field, "[0].choices[1]");
+    assert_eq!(warnings[0].field, "[0].choices[1]");
     assert_eq!(exported(&read, CHAT, Container::List), format!("[{two}]\n"));
-    // Without a message in it, it is kept, and the remark names the place.
-    let (_, remarks) = messages_of(&answer(""));
-    assert_eq!(remarks[0].field, "[0].choices[0].message");
+    // Without a message in it, it is kept, and the warning names the place.
+    let (_, warnings) = messages_of(&answer(""));
+    assert_eq!(warnings[0].field, "[0].choices[0].message");
 }
 
-fn messages_of(foreign: &str) -> (Vec<Message>, Vec<recto_format::Remark>) {
+fn messages_of(foreign: &str) -> (Vec<Message>, Vec<recto_format::TranscriptWarning>) {
     messages(&format!("[{foreign}]"), CHAT)
 }
 
@@ -284,10 +284,10 @@ fn what_only_another_provider_reads_is_left_out_with_a_remark() {
     let file = r#"[{"role":"assistant","content":[{"type":"redacted_thinking","data":"abc"},{"type":"text","text":"A picture."}]},{"role":"assistant","content":[{"type":"text","text":"Paris 15C.","citations":[{"type":"char_location","cited_text":"15C"}]}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"search_result","title":"t"},{"type":"text","text":"boom"}]}]}]"#;
     let (talk, _) = messages(file, Format::Anthropic);
     let mut written = Vec::new();
-    let remarks =
+    let warnings =
         export(&talk, Format::OpenAiChat, &ExportOptions::default(), &mut written).unwrap();
     let told: Vec<(u64, &str)> =
-        remarks.iter().map(|remark| (remark.line, &*remark.message)).collect();
+        warnings.iter().map(|warning| (warning.line, &*warning.message)).collect();
     assert_eq!(
         told,
         [

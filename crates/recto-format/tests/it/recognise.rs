@@ -91,8 +91,8 @@ fn an_empty_list_is_a_conversation_in_which_nothing_was_said() {
         let (format, replay) = read(file);
         assert_eq!(format, Format::Recto, "{file}");
         let [talk] = &replay.conversations[..] else { panic!("one conversation in {file}") };
-        assert!(talk.lines[0].1.log().is_empty(), "{file}");
-        assert_eq!(replay.remarks, [], "{file}");
+        assert!(talk.branches[0].conversation.log().is_empty(), "{file}");
+        assert_eq!(replay.warnings, [], "{file}");
     }
 }
 

@@ -283,6 +283,7 @@ fn calls_that_were_made_at_once_stay_together_though_each_is_a_message() {
                 "Response\":{\"id\":\"a\"",
                 "Response\":{\"id\":\"b\"",
             ],
+            other => panic!("no texts for {other}"),
         }
         .iter()
         .map(|part| body.find(part).unwrap_or_else(|| panic!("{target}: {part} in {body}")))

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use recto_core::{Message, Tool};
-use recto_format::{Around, Error, Format, RenderOptions, Target, lint, render};
+use recto_format::{EnvelopeInfo, Error, Format, RenderOptions, Target, lint, render};
 use serde_json::{Value, json};
 
 use crate::render::provider;
@@ -105,7 +105,7 @@ fn a_name_is_encoded_as_in_calls_and_the_answer_says_so() {
         }
         assert_eq!((told.len(), &*told[0].name), (1, "fly.find"));
         // In the description and in the call.
-        assert_eq!(rendered.body.matches(&format!("\"{}\"", told[0].written)).count(), 2);
+        assert_eq!(rendered.body.matches(&format!("\"{}\"", told[0].rendered_name)).count(), 2);
         assert!(!rendered.body.contains("fly.find"), "{}", rendered.body);
     }
 }
@@ -222,19 +222,19 @@ fn tools_of_a_request_are_read_as_those_of_a_conversation() {
     ];
     for (format, file, others) in files {
         let replay = crate::files::imported(&file, format);
-        let around = Around::of(replay.conversations[0].envelope.as_deref().unwrap(), format);
-        assert_eq!(around.others, others, "{format}");
-        let [tool] = &around.tools[..] else { panic!("{format}: {:?}", around.tools) };
+        let info = EnvelopeInfo::of(replay.conversations[0].envelope.as_deref().unwrap(), format);
+        assert_eq!(info.unsupported_fields, others, "{format}");
+        let [tool] = &info.tools[..] else { panic!("{format}: {:?}", info.tools) };
         assert_eq!((tool.name(), tool.description()), ("w", "d"));
         let read: Value = serde_json::from_str(tool.json()).unwrap();
         assert_eq!(read["input_schema"], serde_json::from_str::<Value>(schema).unwrap());
         for target in Target::ALL {
-            let options = RenderOptions { tools: &around.tools, ..RenderOptions::default() };
+            let options = RenderOptions { tools: &info.tools, ..RenderOptions::default() };
             render(&[Message::user("hi")], target, &options).unwrap();
         }
     }
-    let rest = Around::of(r#"[{"type":"summary"},{"type":"progress"}]"#, Format::ClaudeCode);
-    assert_eq!(rest, Around { lines: 2, ..Around::default() });
+    let rest = EnvelopeInfo::of(r#"[{"type":"summary"},{"type":"progress"}]"#, Format::ClaudeCode);
+    assert_eq!((rest.trailing_lines, rest.tools.len(), rest.unsupported_fields.len()), (2, 0, 0));
 }
 
 #[test]

@@ -156,7 +156,8 @@ fn documents_and_searches_inside_results_stay() {
     let settings = recto_core::Settings::counting_with(recto_core::Approx);
     let mut replay = Replay::new(settings, 0);
     import(file, Some(Format::Anthropic), &ImportOptions::default(), &mut replay).unwrap();
-    let view: Vec<Message> = replay.conversations[0].lines[0].1.messages().cloned().collect();
+    let view: Vec<Message> =
+        replay.conversations[0].branches[0].conversation.messages().cloned().collect();
     let original: Value = serde_json::from_str(file).unwrap();
     let said = body(&view, Target::Anthropic);
     let result = |request: &Value| request[2]["content"][0]["content"].clone();
@@ -194,7 +195,7 @@ fn a_message_of_rectos_own_is_what_it_says() {
     let mut replay = Replay::new(settings, 0);
     import(file, Some(Format::Recto), &ImportOptions::default(), &mut replay).unwrap();
     let mut written = Vec::new();
-    let messages = replay.conversations[0].lines[0].1.messages();
+    let messages = replay.conversations[0].branches[0].conversation.messages();
     export(messages, Format::Recto, &ExportOptions::default(), &mut written).unwrap();
     assert_eq!(String::from_utf8(written).unwrap(), file);
 }
@@ -205,8 +206,8 @@ fn images_in_a_gemini_response_are_seen_and_come_back() {
 {"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},
 {"role":"user","parts":[{"functionResponse":{"name":"f","response":{"a":1},"parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}}]}]
 "#;
-    let (view, remarks) = crate::files::messages(file, Format::Gemini);
-    assert_eq!(remarks, []);
+    let (view, warnings) = crate::files::messages(file, Format::Gemini);
+    assert_eq!(warnings, []);
     for target in Target::ALL {
         let said = body(&view, target).to_string();
         assert!(said.contains("AAAA"), "{target}: {said}");
@@ -243,8 +244,8 @@ fn a_call_keeps_the_id_of_its_item_beside_its_reasoning_only() {
 {"type":"custom_tool_call_output","call_id":"c2","output":"2"}"#;
     let user = r#"{"role":"user","content":"q"}"#;
     let file = format!("[{user},\n{reasoning},\n{call},\n{custom},\n{outputs}]\n");
-    let (view, remarks) = crate::files::messages(&file, Format::OpenAiResponses);
-    assert_eq!(remarks, []);
+    let (view, warnings) = crate::files::messages(&file, Format::OpenAiResponses);
+    assert_eq!(warnings, []);
     let ids = |view: &[Message]| {
         let said = body(view, Target::OpenAiResponses);
         let items = said["input"].as_array().unwrap().clone();
@@ -311,8 +312,8 @@ fn the_user_speaks_last_where_a_model_wants_it() {
 fn documents_keep_their_title_context_and_citations_at_anthropic() {
     let document = r#"{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"},"title":"T","context":"C","citations":{"enabled":true}}"#;
     let file = format!(r#"[{{"role":"user","content":[{document}]}}]"#);
-    let (view, remarks) = crate::files::messages(&file, Format::Anthropic);
-    assert_eq!(remarks, []);
+    let (view, warnings) = crate::files::messages(&file, Format::Anthropic);
+    assert_eq!(warnings, []);
     let rendered = check(&view, Target::Anthropic, None).unwrap();
     assert!(rendered.body.contains(document), "{}", rendered.body);
     assert_eq!(rendered.findings, []);
@@ -413,8 +414,8 @@ fn calls_of_openais_own_tools_are_calls() {
     let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
     let user = r#"{"role":"user","content":"q"}"#;
     let file = format!("[{user},\n{reasoning},\n{call},\n{output}]\n");
-    let (view, remarks) = crate::files::messages(&file, Format::OpenAiResponses);
-    assert_eq!(remarks, []);
+    let (view, warnings) = crate::files::messages(&file, Format::OpenAiResponses);
+    assert_eq!(warnings, []);
     let rendered = check(&view, Target::OpenAiResponses, None).unwrap();
     assert_eq!(rendered.findings, []);
     for item in [call, output, reasoning] {
@@ -438,8 +439,8 @@ fn calls_of_openais_own_tools_are_calls() {
 #[test]
 fn what_was_said_aloud_goes_back_by_its_id_and_to_others_in_writing() {
     let file = r#"[{"role":"user","content":"q"},{"role":"assistant","content":null,"audio":{"id":"audio_1","expires_at":9,"data":"AAAA","transcript":"Hello there"}},{"role":"user","content":"more"}]"#;
-    let (view, remarks) = crate::files::messages(file, Format::OpenAiChat);
-    assert_eq!(remarks, []);
+    let (view, warnings) = crate::files::messages(file, Format::OpenAiChat);
+    assert_eq!(warnings, []);
     let said = body(&view, Target::OpenAiChat);
     assert_eq!(
         said["messages"][1],
@@ -458,8 +459,8 @@ fn what_the_model_said_keeps_the_id_of_its_item_beside_its_reasoning_only() {
     let answer = r#"{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"4","annotations":[]}]}"#;
     let user = r#"{"role":"user","content":"q"}"#;
     let file = format!("[{user},\n{reasoning},\n{answer}]\n");
-    let (view, remarks) = crate::files::messages(&file, Format::OpenAiResponses);
-    assert_eq!(remarks, []);
+    let (view, warnings) = crate::files::messages(&file, Format::OpenAiResponses);
+    assert_eq!(warnings, []);
     let rendered = check(&view, Target::OpenAiResponses, None).unwrap();
     assert!(rendered.body.contains(answer), "{}", rendered.body);
     let without = [view[0].clone(), view[2].clone()];

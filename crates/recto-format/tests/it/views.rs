@@ -235,7 +235,7 @@ fn shown(talk: &Conversation) -> Vec<(String, Value)> {
 fn check(file: &str, format: Format, edits: &[Edit]) {
     let replay = imported(file, format);
     let Some(replayed) = replay.conversations.first() else { return };
-    let mut talk = replayed.lines[0].1.clone();
+    let mut talk = replayed.branches[0].conversation.clone();
     let envelope = replayed.envelope.as_deref();
     for number in 0..=edits.len() {
         for container in [Some(Container::Lines), envelope.map(Container::Envelope)] {
@@ -243,7 +243,8 @@ fn check(file: &str, format: Format, edits: &[Edit]) {
             let messages: Vec<Message> = talk.messages().cloned().collect();
             let written = exported(&messages, format, container);
             let again = imported(&written, format);
-            let found = again.conversations.first().map(|read| shown(&read.lines[0].1));
+            let found =
+                again.conversations.first().map(|read| shown(&read.branches[0].conversation));
             assert_eq!(found.unwrap_or_default(), shown(&talk), "{edits:?}\n{file}\n\n{written}");
         }
         let next = edits.get(number).and_then(|edit| edited(&talk, edit, number));
@@ -292,7 +293,7 @@ fn a_view_that_nobody_edited_has_the_lines_that_it_came_with() {
     {
         let replay = imported(&file, format);
         let messages: Vec<Message> =
-            replay.conversations[0].lines[0].1.messages().cloned().collect();
+            replay.conversations[0].branches[0].conversation.messages().cloned().collect();
         assert_eq!(exported(&messages, format, Container::Lines).trim_end(), file);
     }
 }

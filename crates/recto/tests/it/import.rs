@@ -22,7 +22,7 @@ fn titled() -> Naming {
 }
 
 fn start(name: Option<&str>) -> Step {
-    Step::Start(Start { name: name.map(str::to_owned), ..Start::default() })
+    Step::Start(name.map_or_else(Start::default, Start::named))
 }
 
 #[tokio::test]
@@ -59,10 +59,10 @@ async fn until_it_is_finished_a_conversation_is_called_so() {
     let mut into = Import::new(&recto, exactly("talk"), settings());
     into.step(start(None)).await.unwrap();
     into.step(Step::Append(vec![Message::user("a")])).await.unwrap();
-    let fork = Step::Fork { name: "side\nway".to_owned(), of: 0, version: Version(0) };
+    let fork = Step::Fork { name: "side\nway".to_owned(), parent_branch: 0, version: Version(0) };
     into.step(fork).await.unwrap();
     into.step(Step::Append(vec![Message::user("b"), Message::user("c")])).await.unwrap();
-    into.step(Step::Line(0)).await.unwrap();
+    into.step(Step::SwitchBranch(0)).await.unwrap();
     into.step(Step::Append(vec![Message::user("d")])).await.unwrap();
     let left = "talk (importing)";
     let side = "talk/side way (importing)";
@@ -81,7 +81,7 @@ async fn what_is_abandoned_leaves_nothing_behind() {
     let mut into = Import::new(&recto, titled(), settings());
     into.step(start(Some("one"))).await.unwrap();
     into.step(Step::Append(vec![Message::user("a")])).await.unwrap();
-    let fork = Step::Fork { name: "side".to_owned(), of: 0, version: Version(1) };
+    let fork = Step::Fork { name: "side".to_owned(), parent_branch: 0, version: Version(1) };
     into.step(fork).await.unwrap();
     into.step(start(Some("two"))).await.unwrap();
     let refused = Step::Apply(recto::Rollback::ToVersion(Version(9)).into());
@@ -132,7 +132,7 @@ async fn steps_out_of_order_and_tools_are_refused() {
     let steps = [
         Step::Append(vec![Message::user("a")]),
         Step::Envelope("{}".to_owned()),
-        Step::Fork { name: "f".to_owned(), of: 0, version: Version(0) },
+        Step::Fork { name: "f".to_owned(), parent_branch: 0, version: Version(0) },
     ];
     for step in steps {
         let mut into = Import::new(&recto, exactly("talk"), settings());

@@ -1,31 +1,36 @@
-//! What a message of ChatGPT says, in Recto's parts.
+//! Conversion of the content of a ChatGPT message to parts.
 
 use recto_core::Role;
 
-use crate::format::message_list::{Draft, Misfit};
+use crate::format::message_list::{Draft, FieldError};
 use crate::format::new_parts::NewParts;
 use crate::json::{self, Str};
 use crate::media::{MediaBody, MediaKind};
 
-/// A message that was read.
+/// A converted message.
 pub(super) struct Read {
     pub(super) draft: Draft,
-    /// Whom it calls, if it is a call.
+    /// Recipient of the call, if the message is one.
     pub(super) calls: Option<String>,
 }
 
-/// Reads the message of a node. `call` is the id of the call that it answers, if a tool wrote it.
-pub(super) fn read(message: &str, id: &str, call: Option<&str>) -> Result<Read, Misfit> {
+/// Reads the message of a node. For a message of a tool, `call` is the id of its call.
+pub(super) fn read(message: &str, id: &str, call: Option<&str>) -> Result<Read, FieldError> {
     let author = json::get(message, "author").unwrap_or("{}");
     let role = match json::get_str(author, "role").map(Str::escaped) {
         Some("system") => Role::System,
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("tool") => Role::Tool,
-        _ => return Err(Misfit::new("author.role", "role is system, user, assistant or tool")),
+        _ => {
+            return Err(FieldError::new(
+                "author.role",
+                "role must be system, user, assistant or tool",
+            ));
+        }
     };
     let Some(content) = json::get(message, "content") else {
-        return Err(Misfit::new("content", "content is missing"));
+        return Err(FieldError::new("content", "content is missing"));
     };
     let recipient = json::get_str(message, "recipient").map(Str::text);
     let called = recipient.filter(|to| role == Role::Assistant && !matches!(&**to, "all" | ""));
@@ -60,7 +65,7 @@ pub(super) fn read(message: &str, id: &str, call: Option<&str>) -> Result<Read, 
     let provider = (role == Role::Assistant).then(|| "openai".to_owned());
     let model = model.filter(|_| role == Role::Assistant);
     let content = parts.finish();
-    let draft = Draft::Made { role, content, fields: String::new(), provider, model };
+    let draft = Draft::Converted { role, content, fields: String::new(), provider, model };
     Ok(Read { draft, calls: called.map(|called| called.into_owned()) })
 }
 

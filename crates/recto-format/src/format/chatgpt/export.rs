@@ -1,7 +1,7 @@
-//! Messages as a conversation of ChatGPT's export.
+//! Export of messages as a conversation of ChatGPT's data export.
 //!
-//! Nodes that were imported are written as they came. Where an edit took away what they hang on, or
-//! what hangs on them, they are linked anew: each to the one before it.
+//! Imported nodes are written with their original bytes. If an edit removed the parent or a child of a
+//! node, all nodes are relinked: each to the one before it.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -9,8 +9,8 @@ use std::io::Write;
 use recto_core::{Message, Role};
 
 use crate::export::{Container, ExportOptions};
-use crate::format::message_list::CallNames;
-use crate::import::Remark;
+use crate::format::message_list::{CallNames, unsupported_part};
+use crate::import::TranscriptWarning;
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
 use crate::source;
@@ -19,7 +19,7 @@ use crate::{Error, Format};
 struct Node {
     id: String,
     json: String,
-    /// Whether it says something; others only hold the graph together.
+    /// True if the node has a message. Other nodes only connect the graph.
     is_message: bool,
 }
 
@@ -27,13 +27,13 @@ pub(super) fn export(
     messages: &mut dyn Iterator<Item = &Message>,
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
-) -> Result<Vec<Remark>, Error> {
+) -> Result<Vec<TranscriptWarning>, Error> {
     let messages: Vec<MessageParts<'_>> = messages.map(MessageParts::of).collect();
     let mut nodes: Vec<Node> = Vec::new();
     let mut names = CallNames::default();
-    messages.iter().for_each(|message| names.see(message));
-    let making = Making { messages: &messages, options, names };
-    let mut remarks = Vec::new();
+    messages.iter().for_each(|message| names.record(message));
+    let builder = NodeBuilder { messages: &messages, options, names };
+    let mut warnings = Vec::new();
     for (number, message) in messages.iter().enumerate() {
         let source = message.source.filter(|source| source.is_from(Format::ChatGpt.name()));
         let before = source.and_then(|source| source.before).map(json::items).into_iter().flatten();
@@ -41,14 +41,10 @@ pub(super) fn export(
         match source.and_then(|source| source.original) {
             Some(original) => nodes.push(Node::of(original, true)),
             None => {
-                let mut told = Vec::new();
-                making.message(number, &mut nodes, &mut told);
-                let (line, field) = (number as u64 + 1, String::new());
-                remarks.extend(told.into_iter().map(|message| Remark {
-                    line,
-                    field: field.clone(),
-                    message,
-                }));
+                let mut lost = Vec::new();
+                builder.message(number, &mut nodes, &mut lost);
+                let line = number as u64 + 1;
+                warnings.extend(lost.into_iter().map(|it| TranscriptWarning::new(line, "", it)));
             }
         }
     }
@@ -61,7 +57,7 @@ pub(super) fn export(
     let last = nodes.iter().rev().find(|node| node.is_message).map(|node| json::string(&node.id));
     let last = last.unwrap_or_else(|| "null".to_owned());
     let ids: HashSet<&str> = nodes.iter().map(|node| &*node.id).collect();
-    let mut talk = String::from("{");
+    let mut conversation = String::from("{");
     let envelope = match options.container {
         Container::Envelope(envelope) => envelope,
         Container::List | Container::Lines => {
@@ -70,23 +66,23 @@ pub(super) fn export(
     };
     for (number, (key, value)) in json::fields(envelope).enumerate() {
         if number > 0 {
-            talk.push(',');
+            conversation.push(',');
         }
-        json::push_str(key, &mut talk);
-        talk.push(':');
-        let is_gone = || Str::of(value).is_none_or(|id| !ids.contains(&*id.text()));
+        json::push_str(key, &mut conversation);
+        conversation.push(':');
+        let is_missing = || Str::of(value).is_none_or(|id| !ids.contains(&*id.text()));
         match key.escaped() {
-            "mapping" => talk.push_str(&mapping),
-            "current_node" if is_gone() => talk.push_str(&last),
-            _ => talk.push_str(value),
+            "mapping" => conversation.push_str(&mapping),
+            "current_node" if is_missing() => conversation.push_str(&last),
+            _ => conversation.push_str(value),
         }
     }
-    talk.push('}');
+    conversation.push('}');
     match options.container {
-        Container::Lines => writeln!(file, "{talk}")?,
-        Container::List | Container::Envelope(_) => writeln!(file, "[{talk}]")?,
+        Container::Lines => writeln!(file, "{conversation}")?,
+        Container::List | Container::Envelope(_) => writeln!(file, "[{conversation}]")?,
     }
-    Ok(remarks)
+    Ok(warnings)
 }
 
 impl Node {
@@ -96,15 +92,15 @@ impl Node {
     }
 }
 
-/// Whether every node's parent and children are there.
+/// True if the parent and the children of every node exist.
 fn is_linked(nodes: &[Node]) -> bool {
     let ids: HashSet<&str> = nodes.iter().map(|node| &*node.id).collect();
     nodes.iter().all(|node| {
         let parent = json::get_str(&node.json, "parent");
         let children = json::get(&node.json, "children").map(json::items).into_iter().flatten();
         let mut named = parent.into_iter().chain(children.filter_map(Str::of));
-        let is_made = json::get(&node.json, "children").is_none();
-        !is_made && named.all(|id| ids.contains(&*id.text()))
+        let is_new = json::get(&node.json, "children").is_none();
+        !is_new && named.all(|id| ids.contains(&*id.text()))
     })
 }
 
@@ -123,23 +119,23 @@ fn link(nodes: &mut Vec<Node>) {
     }
 }
 
-/// Makes nodes of messages that never were any. They are linked later.
+/// Creates nodes for messages that were not imported from this format. They are linked later.
 ///
-/// A node says something, calls one tool, or is what one tool answered: calls that were made at once are
-/// nodes one behind the other, and so are their answers.
-struct Making<'a> {
+/// A node is a message, one tool call or one result. Parallel calls become consecutive nodes, and so do
+/// their results.
+struct NodeBuilder<'a> {
     messages: &'a [MessageParts<'a>],
     options: &'a ExportOptions<'a>,
     names: CallNames<'a>,
 }
 
-impl<'a> Making<'a> {
-    fn message(&self, number: usize, nodes: &mut Vec<Node>, remarks: &mut Vec<String>) {
+impl<'a> NodeBuilder<'a> {
+    fn message(&self, number: usize, nodes: &mut Vec<Node>, warnings: &mut Vec<String>) {
         let message = &self.messages[number];
-        let is_said =
+        let is_content =
             |part: &Part<'_>| !matches!(part, Part::ToolUse { .. } | Part::ToolResult { .. });
-        if message.parts.iter().any(is_said) || message.parts.is_empty() {
-            let texts = texts_of(message.parts.iter().filter(|part| is_said(part)), remarks);
+        if message.parts.iter().any(is_content) || message.parts.is_empty() {
+            let texts = texts_of(message.parts.iter().filter(|part| is_content(part)), warnings);
             nodes.push(self.node(number, nodes.len(), "null", "\"all\"", &texts));
         }
         for (place, part) in message.parts.iter().enumerate() {
@@ -149,13 +145,13 @@ impl<'a> Making<'a> {
                     let input = json::string(input);
                     nodes.push(self.node(number, nodes.len(), "null", &recipient, &input));
                 }
-                Part::ToolResult { .. } => self.result((number, place), nodes, remarks),
+                Part::ToolResult { .. } => self.result((number, place), nodes, warnings),
                 _ => {}
             }
         }
     }
 
-    fn result(&self, at: (usize, usize), nodes: &mut Vec<Node>, remarks: &mut Vec<String>) {
+    fn result(&self, at: (usize, usize), nodes: &mut Vec<Node>, warnings: &mut Vec<String>) {
         let (number, place) = at;
         let Part::ToolResult { id, content, json, .. } = self.messages[number].parts[place] else {
             return;
@@ -167,10 +163,10 @@ impl<'a> Making<'a> {
         };
         let inside = Part::of_result(content);
         if inside.iter().any(|part| !matches!(part, Part::Text { .. })) {
-            remarks.push("only the texts of a result have a place".into());
+            warnings.push("only the texts of a result are supported".into());
         }
         let texts = inside.iter().filter(|part| matches!(part, Part::Text { .. }));
-        let texts = texts_of(texts, remarks);
+        let texts = texts_of(texts, warnings);
         nodes.push(self.node(number, nodes.len(), &name, "\"all\"", &texts));
     }
 
@@ -194,17 +190,15 @@ impl<'a> Making<'a> {
     }
 }
 
-/// What parts say, as a list of strings without its brackets.
-fn texts_of<'p>(parts: impl Iterator<Item = &'p Part<'p>>, remarks: &mut Vec<String>) -> String {
+/// The texts of parts, as a list of strings without brackets.
+fn texts_of<'p>(parts: impl Iterator<Item = &'p Part<'p>>, warnings: &mut Vec<String>) -> String {
     let mut texts = Vec::new();
     for part in parts {
         match *part {
             Part::Text { text, .. } => texts.push(format!("\"{}\"", text.escaped())),
-            Part::Thinking { .. } => remarks.push("a thought has no place".into()),
-            Part::Media(_) => remarks.push("an image, audio or file has no place".into()),
-            Part::Other { kind, .. } => {
-                remarks.push(format!("a part of type {} has no place", kind.text()));
-            }
+            Part::Thinking { .. } => warnings.push("thinking is not supported".into()),
+            Part::Media(_) => warnings.push("an image, audio or file is not supported".into()),
+            Part::Other { kind, .. } => warnings.push(unsupported_part(kind)),
             Part::ToolUse { .. } | Part::ToolResult { .. } => {}
         }
     }

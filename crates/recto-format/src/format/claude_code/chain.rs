@@ -1,5 +1,5 @@
-//! One chain of a session as the model sees it: which log entries are visible, and how they were at
-//! every line before. Ids and numbers only, no messages.
+//! The view of one chain of a session: which log entries are visible after each of its lines. It contains
+//! only ids and numbers, no messages.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -11,21 +11,21 @@ use super::compaction::Boundary;
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// A line of the tree.
+/// A line of the tree, and the state of its chain after it.
 #[derive(Clone, Copy)]
 pub(super) struct Node {
     pub(super) chain: usize,
-    /// The version right after it.
+    /// The version after the line.
     pub(super) version: u32,
-    /// The turn of the model that it belongs to.
+    /// The turn of the model to which the line belongs.
     pub(super) turn: u32,
     pub(super) is_result: bool,
-    /// Where its messages start and end in the log; it may have none.
+    /// Range of its messages in the log; may be empty.
     logs: (u32, u32),
-    /// The last visible entry right after it.
+    /// The last visible entry after the line.
     entry: u32,
-    /// What it says, as a hash.
-    pub(super) said: u64,
+    /// Hash of its content.
+    pub(super) content_hash: u64,
 }
 
 impl Node {
@@ -33,52 +33,51 @@ impl Node {
         self.logs.0..self.logs.1
     }
 
-    /// With what it says, as a hash.
-    pub(super) fn saying(self, said: u64) -> Node {
-        Node { said, ..self }
+    pub(super) fn with_content_hash(self, content_hash: u64) -> Node {
+        Node { content_hash, ..self }
     }
 
-    /// A line without messages that hangs on this one.
-    pub(super) fn aside(self) -> Node {
+    /// A child of this line that has no messages.
+    pub(super) fn without_messages(self) -> Node {
         Node { logs: (0, 0), ..self }
     }
 }
 
-/// A visible log entry, and the one in front of it. Views share their fronts, so that a view is known
-/// by its last entry, and going from one branch to another costs nothing.
+/// A visible log entry, linked to the entry before it. Views share prefixes, so the last entry identifies
+/// a view, and switching between branches takes constant time.
 struct Entry {
     log: u32,
     before: u32,
-    /// An entry further in front: the way to any of them is short.
+    /// An entry further back (a skip pointer), so that any entry is reached in logarithmic time.
     jump: u32,
-    /// How many entries the view has up to this one.
+    /// Length of the view that ends with this entry.
     len: u32,
 }
 
-/// A chain of lines, as it is after the last one.
+/// A chain of lines: its state after the last line.
 #[derive(Default)]
 pub(super) struct Chain {
     pub(super) version: u32,
     pub(super) turn: u32,
     turns: u32,
-    /// The answer that the turn started with, by its `message.id`.
+    /// `message.id` of the response with which the turn started.
     pub(super) response: Option<String>,
-    /// Where the pieces of that answer end in the view.
+    /// Position in the view after the pieces of that response.
     pub(super) response_end: usize,
     pub(super) boundary: Option<Boundary>,
-    /// What took the place of entries, each counted under the first.
+    /// Log indices of the replacements of an entry, by its original log index.
     pub(super) replaced: HashMap<u32, Vec<u32>>,
-    /// Versions that are another by now, since a replacement followed them.
+    /// Version before a replacement → version after it. Both are the same line of the session.
     later: HashMap<u32, u32>,
     entries: Vec<Entry>,
-    /// The last visible entry, and behind it all others; see [`tip`](Self::tip).
+    /// The last visible entry; see [`tip`](Self::tip).
     tip: Option<u32>,
     /// The newest entry of each log index.
     entry_of: HashMap<u32, u32>,
 }
 
 impl Chain {
-    /// The node of the line that was placed last, with its `logs`.
+    /// The node of the last line, whose messages are at `logs`.
     pub(super) fn node(&self, chain: usize, is_result: bool, logs: Range<u32>) -> Node {
         Node {
             chain,
@@ -87,7 +86,7 @@ impl Chain {
             is_result,
             logs: (logs.start, logs.end),
             entry: self.tip(),
-            said: 0,
+            content_hash: 0,
         }
     }
 
@@ -102,7 +101,7 @@ impl Chain {
         self.tip.unwrap_or(NONE)
     }
 
-    /// How many entries are visible.
+    /// Number of visible entries.
     pub(super) fn len(&self) -> usize {
         self.len_of(self.tip()) as usize
     }
@@ -115,10 +114,10 @@ impl Chain {
         self.entries.get(entry as usize).map_or(NONE, |entry| entry.jump)
     }
 
-    /// A log entry comes to the end of the view.
+    /// Appends a log entry to the view.
     pub(super) fn push(&mut self, log: u32) {
         let before = self.tip();
-        // Jumps double where two of the same length meet: from each entry, a few jumps lead anywhere.
+        // If the last two jumps have the same length, the new jump spans both (a skew-binary list).
         let near = self.jump_of(before);
         let far = self.jump_of(near);
         let is_even =
@@ -130,7 +129,7 @@ impl Chain {
         self.tip = Some(entry);
     }
 
-    /// The visible entry at which the view has this length.
+    /// The visible entry that ends the first `len` entries of the view.
     fn at_len(&self, len: u32) -> u32 {
         let mut at = self.tip();
         while let Some(entry) = self.entries.get(at as usize).filter(|entry| entry.len > len) {
@@ -139,8 +138,8 @@ impl Chain {
         at
     }
 
-    /// The log entries behind a place in the view.
-    fn behind(&self, position: usize) -> Vec<u32> {
+    /// The log entries of the view from a position on.
+    fn entries_from(&self, position: usize) -> Vec<u32> {
         let mut logs = Vec::new();
         let mut at = self.tip();
         while let Some(entry) =
@@ -153,25 +152,25 @@ impl Chain {
         logs
     }
 
-    /// Log entries come to a place in the view.
+    /// Inserts log entries at a position of the view.
     pub(super) fn insert(&mut self, position: usize, logs: &[u32]) {
-        let behind = self.behind(position);
+        let rest = self.entries_from(position);
         self.tip = Some(self.at_len(position as u32));
-        logs.iter().chain(&behind).for_each(|log| self.push(*log));
+        logs.iter().chain(&rest).for_each(|log| self.push(*log));
     }
 
     pub(super) fn clear(&mut self) {
         self.tip = None;
     }
 
-    /// The view is again as it was at a line, or empty.
-    pub(super) fn go_back(&mut self, to: Option<Node>) {
+    /// Restores the view after a line, or the empty view.
+    pub(super) fn rewind(&mut self, to: Option<Node>) {
         self.tip = to.map(|node| node.entry);
         self.turn = to.map_or(0, |node| node.turn);
         self.response = None;
     }
 
-    /// Where a log entry stands in the view.
+    /// Position of a log entry in the view.
     pub(super) fn position(&self, log: u32) -> Option<usize> {
         let entry = *self.entry_of.get(&log)?;
         let len = self.len_of(entry);
@@ -180,8 +179,8 @@ impl Chain {
 
     /// The visible log entries from one line to another, both included.
     pub(super) fn between(&self, head: &Node, tail: &Node) -> Option<Vec<u32>> {
-        // A line without messages stands behind the entry that was the last one then.
-        let behind = |node: &Node| match node.logs().next_back() {
+        // A line without messages is after the last entry of its view.
+        let end_of = |node: &Node| match node.logs().next_back() {
             Some(log) => self.position(log).map(|position| position + 1),
             None => {
                 let len = self.len_of(node.entry);
@@ -190,19 +189,18 @@ impl Chain {
         };
         let start = match head.logs().next() {
             Some(log) => self.position(log),
-            None => behind(head),
+            None => end_of(head),
         };
-        let (start, end) = (start?, behind(tail)?);
-        let mut logs = self.behind(start);
+        let (start, end) = (start?, end_of(tail)?);
+        let mut logs = self.entries_from(start);
         logs.truncate(end.saturating_sub(start));
         Some(logs)
     }
 
-    /// The visible entries that are among `kept`, and the log indices of all others with what took
-    /// their place.
+    /// The visible entries in `kept`, and the log indices of all others with their replacements.
     pub(super) fn split(&self, kept: &HashSet<u32>) -> (Vec<u32>, Vec<LogIndex>) {
         let (mut stay, mut go) = (Vec::new(), Vec::new());
-        for log in self.behind(0) {
+        for log in self.entries_from(0) {
             if kept.contains(&log) {
                 stay.push(log);
                 continue;
@@ -213,19 +211,19 @@ impl Chain {
         (stay, go)
     }
 
-    /// The lines of a version belong to the present one: nothing but a replacement came between.
+    /// Maps a version to the present one, after a replacement.
     pub(super) fn renumber(&mut self, old: u32) {
         self.later.insert(old, self.version);
     }
 
-    /// Whether a line's version is the present one, replacements aside.
+    /// True if the version of a line is the present one, apart from replacements.
     pub(super) fn is_present(&mut self, node: &Node) -> bool {
         let mut version = node.version;
         while let Some(&next) = self.later.get(&version) {
             version = next;
         }
         if version != node.version {
-            self.later.insert(node.version, version); // the next one need not go all the way
+            self.later.insert(node.version, version); // shortens the path for the next lookup
         }
         version == self.version
     }

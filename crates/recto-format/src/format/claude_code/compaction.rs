@@ -1,4 +1,4 @@
-//! Where a session gave way to a summary.
+//! Compactions: a summary replaces the visible messages of a chain.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use super::chain::Node;
 use crate::Error;
 use crate::json::{self, Str};
 
-/// Where a session was compacted, and what is to stay.
+/// The line that starts a compaction, with the lines that it preserves.
 pub(super) struct Boundary {
     pub(super) uuid: Box<str>,
-    /// The lines that stay, one by one.
+    /// Uuids of preserved lines.
     kept: Vec<Arc<str>>,
-    /// The first and the last of the lines that stay.
+    /// Uuids of the first and last line of a preserved range.
     segment: Option<(Box<str>, Box<str>)>,
 }
 
@@ -37,13 +37,13 @@ impl Boundary {
     }
 }
 
-/// Whether a line says that what stands before it gave way to a summary.
+/// True for a line that starts a compaction.
 pub(super) fn is_boundary(line: &str) -> bool {
     json::get_str(line, "subtype").is_some_and(|kind| kind.escaped() == "compact_boundary")
 }
 
 impl Session<'_, '_> {
-    /// All that is visible gives way to a summary, but for what the boundary preserves.
+    /// Replaces the visible messages, except those that the boundary preserves, with a summary.
     pub(super) fn compaction(
         &mut self,
         number: usize,
@@ -72,14 +72,14 @@ impl Session<'_, '_> {
         let count = messages.len();
         let mut messages = messages;
         let mut steps: Vec<recto_core::Step> = Vec::new();
-        let has_place = !indices.is_empty();
-        if has_place {
+        let replaces = !indices.is_empty();
+        if replaces {
             let summary = is_summary.then(|| messages.remove(0));
             let reason = "the session was compacted";
             steps.push(Compress { indices, summary }.because(reason));
         }
-        // The summary stands in front of what is kept, the rest behind it.
-        let in_front = usize::from(has_place && is_summary);
+        // The summary precedes the preserved messages; further messages follow them.
+        let in_front = usize::from(replaces && is_summary);
         if !messages.is_empty() {
             steps.push(Append { messages }.into());
         }
@@ -97,12 +97,12 @@ impl Session<'_, '_> {
             .chain(&added[in_front..])
             .for_each(|log| chain.push(*log));
         chain.version = self.out.version().0;
-        // Who hangs on a line that stayed hangs on what is visible now.
-        let stayed = kept.iter().filter_map(|log| self.uuids.get(&(number, *log)));
-        for uuid in kept_uuids.iter().chain(stayed) {
+        // Children of preserved lines continue from the present view.
+        let preserved = kept.iter().filter_map(|log| self.uuids.get(&(number, *log)));
+        for uuid in kept_uuids.iter().chain(preserved) {
             if let Some(node) = self.nodes.get_mut(uuid) {
-                let stays = chain.node(number, node.is_result, node.logs());
-                *node = stays.saying(node.said);
+                let moved = chain.node(number, node.is_result, node.logs());
+                *node = moved.with_content_hash(node.content_hash);
             }
         }
         Ok(())

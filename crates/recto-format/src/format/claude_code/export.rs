@@ -1,9 +1,9 @@
-//! Messages as lines of a session.
+//! Export of messages as lines of a Claude Code session.
 //!
-//! A line that was imported is written as it came, with the lines in front of it that were no
-//! messages. Where it would not follow the line before it when it is read again, since an edit took
-//! its parent away or put something between them, it hangs on the line before it. In a view, no line
-//! may act on those before it: see [`Lines::aside`] and [`Lines::stays`].
+//! An imported line is written with its original bytes, after the lines without a message that preceded
+//! it. If import would not place it after the line before it, because an edit removed its parent or
+//! inserted something between them, `parentUuid` is set to the line before it. In the export of a view,
+//! no line may change earlier ones: see [`Lines::line_without_message`] and [`Lines::keeps_bytes`].
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -11,11 +11,11 @@ use std::io::Write;
 use recto_core::{Message, Timestamp};
 
 use super::super::anthropic::{self, Anthropic};
-use super::super::message_list::{CallNames, MessageForm as _};
-use super::super::session_line;
-use super::{MOST_BEHIND, is_boundary};
+use super::super::message_list::{CallNames, MessageCodec as _};
+use super::super::{session_line, time};
+use super::{MAX_RESULTS_BEHIND, is_boundary};
 use crate::export::{Container, ExportOptions, Extent};
-use crate::import::Remark;
+use crate::import::TranscriptWarning;
 use crate::json::{self, Str};
 use crate::parts::MessageParts;
 use crate::source;
@@ -26,33 +26,33 @@ pub(super) fn export(
     extent: Extent,
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
-) -> Result<Vec<Remark>, Error> {
+) -> Result<Vec<TranscriptWarning>, Error> {
     let mut lines = Lines {
         file,
         extent,
         options,
         written: HashMap::new(),
         last: None,
-        now: Place::default(),
+        now: LinePosition::default(),
         response: None,
         results: 0,
         session: None,
         number: 0,
-        remarks: Vec::new(),
+        warnings: Vec::new(),
     };
     session_line::by_line(messages, |group| lines.group(group))?;
     if let Container::Envelope(list) = options.container {
-        json::items(list).try_for_each(|line| lines.aside(line))?;
+        json::items(list).try_for_each(|line| lines.line_without_message(line))?;
     }
-    Ok(lines.remarks)
+    Ok(lines.warnings)
 }
 
-/// Where a line stands among those that are messages.
+/// Position of a line among the written messages.
 #[derive(Clone, Copy, Default)]
-struct Place {
-    /// How many messages are written up to it.
+struct LinePosition {
+    /// Number of messages up to and including the line.
     count: usize,
-    /// The turn of the model that it belongs to.
+    /// The turn of the model to which the line belongs.
     turn: usize,
     is_result: bool,
 }
@@ -61,64 +61,60 @@ struct Lines<'f> {
     file: &'f mut dyn Write,
     extent: Extent,
     options: &'f ExportOptions<'f>,
-    /// The lines that are written, by their uuids.
-    written: HashMap<String, Place>,
+    /// The written lines, by uuid.
+    written: HashMap<String, LinePosition>,
+    /// Uuid of the last message.
     last: Option<String>,
-    /// Where the last message stands.
-    now: Place,
-    /// The answer that the turn started with, by its `message.id`.
+    /// Position of the last message.
+    now: LinePosition,
+    /// `message.id` of the response with which the turn started.
     response: Option<String>,
-    /// How many results were written behind it.
+    /// Number of results written after it.
     results: usize,
     session: Option<String>,
     number: u64,
-    remarks: Vec<Remark>,
+    warnings: Vec<TranscriptWarning>,
 }
 
 impl Lines<'_> {
     fn group(&mut self, group: &[MessageParts<'_>]) -> Result<(), Error> {
         let source = group[0].source.filter(|source| source.is_from(Format::ClaudeCode.name()));
         let before = source.and_then(|source| source.before).map(json::items).into_iter().flatten();
-        before.into_iter().try_for_each(|line| self.aside(line))?;
+        before.into_iter().try_for_each(|line| self.line_without_message(line))?;
         let number = self.number + 1;
         self.number += group.len() as u64;
         if let Some(source) = source
             && source.pieces == group.len()
             && let Some(original) = session_line::original(&group[0])
-            && self.stays(&original)
+            && self.keeps_bytes(&original)
         {
             return self.message(&original);
         }
-        let mut made = String::new();
-        let mut told = Vec::new();
-        Anthropic.write(group, &CallNames::default(), &mut made, &mut told);
-        let field = String::new();
-        let remarks = told.into_iter();
-        self.remarks.extend(remarks.map(|message| Remark {
-            line: number,
-            field: field.clone(),
-            message,
-        }));
-        for message in json::items(&format!("[{made}]")) {
+        let mut messages = String::new();
+        let mut lost = Vec::new();
+        Anthropic.write(group, &CallNames::default(), &mut messages, &mut lost);
+        self.warnings
+            .extend(lost.into_iter().map(|message| TranscriptWarning::new(number, "", message)));
+        for message in json::items(&format!("[{messages}]")) {
             let time = self.options.time_of(&group[0], number as usize - 1);
-            let line = self.made(message, time);
+            let line = self.new_line(message, time);
             self.message(&line)?;
         }
         Ok(())
     }
 
-    /// A line of the file, made from a message that never was one.
-    fn made(&self, message: &str, time: Option<Timestamp>) -> String {
+    /// A new line for a message that was not imported from this format.
+    fn new_line(&self, message: &str, time: Option<Timestamp>) -> String {
         let kind = json::get_str(message, "role").map_or("user", Str::escaped);
-        let place = format!("{}{message}", self.written.len());
-        let hash = format!("{}{}", source::hash(&place), source::hash(message));
+        let numbered = format!("{}{message}", self.written.len());
+        let hash = format!("{}{}", source::hash(&numbered), source::hash(message));
         let uuid = [&hash[..8], &hash[8..12], &hash[12..16], &hash[16..20], &hash[20..]].join("-");
         let parent = self.last.as_deref().map_or("null".to_owned(), json::string);
         let session = self
             .session
             .clone()
             .unwrap_or_else(|| [&hash[..8], "0000", "4000", "8000", &hash[20..]].join("-"));
-        let time = time.map(session_line::time_of);
+        let time = time.map(time::format_time);
         let time = time.map(|time| format!(r#","timestamp":"{time}""#)).unwrap_or_default();
         let session = json::string(&session);
         format!(
@@ -126,21 +122,21 @@ impl Lines<'_> {
         )
     }
 
-    /// Whether a line of the session, as it came, says its message at this place and nothing else. A
-    /// replacement needs what it replaces, and a piece of an answer would go in front of the results
-    /// of other pieces.
-    fn stays(&self, line: &str) -> bool {
+    /// True if the original line gives its message at this position and changes nothing else. A
+    /// replacement needs the line that it replaces, and a piece of a response would be inserted in front
+    /// of the results of other pieces.
+    fn keeps_bytes(&self, line: &str) -> bool {
         let kind = json::get_str(line, "type").map(Str::escaped).unwrap_or_default();
         let is_moved = response_of(line).is_some_and(|id| Some(id) == self.response)
-            && (1..=MOST_BEHIND).contains(&self.results);
+            && (1..=MAX_RESULTS_BEHIND).contains(&self.results);
         self.extent == Extent::Log || (matches!(kind, "user" | "assistant") && !is_moved)
     }
 
-    /// Writes a line that is no message. In a view those are left out that take others away, or that
-    /// would be messages themselves by now: what they were doubles of may be gone.
-    fn aside(&mut self, line: &str) -> Result<(), Error> {
+    /// Writes a line without a message. The export of a view omits lines that would hide other lines,
+    /// and duplicates of a message, which would become visible if the first copy was removed.
+    fn line_without_message(&mut self, line: &str) -> Result<(), Error> {
         let kind = json::get_str(line, "type").map(Str::escaped).unwrap_or_default();
-        let acts = match kind {
+        let has_effect = match kind {
             "content-replacement" => true,
             "user" | "assistant" => {
                 let message = json::get(line, "message");
@@ -149,16 +145,16 @@ impl Lines<'_> {
             }
             _ => self.now.count > 0 && is_boundary(line),
         };
-        if acts && self.extent == Extent::View {
+        if has_effect && self.extent == Extent::View {
             return Ok(());
         }
         let parent = json::get_str(line, "parentUuid");
-        let place = parent.and_then(|parent| self.written.get(&*parent.text()).copied());
-        self.write(line, place.unwrap_or(self.now))?;
+        let position = parent.and_then(|parent| self.written.get(&*parent.text()).copied());
+        self.write(line, position.unwrap_or(self.now))?;
         Ok(())
     }
 
-    /// Writes a line that is a message: it must hang on what is written.
+    /// Writes a line with a message. Its parent must be a written line.
     fn message(&mut self, line: &str) -> Result<(), Error> {
         let response = response_of(line);
         let message = json::get(line, "message").unwrap_or("{}");
@@ -168,8 +164,8 @@ impl Lines<'_> {
         });
         let is_piece = response.is_some() && response == self.response;
         let parent = json::get_str(line, "parentUuid");
-        let place = parent.map(|parent| self.written.get(&*parent.text()).copied());
-        let follows = match (place, self.extent) {
+        let position = parent.map(|parent| self.written.get(&*parent.text()).copied());
+        let follows = match (position, self.extent) {
             (None, extent) => extent == Extent::Log || self.now.count == 0,
             (Some(None), _) => false,
             (Some(Some(_)), Extent::Log) => true,
@@ -206,8 +202,8 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// Writes a line as it is; answers its uuid.
-    fn write(&mut self, line: &str, place: Place) -> Result<Option<String>, Error> {
+    /// Writes a line unchanged. Returns its uuid.
+    fn write(&mut self, line: &str, position: LinePosition) -> Result<Option<String>, Error> {
         self.file.write_all(line.as_bytes())?;
         self.file.write_all(b"\n")?;
         if self.session.is_none() {
@@ -215,15 +211,15 @@ impl Lines<'_> {
         }
         let uuid = json::get_str(line, "uuid").map(|uuid| uuid.text().into_owned());
         if let Some(uuid) = &uuid {
-            self.written.insert(uuid.clone(), place);
+            self.written.insert(uuid.clone(), position);
         }
         Ok(uuid)
     }
 }
 
-/// The answer of the model that a line is a piece of.
+/// `message.id` of the response to which a line belongs.
 fn response_of(line: &str) -> Option<String> {
-    let is_answer = json::get_str(line, "type")?.escaped() == "assistant";
-    let id = json::get_str(json::get(line, "message")?, "id").filter(|_| is_answer)?;
+    let is_response = json::get_str(line, "type")?.escaped() == "assistant";
+    let id = json::get_str(json::get(line, "message")?, "id").filter(|_| is_response)?;
     Some(id.text().into_owned())
 }

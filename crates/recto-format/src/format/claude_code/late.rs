@@ -1,7 +1,7 @@
-//! Lines that stand in front of their parents in the file: they wait for them.
+//! Lines that precede their parents in the file. They are held back until their parent is read.
 //!
-//! Which parents come later is found out beforehand, while titles are looked for: a line whose parent is
-//! nowhere is read at once.
+//! The first pass over the file, which searches for titles, also finds the parents that come late. A line
+//! whose parent is not in the file is therefore not held back.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,16 +10,16 @@ use memchr::memmem;
 use super::line::Line;
 use crate::source::quick_hash;
 
-/// An id and what stands around it are shorter.
-const LONGEST: usize = 512;
+/// Maximum length in bytes of a key and its id.
+const MAX_ID: usize = 512;
 
-/// Which lines are the parents of lines before them. Ids are known by their hashes.
+/// Finds the lines that are parents of earlier lines. Ids are stored as hashes.
 pub(super) struct LateParents {
     finders: [memmem::Finder<'static>; 2],
-    /// What was read and not looked at yet.
+    /// Bytes that are not scanned yet.
     buffer: Vec<u8>,
     seen: HashSet<u64>,
-    /// The parents that no line before has shown.
+    /// Parents whose line was not seen yet.
     unseen: HashSet<u64>,
     found: HashSet<u64>,
 }
@@ -37,23 +37,23 @@ impl Default for LateParents {
 }
 
 impl LateParents {
-    /// The next bytes of the file.
-    pub(super) fn see(&mut self, bytes: &[u8]) {
+    /// Scans the next bytes of the file.
+    pub(super) fn scan(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
-        // The rest of an id may be in the next bytes.
-        let end = self.buffer.len().saturating_sub(LONGEST);
-        self.look(end);
+        // An id at the end may be incomplete.
+        let end = self.buffer.len().saturating_sub(MAX_ID);
+        self.scan_until(end);
         self.buffer.drain(..end);
     }
 
-    /// The lines that are parents of lines before them.
+    /// Hashes of the lines that are parents of earlier lines.
     pub(super) fn found(mut self) -> HashSet<u64> {
-        self.look(self.buffer.len());
+        self.scan_until(self.buffer.len());
         self.found
     }
 
-    /// Looks for ids that start in front of a place.
-    fn look(&mut self, end: usize) {
+    /// Scans for ids that start before `end`.
+    fn scan_until(&mut self, end: usize) {
         let buffer = std::mem::take(&mut self.buffer);
         let next = |finder: &memmem::Finder<'_>, from: usize| {
             finder.find(&buffer[from..]).map_or(buffer.len(), |place| from + place)
@@ -81,30 +81,34 @@ impl LateParents {
     }
 }
 
-/// The string behind a key.
+/// The string after a key.
 fn id_at(rest: &[u8]) -> Option<&[u8]> {
     let rest =
         rest.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start().strip_prefix(b"\"")?;
-    let end = memchr::memchr(b'"', &rest[..rest.len().min(LONGEST)])?;
+    let end = memchr::memchr(b'"', &rest[..rest.len().min(MAX_ID)])?;
     Some(&rest[..end])
 }
 
-/// Lines that wait for their parents. They have only so much room: what finds none does not wait.
-pub(super) struct Late {
+/// Lines that are held back for their parents. Their total size is limited; lines beyond the limit are
+/// not held back.
+pub(super) struct LateLines {
     parents: HashSet<u64>,
-    /// The lines that wait, or did: who hangs on one of them waits too.
+    /// Lines that are or were held back. Their children are held back too.
     held: HashSet<u64>,
+    /// The lines that are held back, by the uuid of their parent.
     waiting: HashMap<String, Vec<(String, u64)>>,
-    room: usize,
+    /// Number of bytes that can be added.
+    capacity: usize,
 }
 
-impl Late {
-    pub(super) fn new(parents: HashSet<u64>, room: usize) -> Late {
-        Late { parents, held: HashSet::new(), waiting: HashMap::new(), room }
+impl LateLines {
+    pub(super) fn new(parents: HashSet<u64>, capacity: usize) -> LateLines {
+        LateLines { parents, held: HashSet::new(), waiting: HashMap::new(), capacity }
     }
 
-    /// Keeps a line whose parent comes later. `is_there`: whether a line was read.
-    pub(super) fn holds_back(&mut self, line: &Line<'_>, is_there: impl Fn(&str) -> bool) -> bool {
+    /// Holds a line back if its parent comes later. `is_known` is true for lines that were read. Returns
+    /// whether the line is held back.
+    pub(super) fn holds_back(&mut self, line: &Line<'_>, is_known: impl Fn(&str) -> bool) -> bool {
         let Some(parent) = line.parent.filter(|_| !self.parents.is_empty()).map(|it| it.text())
         else {
             return false;
@@ -112,25 +116,25 @@ impl Late {
         let hash = quick_hash(parent.as_bytes());
         let is_late = self.parents.contains(&hash) || self.held.contains(&hash);
         let is_own = line.uuid.is_some_and(|uuid| uuid.text() == parent);
-        if !is_late || is_own || is_there(&parent) || line.json.len() > self.room {
+        if !is_late || is_own || is_known(&parent) || line.json.len() > self.capacity {
             return false;
         }
         self.held.extend(line.uuid.map(|uuid| quick_hash(uuid.text().as_bytes())));
-        self.room -= line.json.len();
+        self.capacity -= line.json.len();
         let waiting = self.waiting.entry(parent.into_owned()).or_default();
         waiting.push((line.json.to_owned(), line.number));
         true
     }
 
-    /// The lines that waited for this one, the last first.
+    /// Removes and returns the lines that were held back for this line, the last one first.
     pub(super) fn release(&mut self, uuid: &str) -> Vec<(String, u64)> {
         let mut lines = self.waiting.remove(uuid).unwrap_or_default();
-        self.room += lines.iter().map(|(line, _)| line.len()).sum::<usize>();
+        self.capacity += lines.iter().map(|(line, _)| line.len()).sum::<usize>();
         lines.reverse();
         lines
     }
 
-    /// All that still wait, in the order of the file.
+    /// Removes and returns all lines, in the order of the file.
     pub(super) fn rest(&mut self) -> Vec<(String, u64)> {
         let mut lines: Vec<_> = self.waiting.drain().flat_map(|(_, lines)| lines).collect();
         lines.sort_by_key(|(_, number)| *number);
@@ -144,7 +148,7 @@ mod tests {
 
     fn found(file: &str, chunk: usize) -> Vec<String> {
         let mut parents = LateParents::default();
-        file.as_bytes().chunks(chunk).for_each(|bytes| parents.see(bytes));
+        file.as_bytes().chunks(chunk).for_each(|bytes| parents.scan(bytes));
         let found = parents.found();
         let names = ["a", "b", "c", "d", "gone"].into_iter();
         names

@@ -1,8 +1,8 @@
-//! A line of a session.
+//! A line of a Claude Code session.
 
 use recto_core::Timestamp;
 
-use super::super::session_line;
+use super::super::time;
 use crate::json::{self, Str};
 use crate::source;
 
@@ -13,9 +13,9 @@ pub(super) struct Line<'a> {
     pub(super) fields: json::Object<'a>,
     pub(super) kind: Str<'a>,
     pub(super) uuid: Option<Str<'a>>,
-    /// The uuid of its parent.
+    /// Uuid of its parent.
     pub(super) parent: Option<Str<'a>>,
-    /// Whether it says that it has no parent.
+    /// True if `parentUuid` is `null`: the line has no parent.
     pub(super) is_root: bool,
 }
 
@@ -34,16 +34,16 @@ impl<'a> Line<'a> {
     }
 
     pub(super) fn is(&self, flag: &str) -> bool {
-        self.fields.is(flag)
+        self.fields.is_true(flag)
     }
 
     pub(super) fn time(&self) -> Option<Timestamp> {
         let time = self.fields.get_str("timestamp")?;
-        session_line::timestamp(&time.text())
+        time::parse_time(&time.text())
     }
 
-    /// What it says, as a hash: the message, or the whole line if it has none.
-    pub(super) fn said(&self) -> u64 {
+    /// Hash of its message, or of the whole line if it has none.
+    pub(super) fn content_hash(&self) -> u64 {
         source::quick_hash(self.fields.get("message").unwrap_or(self.json).as_bytes())
     }
 }

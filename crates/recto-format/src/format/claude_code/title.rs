@@ -1,4 +1,4 @@
-//! The title of a session. It stands anywhere in the file, so it is looked for before the rest.
+//! The title of a session. It can be anywhere in the file, so a first pass searches for it.
 
 use std::io::Read;
 
@@ -9,22 +9,22 @@ use crate::Error;
 use crate::import::Input;
 use crate::json;
 
-/// A line with a title is short; longer ones are passed over.
-const LONGEST: usize = 64 << 10;
+/// Maximum length in bytes of a line with a title. Longer lines are skipped.
+const MAX_LINE: usize = 64 << 10;
 
-/// How much is looked at in one go.
+/// Size in bytes of a read.
 const CHUNK: usize = 256 << 10;
 
-/// What the types of lines with titles end with.
+/// The ends of the types of lines with titles.
 const MARKS: [&str; 2] = ["-title\"", "\"summary\""];
 
-/// The title that the user gave, else the one that the model gave, else the last summary.
-/// `parents` sees all bytes on the way.
+/// Finds the title given by the user, otherwise that given by the model, otherwise the last summary.
+/// `parents` receives all bytes of the file.
 pub(super) fn find(input: &dyn Input, parents: &mut LateParents) -> Result<Option<String>, Error> {
     let mut file = input.open()?;
     let mut titles = Titles { finders: MARKS.map(memmem::Finder::new), found: Default::default() };
-    let mut buffer = vec![0; LONGEST + CHUNK];
-    // The start of a line whose end was not read, and whether it is too long already.
+    let mut buffer = vec![0; MAX_LINE + CHUNK];
+    // Length of an incomplete line at the start of the buffer, and whether the line is too long.
     let (mut kept, mut is_long) = (0, false);
     loop {
         let count = match file.read(&mut buffer[kept..]) {
@@ -32,8 +32,8 @@ pub(super) fn find(input: &dyn Input, parents: &mut LateParents) -> Result<Optio
             other => other?,
         };
         let end = kept + count;
-        parents.see(&buffer[kept..end]);
-        // Only the last line of a file may have no end.
+        parents.scan(&buffer[kept..end]);
+        // Only the last line of a file may have no newline.
         let lines = match memrchr(b'\n', &buffer[kept..end]) {
             _ if count == 0 => end,
             Some(newline) => kept + newline + 1,
@@ -44,14 +44,14 @@ pub(super) fn find(input: &dyn Input, parents: &mut LateParents) -> Result<Optio
             None if is_long => lines,
             _ => 0,
         };
-        titles.look(&buffer[start..lines]);
+        titles.scan(&buffer[start..lines]);
         if count == 0 {
             return Ok(titles.found.into_iter().flatten().next());
         }
         is_long &= lines == 0;
         buffer.copy_within(lines..end, 0);
         kept = end - lines;
-        if kept > LONGEST {
+        if kept > MAX_LINE {
             (kept, is_long) = (0, true);
         }
     }
@@ -59,13 +59,13 @@ pub(super) fn find(input: &dyn Input, parents: &mut LateParents) -> Result<Optio
 
 struct Titles {
     finders: [memmem::Finder<'static>; 2],
-    /// By kind: what the user gave, what the model gave, the summary.
+    /// The title given by the user, the title given by the model, and the last summary.
     found: [Option<String>; 3],
 }
 
 impl Titles {
-    /// Looks through whole lines. Most have no title, and are not even told apart.
-    fn look(&mut self, lines: &[u8]) {
+    /// Scans complete lines. Lines without a mark are not even separated, because most have no title.
+    fn scan(&mut self, lines: &[u8]) {
         let mut at = 0;
         let next = |finder: &memmem::Finder<'_>, at: usize| {
             finder.find(&lines[at..]).map_or(lines.len(), |place| at + place)
@@ -89,7 +89,7 @@ impl Titles {
     }
 
     fn line(&mut self, line: &[u8]) -> Option<()> {
-        let text = std::str::from_utf8(line).ok().filter(|line| line.len() <= LONGEST)?;
+        let text = std::str::from_utf8(line).ok().filter(|line| line.len() <= MAX_LINE)?;
         let text = json::checked(text).filter(|text| json::is_object(text))?;
         let kind = json::get_str(text, "type")?.text();
         let kinds = ["custom-title", "ai-title", "summary"];
@@ -117,7 +117,7 @@ mod tests {
         for before in (CHUNK - 100..CHUNK + 200).step_by(7) {
             let file = format!("{summary}\n{}\n{custom}\n{{}}\n", " ".repeat(before));
             assert_eq!(title(&file).as_deref(), Some("Mine"), "{before}");
-            // Without an end of the last line; and the last of several counts.
+            // The last line has no newline. Of several summaries, the last one counts.
             let file =
                 format!("{}\n{summary}\n{}", "x".repeat(before), summary.replace("Old", "New"));
             assert_eq!(title(&file).as_deref(), Some("New"), "{before}");

@@ -1,17 +1,18 @@
-//! Messages as lines of a rollout: those that were lines as they came, others as items.
+//! Export of messages as lines of a codex rollout: imported lines with their original bytes, other
+//! messages as items.
 //!
-//! In a view, no line may act on those before it: turns are not taken back again, and a compaction is
-//! written as the items of its history unless nothing stands in front of it that it would replace.
+//! In the export of a view, no line may change earlier ones: rollbacks are omitted, and a compaction is
+//! written as the items of its history unless there is nothing before it that it would replace.
 
 use std::io::Write;
 
 use recto_core::{Message, Role};
 
-use super::super::openai_responses::{self, Bare};
-use super::super::session_line;
+use super::super::openai_responses::{self, PlainMessages};
+use super::super::{session_line, time};
 use super::{history_of, is};
 use crate::export::{Container, ExportOptions, Extent};
-use crate::import::Remark;
+use crate::import::TranscriptWarning;
 use crate::json::{self, Str};
 use crate::parts::MessageParts;
 use crate::{Error, Format};
@@ -21,38 +22,38 @@ pub(super) fn export(
     extent: Extent,
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
-) -> Result<Vec<Remark>, Error> {
-    let remarks = Vec::new();
-    let mut lines = Lines { file, extent, options, number: 0, has_only_users: true, remarks };
+) -> Result<Vec<TranscriptWarning>, Error> {
+    let warnings = Vec::new();
+    let mut lines = Lines { file, extent, options, number: 0, has_only_users: true, warnings };
     session_line::by_line(messages, |group| lines.group(group))?;
     if let Container::Envelope(list) = options.container {
-        lines.asides(list)?;
+        lines.lines_without_message(list)?;
     }
-    Ok(lines.remarks)
+    Ok(lines.warnings)
 }
 
 struct Lines<'f> {
     file: &'f mut dyn Write,
     extent: Extent,
     options: &'f ExportOptions<'f>,
-    /// How many messages are written.
+    /// Number of messages written.
     number: u64,
-    /// Whether all of them are what users and the system said.
+    /// True if all of them are from the user or the system.
     has_only_users: bool,
-    remarks: Vec<Remark>,
+    warnings: Vec<TranscriptWarning>,
 }
 
 impl Lines<'_> {
     fn group(&mut self, group: &[MessageParts<'_>]) -> Result<(), Error> {
         let source = group[0].source.filter(|source| source.is_from(Format::Codex.name()));
         if let Some(before) = source.and_then(|source| source.before) {
-            self.asides(before)?;
+            self.lines_without_message(before)?;
         }
         let whole = source.filter(|source| source.pieces == group.len());
         let original = whole.and_then(|_| session_line::original(&group[0]));
-        match original.filter(|line| self.stays(line)) {
+        match original.filter(|line| self.keeps_bytes(line)) {
             Some(line) => writeln!(self.file, "{line}")?,
-            None => self.made(group)?,
+            None => self.items(group)?,
         }
         self.number += group.len() as u64;
         self.has_only_users &=
@@ -60,18 +61,18 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// Lines that are no messages.
-    fn asides(&mut self, list: &str) -> Result<(), Error> {
+    /// Writes lines without a message.
+    fn lines_without_message(&mut self, list: &str) -> Result<(), Error> {
         for line in json::items(list) {
-            if self.extent == Extent::Log || !acts(line) {
+            if self.extent == Extent::Log || !has_effect(line) {
                 writeln!(self.file, "{line}")?;
             }
         }
         Ok(())
     }
 
-    /// Whether a line leaves alone what is written before it.
-    fn stays(&self, line: &str) -> bool {
+    /// True if the original line changes no earlier one.
+    fn keeps_bytes(&self, line: &str) -> bool {
         if self.extent == Extent::Log || !is(line, "compacted") {
             return true;
         }
@@ -82,16 +83,16 @@ impl Lines<'_> {
         }
     }
 
-    /// Messages as items.
-    fn made(&mut self, group: &[MessageParts<'_>]) -> Result<(), Error> {
+    /// Writes messages as items.
+    fn items(&mut self, group: &[MessageParts<'_>]) -> Result<(), Error> {
         let mut items = String::new();
-        let mut told = Vec::new();
-        openai_responses::write_items(group, Bare::AsItems, &mut items, &mut told);
+        let mut lost = Vec::new();
+        openai_responses::write_items(group, PlainMessages::AsItems, &mut items, &mut lost);
         let number = self.number + 1;
-        let at = |message| Remark { line: number, field: String::new(), message };
-        self.remarks.extend(told.into_iter().map(at));
+        self.warnings
+            .extend(lost.into_iter().map(|message| TranscriptWarning::new(number, "", message)));
         let time = self.options.time_of(&group[0], self.number as usize);
-        let time = time.map(session_line::time_of);
+        let time = time.map(time::format_time);
         let time = time.map(|time| format!(r#""timestamp":"{time}","#)).unwrap_or_default();
         for item in json::items(&format!("[{items}]")) {
             writeln!(self.file, r#"{{{time}"type":"response_item","payload":{item}}}"#)?;
@@ -100,8 +101,8 @@ impl Lines<'_> {
     }
 }
 
-/// Whether a line that is no message takes others away.
-fn acts(line: &str) -> bool {
+/// True for a line without a message that would hide earlier lines.
+fn has_effect(line: &str) -> bool {
     let kind = json::get_str(line, "type").map(Str::text).unwrap_or_default();
     let payload = json::get(line, "payload");
     match &*kind {

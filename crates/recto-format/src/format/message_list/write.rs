@@ -1,14 +1,14 @@
-//! Messages as a list of foreign messages.
+//! Export of formats that are lists of messages.
 
 use std::borrow::Cow;
 use std::io::Write;
 
 use recto_core::{Message, Role};
 
-use super::{CallNames, Draft, Memory, MessageForm};
+use super::{CallNames, Draft, MessageCodec, ReadState};
 use crate::export::{Container, ExportOptions};
 use crate::format::Head;
-use crate::import::Remark;
+use crate::import::TranscriptWarning;
 use crate::json::{self, Str};
 use crate::parts::{MessageParts, Part};
 use crate::source::Layout;
@@ -16,122 +16,125 @@ use crate::{Error, Format};
 
 /// Exports messages to a format that is a list of messages.
 pub(super) fn export(
-    form: &dyn MessageForm,
+    codec: &dyn MessageCodec,
     messages: &mut dyn Iterator<Item = &Message>,
     options: &ExportOptions<'_>,
     file: &mut dyn Write,
-) -> Result<Vec<Remark>, Error> {
-    let marked = form.marked().filter(|_| options.container == Container::List);
+) -> Result<Vec<TranscriptWarning>, Error> {
+    let declaring = codec.declaring_envelope().filter(|_| options.container == Container::List);
     let mut all = Vec::new();
-    if marked.is_some() {
+    if declaring.is_some() {
         all.extend(&mut *messages);
     }
-    let marked = marked.filter(|_| !is_known_again(form, &all));
+    let declaring = declaring.filter(|_| !is_recognised_again(codec, &all));
     let mut messages = all.into_iter().chain(messages).map(MessageParts::of).peekable();
     let mut systems = Vec::new();
-    if options.container != Container::Lines && form.system_field().is_some() {
-        while let Some(system) = messages.next_if(|message| stands_beside(form, message)) {
+    if options.container != Container::Lines && codec.system_field().is_some() {
+        while let Some(system) = messages.next_if(|message| is_in_system_field(codec, message)) {
             systems.push(system);
         }
     }
     let number = systems.len() as u64;
-    // A list has no room beside it: with something to say there it is a request.
-    let request = format!("{{{}:null}}", json::string(form.list_keys()[0]));
+    // System messages of the envelope turn a list into a request.
+    let request = format!("{{{}:null}}", json::string(codec.list_keys()[0]));
     let (envelope, between) = match options.container {
         Container::Envelope(envelope) => (Some(envelope), ","),
         Container::List if !systems.is_empty() => (Some(&*request), ",\n"),
-        Container::List => (marked, ",\n"),
+        Container::List => (declaring, ",\n"),
         Container::Lines => (None, "\n"),
     };
     let (before, after) = match envelope {
         Some(envelope) => {
-            let envelope = with_system(form, envelope, &systems);
-            let (before, after) = split_envelope(form, &envelope)?;
+            let envelope = with_system(codec, envelope, &systems);
+            let (before, after) = split_envelope(codec, &envelope)?;
             (format!("{before}["), format!("]{after}\n"))
         }
         None if options.container == Container::Lines => (String::new(), "\n".to_owned()),
         None => ("[".to_owned(), "]\n".to_owned()),
     };
     file.write_all(before.as_bytes())?;
-    let mut remarks = Vec::new();
+    let mut warnings = Vec::new();
     if systems.len() > 1 {
-        let message = format!("{number} system messages became one");
-        remarks.push(Remark { line: 1, field: String::new(), message });
+        warnings.push(TranscriptWarning::new(
+            1,
+            "",
+            format!("{number} system messages are merged into one"),
+        ));
     }
     let is_lines = options.container == Container::Lines;
-    let mut writer = ListWriter { form, between, is_lines, is_first: true, number };
+    let mut writer = ListWriter { codec, between, is_lines, is_first: true, number };
     let mut group: Vec<MessageParts<'_>> = Vec::new();
     let mut names = CallNames::default();
     for message in messages {
-        if group.last().is_some_and(|last| !is_next(form, last, &message)) {
-            writer.group(&group, &names, file, &mut remarks)?;
+        if group.last().is_some_and(|last| !is_next(codec, last, &message)) {
+            writer.group(&group, &names, file, &mut warnings)?;
             group.clear();
         }
-        names.see(&message);
+        names.record(&message);
         group.push(message);
     }
     if !group.is_empty() {
-        writer.group(&group, &names, file, &mut remarks)?;
+        writer.group(&group, &names, file, &mut warnings)?;
     }
     file.write_all(after.as_bytes())?;
-    Ok(remarks)
+    Ok(warnings)
 }
 
-/// Whether a list of messages is read as it is when nobody says whose it is.
-fn is_known_again(form: &dyn MessageForm, messages: &[&Message]) -> bool {
+/// True if a list of messages, imported without naming its format, gives the same messages.
+fn is_recognised_again(codec: &dyn MessageCodec, messages: &[&Message]) -> bool {
     let mut head = String::from("[");
     for message in messages {
         head.push_str(if head.len() > 1 { "," } else { "" });
         head.push_str(message.json());
-        if head.len() as u64 > Head::MOST {
+        if head.len() as u64 > Head::MAX_BYTES {
             break;
         }
     }
     head.push(']');
     match Format::recognise(head.as_bytes()) {
-        Ok(format) if format == form.format() => true,
-        Ok(format) => messages.iter().all(|message| format.codec().is_as_it_is(message.json())),
+        Ok(format) if format == codec.format() => true,
+        Ok(format) => messages.iter().all(|message| format.codec().is_unchanged(message.json())),
         Err(_) => messages.is_empty(),
     }
 }
 
-/// Whether a message belongs into the field for what the system says: it came from there, or the list
-/// has no place for it.
-fn stands_beside(form: &dyn MessageForm, message: &MessageParts<'_>) -> bool {
-    let source = message.source.filter(|source| source.is_from(form.format().name()));
-    let has_place = match source {
-        Some(source) => source.original.is_some() || (form.lists_system() && !message.is_string),
-        None => form.lists_system(),
+/// True if a message belongs in the envelope's field for system messages: it came from there, or the list
+/// cannot contain it.
+fn is_in_system_field(codec: &dyn MessageCodec, message: &MessageParts<'_>) -> bool {
+    let source = message.source.filter(|source| source.is_from(codec.format().name()));
+    let is_listed = match source {
+        Some(source) => source.original.is_some() || (codec.lists_system() && !message.is_string),
+        None => codec.lists_system(),
     };
-    message.role == Role::System && !has_place
+    message.role == Role::System && !is_listed
 }
 
-/// Whether a message goes on with the foreign message that the last one is of.
-fn is_next(form: &dyn MessageForm, last: &MessageParts<'_>, message: &MessageParts<'_>) -> bool {
+/// True if a message belongs to the same foreign message as the last one.
+fn is_next(codec: &dyn MessageCodec, last: &MessageParts<'_>, message: &MessageParts<'_>) -> bool {
     if let (Some(before), Some(this)) = (last.source, message.source)
-        && before.of.is_some()
-        && before.of.map(Str::escaped) == this.of.map(Str::escaped)
+        && before.original_hash.is_some()
+        && before.original_hash.map(Str::escaped) == this.original_hash.map(Str::escaped)
     {
         return this.piece == before.piece + 1;
     }
-    let is_from_here = |message: &MessageParts<'_>| {
-        message.source.is_some_and(|source| source.is_from(form.format().name()))
+    let is_imported = |message: &MessageParts<'_>| {
+        message.source.is_some_and(|source| source.is_from(codec.format().name()))
     };
-    !is_from_here(last) && !is_from_here(message) && form.joins(last, message)
+    !is_imported(last) && !is_imported(message) && codec.joins(last, message)
 }
 
-/// The envelope with these system messages in it: as it came if it holds them already.
+/// The envelope with these system messages; unchanged if it already contains them.
 fn with_system<'a>(
-    form: &dyn MessageForm,
+    codec: &dyn MessageCodec,
     envelope: &'a str,
     systems: &[MessageParts<'_>],
 ) -> Cow<'a, str> {
-    let Some(field) = form.system_field() else { return Cow::Borrowed(envelope) };
+    let Some(field) = codec.system_field() else { return Cow::Borrowed(envelope) };
     let mut has_field = false;
     for (key, value) in json::fields(envelope) {
-        let Some(Ok(drafts)) = form.read_envelope(&key.text(), value) else { continue };
+        let Some(Ok(drafts)) = codec.read_envelope(&key.text(), value) else { continue };
         has_field = true;
-        if let ([Draft::Made { content, .. }], [only]) = (&drafts[..], systems)
+        if let ([Draft::Converted { content, .. }], [only]) = (&drafts[..], systems)
             && json::get(only.json, "content") == Some(content)
         {
             return Cow::Borrowed(envelope);
@@ -141,16 +144,16 @@ fn with_system<'a>(
         return Cow::Borrowed(envelope);
     }
     let mut out = String::from("{");
-    let mut waits = !systems.is_empty();
+    let mut is_missing = !systems.is_empty();
     for (key, value) in json::fields(envelope) {
-        let is_system = form.read_envelope(&key.text(), value).is_some_and(|read| read.is_ok());
-        let is_list = form.list_keys().contains(&&*key.text());
-        if waits && (is_system || is_list) {
-            waits = false;
+        let is_system = codec.read_envelope(&key.text(), value).is_some_and(|read| read.is_ok());
+        let is_list = codec.list_keys().contains(&&*key.text());
+        if is_missing && (is_system || is_list) {
+            is_missing = false;
             comma(&mut out);
             json::push_string(field, &mut out);
             out.push(':');
-            form.write_system(systems, &mut out);
+            codec.write_system(systems, &mut out);
         }
         if !is_system {
             comma(&mut out);
@@ -169,30 +172,30 @@ fn comma(out: &mut String) {
     }
 }
 
-/// What stands in an envelope before and behind the list of messages.
+/// The parts of an envelope before and after the list of messages.
 fn split_envelope<'a>(
-    form: &dyn MessageForm,
+    codec: &dyn MessageCodec,
     envelope: &'a str,
 ) -> Result<(&'a str, &'a str), Error> {
     let list = json::fields(envelope).find_map(|(key, value)| {
-        let is_list = form.list_keys().contains(&&*key.text()) && value == "null";
+        let is_list = codec.list_keys().contains(&&*key.text()) && value == "null";
         is_list.then(|| value.as_ptr().addr() - envelope.as_ptr().addr())
     });
     match list {
         Some(at) => Ok((&envelope[..at], &envelope[at + "null".len()..])),
         None => Err(Error::Malformed {
-            format: Some(form.format()),
+            format: Some(codec.format()),
             line: 1,
-            field: form.list_keys()[0].to_owned(),
-            reason: "an envelope has null where the messages go".into(),
+            field: codec.list_keys()[0].to_owned(),
+            reason: "an envelope must have null in place of the messages".into(),
         }),
     }
 }
 
 struct ListWriter<'a> {
-    form: &'a dyn MessageForm,
+    codec: &'a dyn MessageCodec,
     between: &'a str,
-    /// Whether every message has to stay on its line.
+    /// True if every message must be on one line.
     is_lines: bool,
     is_first: bool,
     number: u64,
@@ -204,23 +207,18 @@ impl ListWriter<'_> {
         group: &[MessageParts<'_>],
         names: &CallNames<'_>,
         file: &mut dyn Write,
-        remarks: &mut Vec<Remark>,
+        warnings: &mut Vec<TranscriptWarning>,
     ) -> Result<(), Error> {
-        let mut told = Vec::new();
-        let text = write_group(self.form, group, names, &mut told);
+        let mut lost = Vec::new();
+        let text = write_group(self.codec, group, names, &mut lost);
         let line = self.number + 1;
         self.number += group.len() as u64;
-        let field = String::new();
-        let has_lost = !told.is_empty();
-        remarks.extend(told.into_iter().map(|message| Remark {
-            line,
-            field: field.clone(),
-            message,
-        }));
-        // One Recto message may be several foreign ones: each is an item.
+        let has_lost = !lost.is_empty();
+        warnings.extend(lost.into_iter().map(|it| TranscriptWarning::new(line, "", it)));
+        // One Recto message can become several foreign messages. Each is an item.
         for item in json::items(&format!("[{text}]")) {
-            // What lost all that it said is no message there.
-            if has_lost && self.form.read(item, &mut Memory::default()).is_err() {
+            // A message that lost all its content is not valid in this format.
+            if has_lost && self.codec.read(item, &mut ReadState::default()).is_err() {
                 continue;
             }
             if !std::mem::replace(&mut self.is_first, false) {
@@ -235,32 +233,32 @@ impl ListWriter<'_> {
     }
 }
 
-/// The pieces of a foreign message as that message: the original where all pieces are there.
+/// Writes the pieces of a foreign message; the original bytes if all pieces are there.
 fn write_group(
-    form: &dyn MessageForm,
+    codec: &dyn MessageCodec,
     read: &[MessageParts<'_>],
     names: &CallNames<'_>,
-    remarks: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) -> String {
-    let first = read[0].source.filter(|source| source.is_from(form.format().name()));
+    let first = read[0].source.filter(|source| source.is_from(codec.format().name()));
     if let Some(source) = first
         && source.piece == 0
         && source.pieces == read.len()
         && let Some(original) = source.original
-        && (form.format() != Format::Recto || is_unread(&read[0]))
+        && (codec.format() != Format::Recto || has_unreadable_part(&read[0]))
     {
         return original.to_owned();
     }
     let mut out = String::new();
-    form.write(read, names, &mut out, remarks);
+    codec.write(read, names, &mut out, warnings);
     match first {
         Some(source) if source.layout == Layout::Spaced => json::spaced(&out),
         _ => out,
     }
 }
 
-/// Whether something of a message could not be read. Of Recto's own messages only these have an
-/// original: all others are what they say.
-fn is_unread(message: &MessageParts<'_>) -> bool {
+/// True if a message has an unreadable part. Of Recto's own messages, only these are restored from their
+/// original; all others are written as they are.
+fn has_unreadable_part(message: &MessageParts<'_>) -> bool {
     message.parts.iter().any(|part| matches!(part, Part::Other { kind, .. } if kind.is("unread")))
 }

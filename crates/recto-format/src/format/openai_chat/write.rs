@@ -1,21 +1,22 @@
-//! Messages as chat completions have them.
+//! Export of messages as messages of OpenAI's chat completions.
 
 use recto_core::Role;
 
 use super::{arguments_of, write_text};
 use crate::Format;
+use crate::format::message_list::unsupported_part;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
 
-/// Writes one Recto message as one foreign message, or as several if it holds results.
-pub(super) fn message(message: &MessageParts<'_>, out: &mut String, remarks: &mut Vec<String>) {
-    let own = ["id", "timestamp", "metadata"];
-    let is_own = |key: Str<'_>| own.contains(&&*key.text());
+/// Writes a message as one foreign message, or as several if it contains results.
+pub(super) fn message(message: &MessageParts<'_>, out: &mut String, warnings: &mut Vec<String>) {
+    let recto_fields = ["id", "timestamp", "metadata"];
+    let is_recto_field = |key: Str<'_>| recto_fields.contains(&&*key.text());
     let is_text = |part: &Part<'_>| matches!(part, Part::Text { .. }) && !has_citations(part);
     let is_plain = message.role != Role::Tool
         && message.parts.iter().all(is_text)
-        && !json::fields(message.json).any(|(key, _)| is_own(key));
+        && !json::fields(message.json).any(|(key, _)| is_recto_field(key));
     if is_plain {
         out.push_str(message.json);
         return;
@@ -27,28 +28,28 @@ pub(super) fn message(message: &MessageParts<'_>, out: &mut String, remarks: &mu
         if std::mem::replace(&mut has_written, true) {
             out.push(',');
         }
-        write_result(message, part, out, remarks);
+        write_result(message, part, out, warnings);
     }
-    let said: Vec<&Part<'_>> = message.parts.iter().filter(|part| !is_result(part)).collect();
-    if said.is_empty() && has_written {
+    let others: Vec<&Part<'_>> = message.parts.iter().filter(|part| !is_result(part)).collect();
+    if others.is_empty() && has_written {
         return;
     }
     if has_written {
         out.push(',');
     }
-    // A tool's answer that names no call has no form of its own.
+    // A message of a tool without a result becomes a message of the user.
     let role = if message.role == Role::Tool { Role::User } else { message.role };
     out.push_str("{\"role\":\"");
     out.push_str(role.as_str());
     out.push_str("\",\"content\":");
     let calls: Vec<&&Part<'_>> =
-        said.iter().filter(|part| matches!(part, Part::ToolUse { .. })).collect();
-    write_said(message, &said, !calls.is_empty(), out, remarks);
+        others.iter().filter(|part| matches!(part, Part::ToolUse { .. })).collect();
+    write_content(message, &others, !calls.is_empty(), out, warnings);
     if let Some(name) = message.name {
         out.push_str(",\"name\":");
         json::push_str(name, out);
     }
-    write_asides(&said, out);
+    write_side_fields(&others, out);
     if !calls.is_empty() {
         out.push_str(",\"tool_calls\":");
         for (number, part) in calls.into_iter().enumerate() {
@@ -60,28 +61,28 @@ pub(super) fn message(message: &MessageParts<'_>, out: &mut String, remarks: &mu
     out.push('}');
 }
 
-/// The content: a string if it was one text from this format, else a list.
-fn write_said(
+/// Writes the content: a string if it is a single text, otherwise a list.
+fn write_content(
     message: &MessageParts<'_>,
-    said: &[&Part<'_>],
+    parts: &[&Part<'_>],
     has_calls: bool,
     out: &mut String,
-    remarks: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) {
     let mut contents = Vec::new();
-    for part in said {
+    for part in parts {
         match part {
             Part::Text { text, .. } => {
                 if has_citations(part) {
-                    remarks.push("the citations of a text have no place".into());
+                    warnings.push("the citations of a text are not supported".into());
                 }
                 contents.push(Ok(*text));
             }
             Part::Media(_) => contents.push(Err(part)),
             Part::Other { json, .. } if is_refusal(part) && refusal_of(json).is_some() => {}
             Part::Other { kind, .. } if kind.text() == "openai_audio" => {}
-            Part::Other { .. } if is_from_here(message) => contents.push(Err(part)),
-            Part::Other { kind, .. } => remarks.push(no_place(*kind)),
+            Part::Other { .. } if is_from_openai(message) => contents.push(Err(part)),
+            Part::Other { kind, .. } => warnings.push(unsupported_part(*kind)),
             Part::Thinking { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => {}
         }
     }
@@ -94,7 +95,7 @@ fn write_said(
                 out.push(if number == 0 { '[' } else { ',' });
                 match content {
                     Ok(text) => write_text(text, out),
-                    Err(Part::Media(media)) => write_media(media, out, remarks),
+                    Err(Part::Media(media)) => write_media(media, out, warnings),
                     Err(other) => out.push_str(other.json()),
                 }
             }
@@ -103,19 +104,15 @@ fn write_said(
     }
 }
 
-/// Whether whatever a message holds was said in this format, or here.
-fn is_from_here(message: &MessageParts<'_>) -> bool {
+/// True if the provider parts of a message are OpenAI's, or the message was not imported.
+fn is_from_openai(message: &MessageParts<'_>) -> bool {
     message.source.is_none_or(|source| match source.format {
         Some(format) => format.text() == Format::OpenAiChat.name(),
         None => source.provider.is_none_or(|provider| provider.text() == "openai"),
     })
 }
 
-fn no_place(kind: Str<'_>) -> String {
-    format!("a part of type {} has no place", kind.text())
-}
-
-/// Whether it is a text that says where it is from, as Anthropic's do.
+/// True for a text with citations, as Anthropic's have.
 fn has_citations(part: &Part<'_>) -> bool {
     part.has_more() && json::get(part.json(), "citations").is_some()
 }
@@ -128,9 +125,9 @@ fn refusal_of(part: &str) -> Option<Str<'_>> {
     json::get_str(part, "refusal")
 }
 
-/// What stands beside the content: a refusal, thoughts, the audio of an answer.
-fn write_asides(said: &[&Part<'_>], out: &mut String) {
-    for part in said {
+/// Writes the fields beside the content: refusal, thinking, audio.
+fn write_side_fields(parts: &[&Part<'_>], out: &mut String) {
+    for part in parts {
         match part {
             Part::Thinking { text, .. } => {
                 out.push_str(",\"reasoning_content\":");
@@ -172,11 +169,11 @@ fn write_result(
     message: &MessageParts<'_>,
     part: &Part<'_>,
     out: &mut String,
-    remarks: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) {
     let Part::ToolResult { id, content, is_error, .. } = *part else { return };
     if is_error {
-        remarks.push("a tool result has no is_error here".into());
+        warnings.push("the error flag of a tool result is not supported".into());
     }
     out.push_str("{\"role\":\"tool\",\"tool_call_id\":");
     json::push_str(id, out);
@@ -189,9 +186,9 @@ fn write_result(
             let start = out.len();
             for part in &Part::list(content) {
                 if let Part::Other { kind, .. } = part
-                    && !is_from_here(message)
+                    && !is_from_openai(message)
                 {
-                    remarks.push(no_place(*kind));
+                    warnings.push(unsupported_part(*kind));
                     continue;
                 }
                 if out.len() > start {
@@ -199,7 +196,7 @@ fn write_result(
                 }
                 match part {
                     Part::Text { text, .. } => write_text(*text, out),
-                    Part::Media(media) => write_media(media, out, remarks),
+                    Part::Media(media) => write_media(media, out, warnings),
                     other => out.push_str(other.json()),
                 }
             }
@@ -209,15 +206,15 @@ fn write_result(
     out.push('}');
 }
 
-/// Writes an image, audio or file the way that chat completions have it.
-pub(crate) fn write_media(media: &Media<'_>, out: &mut String, remarks: &mut Vec<String>) {
+/// Writes an image, audio or file. Media that the format does not support stays unchanged.
+pub(crate) fn write_media(media: &Media<'_>, out: &mut String, warnings: &mut Vec<String>) {
     if !try_write_media(media, out) {
-        remarks.push("an image, audio or file has no form here, and is kept as it is".into());
+        warnings.push("an image, audio or file is not supported, and is written unchanged".into());
         out.push_str(media.json);
     }
 }
 
-/// Writes media if there is a form for it; else nothing is written.
+/// Writes media. Returns false, and writes nothing, if the format does not support it.
 pub(crate) fn try_write_media(media: &Media<'_>, out: &mut String) -> bool {
     match (media.kind, media.body) {
         (MediaKind::Image, MediaBody::Base64 { .. } | MediaBody::Url(_)) => {
@@ -260,7 +257,7 @@ pub(crate) fn try_write_media(media: &Media<'_>, out: &mut String) -> bool {
     true
 }
 
-/// The address of media as a JSON string; bytes become a `data:` URL.
+/// Writes the URL of media as a JSON string. Inline content becomes a `data:` URL.
 pub(crate) fn write_url(body: MediaBody<'_>, out: &mut String) {
     out.push('"');
     match body {

@@ -1,41 +1,43 @@
-//! Messages as items.
+//! Export of messages as items of OpenAI's Responses.
 
 use recto_core::Role;
 
 use super::item_of;
+use crate::format::message_list::unsupported_part;
 use crate::format::openai_chat::{arguments_of, write_url};
 use crate::json::{self, Str};
 use crate::media::{MediaBody, MediaKind};
 use crate::parts::{MessageParts, Part};
 use crate::{Format, Media};
 
-/// How messages are written that are a role and a text: as the interface takes them too, or as items,
-/// whose content is a list.
+/// How a message with only a role and a text is written. The API accepts both forms.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bare {
-    AsTheyAre,
+pub(crate) enum PlainMessages {
+    /// Without change: `{"role":"user","content":"…"}`.
+    Unchanged,
+    /// As an item, whose content is a list.
     AsItems,
 }
 
 /// Writes messages as items, separated by commas.
 pub(crate) fn write_items(
     pieces: &[MessageParts<'_>],
-    bare: Bare,
+    plain: PlainMessages,
     out: &mut String,
-    remarks: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) {
-    let mut items = Items { out, is_first: true, bare, remarks };
+    let mut items = Items { out, is_first: true, plain, warnings };
     for message in pieces {
         items.message(message);
     }
 }
 
-/// Items in the making.
+/// Writer of a list of items.
 struct Items<'a> {
     out: &'a mut String,
     is_first: bool,
-    bare: Bare,
-    remarks: &'a mut Vec<String>,
+    plain: PlainMessages,
+    warnings: &'a mut Vec<String>,
 }
 
 impl Items<'_> {
@@ -47,50 +49,52 @@ impl Items<'_> {
     }
 
     fn message(&mut self, message: &MessageParts<'_>) {
-        let is_bare = self.bare == Bare::AsTheyAre
+        let is_unchanged = self.plain == PlainMessages::Unchanged
             && message.is_string
             && message.source.is_none()
             && message.role != Role::Tool
             && json::fields(message.json)
                 .all(|(key, _)| matches!(&*key.text(), "role" | "content"));
-        if is_bare {
+        if is_unchanged {
             let json = message.json;
             self.add().push_str(json);
             return;
         }
-        let mut said: Vec<&Part<'_>> = Vec::new();
+        // Content parts since the last item that is not a message.
+        let mut parts: Vec<&Part<'_>> = Vec::new();
         for part in &message.parts {
             match *part {
-                Part::Text { .. } | Part::Media(_) => said.push(part),
-                Part::Other { kind, .. } if kind.text() == "refusal" => said.push(part),
-                Part::Thinking { .. } => self.remarks.push("a thought has no place".into()),
+                Part::Text { .. } | Part::Media(_) => parts.push(part),
+                Part::Other { kind, .. } if kind.text() == "refusal" => parts.push(part),
+                Part::Thinking { .. } => self.warnings.push("thinking is not supported".into()),
                 _ => {
-                    self.said(message.role, &mut said);
+                    self.message_item(message.role, &mut parts);
                     self.item(message, part);
                 }
             }
         }
-        self.said(message.role, &mut said);
+        self.message_item(message.role, &mut parts);
     }
 
-    fn said(&mut self, role: Role, said: &mut Vec<&Part<'_>>) {
-        if said.is_empty() {
+    /// Writes content parts as one item of type `message`.
+    fn message_item(&mut self, role: Role, parts: &mut Vec<&Part<'_>>) {
+        if parts.is_empty() {
             return;
         }
         let role = if role == Role::Tool { Role::User } else { role };
         let mut content = String::new();
-        let id = said.iter().find_map(|part| match part {
+        let id = parts.iter().find_map(|part| match part {
             Part::Text { json, has_more: true, .. } => json::get_str(json, "item_id"),
             _ => None,
         });
-        for part in said.drain(..) {
+        for part in parts.drain(..) {
             let before = content.len();
             if before > 0 {
                 content.push(',');
             }
             if !write_part(part, role, &mut content) {
                 content.truncate(before);
-                self.remarks.push("an image, audio or file has no place".into());
+                self.warnings.push("an image, audio or file is not supported".into());
             }
         }
         let out = self.add();
@@ -134,7 +138,7 @@ impl Items<'_> {
             }
             Part::ToolResult { id, content, is_error, json, .. } => {
                 if is_error {
-                    self.remarks.push("a tool result has no is_error here".into());
+                    self.warnings.push("the error flag of a tool result is not supported".into());
                 }
                 let is_custom =
                     json::get_str(json, "kind").is_some_and(|kind| kind.escaped() == "custom");
@@ -150,7 +154,7 @@ impl Items<'_> {
                             output.push(if before == 0 { '[' } else { ',' });
                             if !write_part(part, Role::User, &mut output) {
                                 output.truncate(before);
-                                self.remarks.push("a part of a result has no place".into());
+                                self.warnings.push("a part of a result is not supported".into());
                             }
                         }
                         output.push_str(if output.is_empty() { "[]" } else { "]" });
@@ -164,17 +168,15 @@ impl Items<'_> {
                 out.push('}');
             }
             Part::Other { kind, json } => {
-                let is_ours = message.source.is_none_or(|source| {
+                let is_from_openai = message.source.is_none_or(|source| {
                     let provider = source.provider.map(Str::text);
                     provider.as_deref() == Some("openai")
                         || source.is_from(Format::OpenAiResponses.name())
                         || source.is_from(Format::Codex.name())
                 });
-                match is_ours {
+                match is_from_openai {
                     true => self.add().push_str(json),
-                    false => {
-                        self.remarks.push(format!("a part of type {} has no place", kind.text()))
-                    }
+                    false => self.warnings.push(unsupported_part(kind)),
                 }
             }
             Part::Text { .. } | Part::Thinking { .. } | Part::Media(_) => {}
@@ -182,7 +184,7 @@ impl Items<'_> {
     }
 }
 
-/// Writes a part of a message or of a result; nothing if there is no form for it.
+/// Writes a part of a message or of a result. Returns false if the format has no such part.
 fn write_part(part: &Part<'_>, role: Role, out: &mut String) -> bool {
     match *part {
         Part::Text { text, json, .. } => {

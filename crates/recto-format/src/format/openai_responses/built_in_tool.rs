@@ -1,4 +1,4 @@
-//! Tools of OpenAI's own.
+//! Built-in tools of OpenAI's Responses.
 
 use std::borrow::Cow;
 
@@ -7,31 +7,31 @@ use crate::json::{self, Str};
 use crate::media::{MediaBody, MediaKind};
 use crate::parts::Part;
 
-/// A tool of OpenAI's own that runs at the user's. Its calls and answers are items of their own types;
-/// here they are calls and results as all others, with the item beside them for OpenAI.
-pub(super) struct OwnTool {
+/// A built-in tool that the caller runs. Its calls and outputs are items of special types. They become
+/// ordinary calls and results, with the unchanged item in `item` for OpenAI.
+pub(super) struct BuiltInTool {
     call: &'static str,
     output: &'static str,
     pub(super) name: &'static str,
-    /// The field that says what is to be done.
+    /// The field of the call that holds its input.
     pub(super) input: &'static str,
 }
 
-const OWN_TOOLS: [OwnTool; 4] = [
-    OwnTool {
+const BUILT_IN_TOOLS: [BuiltInTool; 4] = [
+    BuiltInTool {
         call: "local_shell_call",
         output: "local_shell_call_output",
         name: "local_shell",
         input: "action",
     },
-    OwnTool { call: "shell_call", output: "shell_call_output", name: "shell", input: "action" },
-    OwnTool {
+    BuiltInTool { call: "shell_call", output: "shell_call_output", name: "shell", input: "action" },
+    BuiltInTool {
         call: "apply_patch_call",
         output: "apply_patch_call_output",
         name: "apply_patch",
         input: "operation",
     },
-    OwnTool {
+    BuiltInTool {
         call: "computer_call",
         output: "computer_call_output",
         name: "computer",
@@ -39,18 +39,18 @@ const OWN_TOOLS: [OwnTool; 4] = [
     },
 ];
 
-impl OwnTool {
-    pub(super) fn called_by(kind: &str) -> Option<&'static OwnTool> {
-        OWN_TOOLS.iter().find(|tool| tool.call == kind)
+impl BuiltInTool {
+    pub(super) fn called_by(kind: &str) -> Option<&'static BuiltInTool> {
+        BUILT_IN_TOOLS.iter().find(|tool| tool.call == kind)
     }
 
-    pub(super) fn answered_by(kind: &str) -> Option<&'static OwnTool> {
-        OWN_TOOLS.iter().find(|tool| tool.output == kind)
+    pub(super) fn answered_by(kind: &str) -> Option<&'static BuiltInTool> {
+        BUILT_IN_TOOLS.iter().find(|tool| tool.output == kind)
     }
 }
 
-/// What such a tool answered: its text, a picture of the screen, or the JSON as text.
-pub(super) fn own_output(output: &str) -> Cow<'_, str> {
+/// Converts the output of a built-in tool: its text, a screenshot, or the JSON as text.
+pub(super) fn built_in_output(output: &str) -> Cow<'_, str> {
     if Str::of(output).is_some() {
         return Cow::Borrowed(output);
     }
@@ -62,11 +62,12 @@ pub(super) fn own_output(output: &str) -> Cow<'_, str> {
     Cow::Owned(parts.finish_list())
 }
 
-/// The item that a call or a result was, where it is one of OpenAI's own tools.
+/// The original item of a call or result, if it belongs to a built-in tool.
 pub(crate) fn item_of<'a>(part: &Part<'a>) -> Option<&'a str> {
     let is_exchange = matches!(part, Part::ToolUse { .. } | Part::ToolResult { .. });
     let item = json::get(part.json(), "item").filter(|_| is_exchange && part.has_more())?;
     let kind = json::get_str(item, "type")?.text();
-    let is_own = OwnTool::called_by(&kind).is_some() || OwnTool::answered_by(&kind).is_some();
-    is_own.then_some(item)
+    let is_built_in =
+        BuiltInTool::called_by(&kind).is_some() || BuiltInTool::answered_by(&kind).is_some();
+    is_built_in.then_some(item)
 }

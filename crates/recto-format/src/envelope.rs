@@ -1,4 +1,4 @@
-//! What stood around the messages in a file, and what of it has a place in a conversation.
+//! The envelope of a transcript: the JSON around the messages, such as tools and model settings.
 
 use recto_core::Tool;
 use serde_json::Value;
@@ -6,61 +6,63 @@ use serde_json::Value;
 use crate::Format;
 use crate::json::{self, Str};
 
-/// What an envelope ([`Step::Envelope`](crate::Step::Envelope)) holds beside the messages.
+/// Content of an envelope ([`Step::Envelope`](crate::Step::Envelope)).
 ///
 /// ```
 /// use recto_core::Settings;
-/// use recto_format::{Around, ImportOptions, Replay, import};
+/// use recto_format::{EnvelopeInfo, ImportOptions, Replay, import};
 ///
 /// let file = r#"{"model":"m","system":"Be brief.","tools":[{"name":"search","input_schema":{"type":"object"}}],
 /// "messages":[{"role":"user","content":"hi"}]}"#;
 /// let mut replay = Replay::new(Settings::default(), 0);
 /// let format = import(file, None, &ImportOptions::default(), &mut replay)?;
-/// let around = Around::of(replay.conversations[0].envelope.as_deref().unwrap(), format);
-/// assert_eq!(around.tools[0].name(), "search");
-/// assert_eq!(around.others, ["model"]); // what the system says is a message
+/// let info = EnvelopeInfo::of(replay.conversations[0].envelope.as_deref().unwrap(), format);
+/// assert_eq!(info.tools[0].name(), "search");
+/// assert_eq!(info.unsupported_fields, ["model"]); // `system` became a message
 /// # Ok::<(), recto_format::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Around {
-    /// The tools that the model could call, in the form of a conversation's tools and of
-    /// [`RenderOptions::tools`](crate::RenderOptions::tools). Of two with one name it is the first.
+#[non_exhaustive]
+pub struct EnvelopeInfo {
+    /// The functions that the model could call, in the form of a conversation's tools and of
+    /// [`RenderOptions::tools`](crate::RenderOptions::tools). Of two tools with the same name, the
+    /// first is listed.
     pub tools: Vec<Tool>,
-    /// The fields that have no place in a conversation, in their order. `tools` is among them if some
-    /// of them are no functions, such as searches at the provider.
-    pub others: Vec<String>,
-    /// How many lines of a session stood behind its last message.
-    pub lines: usize,
+    /// Names of the fields that a conversation cannot hold, in order. Contains `tools` if some tools
+    /// are not functions, such as searches that the provider runs.
+    pub unsupported_fields: Vec<String>,
+    /// Number of lines of a session after its last message.
+    pub trailing_lines: usize,
 }
 
-impl Around {
-    /// Reads an envelope of a file of this format.
-    pub fn of(envelope: &str, format: Format) -> Around {
-        let mut around = Around::default();
+impl EnvelopeInfo {
+    /// Reads the envelope of a file of this format.
+    pub fn of(envelope: &str, format: Format) -> EnvelopeInfo {
+        let mut info = EnvelopeInfo::default();
         if json::is_list(envelope) {
-            around.lines = json::items(envelope).count();
-            return around;
+            info.trailing_lines = json::items(envelope).count();
+            return info;
         }
         for (key, value) in json::fields(envelope).filter(|(_, value)| *value != "null") {
             let name = key.text();
             let is_kept = match &*name {
-                "tools" | "functions" if json::is_list(value) => around.add_tools(value),
+                "tools" | "functions" if json::is_list(value) => info.add_tools(value),
                 _ => format.codec().is_message(&name, value),
             };
-            if !is_kept && !around.others.iter().any(|other| *other == name) {
-                around.others.push(name.into_owned());
+            if !is_kept && !info.unsupported_fields.iter().any(|field| *field == name) {
+                info.unsupported_fields.push(name.into_owned());
             }
         }
-        around
+        info
     }
 
-    /// Adds the functions of a list of tools; answers whether that is all of them.
+    /// Adds the functions of a list of tools. Returns whether every tool was added.
     fn add_tools(&mut self, list: &str) -> bool {
         let mut is_all = true;
         for item in json::items(list) {
             let declared = ["functionDeclarations", "function_declarations"];
             match declared.iter().find_map(|key| json::get(item, key)) {
-                // Gemini has lists of functions, beside tools of its own.
+                // In Gemini, a tool is a list of functions or a built-in tool.
                 Some(functions) => {
                     is_all &= json::fields(item).count() == 1;
                     json::items(functions).for_each(|function| is_all &= self.add_tool(function));
@@ -81,15 +83,15 @@ impl Around {
     }
 }
 
-/// Where a schema may stand; Gemini's own says types in capitals.
+/// Names of the field that holds the input schema. Gemini writes types in capitals.
 const SCHEMAS: [&str; 5] =
     ["input_schema", "inputSchema", "parameters", "parametersJsonSchema", "parameters_json_schema"];
 
-/// A function that the model may call, however its provider describes it.
+/// Reads the description of a function in any provider's form.
 fn tool_of(item: &str) -> Option<Tool> {
     let kind = json::get_str(item, "type").map(Str::text);
     if !matches!(kind.as_deref(), None | Some("function" | "custom")) {
-        return None; // it runs at the provider
+        return None; // a tool that the provider runs
     }
     let described = json::get(item, "function").filter(|it| json::is_object(it)).unwrap_or(item);
     let name = json::get_str(described, "name").filter(|name| !name.is_empty())?;
@@ -99,7 +101,7 @@ fn tool_of(item: &str) -> Option<Tool> {
     json::push_str(json::get_str(described, "description").unwrap_or(Str::plain("")), &mut out);
     if let Some(schema) = SCHEMAS.iter().find_map(|key| json::get(described, key)) {
         out.push_str(",\"input_schema\":");
-        out.push_str(&in_small_letters(schema));
+        out.push_str(&with_lowercase_types(schema));
     }
     let written = ["type", "name", "description"];
     json::push_other_fields(described, &[&written[..], &SCHEMAS[..]].concat(), &mut out);
@@ -107,12 +109,12 @@ fn tool_of(item: &str) -> Option<Tool> {
     Tool::from_json(&out).ok()
 }
 
-/// A schema with its types as JSON Schema has them: `object` for Gemini's `OBJECT`.
-fn in_small_letters(schema: &str) -> String {
+/// A schema with JSON Schema's names of types: `object` for Gemini's `OBJECT`.
+fn with_lowercase_types(schema: &str) -> String {
     let types = ["OBJECT", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "NULL"];
-    let is_loud = types.iter().any(|name| schema.contains(&format!("\"{name}\"")));
+    let has_capitals = types.iter().any(|name| schema.contains(&format!("\"{name}\"")));
     match serde_json::from_str::<Value>(schema) {
-        Ok(mut value) if is_loud => {
+        Ok(mut value) if has_capitals => {
             lower_types(&mut value, &types);
             value.to_string()
         }
