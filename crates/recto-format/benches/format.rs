@@ -1,9 +1,11 @@
-//! How fast transcripts go in and out, and how long a view of 1,000 messages takes to render, beside
-//! its limit and beside reading the same JSON with serde_json.
+//! Benchmark of import, export and rendering, compared with limits and with parsing the same JSON by
+//! serde_json.
 //!
-//! `cargo bench -p recto-format --bench format` prints a table; a word chooses parts: `import`,
-//! `export`, `render`; `-- --json` prints the numbers as JSON; `-- --report-only` does not fail where a limit is missed; `-- --write FILE` writes the chat completions that are measured, so that others can read the same.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // a program that talks to people
+//! `cargo bench -p recto-format --bench format` prints a table. The arguments `import`, `export` and
+//! `render` select parts; `-- --json` prints the numbers as JSON; `-- --report-only` does not fail if a
+//! limit is missed; `-- --write FILE` writes the measured chat completions to a file, for comparison with
+//! other programs.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // a program with output
 
 use std::time::{Duration, Instant};
 
@@ -15,9 +17,9 @@ use recto_format::{
 use serde_json::{Value, json};
 use testkit::AgentRun;
 
-/// Rendering a view of 1,000 messages takes less.
+/// Maximum time to render a view of 1,000 messages.
 const MOST_MILLISECONDS: f64 = 2.0;
-/// Importing JSON lines is faster.
+/// Minimum rate of importing JSON lines.
 const LEAST_MEGABYTES: f64 = 200.0;
 
 struct Row {
@@ -28,7 +30,7 @@ struct Row {
     passes: bool,
 }
 
-/// Takes steps and forgets them.
+/// A sink that drops all steps.
 #[derive(Default)]
 struct CountingReader(usize);
 
@@ -44,14 +46,14 @@ impl Sink for CountingReader {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |name: &str| arguments.iter().any(|argument| argument == name);
-    // `cargo test --benches` runs this without `--bench`: then it only has to work.
+    // `cargo test --benches` runs this without `--bench`: it then runs once, without measuring.
     let is_test = !has("--bench");
     let time = Duration::from_millis(if is_test { 1 } else { 1_500 });
     let messages: Vec<Message> = AgentRun::new(1)
         .take(1_000)
         .map(|json| Message::from_json(&json).expect("the run is well-formed"))
         .collect();
-    // Short, so that the fastest run is one in which nothing else was running.
+    // Short runs, so that the fastest one is undisturbed.
     let file = chat_lines(&messages, 1);
     if let Some(at) = arguments.iter().position(|argument| argument == "--write") {
         let path = arguments.get(at + 1).expect("--write names a file");
@@ -134,7 +136,7 @@ fn measure_render(messages: &[Message], time: Duration, rows: &mut Vec<Row>) {
     rows.push(Row::plain("… serde_json alone, into values", milliseconds(took), "ms"));
 }
 
-/// The run as chat completions, `times` over.
+/// The run as chat completions, repeated `times` times.
 fn chat_lines(messages: &[Message], times: usize) -> String {
     let mut file = Vec::new();
     let options = ExportOptions { container: Container::Lines, ..Default::default() };
@@ -154,7 +156,7 @@ fn imported(file: &str) -> Vec<Message> {
     messages.flatten().collect()
 }
 
-/// The fastest of as many runs as fit into the time.
+/// The fastest of the runs within the time limit.
 fn fastest<T>(time: Duration, mut run: impl FnMut() -> T) -> Duration {
     let begin = Instant::now();
     let mut best = Duration::MAX;

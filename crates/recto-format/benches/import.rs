@@ -1,11 +1,11 @@
-//! How fast files are read: JSON lines of several formats, from state, on one core.
+//! Benchmark of import: JSON lines of several formats, from memory, on one core.
 //!
-//! The bytes are those of a made-up agent's run (`testkit::AgentRun`), in each format as its own
-//! programs write it. Steps are made and dropped; what a store does with them is measured elsewhere.
-//! What counts is the time on the processor, where the system says it: others may use the machine.
+//! The input is a generated agent run (`testkit::AgentRun`), in each format as its own programs write it.
+//! Steps are dropped; stores have their own benchmarks. The measure is CPU time, where the system reports
+//! it, because other processes may use the machine.
 //!
-//! `cargo bench -p recto-format --bench import` prints a table; names of formats choose some;
-//! `-- --json` prints the numbers as JSON; `-- --report-only` does not fail where a limit is missed;
+//! `cargo bench -p recto-format --bench import` prints a table; names of formats select some;
+//! `-- --json` prints the numbers as JSON; `-- --report-only` does not fail if a limit is missed;
 //! `-- --once` reads each file once, for programs that count instructions.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to people")]
@@ -19,10 +19,10 @@ use recto_format::{
 use serde_json::{Value, json};
 use testkit::AgentRun;
 
-/// How many messages the run has: about 50 MB of JSON.
+/// Number of messages of the run: about 50 MB of JSON.
 const MESSAGES: usize = 40_000;
 
-/// JSON lines are read at this rate, or the benchmark fails.
+/// Minimum rate at which JSON lines are read; below it the benchmark fails.
 const LEAST_MEGABYTES: f64 = 200.0;
 
 /// Formats that are written as JSON lines.
@@ -36,7 +36,7 @@ const FORMATS: [Format; 7] = [
     Format::Codex,
 ];
 
-/// Counts what comes and keeps nothing.
+/// A sink that counts messages and drops them.
 #[derive(Default)]
 struct Dropped {
     messages: usize,
@@ -51,7 +51,7 @@ impl Sink for Dropped {
     }
 }
 
-/// How fast one format was read.
+/// Measured rate of one format.
 struct Row {
     format: Format,
     bytes: usize,
@@ -91,7 +91,7 @@ impl Row {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |name: &str| arguments.iter().any(|argument| argument == name);
-    // `cargo test --benches` runs this without `--bench`: then it only has to work.
+    // `cargo test --benches` runs this without `--bench`: it then runs once, without measuring.
     let is_test = !has("--bench");
     let (count, runs) = match (is_test, has("--once")) {
         (true, _) => (100, 1),
@@ -117,7 +117,7 @@ fn main() {
     }
 }
 
-/// The fastest of some runs.
+/// The fastest of several runs.
 fn measured(run: &[Message], format: Format, runs: usize) -> Row {
     let mut file = Vec::new();
     let options = ExportOptions { container: Container::Lines, ..Default::default() };
@@ -138,7 +138,7 @@ fn read(file: &Vec<u8>, format: Format) -> usize {
     sink.messages
 }
 
-/// Time on the processor; where the system does not say it, time that passes.
+/// CPU time, or wall time where the system does not report it.
 enum Clock {
     Processor(u64),
     Wall(Instant),
@@ -157,7 +157,7 @@ impl Clock {
     }
 }
 
-/// How long this thread was on a processor, in nanoseconds. Linux says it.
+/// CPU time of this thread in nanoseconds. Available on Linux.
 fn on_processor() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split(' ').next()?.parse().ok()

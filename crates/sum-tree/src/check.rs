@@ -1,4 +1,4 @@
-//! A test of everything that always holds.
+//! A check of the invariants of a tree.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use crate::node::{Entry, Link, fan, fan_min, leaf_min, leaf_size, summarize};
 use crate::{Item, SumTree, Summary};
 
-/// What [`SumTree::check`] found broken.
+/// An invariant that [`SumTree::check`] found violated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(String);
 
@@ -18,7 +18,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Nodes that [`SumTree::check_except`] found to be right, by where they are and how high.
+/// Nodes that [`SumTree::check_except`] has checked, by address and height.
 #[derive(Debug, Default)]
 pub struct KnownNodes(HashSet<(usize, u8)>);
 
@@ -26,15 +26,15 @@ impl<T: Item> SumTree<T>
 where
     T::Summary: PartialEq + fmt::Debug,
 {
-    /// Walks over the whole tree and tests that it is balanced, that its nodes are neither too full
-    /// nor too empty, and that each summary is the sum of what is below it.
+    /// Checks that the tree is balanced, that the size of every node is within its limits, and that every
+    /// summary is the sum of the items below it. O(n).
     pub fn check(&self) -> Result<(), Fault> {
         self.check_except(&mut KnownNodes::default())
     }
 
-    /// [`check`](Self::check), but for nodes that were found to be right before: so many trees that
-    /// share most of their nodes cost little more than one. Trees that were checked with the same
-    /// `known` must stay alive as long as it is used.
+    /// Like [`check`](Self::check), but skips the nodes in `known`, and adds the nodes that it checks. Many
+    /// trees that share most of their nodes take little longer than one. All trees that were checked with
+    /// the same `known` must stay alive while it is used, because it identifies nodes by address.
     pub fn check_except(&self, known: &mut KnownNodes) -> Result<(), Fault> {
         if let Some(root) = self.root() {
             check_link(root, self.height(), true, known)?;
@@ -43,7 +43,7 @@ where
         }
         match self.tail().len() {
             len if len < leaf_size::<T>() => Ok(()),
-            len => Err(Fault(format!("the tail holds {len} items, a leaf's worth"))),
+            len => Err(Fault(format!("the tail has {len} items, enough for a leaf"))),
         }
     }
 }
@@ -52,10 +52,10 @@ fn check_entry<T: Item>(entry: &Entry<T>, height: u8, known: &mut KnownNodes) ->
 where
     T::Summary: PartialEq + fmt::Debug,
 {
-    let place = (entry.link.address(), height);
-    if !known.0.contains(&place) {
+    let node = (entry.link.address(), height);
+    if !known.0.contains(&node) {
         check_link(&entry.link, height, false, known)?;
-        known.0.insert(place);
+        known.0.insert(node);
     }
     equal("a node", &entry.summary, &summarize(&entry.link))
 }
@@ -72,32 +72,36 @@ where
     match link {
         Link::Leaf(items) => {
             if height != 0 {
-                return Err(Fault(format!("a leaf stands {height} levels above the others")));
+                return Err(Fault(format!("a leaf is {height} levels above the others")));
             }
-            let least = if is_root { 1 } else { leaf_min::<T>().max(1) };
-            between("a leaf", items.slice.len(), least, leaf_size::<T>())
+            let min = if is_root { 1 } else { leaf_min::<T>().max(1) };
+            between("a leaf", items.slice.len(), min, leaf_size::<T>())
         }
         Link::Inner(children) => {
             if height == 0 {
-                return Err(Fault("an inner node stands where leaves should".into()));
+                return Err(Fault("an inner node is at the level of the leaves".into()));
             }
-            let least = if is_root { 2 } else { fan_min::<T>() };
-            between("an inner node", children.slice.len(), least, fan::<T>())?;
+            let min = if is_root { 2 } else { fan_min::<T>() };
+            between("an inner node", children.slice.len(), min, fan::<T>())?;
             children.slice.iter().try_for_each(|child| check_entry(child, height - 1, known))
         }
     }
 }
 
-fn between(what: &str, len: usize, least: usize, most: usize) -> Result<(), Fault> {
-    if (least..=most).contains(&len) {
+fn between(what: &str, len: usize, min: usize, max: usize) -> Result<(), Fault> {
+    if (min..=max).contains(&len) {
         return Ok(());
     }
-    Err(Fault(format!("{what} holds {len} entries instead of {least} to {most}")))
+    Err(Fault(format!("{what} has {len} entries instead of {min} to {max}")))
 }
 
-fn equal<S: Summary + PartialEq + fmt::Debug>(what: &str, is: &S, ought: &S) -> Result<(), Fault> {
-    if is == ought {
+fn equal<S: Summary + PartialEq + fmt::Debug>(
+    what: &str,
+    actual: &S,
+    expected: &S,
+) -> Result<(), Fault> {
+    if actual == expected {
         return Ok(());
     }
-    Err(Fault(format!("the summary of {what} is {is:?} instead of {ought:?}")))
+    Err(Fault(format!("the summary of {what} is {actual:?} instead of {expected:?}")))
 }

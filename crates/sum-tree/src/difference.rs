@@ -1,8 +1,7 @@
-//! Comparing two trees without looking into what they share.
+//! Comparison of two trees that skips the nodes they share.
 //!
-//! Nodes are compared by where they are: from the top level down, nodes that stand in both trees
-//! are paired off, and only the others are opened. So the cost is that of what differs, not that of
-//! the trees.
+//! Nodes are compared by address, level by level from the root: nodes that are in both trees are paired,
+//! and only the others are opened. The cost depends on the differences, not on the size of the trees.
 
 use std::collections::HashMap;
 
@@ -10,37 +9,37 @@ use crate::iter::Run;
 use crate::node::Link;
 use crate::{Item, SumTree};
 
-/// A stretch of one tree.
+/// A range of consecutive items of one tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a, T: Item> {
-    /// The position of its first item.
+    /// Position of its first item.
     pub start: usize,
-    /// How many items it has.
+    /// Number of items.
     pub len: usize,
-    /// Where the same stretch stands in the other tree, if the two share it.
+    /// Position of the same block in the other tree, if the trees share it.
     pub shared: Option<usize>,
     run: Option<Run<'a, T>>,
 }
 
 impl<'a, T: Item> Block<'a, T> {
-    /// The items of a stretch that is not shared; nothing for a shared one.
+    /// The items of a block that is not shared. Empty for a shared block.
     pub fn items(&self) -> impl Iterator<Item = &'a T> + use<'a, T> {
         self.run.into_iter().flat_map(Run::iter)
     }
 }
 
-/// Two trees cut into stretches, in order; see [`SumTree::difference`].
+/// Two trees, divided into blocks; see [`SumTree::difference`].
 #[derive(Clone, Debug)]
 pub struct Difference<'a, T: Item> {
-    /// The stretches of the tree that was asked.
+    /// The blocks of the first tree, in order.
     pub left: Vec<Block<'a, T>>,
-    /// The stretches of the tree it was compared with.
+    /// The blocks of the second tree, in order.
     pub right: Vec<Block<'a, T>>,
 }
 
 impl<T: Item> SumTree<T> {
-    /// Compares this tree with `other`. Whatever is not marked as shared may still hold equal
-    /// items: the caller looks at those itself.
+    /// Compares this tree with `other`. Blocks that are not shared may still have equal items; the caller
+    /// has to compare those.
     pub fn difference<'a>(&'a self, other: &'a Self) -> Difference<'a, T> {
         let mut left = Side::new(self);
         let mut right = Side::new(other);
@@ -55,8 +54,8 @@ impl<T: Item> SumTree<T> {
         Difference { left: left.blocks, right: right.blocks }
     }
 
-    /// How many items at the front are the same in both trees, where `same` compares two items.
-    /// Shared nodes at the same position are not looked into.
+    /// Number of leading items that are equal in both trees. `same` compares two items. Shared nodes at
+    /// the same position are skipped.
     pub fn common_prefix(&self, other: &Self, same: impl Fn(&T, &T) -> bool) -> usize {
         let mut at = 0;
         let end = self.len().min(other.len());
@@ -66,7 +65,7 @@ impl<T: Item> SumTree<T> {
                 at += shared;
                 continue;
             }
-            // No shared node starts here: compare to the end of this leaf, then look again.
+            // No shared node starts here: compare up to the end of the leaf.
             let (Some(a), Some(b)) = (self.runs(at..).next(), other.runs(at..).next()) else {
                 break;
             };
@@ -79,7 +78,7 @@ impl<T: Item> SumTree<T> {
         at.min(end)
     }
 
-    /// The nodes whose first item has this position, highest first, with their counts.
+    /// Addresses and item counts of the nodes whose first item has this position, from the highest down.
     fn nodes_at(&self, position: usize) -> Vec<(usize, usize)> {
         let mut nodes = Vec::new();
         let Some(mut link) = self.root() else { return nodes };
@@ -106,7 +105,7 @@ impl<T: Item> SumTree<T> {
     }
 }
 
-/// The length of the longest stretch that both trees share and that starts at `at` in both.
+/// Length of the longest shared block that starts at `at` in both trees.
 fn shared_at<T: Item>(a: &SumTree<T>, b: &SumTree<T>, at: usize) -> usize {
     if at == a.body_len() && at == b.body_len() {
         return a.tail().shared_with(&b.tail());
@@ -116,15 +115,15 @@ fn shared_at<T: Item>(a: &SumTree<T>, b: &SumTree<T>, at: usize) -> usize {
     found.map_or(0, |(_, count)| count)
 }
 
-/// One of the two trees while they are compared.
+/// The state of one tree during a comparison.
 struct Side<'a, T: Item> {
-    /// Nodes that are neither paired off nor opened yet, with the position of their first item and
-    /// their height and count.
-    waiting: Vec<Waiting<'a, T>>,
+    /// Nodes that are neither paired nor opened yet.
+    unpaired: Vec<UnpairedNode<'a, T>>,
     blocks: Vec<Block<'a, T>>,
 }
 
-struct Waiting<'a, T: Item> {
+struct UnpairedNode<'a, T: Item> {
+    /// Position of its first item.
     start: usize,
     len: usize,
     height: u8,
@@ -133,19 +132,19 @@ struct Waiting<'a, T: Item> {
 
 impl<'a, T: Item> Side<'a, T> {
     fn new(tree: &'a SumTree<T>) -> Self {
-        let root = tree.root().map(|link| Waiting {
+        let root = tree.root().map(|link| UnpairedNode {
             start: 0,
             len: tree.body_len(),
             height: tree.height(),
             link,
         });
-        Side { waiting: root.into_iter().collect(), blocks: Vec::new() }
+        Side { unpaired: root.into_iter().collect(), blocks: Vec::new() }
     }
 
-    /// Replaces nodes of this height by their children, and leaves by their items.
+    /// Replaces nodes of this height with their children, and leaves with blocks.
     fn open(&mut self, height: u8) {
-        let mut next = Vec::with_capacity(self.waiting.len());
-        for node in self.waiting.drain(..) {
+        let mut next = Vec::with_capacity(self.unpaired.len());
+        for node in self.unpaired.drain(..) {
             if node.height != height {
                 next.push(node);
                 continue;
@@ -161,16 +160,21 @@ impl<'a, T: Item> Side<'a, T> {
                     let mut start = node.start;
                     for child in &children.slice {
                         let len = child.count();
-                        next.push(Waiting { start, len, height: height - 1, link: &child.link });
+                        next.push(UnpairedNode {
+                            start,
+                            len,
+                            height: height - 1,
+                            link: &child.link,
+                        });
                         start += len;
                     }
                 }
             }
         }
-        self.waiting = next;
+        self.unpaired = next;
     }
 
-    /// Adds the tail, of which `shared` items stand in the other one at `elsewhere`.
+    /// Adds the tail. Its first `shared` items are at position `elsewhere` of the other tree.
     fn close(&mut self, tree: &'a SumTree<T>, shared: usize, elsewhere: usize) {
         self.blocks.sort_unstable_by_key(|block| block.start);
         let start = tree.body_len();
@@ -185,14 +189,14 @@ impl<'a, T: Item> Side<'a, T> {
     }
 }
 
-/// Takes nodes of this height that both sides have out of both.
+/// Pairs the nodes of this height that are in both trees, and converts them to shared blocks.
 fn pair_off<T: Item>(left: &mut Side<'_, T>, right: &mut Side<'_, T>, height: u8) {
     let mut here: HashMap<usize, usize> = HashMap::new();
-    for node in left.waiting.iter().filter(|node| node.height == height) {
+    for node in left.unpaired.iter().filter(|node| node.height == height) {
         here.insert(node.link.address(), node.start);
     }
     let mut pairs: HashMap<usize, usize> = HashMap::new();
-    right.waiting.retain(|node| {
+    right.unpaired.retain(|node| {
         let address = node.link.address();
         if node.height != height || pairs.contains_key(&address) {
             return true;
@@ -207,7 +211,7 @@ fn pair_off<T: Item>(left: &mut Side<'_, T>, right: &mut Side<'_, T>, height: u8
         });
         false
     });
-    left.waiting.retain(|node| {
+    left.unpaired.retain(|node| {
         if node.height != height || here.get(&node.link.address()) != Some(&node.start) {
             return true;
         }

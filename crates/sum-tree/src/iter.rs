@@ -1,18 +1,18 @@
-//! Iteration, forwards and backwards, from any place.
+//! Iteration in both directions, from any position.
 
 use std::ops::RangeBounds;
 use std::sync::OnceLock;
 
 use crate::tail::filled;
-use crate::tree::cut;
+use crate::tree::clamp;
 use crate::{Item, SumTree};
 
-/// Neighbouring items that stand together in one leaf or in the tail.
+/// Consecutive items of one leaf or of the tail.
 #[derive(Debug)]
-pub struct Run<'a, T>(Stretch<'a, T>);
+pub struct Run<'a, T>(Slice<'a, T>);
 
 #[derive(Debug)]
-enum Stretch<'a, T> {
+enum Slice<'a, T> {
     Items(&'a [T]),
     Slots(&'a [OnceLock<T>]),
 }
@@ -25,53 +25,53 @@ impl<T> Clone for Run<'_, T> {
 
 impl<T> Copy for Run<'_, T> {}
 
-impl<T> Clone for Stretch<'_, T> {
+impl<T> Clone for Slice<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Stretch<'_, T> {}
+impl<T> Copy for Slice<'_, T> {}
 
 impl<'a, T> Run<'a, T> {
     fn empty() -> Self {
-        Run(Stretch::Items(&[]))
+        Run(Slice::Items(&[]))
     }
 
     pub(crate) fn items(items: &'a [T]) -> Self {
-        Run(Stretch::Items(items))
+        Run(Slice::Items(items))
     }
 
     pub(crate) fn slots(slots: &'a [OnceLock<T>]) -> Self {
-        Run(Stretch::Slots(slots))
+        Run(Slice::Slots(slots))
     }
 
-    /// How many items the run has.
-    #[allow(clippy::len_without_is_empty, reason = "a run that is handed out is never empty")]
+    /// Number of items.
+    #[allow(clippy::len_without_is_empty, reason = "a run is never empty")]
     pub fn len(&self) -> usize {
         match self.0 {
-            Stretch::Items(items) => items.len(),
-            Stretch::Slots(slots) => slots.len(),
+            Slice::Items(items) => items.len(),
+            Slice::Slots(slots) => slots.len(),
         }
     }
 
-    /// The item at `at`, counted from the run's start.
+    /// The item at index `at` of the run.
     pub fn get(&self, at: usize) -> Option<&'a T> {
         match self.0 {
-            Stretch::Items(items) => items.get(at),
-            Stretch::Slots(slots) => slots.get(at).map(filled),
+            Slice::Items(items) => items.get(at),
+            Slice::Slots(slots) => slots.get(at).map(filled),
         }
     }
 
-    /// The items in order.
+    /// The items, in order.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = &'a T> {
         (0..self.len()).map(move |at| self.get(at).expect("the index is below the length"))
     }
 
     pub(crate) fn part(self, from: usize, to: usize) -> Self {
         match self.0 {
-            Stretch::Items(items) => Run::items(&items[from..to]),
-            Stretch::Slots(slots) => Run::slots(&slots[from..to]),
+            Slice::Items(items) => Run::items(&items[from..to]),
+            Slice::Slots(slots) => Run::slots(&slots[from..to]),
         }
     }
 }
@@ -98,15 +98,14 @@ impl<'a, T: Item> Iterator for Runs<'a, T> {
     }
 }
 
-/// The items of a range, from either end; see [`SumTree::iter_range`].
+/// A double-ended iterator over a range; see [`SumTree::iter_range`].
 #[derive(Clone, Debug)]
 pub struct Iter<'a, T: Item> {
     tree: &'a SumTree<T>,
-    /// The next item from the front has this position, and stands at `ahead.1` of `ahead.0`.
+    /// Position of the next item from the front: index `ahead.1` of the run `ahead.0`.
     front: usize,
     ahead: (Run<'a, T>, usize),
-    /// The next item from the back is the one before this position, and stands right before
-    /// `behind.1` of `behind.0`.
+    /// Position after the next item from the back: index `behind.1` of the run `behind.0`.
     back: usize,
     behind: (Run<'a, T>, usize),
 }
@@ -156,9 +155,9 @@ impl<T: Item> SumTree<T> {
         self.iter_range(..)
     }
 
-    /// The items of `range`, from either end. Getting to the first costs O(log n).
+    /// The items of `range`, from either end. The first item takes O(log n).
     pub fn iter_range(&self, range: impl RangeBounds<usize>) -> Iter<'_, T> {
-        let range = cut(range, self.len());
+        let range = clamp(range, self.len());
         Iter {
             tree: self,
             front: range.start,
@@ -168,14 +167,14 @@ impl<T: Item> SumTree<T> {
         }
     }
 
-    /// The items of `range`, a leaf's worth at a time: the quickest way to read many.
+    /// The items of `range`, leaf by leaf: the fastest way to read many items.
     pub fn runs(&self, range: impl RangeBounds<usize>) -> Runs<'_, T> {
-        let range = cut(range, self.len());
+        let range = clamp(range, self.len());
         Runs { tree: self, at: range.start, end: range.end }
     }
 
-    /// The run that holds `position`, and the position of its first item: for reading items that
-    /// stand close together without looking for each of them.
+    /// The run that contains `position`, and the position of its first item. It allows reading neighbouring
+    /// items with one search.
     pub fn run_around(&self, position: usize) -> Option<(usize, Run<'_, T>)> {
         if position >= self.len() {
             return None;
@@ -184,7 +183,8 @@ impl<T: Item> SumTree<T> {
         Some((position - offset, run))
     }
 
-    /// The leaf (or tail) that holds `position`, which is inside, and the place in it.
+    /// The leaf or tail that contains `position`, and the index in it. The position must be inside the
+    /// sequence.
     fn run_at(&self, position: usize) -> (Run<'_, T>, usize) {
         match self.leaf_around(position) {
             Some((items, at)) => (Run::items(items), at),

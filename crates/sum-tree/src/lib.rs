@@ -1,23 +1,23 @@
-//! A persistent sequence whose nodes carry a summary of what is below them.
+//! A persistent sequence with summaries.
 //!
-//! [`SumTree`] is a B+ tree of shared, immutable nodes. Cloning one costs O(1); an edit copies the
-//! path from the root to the place that changed and shares everything else with the tree before it,
-//! so keeping every version of a long sequence is cheap.
+//! [`SumTree`] is a B+ tree of shared, immutable nodes. A clone takes O(1). An edit copies the path from
+//! the root to the changed leaf and shares all other nodes with the tree before it, so keeping every
+//! version of a long sequence is cheap.
 //!
-//! Three ideas carry the crate:
+//! The crate has three concepts:
 //!
-//! - an [`Item`] is what the sequence holds, and adds itself to a [`Summary`];
-//! - every node stands in its parent beside the sum of the items below it;
-//! - a [`Dimension`] reads one number out of a summary (how many, how many tokens …), and any
-//!   dimension can be used to [`seek`](SumTree::seek), to [`measure`](SumTree::measure) a range, or
-//!   to walk the tree while leaving out what cannot matter ([`visit`](SumTree::visit)).
+//! - An [`Item`] is an element of the sequence. It can be added to a [`Summary`].
+//! - Every node is stored in its parent together with the summary of the items below it.
+//! - A [`Dimension`] extracts a number from a summary, such as the number of items or tokens. Any
+//!   dimension can be used to [`seek`](SumTree::seek), to [`measure`](SumTree::measure) a range, and to
+//!   [`visit`](SumTree::visit) the tree while skipping irrelevant nodes.
 //!
-//! What always holds: every leaf is at the same depth; every node but the root is at least half
-//! full; the summary beside a node is the sum of what is below it. [`SumTree::check`] tests it all.
+//! Invariants: every leaf has the same depth; every node except the root is at least half full; the
+//! summary of a node is the sum of the items below it. [`SumTree::check`] tests all of them.
 //!
-//! The newest items stand in a detached **tail** that clones share: a push into it claims the next
-//! free slot and copies nothing. Only when another clone has claimed that slot before is the tail
-//! (never more than one leaf) copied.
+//! The newest items are in a detached **tail** that clones share: a push claims the next free slot of
+//! the tail and copies nothing. If another clone has already claimed the slot, the tail (less than one
+//! leaf) is copied.
 //!
 //! ```
 //! use sum_tree::{Count, Dimension, Item, SumTree, Summary};
@@ -55,14 +55,15 @@
 //! edited.splice(2..3, [Word("and")]);           // copies one path
 //!
 //! assert_eq!(edited.get(2).unwrap().0, "and");
-//! assert_eq!(words.get(2).unwrap().0, "or");    // the older value is untouched
+//! assert_eq!(words.get(2).unwrap().0, "or");    // the older value is unchanged
 //! assert_eq!(words.summary().bytes, 9);
 //! assert_eq!(words.seek(5, &Bytes).unwrap().position, 2); // the sixth byte is in "or"
 //! assert_eq!(words.measure(1..3, &Bytes), 4);
 //! ```
 //!
-//! Where to go next: `tree.rs` holds the edits, `node.rs` how two subtrees are joined, `seek.rs`
-//! and `iter.rs` the ways to read, `difference.rs` the comparison that skips what two trees share.
+//! Where to go next: `tree.rs` implements edits, `node.rs` nodes and the join of two subtrees, `tail.rs`
+//! the tail, `seek.rs` and `iter.rs` reading, `retain.rs` filtering, and `difference.rs` a comparison
+//! that skips shared nodes.
 
 mod check;
 mod difference;
@@ -82,24 +83,23 @@ pub use retain::Keep;
 pub use seek::{Found, Seen};
 pub use tree::SumTree;
 
-/// What a [`SumTree`] holds.
+/// An element of a [`SumTree`].
 pub trait Item: Clone {
-    /// What a node knows of the items below it.
+    /// The summary of a sequence of items.
     type Summary: Summary;
 
-    /// How many items a leaf holds at most. Small items want long leaves, large items short ones.
+    /// Maximum number of items of a leaf. Small items need long leaves, large items short ones.
     const LEAF: usize = 32;
 
-    /// How many children an inner node has at most. An edit copies one node of each level: with a
-    /// summary of 64 bytes, six children keep that below 4 KB for a million items. Where summaries
-    /// are small, more children make the tree lower and quicker to read.
+    /// Maximum number of children of an inner node. An edit copies one node per level: with a summary of
+    /// 64 bytes, six children keep the copies below 4 KB for a million items. With small summaries, more
+    /// children make the tree lower and faster to read.
     const FAN: usize = 6;
 
-    /// Adds this item to the end of what `summary` sums up.
+    /// Adds this item to a summary, after the items that it already contains.
     fn add_to(&self, summary: &mut Self::Summary);
 
-    /// The summary of several items. Override it where adding one by one does work that a longer
-    /// stretch can do at once.
+    /// The summary of several items. Override it if adding many items at once is faster.
     fn sum<'a>(items: impl Iterator<Item = &'a Self> + Clone) -> Self::Summary
     where
         Self: 'a,
@@ -111,17 +111,16 @@ pub trait Item: Clone {
     }
 }
 
-/// What a node knows of the items below it. The default value sums up nothing.
+/// The summary of a sequence of items. The default value is the summary of no items.
 pub trait Summary: Clone + Default {
-    /// Adds what stands right behind the items summed up so far. The order matters where the
-    /// summary says something of its edges.
+    /// Adds the summary of the items that directly follow. The order matters for a summary that describes
+    /// the ends of its sequence.
     fn add(&mut self, later: &Self);
 
-    /// How many items are summed up.
+    /// Number of items.
     fn count(&self) -> usize;
 
-    /// The sum of several stretches that stand one behind the other. Override it like
-    /// [`Item::sum`].
+    /// The sum of the summaries of consecutive sequences. Override it like [`Item::sum`].
     fn sum<'a>(parts: impl Iterator<Item = &'a Self> + Clone) -> Self
     where
         Self: 'a,
@@ -133,16 +132,16 @@ pub trait Summary: Clone + Default {
     }
 }
 
-/// One number that grows along the sequence, by which it can be sought and measured.
+/// A number that grows along the sequence, by which it can be searched and measured.
 pub trait Dimension<T: Item> {
-    /// The number for all items that `summary` sums up.
+    /// The number of all items of a summary.
     fn of_summary(&self, summary: &T::Summary) -> u64;
 
-    /// The number for one item.
+    /// The number of one item.
     fn of_item(&self, item: &T) -> u64;
 }
 
-/// The dimension that every tree has: how many items.
+/// The number of items, a dimension of every tree.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count;
 
@@ -156,7 +155,7 @@ impl<T: Item> Dimension<T> for Count {
     }
 }
 
-/// The summary for items of which only the number matters: a tree of them is a persistent list.
+/// A summary that only counts items. A tree with it is a persistent list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Length(pub usize);
 

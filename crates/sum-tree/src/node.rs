@@ -1,34 +1,34 @@
-//! Nodes, and how two subtrees are joined into one that is still balanced.
+//! Nodes, and the join of two subtrees into a balanced one.
 //!
-//! A leaf is an exact-size shared slice of items; an inner node is an exact-size shared slice of
-//! entries, each a child beside the summary of what is below it.
+//! A leaf is a shared slice of items. An inner node is a shared slice of entries; an entry is a child
+//! with its summary. Both slices have exactly the required size.
 
 use triomphe::ThinArc;
 
 use crate::{Item, Summary};
 
-/// Whether nodes are tiny: in this crate's own tests, and wherever the feature asks for it.
+/// True if nodes are tiny: in this crate's own tests, and with the feature `tiny-nodes`.
 const TINY: bool =
     cfg!(any(feature = "tiny-nodes", all(test, not(feature = "full-nodes-in-tests"))));
 
-/// How many children an inner node of a tree of `T` has at most.
+/// Maximum number of children of an inner node.
 pub(crate) const fn fan<T: Item>() -> usize {
-    const { assert!(T::FAN >= 4, "a node that is split must leave two children to each half") };
+    const { assert!(T::FAN >= 4, "each half of a split node must have two children") };
     if TINY { 4 } else { T::FAN }
 }
 
-/// How few children an inner node other than the root may have.
+/// Minimum number of children of an inner node other than the root.
 pub(crate) const fn fan_min<T: Item>() -> usize {
     fan::<T>() / 2
 }
 
-/// How many items a leaf of `T` holds at most.
+/// Maximum number of items of a leaf.
 pub(crate) const fn leaf_size<T: Item>() -> usize {
-    const { assert!(T::LEAF >= 2, "a leaf that is split must leave an item to each half") };
+    const { assert!(T::LEAF >= 2, "each half of a split leaf must have an item") };
     if TINY { 2 } else { T::LEAF }
 }
 
-/// How few items a leaf other than the root may hold.
+/// Minimum number of items of a leaf other than the root.
 pub(crate) const fn leaf_min<T: Item>() -> usize {
     leaf_size::<T>() / 2
 }
@@ -40,7 +40,7 @@ pub(crate) enum Link<T: Item> {
     Inner(ThinArc<(), Entry<T>>),
 }
 
-/// A node beside the summary of what is below it.
+/// A node with the summary of the items below it.
 #[derive(Clone)]
 pub(crate) struct Entry<T: Item> {
     pub(crate) summary: T::Summary,
@@ -55,7 +55,7 @@ pub(crate) struct Subtree<T: Item> {
 }
 
 impl<T: Item> Link<T> {
-    /// Tells two nodes apart by where they are, not by what they hold.
+    /// Address of the node, which identifies it while it is alive.
     pub(crate) fn address(&self) -> usize {
         match self {
             Link::Leaf(items) => items.slice.as_ptr().addr(),
@@ -78,8 +78,8 @@ impl<T: Item> Entry<T> {
 
     /// A leaf of clones of these items.
     pub(crate) fn leaf_of(items: &[&T]) -> Self {
-        // First the sum: reading many items that are far apart is quick, as no read waits for
-        // another. Counting references, item after item, would wait for each.
+        // The summary is computed before the items are cloned: reads of distant items overlap, while a
+        // clone (a reference count) waits for each item.
         let summary = T::sum(items.iter().copied());
         let items = items.iter().map(|&item| item.clone());
         Entry { summary, link: Link::Leaf(ThinArc::from_header_and_iter((), items)) }
@@ -98,7 +98,7 @@ impl<T: Item> Entry<T> {
     }
 }
 
-/// The sum of what is below `link`.
+/// The summary of the items below a node.
 pub(crate) fn summarize<T: Item>(link: &Link<T>) -> T::Summary {
     match link {
         Link::Leaf(items) => T::sum(items.slice.iter()),
@@ -107,12 +107,12 @@ pub(crate) fn summarize<T: Item>(link: &Link<T>) -> T::Summary {
 }
 
 impl<T: Item> Subtree<T> {
-    /// A balanced tree of `items`; none for no items.
+    /// A balanced tree of `items`; `None` if there are no items.
     pub(crate) fn build(items: impl ExactSizeIterator<Item = T>) -> Option<Self> {
         Self::gather(leaves(items))
     }
 
-    /// A balanced tree of leaves that are at least half full, or of a single one.
+    /// A balanced tree of leaves. Unless there is only one, each must be at least half full.
     pub(crate) fn gather(leaves: Vec<Entry<T>>) -> Option<Self> {
         let mut level = leaves;
         let mut height = 0;
@@ -123,7 +123,7 @@ impl<T: Item> Subtree<T> {
         level.pop().map(|entry| Subtree { entry, height })
     }
 
-    /// This tree with `right` behind it.
+    /// This tree followed by `right`.
     pub(crate) fn join(&self, right: &Self) -> Self {
         let height = self.height.max(right.height);
         match join(&self.entry, self.height, &right.entry, right.height) {
@@ -140,13 +140,13 @@ impl<T: Item> Subtree<T> {
         }
     }
 
-    /// The items from `start` to `end`, which is not empty and lies inside.
+    /// The items from `start` to `end`. The range must not be empty and must be inside the tree.
     pub(crate) fn slice(&self, start: usize, end: usize) -> Self {
         slice(&self.entry, self.height, start, end)
     }
 }
 
-/// Cuts items into leaves of nearly equal size.
+/// Divides items into leaves of nearly equal size.
 fn leaves<T: Item>(mut items: impl ExactSizeIterator<Item = T>) -> Vec<Entry<T>> {
     let count = items.len();
     let parts = count.div_ceil(leaf_size::<T>());
@@ -158,7 +158,7 @@ fn leaves<T: Item>(mut items: impl ExactSizeIterator<Item = T>) -> Vec<Entry<T>>
         .collect()
 }
 
-/// Puts nodes of one height under parents of nearly equal size.
+/// Divides nodes of one height among parents of nearly equal size.
 fn gather_evenly<T: Item>(nodes: Vec<Entry<T>>) -> Vec<Entry<T>> {
     let count = nodes.len();
     let parts = count.div_ceil(fan::<T>());
@@ -171,7 +171,7 @@ fn gather_evenly<T: Item>(nodes: Vec<Entry<T>>) -> Vec<Entry<T>> {
         .collect()
 }
 
-/// One node, or two of the same height where one would be too full.
+/// One node, or two of the same height if one would be too large.
 pub(crate) enum Joined<T: Item> {
     One(Entry<T>),
     Two(Entry<T>, Entry<T>),
@@ -185,7 +185,7 @@ impl<T: Item> Joined<T> {
         }
     }
 
-    /// A node of `children`, or two if they are too many for one.
+    /// One inner node with `children`, or two if there are too many.
     pub(crate) fn gather(mut children: Vec<Entry<T>>) -> Self {
         if children.len() <= fan::<T>() {
             return Joined::One(Entry::inner(children));
@@ -194,7 +194,7 @@ impl<T: Item> Joined<T> {
         Joined::Two(Entry::inner(children), Entry::inner(right))
     }
 
-    /// A leaf of `items`, or two if they are too many for one.
+    /// One leaf with `items`, or two if there are too many.
     pub(crate) fn gather_items(items: Vec<T>) -> Self {
         if items.len() <= leaf_size::<T>() {
             return Joined::One(Entry::leaf(items.into_iter()));
@@ -205,7 +205,7 @@ impl<T: Item> Joined<T> {
     }
 }
 
-/// Joins two nodes of any height; the result is as high as the higher one.
+/// Joins two nodes of any height. The result has the height of the higher one.
 fn join<T: Item>(
     left: &Entry<T>,
     left_height: u8,
@@ -221,14 +221,15 @@ fn join<T: Item>(
         children.extend_from_slice(before);
         join(last, left_height - 1, right, right_height).push_to(&mut children);
     } else {
-        let (first, behind) = split_first(right.link.children());
+        let (first, after) = split_first(right.link.children());
         join(left, left_height, first, right_height - 1).push_to(&mut children);
-        children.extend_from_slice(behind);
+        children.extend_from_slice(after);
     }
     Joined::gather(children)
 }
 
-/// Joins two nodes of the same height, and evens them out if one is less than half full.
+/// Joins two nodes of the same height. If one is less than half full, their entries are merged or
+/// redistributed.
 fn join_siblings<T: Item>(left: &Entry<T>, right: &Entry<T>) -> Joined<T> {
     match (&left.link, &right.link) {
         (Link::Leaf(a), Link::Leaf(b)) => {
@@ -243,7 +244,7 @@ fn join_siblings<T: Item>(left: &Entry<T>, right: &Entry<T>) -> Joined<T> {
             }
             Joined::gather(a.slice.iter().chain(&b.slice).cloned().collect())
         }
-        _ => unreachable!("nodes of one height are of one kind"),
+        _ => unreachable!("nodes of the same height are all leaves or all inner nodes"),
     }
 }
 
@@ -283,7 +284,7 @@ fn slice<T: Item>(entry: &Entry<T>, height: u8, start: usize, end: usize) -> Sub
         _ => Some(Subtree { entry: Entry::inner(whole), height }),
     };
     Subtree::join_some(Subtree::join_some(left, middle), right)
-        .expect("a slice that is not empty has at least one part")
+        .expect("a non-empty slice has at least one part")
 }
 
 fn split_last<T: Item>(children: &[Entry<T>]) -> (&Entry<T>, &[Entry<T>]) {

@@ -1,33 +1,32 @@
-//! Keeping some of the items, in order, while sharing long stretches that are kept whole.
+//! Filtering: keeps some items in order, and shares the nodes whose items are all kept.
 
 use crate::node::{Entry, Link, Subtree, leaf_size};
 use crate::{Item, SumTree};
 
-/// What a summary tells about the items below it.
+/// Which items below a node are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// All are kept: nobody asks the single items.
+    /// All items.
     All,
-    /// None is kept.
+    /// No item.
     None,
-    /// It depends on the item.
+    /// Each item is decided on its own.
     Some,
 }
 
 impl<T: Item> SumTree<T> {
-    /// The items that are kept, as a sequence of their own. `judge` answers for all items below a
-    /// node where it can, `keep` for single ones, in order; both also get the position of the
-    /// (first) item.
+    /// The kept items as a new sequence. `keep_node` decides for all items below a node, `keep` for a
+    /// single item. Both receive the position of the (first) item, in increasing order.
     ///
-    /// Stretches that are kept whole are shared with this tree, not copied.
+    /// Nodes whose items are all kept are shared with this tree, not copied.
     pub fn retain(
         &self,
-        mut judge: impl FnMut(usize, &T::Summary) -> Keep,
+        mut keep_node: impl FnMut(usize, &T::Summary) -> Keep,
         mut keep: impl FnMut(usize, &T) -> bool,
     ) -> Self {
         let mut kept = Kept { done: None, leaves: Vec::new(), loose: Vec::new() };
         if let Some(root) = self.root() {
-            kept.take(root, self.height(), 0, &mut judge, &mut keep);
+            kept.take(root, self.height(), 0, &mut keep_node, &mut keep);
         }
         let body = self.body_len();
         for (number, item) in self.tail().items().enumerate() {
@@ -41,9 +40,9 @@ impl<T: Item> SumTree<T> {
 
 struct Kept<'a, T: Item> {
     done: Option<Subtree<T>>,
-    /// Full leaves behind `done`.
+    /// Full leaves after `done`.
     leaves: Vec<Entry<T>>,
-    /// Kept items behind those, too few for a leaf.
+    /// Kept items after the leaves, too few for a leaf.
     loose: Vec<&'a T>,
 }
 
@@ -53,7 +52,7 @@ impl<'a, T: Item> Kept<'a, T> {
         link: &'a Link<T>,
         height: u8,
         at: usize,
-        judge: &mut impl FnMut(usize, &T::Summary) -> Keep,
+        keep_node: &mut impl FnMut(usize, &T::Summary) -> Keep,
         keep: &mut impl FnMut(usize, &T) -> bool,
     ) {
         match link {
@@ -67,10 +66,10 @@ impl<'a, T: Item> Kept<'a, T> {
             Link::Inner(children) => {
                 let mut at = at;
                 for child in &children.slice {
-                    match judge(at, &child.summary) {
+                    match keep_node(at, &child.summary) {
                         Keep::All => self.take_all(child, height - 1),
                         Keep::None => {}
-                        Keep::Some => self.take(&child.link, height - 1, at, judge, keep),
+                        Keep::Some => self.take(&child.link, height - 1, at, keep_node, keep),
                     }
                     at += child.count();
                 }
@@ -79,7 +78,7 @@ impl<'a, T: Item> Kept<'a, T> {
     }
 
     fn take_all(&mut self, entry: &'a Entry<T>, height: u8) {
-        // Joining costs more than copying a few leaves.
+        // A join is more expensive than copying a few leaves.
         if entry.count() >= 3 * leaf_size::<T>() {
             self.settle();
             let part = Subtree { entry: entry.clone(), height };
@@ -104,7 +103,7 @@ impl<'a, T: Item> Kept<'a, T> {
         }
     }
 
-    /// Puts leaves and loose items behind what is done.
+    /// Appends the leaves and the loose items to `done`.
     fn settle(&mut self) {
         let leaves = Subtree::gather(std::mem::take(&mut self.leaves));
         self.done = Subtree::join_some(self.done.take(), leaves);

@@ -1,32 +1,32 @@
-//! Reading by any dimension: seek, measure, find, and a walk that leaves out what cannot matter.
+//! Reading by summaries: seek, measure, find, and a traversal that can skip nodes.
 
 use std::ops::{Range, RangeBounds};
 
 use crate::node::Link;
-use crate::tree::cut;
+use crate::tree::clamp;
 use crate::{Dimension, Item, SumTree, Summary};
 
-/// Where [`SumTree::seek`] ended.
+/// The result of [`SumTree::seek`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The position of the item that holds the sought unit.
+    /// Position of the item.
     pub position: usize,
-    /// How much of the dimension stands before that item.
+    /// Value of the dimension before the item.
     pub before: u64,
 }
 
-/// What [`SumTree::visit`] came to.
+/// A node or item that [`SumTree::visit`] reached.
 #[derive(Debug)]
 pub enum Seen<'a, T: Item> {
-    /// A node, by what is below it.
+    /// A node: the summary of the items below it.
     Node(&'a T::Summary),
     /// An item.
     Item(&'a T),
 }
 
 impl<T: Item> SumTree<T> {
-    /// The item that holds unit number `target` (from 0) of a dimension: with a dimension that
-    /// counts one kind of item, the `target`-th of that kind. O(log n).
+    /// The item that contains unit `target` (from 0) of a dimension. If the dimension counts items of one
+    /// kind, this is item number `target` of that kind. O(log n).
     pub fn seek(&self, target: u64, dimension: &impl Dimension<T>) -> Option<Found> {
         let mut found = Found { position: 0, before: 0 };
         if let Some(root) = self.root() {
@@ -45,7 +45,7 @@ impl<T: Item> SumTree<T> {
                         }
                     }
                     Link::Leaf(items) => {
-                        if step(items.slice.iter(), target, dimension, &mut found) {
+                        if seek_in_items(items.slice.iter(), target, dimension, &mut found) {
                             return Some(found);
                         }
                     }
@@ -53,12 +53,12 @@ impl<T: Item> SumTree<T> {
                 break;
             }
         }
-        step(self.tail().items(), target, dimension, &mut found).then_some(found)
+        seek_in_items(self.tail().items(), target, dimension, &mut found).then_some(found)
     }
 
-    /// How much of a dimension the items of `range` hold. O(log n).
+    /// The value of a dimension for the items of `range`. O(log n).
     pub fn measure(&self, range: impl RangeBounds<usize>, dimension: &impl Dimension<T>) -> u64 {
-        let range = cut(range, self.len());
+        let range = clamp(range, self.len());
         if range.start >= range.end {
             return 0;
         }
@@ -85,7 +85,7 @@ impl<T: Item> SumTree<T> {
                         rest -= child.count();
                         before += dimension.of_summary(&child.summary);
                     }
-                    unreachable!("a position below the count is in one of the children");
+                    unreachable!("a position below the count is in a child");
                 }
                 Link::Leaf(items) => {
                     let whole = items.slice[..rest].iter();
@@ -97,7 +97,7 @@ impl<T: Item> SumTree<T> {
 
     /// The summary of the items of `range`. O(log n).
     pub fn summary_of(&self, range: impl RangeBounds<usize>) -> T::Summary {
-        let range = cut(range, self.len());
+        let range = clamp(range, self.len());
         if range == (0..self.len()) {
             return self.summary();
         }
@@ -115,16 +115,16 @@ impl<T: Item> SumTree<T> {
         sum
     }
 
-    /// Walks over the items of `range`, with their positions. A node whose items all lie in the
-    /// range is offered first, with the position of its first item: `visitor` answers whether to go
-    /// into it. Items of nodes that were entered, or that lie only partly in the range, or in the
-    /// tail, come by themselves: `visitor` answers whether to go on at all.
+    /// Traverses the items of `range`, with their positions. For a node that is entirely inside the range,
+    /// `visitor` is called with the position of its first item, and returns whether to enter the node. For
+    /// an item of a node that was entered or is only partly inside the range, and for an item of the tail,
+    /// `visitor` returns whether to continue the traversal.
     pub fn visit<'a>(
         &'a self,
         range: impl RangeBounds<usize>,
         mut visitor: impl FnMut(usize, Seen<'a, T>) -> bool,
     ) {
-        let range = cut(range, self.len());
+        let range = clamp(range, self.len());
         if let Some(root) = self.root()
             && !walk(root, 0, &range, &mut visitor)
         {
@@ -138,8 +138,7 @@ impl<T: Item> SumTree<T> {
         }
     }
 
-    /// The first item for which `is` holds. Only nodes for which `may` holds are looked into, so
-    /// the cost is that of the nodes that could not be ruled out.
+    /// The first item for which `is` is true. Nodes for which `may` is false are skipped.
     pub fn find(
         &self,
         may: impl Fn(&T::Summary) -> bool,
@@ -173,7 +172,7 @@ fn step<'a, T: Item + 'a>(
     false
 }
 
-/// Whether to go on.
+/// Returns whether to continue.
 fn walk<'a, T: Item>(
     link: &'a Link<T>,
     at: usize,

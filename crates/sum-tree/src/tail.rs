@@ -1,7 +1,7 @@
-//! The newest items of a tree, in a chunk of slots that clones share.
+//! The tail: the newest items of a tree, in a chunk of slots that clones share.
 //!
-//! A tree reads only as many slots as it has items there, and a slot is written once: so a clone
-//! that pushes never disturbs another one. Whoever finds the next slot taken copies the chunk.
+//! A tree reads only the slots below its tail length, and a slot is written once. A push to one clone
+//! therefore never affects another. A clone whose next slot is taken copies the chunk.
 
 use std::sync::OnceLock;
 
@@ -9,18 +9,18 @@ use triomphe::ThinArc;
 
 use crate::{Item, node};
 
-/// Room for a leaf of items.
+/// Slots for the items of one leaf.
 pub(crate) type Chunk<T> = ThinArc<(), OnceLock<T>>;
 
-/// A chunk of which the first slots hold `items`: at most one leaf's worth.
+/// A chunk whose first slots contain `items`, of which there are at most as many as fit into a leaf.
 pub(crate) fn chunk<T: Item>(mut items: impl Iterator<Item = T>) -> Chunk<T> {
     let slot = |_| items.next().map_or_else(OnceLock::new, OnceLock::from);
     ThinArc::from_header_and_iter((), (0..node::leaf_size::<T>()).map(slot))
 }
 
-/// The detached tail of a tree, as it is read: less than a leaf of items.
+/// The tail of a tree: fewer items than a leaf can hold.
 pub(crate) struct Tail<'a, T> {
-    /// The slots that the tree may read; all of them are filled.
+    /// The slots below the tail length. All of them are filled.
     slots: &'a [OnceLock<T>],
 }
 
@@ -45,17 +45,17 @@ impl<'a, T> Tail<'a, T> {
         self.slots.get(at).map(filled)
     }
 
-    /// Where the chunk is; 0 if nothing of it is read.
+    /// Address of the chunk; 0 if the tail is empty.
     pub(crate) fn address(&self) -> usize {
         if self.slots.is_empty() { 0 } else { self.slots.as_ptr().addr() }
     }
 
-    /// How many items at the front both have in one shared chunk.
+    /// Number of leading items in a chunk that both tails share.
     pub(crate) fn shared_with(&self, other: &Self) -> usize {
         if self.address() == other.address() { self.len().min(other.len()) } else { 0 }
     }
 }
 
 pub(crate) fn filled<T>(slot: &OnceLock<T>) -> &T {
-    slot.get().expect("slots below a tail's length are filled")
+    slot.get().expect("slots below the tail length are filled")
 }

@@ -1,11 +1,11 @@
-//! Random edits against a plain `Vec`, with nodes of two to four entries (or of the usual size, with
-//! the feature `full-nodes-in-tests`).
+//! Random edits compared with a plain `Vec`. Nodes have two to four entries, or normal size with the
+//! feature `full-nodes-in-tests`.
 
 use proptest::prelude::*;
 
 use crate::{Count, Dimension, Item, Keep, SumTree, Summary};
 
-/// Even numbers are of one kind, odd ones of another.
+/// Counts even and odd numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[allow(unreachable_pub, reason = "the summary of a public type must be public")]
 pub struct Sums {
@@ -14,7 +14,7 @@ pub struct Sums {
     total: u64,
     least: Option<u32>,
     most: u32,
-    /// Order matters to this one: it is the last item.
+    /// The last item. It depends on the order of additions.
     last: Option<u32>,
 }
 
@@ -82,7 +82,7 @@ enum Edit {
     AppendOlder(usize),
     KeepOdd,
     KeepAtLeast(u32),
-    /// Go on from an older value, as a fork does.
+    /// Continues from an older value, like a fork.
     Return(usize),
 }
 
@@ -185,7 +185,7 @@ fn assert_same(tree: &SumTree<u32>, list: &[u32]) {
     assert!(tree.runs(..).flat_map(|run| run.iter()).eq(list));
 }
 
-/// What is said to stand around a position are the items of the run that it is in.
+/// `summary_around` is the summary of the run that contains the position.
 fn assert_summary_around(tree: &SumTree<u32>, position: usize) {
     let Some(around) = tree.summary_around(position) else {
         return assert!(position >= tree.body_len());
@@ -261,7 +261,7 @@ proptest! {
             assert_reads(&tree, &list, a, b);
             kept.push((tree.clone(), list.clone()));
         }
-        // What was kept has not changed, and any two can be compared.
+        // Older values have not changed, and any two values can be compared.
         for (tree, list) in &kept {
             assert_same(tree, list);
         }

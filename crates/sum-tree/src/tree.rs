@@ -1,4 +1,4 @@
-//! The sequence itself, and its edits.
+//! The sequence and its edits.
 
 use std::fmt;
 use std::ops::{Bound, Range, RangeBounds};
@@ -9,20 +9,20 @@ use crate::node::{Entry, Joined, Link, Subtree, leaf_min, leaf_size};
 use crate::tail::{Chunk, Tail, chunk};
 use crate::{Item, Summary};
 
-/// A persistent sequence of items; see the [crate's page](crate).
+/// A persistent sequence of items; see the [crate docs](crate).
 ///
-/// Positions outside the sequence are cut to it, as `min(len)` would: no method panics on them.
+/// A position outside the sequence is clamped to its length; no method panics on it.
 pub struct SumTree<T: Item> {
-    /// What trees share that differ only in how much of the tail they have: so cloning one costs a
-    /// single reference count.
+    /// Body and tail, shared by trees that differ only in the length of their tail. A clone therefore
+    /// increments a single reference count.
     base: Option<Arc<Base<T>>>,
     tail_len: u32,
 }
 
 struct Base<T: Item> {
-    /// All items but those of the tail.
+    /// All items except those of the tail.
     body: Option<Subtree<T>>,
-    /// Where the tail is.
+    /// The slots of the tail.
     chunk: Option<Chunk<T>>,
 }
 
@@ -45,7 +45,7 @@ impl<T: Item + fmt::Debug> fmt::Debug for SumTree<T> {
 }
 
 impl<T: Item> FromIterator<T> for SumTree<T> {
-    /// Builds the whole tree at once, in O(n).
+    /// Builds the tree in O(n).
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let items: Vec<T> = items.into_iter().collect();
         Self::from_body(Subtree::build(items.into_iter()))
@@ -55,8 +55,8 @@ impl<T: Item> FromIterator<T> for SumTree<T> {
 impl<T: Item> Extend<T> for SumTree<T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
         let items = items.into_iter();
-        // Pushing one by one is cheapest for a few; a long list is built apart and joined.
-        if items.size_hint().1.is_some_and(|most| most <= 2 * leaf_size::<T>()) {
+        // A few items are pushed one by one; a long list is built as a tree and joined.
+        if items.size_hint().1.is_some_and(|upper| upper <= 2 * leaf_size::<T>()) {
             items.for_each(|item| self.push(item));
         } else {
             self.append(&items.collect());
@@ -70,7 +70,7 @@ impl<T: Item> SumTree<T> {
         Self::default()
     }
 
-    /// The same item again and again. It takes next to no memory: the nodes are shared.
+    /// A sequence of `count` clones of an item. It uses O(log n) memory, because nodes are shared.
     pub fn repeat(item: T, count: usize) -> Self {
         let leaf = leaf_size::<T>();
         let mut block: Self = std::iter::repeat_n(item.clone(), leaf).collect();
@@ -92,7 +92,7 @@ impl<T: Item> SumTree<T> {
         Self::from_parts(body, None, 0)
     }
 
-    /// A tree whose tail is the front of `chunk`.
+    /// A tree whose tail is the first `tail_len` slots of `chunk`.
     fn from_parts(body: Option<Subtree<T>>, chunk: Option<Chunk<T>>, tail_len: usize) -> Self {
         let chunk = chunk.filter(|_| tail_len > 0);
         let is_empty = body.is_none() && chunk.is_none();
@@ -100,18 +100,18 @@ impl<T: Item> SumTree<T> {
         SumTree { base, tail_len: tail_len as u32 }
     }
 
-    /// How many items there are.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.body_len() + self.tail_len as usize
     }
 
-    /// Whether there are no items.
+    /// True if there are no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The summary of all items. It is made from that of the body and the items of the tail: to get
-    /// a single number out of it, [`measure`](Self::measure) is quicker.
+    /// The summary of all items: that of the body, plus the items of the tail. For a single number,
+    /// [`measure`](Self::measure) is faster.
     pub fn summary(&self) -> T::Summary {
         let mut sum = self.body_summary().cloned().unwrap_or_default();
         if self.tail_len > 0 {
@@ -136,7 +136,7 @@ impl<T: Item> SumTree<T> {
         self.body().map(|body| &body.entry.summary)
     }
 
-    /// How many levels of inner nodes there are.
+    /// Number of levels of inner nodes.
     pub(crate) fn height(&self) -> u8 {
         self.body().map_or(0, |body| body.height)
     }
@@ -145,12 +145,12 @@ impl<T: Item> SumTree<T> {
         Tail::new(self.chunk(), self.tail_len as usize)
     }
 
-    /// How many items stand before the tail.
+    /// Number of items before the tail.
     pub(crate) fn body_len(&self) -> usize {
         self.body().map_or(0, |body| body.entry.count())
     }
 
-    /// Everything, the tail included, as a tree without a tail.
+    /// All items, including the tail, as a tree without a tail.
     pub(crate) fn whole(&self) -> Option<Subtree<T>> {
         let tail = self.tail().items();
         if tail.len() == 0 {
@@ -160,8 +160,8 @@ impl<T: Item> SumTree<T> {
         Some(self.body().map_or_else(|| tail.clone(), |body| body.join(&tail)))
     }
 
-    /// Whether the other is a clone of this tree, or was one: then both hold the same items. It
-    /// may say no of trees that hold equal ones.
+    /// True if the trees share their nodes and therefore have the same items. False does not mean that
+    /// the items differ.
     pub fn is_clone_of(&self, other: &Self) -> bool {
         let has_same_base = match (&self.base, &other.base) {
             (Some(base), Some(others)) => Arc::ptr_eq(base, others),
@@ -181,13 +181,13 @@ impl<T: Item> SumTree<T> {
         items.get(at)
     }
 
-    /// What the items around `position` add up to, if that is known without reading them: then it
-    /// tells what one of them can be without a look at memory that was not read for long.
+    /// The summary of the leaf that contains `position`; `None` in the tail. It allows a check of a
+    /// property of the item without reading the leaf, which is often not in the CPU cache.
     pub fn summary_around(&self, position: usize) -> Option<&T::Summary> {
         self.entry_around(position).map(|(leaf, _)| &leaf.summary)
     }
 
-    /// The leaf that holds the item at `position`, and its place in it; none if it is in the tail.
+    /// The leaf that contains `position`, and the index in it; `None` in the tail.
     pub(crate) fn leaf_around(&self, position: usize) -> Option<(&[T], usize)> {
         let (leaf, at) = self.entry_around(position)?;
         match &leaf.link {
@@ -213,7 +213,7 @@ impl<T: Item> SumTree<T> {
         Some((entry, at))
     }
 
-    /// Adds an item at the end: O(1), and O(log n) once in a leaf's length.
+    /// Appends an item. O(1), and O(log n) each time the tail is full.
     pub fn push(&mut self, item: T) {
         let free = self.chunk().and_then(|chunk| chunk.slice.get(self.tail_len as usize));
         let claimed = match free {
@@ -231,9 +231,9 @@ impl<T: Item> SumTree<T> {
         }
     }
 
-    /// The items of `range` as a sequence of their own, in O(log n).
+    /// The items of `range` as a new sequence, in O(log n).
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
-        let Range { start, end } = cut(range, self.len());
+        let Range { start, end } = clamp(range, self.len());
         if start >= end {
             return Self::default();
         }
@@ -251,7 +251,7 @@ impl<T: Item> SumTree<T> {
         Self::from_parts(body, self.chunk().cloned(), tail_len)
     }
 
-    /// Puts all items of `other` behind those of `self`, in O(log n).
+    /// Appends all items of `other`, in O(log n).
     pub fn append(&mut self, other: &Self) {
         if other.is_empty() {
             return;
@@ -261,7 +261,7 @@ impl<T: Item> SumTree<T> {
             return;
         }
         let Some(body) = other.body() else {
-            // Nothing but a tail: pushing keeps this tree's own tail shared.
+            // Only a tail: pushing its items keeps this tree's own tail shared.
             other.tail().items().for_each(|item| self.push(item.clone()));
             return;
         };
@@ -269,9 +269,9 @@ impl<T: Item> SumTree<T> {
         *self = Self::from_parts(joined, other.chunk().cloned(), other.tail().len());
     }
 
-    /// Takes `range` out and puts `items` in its place: O(log n) plus the number of new items.
+    /// Replaces `range` with `items`. O(log n) plus the number of new items.
     pub fn splice(&mut self, range: impl RangeBounds<usize>, items: impl IntoIterator<Item = T>) {
-        let Range { start, end } = cut(range, self.len());
+        let Range { start, end } = clamp(range, self.len());
         let items: Vec<T> = items.into_iter().collect();
         if start >= end && items.is_empty() {
             return;
@@ -293,11 +293,11 @@ impl<T: Item> SumTree<T> {
         };
     }
 
-    /// A splice inside the tail; what outgrows the tail moves into the body.
+    /// A splice inside the tail. If the tail becomes too long, it moves into the body.
     fn splice_tail(&self, start: usize, end: usize, items: Vec<T>) -> Self {
         let before = self.tail().items().take(start).cloned();
-        let behind = self.tail().items().skip(end).cloned();
-        let all: Vec<T> = before.chain(items).chain(behind).collect();
+        let after = self.tail().items().skip(end).cloned();
+        let all: Vec<T> = before.chain(items).chain(after).collect();
         if all.len() < leaf_size::<T>() {
             let len = all.len();
             return Self::from_parts(self.body().cloned(), Some(chunk(all.into_iter())), len);
@@ -323,8 +323,8 @@ impl<T: Item> SumTree<T> {
     }
 }
 
-/// Edits one leaf and the path to it. `None` where the edit reaches over several leaves or leaves
-/// one less than half full: cutting and joining handles those.
+/// Edits one leaf and copies the path to it. `None` if the edit concerns several leaves or makes the leaf
+/// less than half full; the caller then splits and joins.
 fn edit<T: Item>(
     entry: &Entry<T>,
     start: usize,
@@ -335,8 +335,8 @@ fn edit<T: Item>(
     match &entry.link {
         Link::Leaf(old) => {
             let len = old.slice.len() - (end - start) + items.len();
-            let least = if is_root { 1 } else { leaf_min::<T>() };
-            if len < least || len > 2 * leaf_size::<T>() {
+            let min = if is_root { 1 } else { leaf_min::<T>() };
+            if len < min || len > 2 * leaf_size::<T>() {
                 return None;
             }
             let mut all = Vec::with_capacity(len);
@@ -364,8 +364,8 @@ fn edit<T: Item>(
     }
 }
 
-/// `range` in numbers, cut to a sequence of `len` items.
-pub(crate) fn cut(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
+/// Clamps `range` to a sequence of `len` items.
+pub(crate) fn clamp(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
     let start = match range.start_bound() {
         Bound::Included(&start) => start,
         Bound::Excluded(&before) => before.saturating_add(1),

@@ -1,9 +1,9 @@
-//! Servers that tests start by themselves. For tests only, and only on Unix.
+//! Servers for tests. Unix only.
 //!
-//! - [`PostgresServer`]: a real PostgreSQL on loopback, with a directory of its own. It ends with the
-//!   test process, however that ends.
-//! - [`Proxy`]: stands between a client and a server, and cuts the connection when it is told to.
-//! - [`ModelServer`]: a model provider that plays a script, faults included.
+//! - [`PostgresServer`]: a real PostgreSQL server on loopback with its own directory. It ends with the test
+//!   process, even if that is killed.
+//! - [`Proxy`]: a TCP proxy that cuts connections on request.
+//! - [`ModelServer`]: a model provider with scripted replies and faults.
 #![cfg(unix)]
 
 mod model;

@@ -1,8 +1,8 @@
-//! A model provider on loopback that plays a script: real HTTP/1.1, with every fault that a network or
-//! a provider has.
+//! A model provider on loopback with scripted replies: real HTTP/1.1, with faults of networks and
+//! providers.
 //!
-//! A [`Reply`] says what one request is answered with: a status, headers, a body, and what goes wrong
-//! on the way. The server keeps every request as it came, byte by byte ([`Received`]).
+//! A [`Reply`] is the response to one request: status, headers, body, and faults. The server records the
+//! exact bytes of every request ([`Received`]).
 //!
 //! ```text
 //! client ── request ──► Received ──► the script ──► Reply ──► head, body in pieces ──► client
@@ -16,21 +16,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A provider that plays a script. It ends when it is dropped.
+/// A model provider with scripted replies. It stops when it is dropped.
 #[derive(Debug)]
 pub struct ModelServer {
     port: u16,
     state: Arc<State>,
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Its path, such as `/v1/messages`.
+    /// Path, such as `/v1/messages`.
     pub path: String,
-    /// Its headers, their names in small letters.
+    /// Headers, with lowercase names.
     pub headers: Vec<(String, String)>,
-    /// The exact bytes of its body.
+    /// The exact bytes of the body.
     pub body: Vec<u8>,
 }
 
@@ -42,7 +42,7 @@ impl Received {
     }
 }
 
-/// What one request is answered with.
+/// The reply to one request.
 #[derive(Clone, Debug)]
 pub struct Reply {
     status: u16,
@@ -55,12 +55,12 @@ pub struct Reply {
     end: End,
 }
 
-/// How a client is told where a body ends.
+/// How the end of the body is indicated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
-    /// By its length.
+    /// By `Content-Length`.
     Length,
-    /// By a length that is not its own.
+    /// By a wrong `Content-Length`.
     WrongLength(usize),
     /// By the last chunk.
     Chunks,
@@ -68,16 +68,16 @@ enum Framing {
     Close,
 }
 
-/// How a body ends.
+/// How the reply ends.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// As it should.
+    /// Completely.
     Whole,
     /// The connection is cut before the head.
     BeforeTheHead,
-    /// The connection is cut after so many bytes of the body.
+    /// The connection is cut after this number of bytes of the body.
     CutAt(usize),
-    /// After so many bytes of the body nothing comes any more.
+    /// Nothing is sent after this number of bytes of the body.
     StallAt(usize),
 }
 
@@ -96,66 +96,66 @@ impl Reply {
         }
     }
 
-    /// A stream of events, written as they go over the line.
+    /// A stream of server-sent events, given as raw bytes.
     pub fn stream(events: impl AsRef<[u8]>) -> Reply {
         let headers = vec![("content-type".into(), "text/event-stream; charset=utf-8".into())];
         let body = events.as_ref().to_vec();
         Reply { headers, body, framing: Framing::Chunks, ..Reply::json(200, "") }
     }
 
-    /// A page, as of a proxy that wants something.
+    /// An HTML page, as sent by a proxy.
     pub fn page(status: u16, body: impl Into<String>) -> Reply {
         let headers = vec![("content-type".into(), "text/html; charset=utf-8".into())];
         Reply { headers, ..Reply::json(status, body) }
     }
 
-    /// It says that it has so many bytes, whatever it has.
+    /// Sets the `Content-Length` to a number that may be wrong.
     pub fn claiming(self, bytes: usize) -> Reply {
         Reply { framing: Framing::WrongLength(bytes), ..self }
     }
 
-    /// It ends when the connection does.
+    /// Ends the body with the connection.
     pub fn until_close(self) -> Reply {
         Reply { framing: Framing::Close, ..self }
     }
 
-    /// The connection is cut before anything is answered.
+    /// Cuts the connection before the reply.
     pub fn cut() -> Reply {
         Reply { end: End::BeforeTheHead, ..Reply::json(200, "") }
     }
 
-    /// With one more header.
+    /// Adds a header.
     pub fn header(mut self, name: &str, value: &str) -> Reply {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Only after a while.
+    /// Delays the reply.
     pub fn after(self, wait: Duration) -> Reply {
         Reply { wait, ..self }
     }
 
-    /// In pieces of so many bytes, each sent by itself, wherever that splits a character.
+    /// Sends the body in pieces of this number of bytes, which may split characters.
     pub fn in_pieces(self, piece: usize) -> Reply {
         Reply { piece: piece.max(1), ..self }
     }
 
-    /// With a pause behind every piece.
+    /// Pauses after every piece.
     pub fn pausing(self, pause: Duration) -> Reply {
         Reply { pause, ..self }
     }
 
-    /// Cut after so many bytes of the body.
+    /// Cuts the connection after this number of bytes of the body.
     pub fn cut_at(self, bytes: usize) -> Reply {
         Reply { end: End::CutAt(bytes), ..self }
     }
 
-    /// Silent for ever after so many bytes of the body.
+    /// Stalls after this number of bytes of the body.
     pub fn stall_at(self, bytes: usize) -> Reply {
         Reply { end: End::StallAt(bytes), ..self }
     }
 
-    /// Writes it; answers whether the connection goes on.
+    /// Writes the reply. Returns whether the connection stays open.
     fn write(&self, stream: &mut TcpStream, is_over: &AtomicBool) -> std::io::Result<bool> {
         sleep(self.wait, is_over);
         if matches!(self.end, End::BeforeTheHead) {
@@ -195,7 +195,7 @@ impl Reply {
             End::Whole if self.framing == Framing::Close => return Ok(false),
             End::Whole => {}
             End::StallAt(_) => {
-                // Until the client has had enough, or the test is over.
+                // Until the client closes the connection or the test ends.
                 stream.set_read_timeout(Some(Duration::from_millis(20)))?;
                 let mut rest = [0; 64];
                 while !is_over.load(Ordering::SeqCst) {
@@ -211,7 +211,7 @@ impl Reply {
     }
 }
 
-/// Sleeps in short stretches, so that a test that is over need not wait.
+/// Sleeps in short intervals, so that the end of a test is noticed.
 fn sleep(time: Duration, is_over: &AtomicBool) {
     let stretch = Duration::from_millis(20);
     let mut left = time;
@@ -236,7 +236,7 @@ impl std::fmt::Debug for State {
 }
 
 impl ModelServer {
-    /// Answers one request after the other with these; then with 500.
+    /// Sends these replies in order, then status 500.
     pub fn playing(replies: impl IntoIterator<Item = Reply>) -> ModelServer {
         let mut replies: VecDeque<Reply> = replies.into_iter().collect();
         ModelServer::answering(move |_| {
@@ -245,7 +245,7 @@ impl ModelServer {
         })
     }
 
-    /// Asks a function what to answer.
+    /// Gets each reply from a function.
     pub fn answering(script: impl FnMut(&Received) -> Reply + Send + 'static) -> ModelServer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
         let port = listener.local_addr().expect("a bound socket has an address").port();
@@ -267,12 +267,12 @@ impl ModelServer {
         ModelServer { port, state }
     }
 
-    /// Where it listens: `http://127.0.0.1:…`, without a path.
+    /// Base URL: `http://127.0.0.1:…`, without a path.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The requests so far, as they came.
+    /// The requests so far, in order.
     pub fn received(&self) -> Vec<Received> {
         self.state.received.lock().expect("no holder panics").clone()
     }
@@ -281,7 +281,7 @@ impl ModelServer {
 impl Drop for ModelServer {
     fn drop(&mut self) {
         self.state.is_over.store(true, Ordering::SeqCst);
-        // Wakes the thread that accepts.
+        // Wakes the accepting thread.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -291,7 +291,7 @@ fn serve(mut client: TcpStream, state: &State) {
     let Ok(reading) = client.try_clone() else { return };
     let mut reader = BufReader::new(reading);
     while let Some(request) = read_request(&mut reader) {
-        // The request counts as received before the script hears of it.
+        // The request is recorded before the script is called.
         state.received.lock().expect("no holder panics").push(request.clone());
         let reply = (state.script.lock().expect("no script panics"))(&request);
         match reply.write(&mut client, &state.is_over) {
@@ -328,7 +328,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Received> {
 mod tests {
     use super::*;
 
-    /// What a bare client reads.
+    /// The raw bytes that a client reads.
     fn ask(server: &ModelServer, body: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
         let len = body.len();

@@ -1,8 +1,8 @@
-//! A PostgreSQL server on loopback, in a directory of its own, with its usual durability.
+//! A PostgreSQL server on loopback, in its own directory, with default durability.
 //!
-//! A small shell script runs it and reads orders from a pipe whose other end only this process
-//! holds. When this process ends, even by a signal, the pipe closes, and the script ends the server
-//! that it started and removes the directory. So no test has to clean up, and none can forget to.
+//! A shell script runs the server and reads commands from a pipe of which only this process has the other
+//! end. When this process ends, even by a signal, the pipe closes, and the script stops the server and
+//! removes the directory. Tests therefore need no cleanup.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -45,8 +45,8 @@ impl PostgresServer {
         PostgresServer::start_with(None)
     }
 
-    /// A server that also takes encrypted connections, with a certificate for these names that
-    /// nobody but itself has signed: it is in [`certificate`](PostgresServer::certificate).
+    /// A server that also accepts TLS connections, with a self-signed
+    /// [`certificate`](PostgresServer::certificate) for these names.
     pub fn start_encrypted(names: &[&str]) -> PostgresServer {
         PostgresServer::start_with(Some(names))
     }
@@ -69,7 +69,7 @@ impl PostgresServer {
         server
     }
 
-    /// Makes an empty database and returns its address.
+    /// Creates an empty database and returns its address.
     pub fn database(&self) -> String {
         let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
@@ -81,7 +81,7 @@ impl PostgresServer {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// Where it listens, on loopback.
+    /// The port on loopback.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -96,7 +96,7 @@ impl PostgresServer {
         self.folder.join("data")
     }
 
-    /// Runs SQL in a database and returns what it prints, without headings.
+    /// Runs SQL in a database and returns the output without headings.
     pub fn sql(&self, database: &str, sql: &str) -> String {
         let output = self.psql(database, sql).output().expect("psql runs");
         let said = String::from_utf8_lossy(&output.stderr);
@@ -104,7 +104,7 @@ impl PostgresServer {
         String::from_utf8(output.stdout).expect("psql prints UTF-8").trim().to_owned()
     }
 
-    /// Everything in a database, as statements that [`load`](PostgresServer::load) reads again.
+    /// Dumps a database as statements for [`load`](PostgresServer::load).
     pub fn dump(&self, database: &str) -> String {
         let mut dump = self.programs.command(self.programs.path("pg_dump"));
         dump.args(["--inserts", "--no-owner", "--no-privileges"]);
@@ -112,7 +112,7 @@ impl PostgresServer {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
         let dump = String::from_utf8(output.stdout).expect("pg_dump prints UTF-8");
-        // Without remarks, and without what only some releases of psql understand.
+        // Without comments, and without commands that only some releases of psql support.
         let is_statement = |line: &&str| !line.starts_with(['\\', '-']) && !line.is_empty();
         dump.lines().filter(is_statement).fold(String::new(), |all, line| all + line + "\n")
     }
@@ -126,12 +126,12 @@ impl PostgresServer {
         assert!(output.status.success(), "{}: {said}", file.display());
     }
 
-    /// Ends the server at once, as a power cut would end it.
+    /// Kills the server, as a power failure would.
     pub fn kill(&self) {
         self.watch().order("kill");
     }
 
-    /// Starts it again after [`kill`](PostgresServer::kill), and waits until it answers.
+    /// Restarts the server after [`kill`](PostgresServer::kill), and waits until it accepts connections.
     pub fn restart(&self) {
         self.watch().order("start");
         self.wait_until_ready();
@@ -191,8 +191,8 @@ impl Watch {
         for setting in settings.into_iter().chain(encryption.into_iter().flatten()) {
             script.args(["-c", &setting]);
         }
-        // A group of its own: what ends the tests by a signal to all of them must not end the script
-        // before it has cleaned up.
+        // Its own process group: a signal to the group of the tests must not end the script before it has
+        // cleaned up.
         script.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut script = script.spawn().expect("sh runs");
         let orders = script.stdin.take();
@@ -224,7 +224,7 @@ fn make_folder(folder: &Path, programs: &Programs) {
     }
 }
 
-/// A new certificate and its key, which only the server's user may read.
+/// Creates a certificate and its key, readable only by the user of the server.
 fn write_certificate(folder: &Path, programs: &Programs, names: &[&str]) {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let made = rcgen::generate_simple_self_signed(names).expect("the names are names");
@@ -245,7 +245,7 @@ fn write_certificate(folder: &Path, programs: &Programs, names: &[&str]) {
 fn initialise(folder: &Path, programs: &Programs) {
     let mut initdb = programs.command(programs.path("initdb"));
     initdb.arg("--pgdata").arg(folder.join("data"));
-    // Whoever may connect to loopback may have these tests' data.
+    // Any local user may connect; the data of tests needs no protection.
     initdb.args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
     let output = initdb.args(["--no-sync", "--data-checksums"]).output().expect("initdb runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

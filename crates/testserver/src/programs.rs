@@ -1,7 +1,6 @@
-//! Where PostgreSQL's programs are, and as which user they run.
+//! Location of PostgreSQL's programs, and the user that runs them.
 //!
-//! PostgreSQL refuses to run as root, so root runs it as the user `postgres`, whom its packages
-//! create.
+//! PostgreSQL refuses to run as root, so root runs it as the user `postgres`, which its packages create.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ pub(crate) struct Programs {
     user: Option<User>,
 }
 
-/// The user who runs them instead of root.
+/// The user that runs them instead of root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct User {
     pub(crate) uid: u32,
@@ -22,7 +21,7 @@ pub(crate) struct User {
 }
 
 impl Programs {
-    /// The newest under `/usr/lib/postgresql`, or those on the `PATH`.
+    /// Finds the newest installation under `/usr/lib/postgresql`, otherwise the programs on the `PATH`.
     pub(crate) fn find() -> Programs {
         let folder = installed().into_iter().chain(on_the_path()).find(|it| has_server(it));
         let folder =
@@ -48,13 +47,13 @@ impl Programs {
         if let Some(User { uid, gid }) = self.user {
             command.uid(uid).gid(gid);
         }
-        // The user may not be allowed into the folder where the tests run.
+        // The user may have no access to the current directory of the tests.
         command.current_dir("/");
         command
     }
 }
 
-/// Debian keeps the server's programs off the `PATH`, a folder for each version.
+/// Debian installs the programs outside the `PATH`, in one folder per version.
 fn installed() -> Vec<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut versions: Vec<(u32, PathBuf)> = versions
@@ -74,7 +73,7 @@ fn has_server(folder: &Path) -> bool {
     ["initdb", "postgres", "psql"].iter().all(|program| folder.join(program).is_file())
 }
 
-/// What `id` says of a user, or of the one who runs this.
+/// Uid or gid that `id` prints for a user; without a user, for that of this process.
 fn number_of(which: &str, user: Option<&str>) -> Option<u32> {
     let output = Command::new("id").arg(which).args(user).output().ok()?;
     String::from_utf8(output.stdout).ok()?.trim().parse().ok()

@@ -1,11 +1,11 @@
-//! A proxy on loopback that cuts connections at a moment of the test's choice.
+//! A TCP proxy on loopback that cuts connections at a point that the test chooses.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Passes bytes on, both ways, until it is told to cut.
+/// A proxy that forwards bytes in both directions.
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
@@ -14,18 +14,18 @@ pub struct Proxy {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What the client sends before its connection is cut, and when it is.
+    /// Bytes of the client at which its connection is cut, and the point of the cut.
     plan: Mutex<Option<(Vec<u8>, Cut)>>,
     cuts: AtomicU32,
     refuses: AtomicBool,
 }
 
-/// When a connection is cut.
+/// The point at which a connection is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// Before the server has heard it.
+    /// Before the server receives the bytes.
     BeforeTheServer,
-    /// After the server has answered, before the client has heard that.
+    /// After the server has replied, before the client receives the reply.
     BeforeTheClient,
 }
 
@@ -48,22 +48,22 @@ impl Proxy {
         Proxy { port, state }
     }
 
-    /// Where it listens, on loopback.
+    /// The port on loopback.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Cuts the connection on which the client next sends these bytes; others go on.
+    /// Cuts the connection on which a client next sends these bytes. Other connections continue.
     pub fn cut_at(&self, bytes: &[u8], cut: Cut) {
         *self.state.plan.lock().expect("no holder panics") = Some((bytes.to_vec(), cut));
     }
 
-    /// Whether new connections are refused.
+    /// Sets whether new connections are refused.
     pub fn refuse(&self, refuse: bool) {
         self.state.refuses.store(refuse, Ordering::SeqCst);
     }
 
-    /// How many connections it has cut.
+    /// Number of connections that were cut.
     pub fn cuts(&self) -> u32 {
         self.state.cuts.load(Ordering::SeqCst)
     }
@@ -72,14 +72,15 @@ impl Proxy {
 fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     let clone = |stream: &TcpStream| stream.try_clone().expect("a socket can be shared");
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    // Set while the server works on what the connection will be cut at.
+    // Set while the server processes the bytes at which the connection will be cut.
     let doomed = Arc::new(AtomicBool::new(false));
     let there = (clone(&client), clone(&server), Arc::clone(&doomed), Arc::clone(state));
     std::thread::spawn(move || {
         let (from, to, doomed, state) = there;
         pump(&from, &to, |bytes| {
             let mut plan = state.plan.lock().expect("no holder panics");
-            let meant = plan.as_ref().filter(|(sign, _)| holds(bytes, sign)).map(|(_, cut)| *cut);
+            let meant =
+                plan.as_ref().filter(|(sign, _)| contains(bytes, sign)).map(|(_, cut)| *cut);
             if meant.is_some() {
                 *plan = None;
             }
@@ -97,26 +98,26 @@ fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     let state = Arc::clone(state);
     std::thread::spawn(move || {
         pump(&server, &client, |_| {
-            let goes_on = !doomed.load(Ordering::SeqCst);
-            if !goes_on {
+            let continues = !doomed.load(Ordering::SeqCst);
+            if !continues {
                 state.cuts.fetch_add(1, Ordering::SeqCst);
             }
-            goes_on
+            continues
         });
     });
 }
 
-/// Passes bytes on until one side ends or `goes_on` says no; then both ends are closed.
-fn pump(mut from: &TcpStream, mut to: &TcpStream, mut goes_on: impl FnMut(&[u8]) -> bool) {
+/// Forwards bytes until one side closes or `continues` returns false; then closes both ends.
+fn pump(mut from: &TcpStream, mut to: &TcpStream, mut continues: impl FnMut(&[u8]) -> bool) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
-        if !goes_on(&buffer[..read]) || to.write_all(&buffer[..read]).is_err() {
+        if !continues(&buffer[..read]) || to.write_all(&buffer[..read]).is_err() {
             break;
         }
     }
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }
 
-fn holds(bytes: &[u8], sign: &[u8]) -> bool {
+fn contains(bytes: &[u8], sign: &[u8]) -> bool {
     bytes.windows(sign.len()).any(|window| window == sign)
 }

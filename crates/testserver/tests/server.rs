@@ -1,4 +1,4 @@
-//! The servers themselves.
+//! Tests of the servers.
 #![cfg(unix)]
 
 use std::os::unix::process::CommandExt as _;
@@ -26,7 +26,7 @@ fn a_server_that_is_dropped_leaves_nothing() {
     assert!(!data.exists());
 }
 
-/// Runs itself as another process, which says where its server is and is then killed.
+/// Starts itself as a child process, which writes the path of its server to a file and is then killed.
 #[test]
 fn a_server_ends_with_its_process_even_if_that_is_killed() {
     const CHILD: &str = "RECTO_TESTSERVER_CHILD";
@@ -48,7 +48,7 @@ fn a_server_ends_with_its_process_even_if_that_is_killed() {
     let data = wait_for(|| std::fs::read_to_string(&file).ok().filter(|text| !text.is_empty()));
     let pid_file = std::path::Path::new(&data).join("postmaster.pid");
     let pid = std::fs::read_to_string(pid_file).unwrap().lines().next().unwrap().to_owned();
-    // The whole group, as a terminal or a time limit does it.
+    // The whole process group, as a terminal or a time limit does.
     let group = format!("-{}", child.id());
     assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
     child.wait().unwrap();

@@ -1,4 +1,4 @@
-//! ChatGPT's export: graphs, hidden messages, calls, and ZIP files of all kinds.
+//! ChatGPT's data export: graphs, hidden messages, calls, and ZIP files of all kinds.
 
 use std::io::Write as _;
 
@@ -15,12 +15,12 @@ fn corpus() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-fn told(conversation: &Conversation) -> Vec<String> {
-    let tell = |message: &Message| {
+fn texts_by_role(conversation: &Conversation) -> Vec<String> {
+    let describe = |message: &Message| {
         let text = message.text();
         format!("{}: {}", message.role().as_str(), text.lines().next().unwrap_or_default())
     };
-    conversation.messages().map(tell).collect()
+    conversation.messages().map(describe).collect()
 }
 
 fn first(replay: &Replay) -> &Conversation {
@@ -37,7 +37,7 @@ fn node(id: &str, parent: Option<&str>, children: &[&str]) -> String {
     )
 }
 
-fn talk(current: &str, nodes: &[String]) -> String {
+fn one_conversation(current: &str, nodes: &[String]) -> String {
     format!(r#"[{{"mapping":{{{}}},"current_node":{current}}}]"#, nodes.join(","))
 }
 
@@ -52,7 +52,7 @@ fn the_current_branch_is_what_the_model_reads() {
     assert_eq!(start.created, Some(1_714_557_600_123));
     first(&replay).verify().unwrap();
     assert_eq!(
-        told(first(&replay)),
+        texts_by_role(first(&replay)),
         [
             "user: Why does checkout fail?",
             "assistant: ",
@@ -64,7 +64,7 @@ fn the_current_branch_is_what_the_model_reads() {
         ]
     );
     assert_eq!(
-        told(&replay.conversations[1].branches[0].conversation),
+        texts_by_role(&replay.conversations[1].branches[0].conversation),
         ["user: Second conversation"]
     );
 }
@@ -72,30 +72,38 @@ fn the_current_branch_is_what_the_model_reads() {
 #[test]
 fn branches_that_were_left_are_versions_and_hidden_messages_are_in_the_log() {
     let replay = imported(&corpus(), CHATGPT);
-    let talk = first(&replay);
-    assert_eq!(talk.log().len(), 10);
-    let left = talk.versions().find(|info| {
-        talk.at(info.version).unwrap().messages().any(|message| message.text() == "First try.")
+    let conversation = first(&replay);
+    assert_eq!(conversation.log().len(), 10);
+    let left = conversation.versions().find(|info| {
+        conversation
+            .at(info.version)
+            .unwrap()
+            .messages()
+            .any(|message| message.text() == "First try.")
     });
-    let left = talk.at(left.unwrap().version).unwrap();
-    assert_eq!(told(&left), ["user: Why does checkout fail?", "assistant: First try."]);
-    let call = talk
+    let left = conversation.at(left.unwrap().version).unwrap();
+    assert_eq!(texts_by_role(&left), ["user: Why does checkout fail?", "assistant: First try."]);
+    let call = conversation
         .messages()
         .find_map(|message| message.tool_calls().next().map(|it| it.id.into_owned()));
-    let answered: Vec<_> = talk.messages().flat_map(Message::tool_results).collect();
+    let answered: Vec<_> = conversation.messages().flat_map(Message::tool_results).collect();
     assert_eq!(call.as_deref(), Some("a3"));
     assert_eq!(answered, ["a3", "a3"]);
 }
 
 #[test]
-fn what_is_written_again_says_the_same() {
+fn an_exported_conversation_is_imported_with_the_same_messages() {
     let text = corpus();
     let replay = imported(&text, CHATGPT);
     let expected: Value = serde_json::from_str(&text).unwrap();
-    for (number, talk) in replay.conversations.iter().enumerate() {
-        let log: Vec<Message> =
-            talk.branches[0].conversation.log().iter().map(|entry| entry.message.clone()).collect();
-        let container = Container::Envelope(talk.envelope.as_deref().unwrap());
+    for (number, replayed) in replay.conversations.iter().enumerate() {
+        let log: Vec<Message> = replayed.branches[0]
+            .conversation
+            .log()
+            .iter()
+            .map(|entry| entry.message.clone())
+            .collect();
+        let container = Container::Envelope(replayed.envelope.as_deref().unwrap());
         let written: Value = serde_json::from_str(&exported(&log, CHATGPT, container)).unwrap();
         assert_eq!(written[0], expected[number]);
     }
@@ -111,27 +119,27 @@ fn an_edited_conversation_is_linked_anew() {
     let written = exported(&messages, CHATGPT, Container::Envelope(envelope));
     let again = imported(&written, CHATGPT);
     assert_eq!(again.warnings, []);
-    let mut expected = told(first(&replay));
+    let mut expected = texts_by_role(first(&replay));
     expected.remove(1);
     expected.push("assistant: Welcome.".into());
-    // It goes on from where the user stood; the new message hangs on that.
+    // The new message is a child of the current node.
     assert_eq!(again.conversations[0].start.name.as_deref(), Some("Checkout"));
     assert_eq!(first(&again).log().len(), expected.len());
 }
 
 #[test]
-fn graphs_of_all_shapes_are_told_whole() {
-    // The user stands in the middle.
+fn graphs_of_all_shapes_are_imported_completely() {
+    // The current node has children.
     let nodes = [node("a", None, &["b"]), node("b", Some("a"), &["c"]), node("c", Some("b"), &[])];
-    let replay = imported(&talk("\"b\"", &nodes), CHATGPT);
-    assert_eq!(told(first(&replay)), ["user: a", "user: b"]);
+    let replay = imported(&one_conversation("\"b\"", &nodes), CHATGPT);
+    assert_eq!(texts_by_role(first(&replay)), ["user: a", "user: b"]);
     assert_eq!(first(&replay).log().len(), 3);
-    // Nobody says where the user stands: at the newest.
+    // Without a current node, the newest message is the last one.
     let nodes =
         [node("a", None, &["b", "c"]), node("b", Some("a"), &[]), node("c", Some("a"), &[])];
-    let replay = imported(&talk("null", &nodes), CHATGPT);
-    assert_eq!(told(first(&replay)), ["user: a", "user: c"]);
-    // Branches of branches, and a child that its parent does not name.
+    let replay = imported(&one_conversation("null", &nodes), CHATGPT);
+    assert_eq!(texts_by_role(first(&replay)), ["user: a", "user: c"]);
+    // Branches of branches, and a child that its parent does not list.
     let nodes = [
         node("a", None, &["b", "c"]),
         node("b", Some("a"), &["d", "e"]),
@@ -140,24 +148,24 @@ fn graphs_of_all_shapes_are_told_whole() {
         node("e", Some("b"), &[]),
         node("f", Some("a"), &[]),
     ];
-    let replay = imported(&talk("\"c\"", &nodes), CHATGPT);
-    assert_eq!(told(first(&replay)), ["user: a", "user: c"]);
+    let replay = imported(&one_conversation("\"c\"", &nodes), CHATGPT);
+    assert_eq!(texts_by_role(first(&replay)), ["user: a", "user: c"]);
     let seen: Vec<Vec<String>> = (0..=first(&replay).version().0)
-        .map(|it| told(&first(&replay).at(Version(it)).unwrap()))
+        .map(|it| texts_by_role(&first(&replay).at(Version(it)).unwrap()))
         .collect();
     for branch in [["a", "b", "d"], ["a", "b", "e"]] {
         let branch: Vec<String> = branch.iter().map(|text| format!("user: {text}")).collect();
         assert!(seen.contains(&branch), "{branch:?} in {seen:?}");
     }
-    // Two roots, and a ring.
+    // Two roots, and a cycle.
     let nodes = [
         node("a", None, &[]),
         node("b", None, &[]),
         node("x", Some("y"), &["y"]),
         node("y", Some("x"), &["x"]),
     ];
-    let replay = imported(&talk("\"a\"", &nodes), CHATGPT);
-    assert_eq!(told(first(&replay)), ["user: a"]);
+    let replay = imported(&one_conversation("\"a\"", &nodes), CHATGPT);
+    assert_eq!(texts_by_role(first(&replay)), ["user: a"]);
     assert_eq!(replay.warnings.len(), 2);
 }
 
@@ -171,7 +179,7 @@ fn a_long_chain_does_not_need_the_stack() {
             node(&ids[at], parent, &next)
         })
         .collect();
-    let replay = imported(&talk("\"n19999\"", &nodes), CHATGPT);
+    let replay = imported(&one_conversation("\"n19999\"", &nodes), CHATGPT);
     assert_eq!(first(&replay).view().len(), 20_000);
 }
 
@@ -184,7 +192,7 @@ struct Entry<'a> {
     is_streamed: bool,
 }
 
-/// A ZIP file without its directory, but for the start of it.
+/// A ZIP file with only the start of its central directory.
 fn zip(entries: &[Entry<'_>]) -> Vec<u8> {
     let mut file = Vec::new();
     for entry in entries {
@@ -281,8 +289,8 @@ fn zip_bombs_are_refused_wherever_they_are() {
         let error = read(&file).unwrap_err();
         assert!(matches!(error, Error::TooLarge { .. }), "{error}");
     }
-    // In an entry that is passed over without unpacking, it does no harm; in one that has to be
-    // unpacked to find its end, it is refused.
+    // In an entry that is skipped without decompression, a bomb does no harm. An entry that has to be
+    // decompressed to find its end fails.
     let entry = |name, is_streamed| Entry { name, body: &bomb, is_packed: true, is_streamed };
     let good =
         Entry { name: "conversations.json", body: b"[]", is_packed: true, is_streamed: false };
@@ -327,13 +335,13 @@ fn what_cannot_be_read_is_reported_with_its_node() {
         node("a", None, &["b"]),
         r#""b":{"id":"b","message":{"author":{"role":"wizard"},"content":{}},"parent":"a","children":[]}"#.to_owned(),
     ];
-    let replay = imported(&talk("\"b\"", &nodes), CHATGPT);
+    let replay = imported(&one_conversation("\"b\"", &nodes), CHATGPT);
     let fields: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.field).collect();
     assert_eq!(fields, ["mapping.b.message.author.role"]);
-    assert_eq!(told(first(&replay)), ["user: a"]);
+    assert_eq!(texts_by_role(first(&replay)), ["user: a"]);
 }
 
-/// One node calls one tool: calls that were made at once are several.
+/// One node calls one tool, so parallel calls become several nodes.
 #[test]
 fn calls_that_were_made_at_once_are_exported_one_by_one() {
     let call = |id: &str, name: &str, n: u8| json!({"type": "tool_use", "id": id, "name": name, "input": {"n": n}});

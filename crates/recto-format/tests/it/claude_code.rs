@@ -1,4 +1,4 @@
-//! Sessions of Claude Code: the history that a file tells can be walked.
+//! Claude Code sessions: every state of the session is a version.
 
 use recto_core::{Conversation, Message, Role, Version};
 use recto_format::{Container, ExportOptions, Format, export};
@@ -13,13 +13,13 @@ fn session() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// What the model reads, in short: who says what.
-fn told(conversation: &Conversation) -> Vec<String> {
-    let tell = |message: &Message| {
+/// Role and first line of each visible message.
+fn texts_by_role(conversation: &Conversation) -> Vec<String> {
+    let describe = |message: &Message| {
         let text = message.text();
         format!("{}: {}", message.role().as_str(), text.lines().next().unwrap_or_default())
     };
-    conversation.messages().map(tell).collect()
+    conversation.messages().map(describe).collect()
 }
 
 /// A line of a session: its uuid, its parent's, and its message.
@@ -48,18 +48,18 @@ fn answers(uuid: &str, parent: &str, id: &str) -> String {
 fn last(lines: &[String]) -> Vec<String> {
     let replay = imported(&lines.join("\n"), CODE);
     assert_eq!(replay.warnings, []);
-    told(&replay.conversations[0].branches[0].conversation)
+    texts_by_role(&replay.conversations[0].branches[0].conversation)
 }
 
 #[test]
 fn the_session_ends_as_the_program_would_go_on_from_it() {
     let replay = imported(&session(), CODE);
-    let [talk] = &replay.conversations[..] else { panic!("one conversation") };
-    assert_eq!(talk.start.name.as_deref(), Some("eu-1 restarted"));
-    let main = &talk.branches[0].conversation;
+    let [replayed] = &replay.conversations[..] else { panic!("one conversation") };
+    assert_eq!(replayed.start.name.as_deref(), Some("eu-1 restarted"));
+    let main = &replayed.branches[0].conversation;
     main.verify().unwrap();
     assert_eq!(
-        told(main),
+        texts_by_role(main),
         [
             "user: This session is being continued from a previous conversation. eu-1 was restarted.",
             "user: Is it stable?",
@@ -78,20 +78,20 @@ fn rewinds_compactions_and_replacements_are_versions() {
     assert_eq!(
         kinds,
         [
-            // the question, a thought, a text, a call and its result
+            // the question, thinking, a text, a call and its result
             "APPEND", "APPEND", "APPEND", "APPEND", "APPEND",
-            // the second call of the same answer, its result, the answer
+            // the second call of the same response, its result, the answer
             "INSERT", "APPEND", "APPEND",
-            // the wrong question and its answer, taken back
+            // the wrong question and its answer, rolled back
             "APPEND", "APPEND", "ROLLBACK", "APPEND", "APPEND", "REPLACE", "APPEND", "COMPRESS",
             "APPEND", "APPEND",
         ]
     );
     let before_rewind = main.at(Version(10)).unwrap();
-    assert_eq!(told(&before_rewind).last().unwrap(), "assistant: Really?");
+    assert_eq!(texts_by_role(&before_rewind).last().unwrap(), "assistant: Really?");
     let before_compaction = main.at(Version(15)).unwrap();
     assert_eq!(
-        told(&before_compaction),
+        texts_by_role(&before_compaction),
         [
             "user: Why does checkout fail?",
             "assistant: ",
@@ -116,13 +116,13 @@ fn a_sidechain_is_a_fork_that_starts_empty() {
     let [_, fork] = &replay.conversations[0].branches[..] else { panic!("there is one fork") };
     assert_eq!(fork.name, "a1");
     assert_eq!(
-        told(&fork.conversation),
+        texts_by_role(&fork.conversation),
         ["user: Look at the gateway", "assistant: The gateway is fine."]
     );
 }
 
 #[test]
-fn what_is_no_message_is_reported_by_line() {
+fn lines_without_a_message_are_reported_by_line() {
     let replay = imported(&session(), CODE);
     let places: Vec<(u64, &str)> =
         replay.warnings.iter().map(|warning| (warning.line, &*warning.field)).collect();
@@ -159,10 +159,15 @@ fn a_session_that_starts_with_its_title_has_an_id_and_a_time() {
 fn every_line_comes_back_byte_for_byte() {
     let text = session();
     let replay = imported(&text, CODE);
-    let talk = &replay.conversations[0];
-    let container = Container::Envelope(talk.envelope.as_deref().unwrap());
-    let log = |line: usize| -> Vec<Message> {
-        talk.branches[line].conversation.log().iter().map(|entry| entry.message.clone()).collect()
+    let replayed = &replay.conversations[0];
+    let container = Container::Envelope(replayed.envelope.as_deref().unwrap());
+    let log = |branch: usize| -> Vec<Message> {
+        replayed.branches[branch]
+            .conversation
+            .log()
+            .iter()
+            .map(|entry| entry.message.clone())
+            .collect()
     };
     let is_side = |line: &&str| line.contains("\"isSidechain\":true");
     let main: Vec<&str> = text.lines().filter(|line| !is_side(line)).collect();
@@ -185,18 +190,18 @@ fn an_edited_session_is_written_as_a_chain_without_gaps() {
     let again = imported(&written, CODE);
     assert_eq!(again.warnings, []);
     assert_eq!(
-        told(&again.conversations[0].branches[0].conversation),
+        texts_by_role(&again.conversations[0].branches[0].conversation),
         ["user: a", "user: c", "assistant: d"]
     );
     assert_eq!(
         again.conversations[0].branches[0].conversation.version(),
         Version(3),
-        "nobody went back"
+        "there is no rewind"
     );
 }
 
 #[test]
-fn pieces_of_an_answer_stand_together_in_whatever_order_results_come() {
+fn pieces_of_a_response_stay_together_in_any_order_of_results() {
     let expected = [
         "user: q",
         "assistant: f {}",
@@ -217,7 +222,7 @@ fn pieces_of_an_answer_stand_together_in_whatever_order_results_come() {
 }
 
 #[test]
-fn a_piece_that_hangs_on_an_inserted_piece_stands_behind_it() {
+fn a_child_of_an_inserted_piece_follows_it() {
     let lines = [
         says("u", "", "go"),
         calls("a0", "u", "m", "c0"),
@@ -228,14 +233,14 @@ fn a_piece_that_hangs_on_an_inserted_piece_stands_behind_it() {
         answers("r2", "a2", "c2"),
     ];
     let replay = imported(&lines.join("\n"), CODE);
-    let talk = &replay.conversations[0].branches[0].conversation;
-    let roles: Vec<&str> = talk.messages().map(|message| message.role().as_str()).collect();
+    let conversation = &replay.conversations[0].branches[0].conversation;
+    let roles: Vec<&str> = conversation.messages().map(|message| message.role().as_str()).collect();
     let expected = ["user", "assistant", "assistant", "assistant", "tool", "tool", "tool"];
     assert_eq!(roles, expected);
 }
 
 #[test]
-fn a_text_that_looks_like_what_stands_between_strings_is_kept_as_text() {
+fn a_text_that_looks_like_json_between_strings_is_kept_as_text() {
     let space = " ".repeat(130);
     let file = format!(
         r#"{{"type":"user","parentUuid":null,"a":"v",{space}"uuid":"u","message":{{"role":"user","content":",{space}"}}}}"#
@@ -279,11 +284,11 @@ fn what_a_compaction_preserves_stays_behind_the_summary() {
         says("4", "3", "d"),
     ];
     assert_eq!(last(&lines), ["user: in short", "user: b", "user: c", "user: d"]);
-    // Going back to a line that was preserved keeps the summary.
+    // A rewind to a preserved line keeps the summary.
     let mut lines = lines.to_vec();
     lines.push(says("5", "3", "e"));
     assert_eq!(last(&lines), ["user: in short", "user: b", "user: c", "user: e"]);
-    // Going back to one that was not brings back what was there.
+    // A rewind to any other line restores the messages before the compaction.
     lines.push(says("6", "1", "f"));
     assert_eq!(last(&lines), ["user: a", "user: f"]);
 }
@@ -309,16 +314,19 @@ fn a_segment_that_a_compaction_preserves_stays_behind_the_summary() {
     let short = "user: in short";
     let whole = [short, "assistant: f {}", "tool: of x", "user: b", "user: c"];
     assert_eq!(last(&compacted("2", "4")), whole);
-    // A line that is no message may be the first one.
+    // A line without a message can be the first one.
     assert_eq!(last(&compacted("p", "4")), whole);
     assert_eq!(last(&compacted("4", "4")), [short, "user: b", "user: c"]);
-    // Going back to what was preserved keeps the summary.
+    // A rewind to a preserved line keeps the summary.
     let mut lines = compacted("2", "4");
     lines.push(says("6", "4", "d"));
     assert_eq!(last(&lines), [&whole[..4], &["user: d"]].concat());
-    // What is not there preserves nothing, and its line follows the summary.
+    // An unknown line preserves nothing, and its child follows the summary.
     let replay = imported(&compacted("2", "nowhere").join("\n"), CODE);
-    assert_eq!(told(&replay.conversations[0].branches[0].conversation), [short, "user: c"]);
+    assert_eq!(
+        texts_by_role(&replay.conversations[0].branches[0].conversation),
+        [short, "user: c"]
+    );
 }
 
 #[test]
@@ -333,7 +341,10 @@ fn the_file_of_a_subagent_is_a_conversation_of_its_own() {
     let side = |text: String| text.replace("\"isSidechain\":false", "\"isSidechain\":true");
     let replay = imported(&[side(says("1", "", "a")), side(says("2", "1", "b"))].join("\n"), CODE);
     assert_eq!(replay.conversations[0].branches.len(), 1);
-    assert_eq!(told(&replay.conversations[0].branches[0].conversation), ["user: a", "user: b"]);
+    assert_eq!(
+        texts_by_role(&replay.conversations[0].branches[0].conversation),
+        ["user: a", "user: b"]
+    );
 }
 
 #[test]
@@ -357,7 +368,10 @@ fn lines_that_are_broken_or_strange_are_reported_and_the_rest_is_read() {
         places,
         [(2, ""), (3, ""), (4, "message.role"), (5, ""), (6, "type"), (7, "parentUuid")]
     );
-    assert_eq!(told(&replay.conversations[0].branches[0].conversation), ["user: a", "user: d"]);
+    assert_eq!(
+        texts_by_role(&replay.conversations[0].branches[0].conversation),
+        ["user: a", "user: d"]
+    );
 }
 
 #[test]
@@ -385,7 +399,7 @@ fn a_long_content_is_not_kept_twice() {
             "user",
             &format!(r#"{{"role":"user","content":[{{"type":"text","text":"{long}"}}]}}"#),
         ),
-        // Another layout; and a block that is told in another way, whose whole line is kept.
+        // Another layout, and a converted block whose whole line is stored.
         line(
             "4",
             "3",
@@ -435,21 +449,24 @@ fn what_never_was_a_line_has_the_time_it_came_or_none() {
     assert_eq!(times(&[1_777_629_599_000, 5]), [one, own, Value::Null]);
 }
 
-/// A block that cannot be read costs the block, not the line.
+/// An unreadable block is replaced; the rest of the line is read.
 #[test]
 fn what_can_be_read_of_a_line_is_read() {
     let line = r#"{"parentUuid":null,"isSidechain":false,"sessionId":"s","type":"assistant","uuid":"a","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","name":"f","input":{}}]}}"#;
     let replay = imported(line, Format::ClaudeCode);
-    let talk = &replay.conversations[0].branches[0].conversation;
-    assert_eq!(talk.messages().map(|it| it.text().into_owned()).collect::<Vec<_>>(), ["I look."]);
+    let conversation = &replay.conversations[0].branches[0].conversation;
+    assert_eq!(
+        conversation.messages().map(|it| it.text().into_owned()).collect::<Vec<_>>(),
+        ["I look."]
+    );
     let [warning] = &replay.warnings[..] else { panic!("{:?}", replay.warnings) };
     assert_eq!((warning.line, &*warning.field), (1, "message.content[1].id"));
-    let messages: Vec<Message> = talk.messages().cloned().collect();
+    let messages: Vec<Message> = conversation.messages().cloned().collect();
     assert_eq!(exported_log(&messages, Format::ClaudeCode, Container::List), format!("{line}\n"));
 }
 
 #[test]
-fn a_line_in_front_of_its_parent_waits_for_it() {
+fn a_line_in_front_of_its_parent_is_held_back() {
     let file = [
         says("a", "", "One"),
         says("c", "b", "Three"),
@@ -459,14 +476,14 @@ fn a_line_in_front_of_its_parent_waits_for_it() {
     ];
     let replay = imported(&file.join("\n"), CODE);
     assert_eq!(replay.warnings, []);
-    let talk = &replay.conversations[0].branches[0].conversation;
-    let texts: Vec<String> = talk.messages().map(|it| it.text().into_owned()).collect();
+    let conversation = &replay.conversations[0].branches[0].conversation;
+    let texts: Vec<String> = conversation.messages().map(|it| it.text().into_owned()).collect();
     assert_eq!(texts, ["One", "Two", "Three", "Four", "Five"]);
-    // Two that wait for each other are read all the same.
+    // Two lines that are each other's parents are read.
     let ring = [says("a", "b", "One"), says("b", "a", "Two")];
     let replay = imported(&ring.join("\n"), CODE);
-    let talk = &replay.conversations[0].branches[0].conversation;
-    assert_eq!(talk.log().len(), 2);
+    let conversation = &replay.conversations[0].branches[0].conversation;
+    assert_eq!(conversation.log().len(), 2);
 }
 
 #[test]
@@ -479,17 +496,17 @@ fn a_uuid_that_comes_again_with_another_message_is_another_branch() {
         says("c", "b", "Three"),
     ];
     let replay = imported(&file.join("\n"), CODE);
-    let told: Vec<(u64, &str)> =
+    let warnings: Vec<(u64, &str)> =
         replay.warnings.iter().map(|it| (it.line, it.message.as_str())).collect();
     assert_eq!(
-        told,
+        warnings,
         [
-            (3, "left out: this line was there already"),
-            (4, "it was there already, with another message: both are kept"),
+            (3, "skipped: a duplicate of an earlier line"),
+            (4, "an earlier line has the same uuid and another message; both are imported"),
         ]
     );
-    let talk = &replay.conversations[0].branches[0].conversation;
-    let texts: Vec<String> = talk.messages().map(|it| it.text().into_owned()).collect();
+    let conversation = &replay.conversations[0].branches[0].conversation;
+    let texts: Vec<String> = conversation.messages().map(|it| it.text().into_owned()).collect();
     assert_eq!(texts, ["One", "Two, better", "Three"]);
-    assert_eq!(talk.log().len(), 4, "the first is in the log");
+    assert_eq!(conversation.log().len(), 4, "the first is in the log");
 }

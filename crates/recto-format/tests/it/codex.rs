@@ -1,4 +1,4 @@
-//! Rollouts of codex: compactions and what was taken back are versions.
+//! codex rollouts: compactions and rollbacks are versions.
 
 use recto_core::{Conversation, Message, Version};
 use recto_format::{
@@ -14,12 +14,12 @@ fn corpus(name: &str) -> String {
     std::fs::read_to_string(format!("{root}{name}")).unwrap()
 }
 
-fn told(conversation: &Conversation) -> Vec<String> {
-    let tell = |message: &Message| {
+fn texts_by_role(conversation: &Conversation) -> Vec<String> {
+    let describe = |message: &Message| {
         let text = message.text();
         format!("{}: {}", message.role().as_str(), text.lines().next().unwrap_or_default())
     };
-    conversation.messages().map(tell).collect()
+    conversation.messages().map(describe).collect()
 }
 
 fn only(replay: &Replay) -> &Conversation {
@@ -62,7 +62,7 @@ fn a_rollout_ends_with_what_the_model_reads() {
     assert_eq!(start.created, Some(1_777_629_600_000));
     only(&replay).verify().unwrap();
     assert_eq!(
-        told(only(&replay)),
+        texts_by_role(only(&replay)),
         [
             "user: Why does checkout fail?",
             "user: eu-1 was restarted.",
@@ -73,7 +73,7 @@ fn a_rollout_ends_with_what_the_model_reads() {
 }
 
 #[test]
-fn what_users_said_outlives_any_number_of_old_compactions() {
+fn messages_of_the_user_survive_any_number_of_old_compactions() {
     let summary =
         |text: &str| format!(r#"{{"type":"compacted","payload":{{"message":"{text}"}}}}"#);
     let says = r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]}}"#;
@@ -94,19 +94,19 @@ fn what_users_said_outlives_any_number_of_old_compactions() {
     let replay = imported(&lines.join("\n"), CODEX);
     only(&replay).verify().unwrap();
     let expected = ["user: a", "user: s1", "user: b", "user: s2", "user: d", "user: s4"];
-    assert_eq!(told(only(&replay)), expected);
+    assert_eq!(texts_by_role(only(&replay)), expected);
 }
 
 #[test]
 fn the_history_of_a_rollout_can_be_walked() {
     let replay = imported(&corpus("rollout.jsonl"), CODEX);
-    let talk = only(&replay);
-    let kinds: Vec<&str> = talk.versions().map(|info| info.operation.as_str()).collect();
+    let conversation = only(&replay);
+    let kinds: Vec<&str> = conversation.versions().map(|info| info.operation.as_str()).collect();
     assert_eq!(
         kinds,
         ["CREATE", "APPEND", "APPEND", "APPEND", "ROLLBACK", "APPEND", "LIST", "APPEND"]
     );
-    let at = |version: u32| told(&talk.at(Version(version)).unwrap());
+    let at = |version: u32| texts_by_role(&conversation.at(Version(version)).unwrap());
     assert_eq!(at(3).last().unwrap(), "assistant: Really?");
     assert_eq!(at(4), at(2));
     assert_eq!(
@@ -163,17 +163,17 @@ fn a_packed_file_that_swells_without_end_is_refused() {
 }
 
 #[test]
-fn a_compaction_of_old_keeps_what_users_said() {
+fn an_old_compaction_keeps_messages_of_the_user() {
     let replay = imported(&corpus("old_compaction.jsonl"), CODEX);
-    assert_eq!(told(only(&replay)), ["user: One", "user: They counted.", "user: Three"]);
+    assert_eq!(texts_by_role(only(&replay)), ["user: One", "user: They counted.", "user: Three"]);
 }
 
 #[test]
-fn turns_are_taken_back_across_compactions() {
+fn turns_are_rolled_back_across_compactions() {
     let last = |lines: &[String]| {
         let replay = imported(&lines.join("\n"), CODEX);
         assert_eq!(replay.warnings, []);
-        told(only(&replay))
+        texts_by_role(only(&replay))
     };
     assert_eq!(
         last(&[user("a"), user("b"), user("c"), back(2), user("d")]),
@@ -187,7 +187,7 @@ fn turns_are_taken_back_across_compactions() {
         Vec::<String>::new(),
         "what the program says is no turn"
     );
-    // Into a history that a compaction made.
+    // Into the history of a compaction.
     let lines = [user("a"), compacted(&["a", "sum"]), user("b"), back(2), user("c")];
     assert_eq!(last(&lines), ["user: a", "user: c"]);
     let lines =
@@ -220,7 +220,7 @@ fn what_cannot_be_read_is_reported_and_the_rest_is_read() {
             (6, ""),
         ]
     );
-    assert_eq!(told(only(&replay)), ["user: b"]);
+    assert_eq!(texts_by_role(only(&replay)), ["user: b"]);
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn the_oldest_rollouts_have_items_without_an_envelope() {
         "\n",
     );
     let replay = imported(file, CODEX);
-    assert_eq!(told(only(&replay)), ["user: a"]);
+    assert_eq!(texts_by_role(only(&replay)), ["user: a"]);
     assert_eq!(exported_log(&log(&replay), CODEX, Container::Lines), file);
 }
 
@@ -246,7 +246,7 @@ fn messages_from_elsewhere_are_written_as_items() {
     let file = String::from_utf8(file).unwrap();
     let replay = imported(&file, CODEX);
     assert_eq!(replay.warnings, []);
-    assert_eq!(told(only(&replay)), ["user: a", "tool: done"]);
+    assert_eq!(texts_by_role(only(&replay)), ["user: a", "tool: done"]);
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn lines_of_another_format_are_reported_and_come_back() {
     assert_eq!(exported_log(&log(&replay), Format::Codex, container).trim_end(), file);
 }
 
-/// codex reads only lists, and demands a time that is one.
+/// codex reads only lists, and requires a valid time.
 #[test]
 fn what_never_was_a_line_is_written_with_a_list_and_the_time_it_came() {
     let view = [Message::user("One"), Message::assistant("Two")];

@@ -1,5 +1,5 @@
-//! What is said stays said: every text, call, result and image of a view is in the request exactly
-//! once, and nothing else is but marked placeholders.
+//! Conservation of content: every text, call, result and image of a view is in the request exactly once,
+//! and the request has no other content except marked placeholders.
 
 use proptest::prelude::*;
 use recto_core::Message;
@@ -9,13 +9,13 @@ use testkit::generate::{self, Choices};
 
 use crate::render::message;
 
-/// Gives every text, call and image of a view a mark of its own.
+/// Gives every text, call and image of a view a unique mark.
 #[derive(Default)]
 struct Marks {
     count: usize,
-    /// What every provider takes.
+    /// Marks of content that every provider accepts.
     always: Vec<String>,
-    /// Thoughts, which only their maker may take.
+    /// Marks of thinking, which only its producer accepts.
     thoughts: Vec<String>,
 }
 
@@ -38,14 +38,14 @@ impl Marks {
             return;
         }
         let mark = self.next();
-        // In front, so that what is in the text goes on meaning what it meant.
+        // In front, so that the meaning of the text does not change.
         text.insert_str(0, &mark);
         self.always.push(mark);
     }
 
     fn mark_part(&mut self, part: &mut Value) {
         let kind = part["type"].as_str().unwrap_or_default().to_owned();
-        // The fields of a tool part may stand in an object of their own.
+        // The fields of a tool part may be in a nested object.
         let part = match &*kind {
             "tool_use" | "tool_result" if part.get(&kind).is_some() => &mut part[&kind],
             _ => part,
@@ -87,7 +87,7 @@ impl Marks {
     }
 }
 
-/// All that a request says: the strings under these keys.
+/// The content of a request: the strings under these keys.
 fn said<'a>(value: &'a Value, key: &str, out: &mut Vec<&'a str>) {
     let says = ["text", "thinking", "refusal", "content", "output", "error", "arguments"];
     match value {
@@ -106,7 +106,7 @@ fn check(transcript: &[Value], model: Option<&str>) {
     for target in Target::ALL {
         let options = RenderOptions { model, ..RenderOptions::default() };
         let Ok(rendered) = render(&view, target, &options) else {
-            // What system messages say alone is no request for some; anything else is.
+            // Some providers reject a request with only system messages.
             let is_said =
                 |message: &Message| marks.always.iter().any(|it| message.json().contains(it));
             let has_content = view.iter().any(|it| !it.role().is_system() && is_said(it));
@@ -137,7 +137,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
-    fn everything_said_is_rendered_once_and_nothing_is_made_up(
+    fn all_content_is_rendered_exactly_once(
         numbers in prop::collection::vec(any::<u16>(), 0..200),
         model in 0..4_usize,
     ) {
@@ -148,7 +148,7 @@ proptest! {
 }
 
 #[test]
-fn thinking_goes_to_its_maker_byte_for_byte_and_to_nobody_else() {
+fn thinking_is_sent_unchanged_to_its_model_and_to_no_other() {
     let json = r#"{"role":"assistant","content":[{"type":"thinking","text":"d\u00e9ep \/ thought","signature":"c2ln"},{"type":"text","text":"4"}],"metadata":{"source":{"provider":"anthropic","model":"claude-a"}}}"#;
     let view = [Message::user("2 + 2?"), Message::from_json(json).unwrap()];
     let rendered = |target, model| {

@@ -1,4 +1,4 @@
-//! Every file of `tests/corpus`: its format is recognised, and what comes out again is what went in.
+//! Every file of `tests/corpus`: its format is recognised, and export restores its bytes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,13 +78,13 @@ fn every_message_of_a_list_comes_back_byte_for_byte() {
         let keys = ["messages", "input", "contents", "conversations"];
         let expected = foreign(&text, &keys);
         assert_eq!(replay.conversations.len(), expected.len(), "{}", path.display());
-        for (talk, expected) in replay.conversations.iter().zip(expected) {
-            let container = match talk.envelope.as_deref() {
+        for (replayed, expected) in replay.conversations.iter().zip(expected) {
+            let container = match replayed.envelope.as_deref() {
                 Some(envelope) => Container::Envelope(envelope),
                 None => Container::List,
             };
             let messages: Vec<Message> =
-                talk.branches[0].conversation.messages().cloned().collect();
+                replayed.branches[0].conversation.messages().cloned().collect();
             let written = exported(&messages, format, container);
             let found = foreign(&written, &keys);
             assert_eq!(found, [expected], "{}", path.display());
@@ -117,12 +117,13 @@ fn a_file_without_space_and_a_file_of_lines_come_back_whole() {
         let text = fs::read_to_string(path).unwrap();
         let format = Format::named(name.split('/').next().unwrap()).unwrap();
         let replay = imported(&text, format);
-        let [talk] = &replay.conversations[..] else { panic!("{name}: one conversation") };
-        let container = match talk.envelope.as_deref() {
+        let [replayed] = &replay.conversations[..] else { panic!("{name}: one conversation") };
+        let container = match replayed.envelope.as_deref() {
             Some(envelope) => Container::Envelope(envelope),
             None => Container::Lines,
         };
-        let messages: Vec<Message> = talk.branches[0].conversation.messages().cloned().collect();
+        let messages: Vec<Message> =
+            replayed.branches[0].conversation.messages().cloned().collect();
         assert_eq!(exported(&messages, format, container), text, "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of formats share: a file in, and out again.
+//! Import and export functions that the tests of formats share.
 
 use recto_core::{Approx, Message, Settings};
 use recto_format::{
@@ -13,10 +13,12 @@ pub(crate) fn imported(file: &str, format: Format) -> Replay {
     replay
 }
 
-/// The messages of a file that holds a single conversation, and what could not be represented.
+/// The messages of a file with a single conversation, and the warnings.
 pub(crate) fn messages(file: &str, format: Format) -> (Vec<Message>, Vec<TranscriptWarning>) {
     let replay = imported(file, format);
-    let [only] = &replay.conversations[..] else { panic!("{} talks", replay.conversations.len()) };
+    let [only] = &replay.conversations[..] else {
+        panic!("{} conversations", replay.conversations.len())
+    };
     (visible(only), replay.warnings)
 }
 
@@ -31,15 +33,15 @@ pub(crate) fn exported(messages: &[Message], format: Format, container: Containe
     String::from_utf8(file).unwrap()
 }
 
-/// A whole log, with its rewinds and compactions.
+/// Exports a whole log, with its rewinds and compactions.
 pub(crate) fn exported_log(log: &[Message], format: Format, container: Container<'_>) -> String {
     let mut file = Vec::new();
     export_log(log, format, &ExportOptions { container, ..Default::default() }, &mut file).unwrap();
     String::from_utf8(file).unwrap()
 }
 
-/// Imports a message alone and says what became of it, after the round trip was checked: the message
-/// comes back byte for byte.
+/// Imports a single message and returns the result. Checks that export restores the message byte for
+/// byte.
 pub(crate) fn round_trip(foreign: &str, format: Format) -> Vec<Message> {
     let (messages, warnings) = messages(&format!("[{foreign}]"), format);
     assert_eq!(warnings, [], "{foreign}");

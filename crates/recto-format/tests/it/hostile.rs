@@ -1,4 +1,4 @@
-//! Files that mean harm: every importer answers with steps or a typed error, and never panics.
+//! Malicious files: every importer produces steps or a typed error, and never panics.
 
 use std::fs;
 use std::path::Path;
@@ -24,13 +24,13 @@ fn corpus() -> Vec<(Format, Vec<u8>)> {
     files
 }
 
-/// Reads a file in a format; what is read can be applied, written again and read again.
+/// Imports a file in a format. The result can be verified and exported.
 fn read(file: &[u8], format: Format) {
     let mut replay = Replay::new(Settings::counting_with(Approx), 0);
     let _ = import(file, Some(format), &ImportOptions::default(), &mut replay)
         .map_err(|error| assert_ne!(error.code(), "storage", "{format}: {error}"));
-    for talk in &replay.conversations {
-        for Branch { conversation, .. } in &talk.branches {
+    for replayed in &replay.conversations {
+        for Branch { conversation, .. } in &replayed.branches {
             conversation.verify().unwrap();
             let log: Vec<_> = conversation.log().iter().map(|it| it.message.clone()).collect();
             let options = ExportOptions::default();
@@ -49,8 +49,8 @@ fn every_file_of_the_corpus_is_read_in_every_format() {
     }
 }
 
-/// What a file of one format gives when it is said to be of another is remarked on; if nothing can be
-/// read of it, the error says what it looks like.
+/// Importing a file as another format causes warnings; if nothing is readable, the error names the
+/// format that the file looks like.
 #[test]
 fn a_file_of_another_format_is_not_taken_for_one_of_broken_messages() {
     let mut refused = Vec::new();
@@ -182,7 +182,7 @@ fn time_grows_with_the_file_and_not_faster() {
         )
     };
     let mut lines = vec![says(0, 0)];
-    // Everybody goes back to the first line, and results are replaced over and over.
+    // Every line rewinds to the first line, and results are replaced repeatedly.
     lines.extend((1..3_000).map(|uuid| says(uuid, 0)));
     let boundary = |number: usize| {
         format!(
@@ -207,7 +207,7 @@ fn time_grows_with_the_file_and_not_faster() {
     assert!(clock.elapsed().as_secs() < 20, "{:?}", clock.elapsed());
 }
 
-/// Every file or view here once took time that grows with the square of its length.
+/// Every file or view here once took time quadratic in its length.
 #[test]
 fn no_file_or_view_takes_the_square_of_its_length() {
     let clock = std::time::Instant::now();
@@ -215,17 +215,17 @@ fn no_file_or_view_takes_the_square_of_its_length() {
         let mut collected = Collected::default();
         import(file, Some(format), &ImportOptions::default(), &mut collected).unwrap();
     };
-    // A long message leaves a long buffer, with many short ones on the same line.
+    // A long message leaves a long buffer, followed by many short ones on the same line.
     let long = format!(r#"[{{"role":"user","content":"{}"}}"#, "x".repeat(3 << 20));
     let short = r#",{"role":"user","content":"a"}"#.repeat(100_000);
     import(&format!("{long}{short}]"), Format::OpenAiChat);
     import(&format!("{long}{short}\n]"), Format::OpenAiChat);
-    // Calls that nothing answers, and results that name others.
+    // Calls without results, and results of other calls.
     let call = r#"{"role":"model","parts":[{"functionCall":{"name":"a","args":{}}}]},"#;
     let result = r#"{"role":"user","parts":[{"functionResponse":{"name":"b","response":{}}}]},"#;
     let (calls, results) = (call.repeat(20_000), result.repeat(20_000));
     import(&format!("[{calls}{results}{{\"parts\":[]}}]"), Format::Gemini);
-    // Ids that start alike, each given twice.
+    // Ids with a common prefix, each used twice.
     let ids = (0..4_000).map(|id| format!("{}{id:04}", "x".repeat(36)));
     let ids: Vec<String> = ids.clone().chain(ids).collect();
     let message = |json: String| Message::from_json(&json).unwrap();
@@ -234,10 +234,10 @@ fn no_file_or_view_takes_the_square_of_its_length() {
         let _ = recto_format::render(view, target, &RenderOptions::default());
     };
     render(&ids.iter().map(calls).collect::<Vec<_>>(), Target::OpenAiChat);
-    // Nobody but the system speaks.
+    // Only system messages.
     let system = message(r#"{"role":"system","content":"a"}"#.into());
     render(&vec![system; 100_000], Target::OpenAiChat);
-    // The server's calls are answered from the last to the first, or not at all.
+    // Server calls with results in reverse order, or without results.
     let call = |id| format!(r#"{{"type":"server_tool_use","id":"s{id}","name":"w","input":{{}}}}"#);
     let result =
         |id| format!(r#"{{"type":"web_search_tool_result","tool_use_id":"s{id}","content":[]}}"#);
@@ -247,7 +247,7 @@ fn no_file_or_view_takes_the_square_of_its_length() {
     let source = r#"{"source":{"provider":"anthropic"}}"#;
     let answer = format!(r#"{{"role":"assistant","content":[{parts}],"metadata":{source}}}"#);
     render(&[Message::user("a"), message(answer)], Target::Anthropic);
-    // Thousands of pieces of an answer behind thousands of results.
+    // Thousands of pieces of a response after thousands of results.
     let piece = |id: usize| {
         format!(
             r#"{{"type":"assistant","uuid":"a{id}","parentUuid":"a0","message":{{"id":"m","role":"assistant","content":[{{"type":"tool_use","id":"c{id}","name":"f","input":{{}}}}]}}}}"#
@@ -261,17 +261,17 @@ fn no_file_or_view_takes_the_square_of_its_length() {
     let lines = [0].map(piece).into_iter().chain((0..5_000).map(result));
     let lines: Vec<String> = lines.chain((1..5_000).map(piece)).collect();
     import(&lines.join("\n"), Format::ClaudeCode);
-    // Line after line that is no message waits for the next.
+    // Many consecutive lines without a message.
     let line = r#"{"type":"user","parentUuid":null,"message":{"role":"user","content":[{"type":"text"}]}}"#;
     import(&format!("{line}\n").repeat(20_000), Format::ClaudeCode);
-    // One compaction after the other, and what users say stays.
+    // Many compactions that keep the messages of the user.
     let says = r#"{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}}"#;
     let compacted = r#"{"type":"compacted","payload":{"message":"s"}}"#;
     import(&format!("{says}\n{compacted}\n").repeat(10_000), Format::Codex);
     assert!(clock.elapsed().as_secs() < 60, "{:?}", clock.elapsed());
 }
 
-/// Anybody can write a message with a source.
+/// A program can write any `metadata.source`.
 #[test]
 fn sources_that_lie_are_written_as_json_all_the_same() {
     let lies = [
@@ -305,12 +305,12 @@ fn sources_that_lie_are_written_as_json_all_the_same() {
 #[test]
 fn whatever_was_imported_is_rendered_as_every_provider_takes_it() {
     for (format, file) in corpus() {
-        // The judge reads plain numbers only.
+        // The validator accepts plain numbers only.
         let file = String::from_utf8(file).unwrap().replace("1e400", "1.5e4");
         let mut replay = Replay::new(Settings::counting_with(Approx), 0);
         import(&*file, Some(format), &ImportOptions::default(), &mut replay).unwrap();
-        for talk in &replay.conversations {
-            for Branch { conversation, .. } in &talk.branches {
+        for replayed in &replay.conversations {
+            for Branch { conversation, .. } in &replayed.branches {
                 for version in conversation.versions() {
                     let view: Vec<_> =
                         conversation.at(version.version).unwrap().messages().cloned().collect();
@@ -324,12 +324,12 @@ fn whatever_was_imported_is_rendered_as_every_provider_takes_it() {
 }
 
 #[test]
-fn what_goes_out_in_one_format_comes_in_as_that_format() {
+fn an_exported_file_is_recognised_as_its_format() {
     for (format, file) in corpus() {
         let mut replay = Replay::new(Settings::counting_with(Approx), 0);
         import(&file, Some(format), &ImportOptions::default(), &mut replay).unwrap();
-        for talk in &replay.conversations {
-            let messages: Vec<_> = talk.branches[0].conversation.messages().cloned().collect();
+        for replayed in &replay.conversations {
+            let messages: Vec<_> = replayed.branches[0].conversation.messages().cloned().collect();
             for other in Format::ALL.iter().copied() {
                 let container = match other {
                     Format::ShareGpt => Container::Envelope(r#"{"conversations":null}"#),
@@ -349,7 +349,7 @@ fn what_goes_out_in_one_format_comes_in_as_that_format() {
     }
 }
 
-/// Spoils a file: bytes and stretches of it are changed, doubled, dropped, or taken from another.
+/// Mutates a file: changes, duplicates or removes bytes and ranges, or copies them from another file.
 fn spoil(file: &mut Vec<u8>, other: &[u8], dice: &mut impl FnMut(usize) -> usize) {
     for _ in 0..=dice(6) {
         if file.is_empty() {
@@ -371,7 +371,7 @@ fn spoil(file: &mut Vec<u8>, other: &[u8], dice: &mut impl FnMut(usize) -> usize
                 file.splice(at..end, stretch);
             }
             4 => {
-                // A value in the place of another.
+                // Replaces a value with another one.
                 let values: [&[u8]; 8] = [
                     b"null",
                     b"[]",
@@ -418,9 +418,9 @@ fn files_that_are_spoiled_at_random_are_read_or_refused() {
     }
 }
 
-/// Lines that are no messages wait for the next one, but not without end.
+/// Lines without a message are held until the next message, up to a limit.
 #[test]
-fn lines_that_wait_have_only_so_much_room() {
+fn the_size_of_pending_lines_is_limited() {
     let filler = "x".repeat(1_000);
     let aside = format!(r#"{{"type":"progress","data":"{filler}"}}"#);
     let says =
@@ -440,10 +440,10 @@ fn lines_that_wait_have_only_so_much_room() {
         );
         let mut collected = Collected::default();
         import(file.as_str(), Some(format), &options, &mut collected).unwrap();
-        let told: Vec<(u64, &str)> =
+        let warnings: Vec<(u64, &str)> =
             collected.warnings.iter().map(|it| (it.line, it.message.as_str())).collect();
-        let [(60..80, before), (560..581, behind)] = told[..] else { panic!("{told:?}") };
-        assert!(before.starts_with("left out") && behind.starts_with("left out"), "{told:?}");
+        let [(60..80, before), (560..581, behind)] = warnings[..] else { panic!("{warnings:?}") };
+        assert!(before.starts_with("skipped") && behind.starts_with("skipped"), "{warnings:?}");
         let kept: usize = collected
             .steps
             .iter()
@@ -457,9 +457,9 @@ fn lines_that_wait_have_only_so_much_room() {
     }
 }
 
-/// Going to and fro between two long branches costs about what it costs to go on along one.
+/// Switching between two long branches takes about as long as continuing one.
 #[test]
-fn branches_of_a_session_cost_nothing_to_change() {
+fn switching_between_branches_of_a_session_is_cheap() {
     let says = |(branch, depth): (usize, usize)| {
         let parent = match depth {
             0 => "null".to_owned(),
@@ -483,7 +483,7 @@ fn branches_of_a_session_cost_nothing_to_change() {
     let on = branches().chain((20_000..40_000).map(|depth| (1, depth)));
     let to_and_fro = branches().chain((40_000..60_000).map(|line| (line % 2, line / 2)));
     let (on, to_and_fro): (Vec<_>, Vec<_>) = (on.collect(), to_and_fro.collect());
-    // The shortest times count, of as many as it takes: others can only make them longer.
+    // The minimum of several runs: other processes can only make a run slower.
     let mut shortest = [std::time::Duration::MAX; 2];
     let is_in_proportion = (0..10).any(|_| {
         shortest[0] = shortest[0].min(took(on.clone()));
@@ -524,8 +524,8 @@ fn one_limit_holds_for_every_format() {
             let options = ImportOptions { limits, ..ImportOptions::default() };
             let mut replay = Replay::new(Settings::counting_with(Approx), 0);
             let imported = import(&*file, Some(format), &options, &mut replay);
-            let talks = replay.conversations.iter();
-            let count: usize = talks.map(|talk| talk.branches[0].conversation.log().len()).sum();
+            let branches = replay.conversations.iter().flat_map(|it| it.branches.first());
+            let count: usize = branches.map(|it| it.conversation.log().len()).sum();
             (imported.is_ok() && replay.warnings.is_empty(), count)
         };
         assert_eq!(read(9_500), (true, 1), "{format}");

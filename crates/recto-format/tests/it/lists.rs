@@ -1,4 +1,4 @@
-//! Formats that are lists of messages: what their messages mean here.
+//! Formats that are lists of messages: conversion of their messages.
 
 use recto_core::Message;
 use recto_format::{Container, ExportOptions, Format, export};
@@ -11,7 +11,7 @@ fn corpus(name: &str) -> String {
     std::fs::read_to_string(format!("{root}{name}")).unwrap()
 }
 
-/// Role and content of messages; what is only for export is left out.
+/// Role and content of messages, without the data for export.
 fn read(file: &str, format: Format) -> Vec<(String, Value)> {
     contents(&messages(file, format).0)
 }
@@ -121,7 +121,7 @@ fn calls_of_gemini_without_ids_find_their_responses_by_name_and_order() {
 }
 
 #[test]
-fn langchain_calls_that_stand_twice_are_one() {
+fn a_langchain_call_that_is_listed_twice_is_one_call() {
     let file = corpus("langchain/messages_to_dict.json");
     let replay = imported(&file, Format::LangChain);
     let fields: Vec<&str> = replay.warnings.iter().map(|warning| &*warning.field).collect();
@@ -185,25 +185,29 @@ fn a_vercel_message_is_as_many_messages_as_it_has_steps() {
 }
 
 #[test]
-fn system_messages_stand_where_the_format_has_a_place_for_them() {
-    let talk = [Message::system("Be brief."), Message::user("hi")];
+fn system_messages_are_written_where_the_format_allows_them() {
+    let view = [Message::system("Be brief."), Message::user("hi")];
     let envelope = r#"{"model":"m","messages":null}"#;
-    let written = exported(&talk, Format::Anthropic, Container::Envelope(envelope));
+    let written = exported(&view, Format::Anthropic, Container::Envelope(envelope));
     let expected =
         r#"{"model":"m","system":"Be brief.","messages":[{"role":"user","content":"hi"}]}"#;
     assert_eq!(written.trim_end(), expected);
-    // Taken out of the view, it is not in the request either.
+    // A message that is removed from the view is not in the request.
     let file = corpus("anthropic/request.json");
     let replay = imported(&file, Format::Anthropic);
-    let talk = &replay.conversations[0];
-    let rest: Vec<Message> = talk.branches[0].conversation.messages().skip(1).cloned().collect();
-    let container = Container::Envelope(talk.envelope.as_deref().unwrap());
+    let replayed = &replay.conversations[0];
+    let rest: Vec<Message> =
+        replayed.branches[0].conversation.messages().skip(1).cloned().collect();
+    let container = Container::Envelope(replayed.envelope.as_deref().unwrap());
     let written: Value =
         serde_json::from_str(&exported(&rest, Format::Anthropic, container)).unwrap();
     assert_eq!(written.get("system"), None);
     assert_eq!(written["messages"].as_array().unwrap().len(), 8);
-    let written =
-        exported(&talk_with_system(), Format::Gemini, Container::Envelope(r#"{"contents":null}"#));
+    let written = exported(
+        &messages_with_system(),
+        Format::Gemini,
+        Container::Envelope(r#"{"contents":null}"#),
+    );
     let written: Value = serde_json::from_str(&written).unwrap();
     assert_eq!(written["systemInstruction"]["parts"][0]["text"], "Be brief.");
 }
@@ -225,37 +229,37 @@ fn a_request_with_a_system_field_is_written_as_one() {
         ),
     ];
     for (format, file) in files {
-        let (talk, _) = messages(file, format);
-        let written = exported(&talk, format, Container::List);
+        let (view, _) = messages(file, format);
+        let written = exported(&view, format, Container::List);
         assert_eq!(Format::recognise(written.as_bytes()).unwrap(), format);
         let same: Value = serde_json::from_str(&written).unwrap();
         assert_eq!(same, serde_json::from_str::<Value>(file).unwrap());
         let (again, warnings) = messages(&written, format);
-        assert_eq!((again, warnings), (talk.clone(), vec![]));
-        // The envelope that it came with holds it already.
+        assert_eq!((again, warnings), (view.clone(), vec![]));
+        // The original envelope already contains it.
         let replay = imported(file, format);
         let container = replay.conversations[0].container();
-        assert_eq!(exported(&talk, format, container).trim_end(), file);
+        assert_eq!(exported(&view, format, container).trim_end(), file);
     }
-    // Several are one there, and a list that may hold them stays a list.
-    let talk = [Message::system("a"), Message::system("b"), Message::user("hi")];
+    // Several system messages are merged. A list that may contain them stays a list.
+    let view = [Message::system("a"), Message::system("b"), Message::user("hi")];
     let mut written = Vec::new();
-    let warnings = export(&talk, Format::Anthropic, &ExportOptions::default(), &mut written);
-    assert_eq!(warnings.unwrap()[0].message, "2 system messages became one");
+    let warnings = export(&view, Format::Anthropic, &ExportOptions::default(), &mut written);
+    assert_eq!(warnings.unwrap()[0].message, "2 system messages are merged into one");
     let (again, _) = messages(&String::from_utf8(written).unwrap(), Format::Anthropic);
     assert_eq!(again.len(), 2);
     assert_eq!(again[0].text(), "a\nb");
     let (again, _) = messages(
-        &exported(&talk, Format::OpenAiResponses, Container::List),
+        &exported(&view, Format::OpenAiResponses, Container::List),
         Format::OpenAiResponses,
     );
-    assert_eq!(again, talk);
-    // Lines stay lines.
-    let lines = exported(&talk, Format::Gemini, Container::Lines);
+    assert_eq!(again, view);
+    // JSON lines stay JSON lines.
+    let lines = exported(&view, Format::Gemini, Container::Lines);
     assert_eq!(lines.lines().count(), 3);
 }
 
-fn talk_with_system() -> Vec<Message> {
+fn messages_with_system() -> Vec<Message> {
     vec![
         Message::system("Be brief."),
         Message::user("hi"),
@@ -268,10 +272,10 @@ fn talk_with_system() -> Vec<Message> {
 }
 
 #[test]
-fn a_conversation_goes_through_every_format_and_says_the_same() {
-    let talk = &talk_with_system()[1..];
+fn a_conversation_keeps_its_content_in_every_format() {
+    let view = &messages_with_system()[1..];
     let told = |messages: &[Message]| -> Vec<String> {
-        // Some formats join messages; what is said and called stays, in its order.
+        // Some formats merge messages; texts and calls keep their order.
         let texts = messages.iter().map(|message| message.text().into_owned());
         texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
     };
@@ -280,14 +284,14 @@ fn a_conversation_goes_through_every_format_and_says_the_same() {
             Format::ShareGpt => Container::Envelope(r#"{"conversations":null}"#),
             _ => Container::List,
         };
-        let file = exported(talk, format, container);
+        let file = exported(view, format, container);
         let replay = imported(&file, format);
         assert_eq!(replay.warnings, [], "{format}: {file}");
         let messages: Vec<Message> =
             replay.conversations[0].branches[0].conversation.messages().cloned().collect();
-        let mut expected = told(talk);
-        let mut found = told(&messages);
-        // The two results may stand beside their calls.
+        let mut expected = content_of(view);
+        let mut found = content_of(&messages);
+        // The two results may be beside their calls.
         if format == Format::Vercel {
             expected.sort();
             found.sort();
@@ -314,7 +318,7 @@ fn what_stood_around_the_messages_is_known_and_comes_back() {
             let written: String = replay
                 .conversations
                 .iter()
-                .map(|talk| exported(&visible(talk), format, talk.container()))
+                .map(|replayed| exported(&visible(replayed), format, replayed.container()))
                 .collect();
             assert_eq!(written, file, "{format}");
         }
@@ -332,7 +336,7 @@ fn results_from_elsewhere_name_their_function_for_gemini() {
     let written: Value = serde_json::from_slice(&written).unwrap();
     let name = |part: usize| written[1]["parts"][part]["functionResponse"]["name"].clone();
     assert_eq!((name(0), name(1)), (json!("read_logs"), json!("c2")));
-    // Only the name that nobody knows is told of.
+    // Only the unknown name causes a warning.
     assert_eq!(warnings.len(), 1, "{warnings:?}");
 }
 
@@ -341,20 +345,20 @@ fn langchain_models_and_states_of_langgraph_are_read() {
     let models = r#"[{"content": "Be brief.", "additional_kwargs": {}, "type": "system", "id": null}, {"content": "hi", "type": "human", "name": null, "id": "h1"}, {"content": "", "type": "ai", "tool_calls": [{"name": "add", "args": {"a": 1}, "id": "c1", "type": "tool_call"}], "invalid_tool_calls": []}, {"content": "2", "type": "tool", "name": "add", "tool_call_id": "c1", "status": "success"}]"#;
     for file in [models.to_owned(), format!(r#"{{"messages": {models}}}"#)] {
         assert_eq!(Format::recognise(file.as_bytes()).unwrap(), Format::LangChain);
-        let (talk, warnings) = messages(&file, Format::LangChain);
+        let (view, warnings) = messages(&file, Format::LangChain);
         assert_eq!(warnings, []);
-        let told: Vec<String> = talk
+        let told: Vec<String> = view
             .iter()
             .map(|message| format!("{}: {}", message.role().as_str(), message.text()))
             .collect();
         assert_eq!(told, ["system: Be brief.", "user: hi", r#"assistant: add {"a":1}"#, "tool: 2"]);
-        let written = exported(&talk, Format::LangChain, Container::List);
+        let written = exported(&view, Format::LangChain, Container::List);
         let same: Value = serde_json::from_str(&written).unwrap();
         assert_eq!(same, serde_json::from_str::<Value>(models).unwrap());
     }
 }
 
-/// A part that no message can have costs that part, not the message.
+/// An invalid part is replaced; the rest of the message is read.
 #[test]
 fn what_can_be_read_of_a_message_is_read() {
     let readable = "I look.";
@@ -406,7 +410,7 @@ fn what_can_be_read_of_a_message_is_read() {
 }
 
 #[test]
-fn of_many_broken_parts_only_the_first_are_told() {
+fn only_the_first_of_many_broken_parts_are_reported() {
     let broken = vec![r#"{"type":"text"}"#; 20_000].join(",");
     let file = format!(
         r#"[{{"role":"assistant","content":[{{"type":"text","text":"a"}},{broken}],"model":"m"}}]"#
@@ -416,7 +420,7 @@ fn of_many_broken_parts_only_the_first_are_told() {
     assert_eq!(warnings.len(), 9, "{warnings:?}");
 }
 
-/// What only another provider understands is left out, and said.
+/// A part of another provider is omitted with a warning.
 #[test]
 fn parts_of_others_have_no_place_in_langchain_and_vercel() {
     let own = r#"{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"server_tool_use","id":"s","name":"web_search","input":{}}]}"#;
@@ -431,15 +435,15 @@ fn parts_of_others_have_no_place_in_langchain_and_vercel() {
         assert!(!written.contains("search_result"), "{written}");
         assert!(warnings.iter().any(|it| it.message.contains("server_tool_use")), "{warnings:?}");
     }
-    // What came from there goes back.
+    // A part of this format is restored.
     let foreign = r#"{"type":"ai","data":{"content":[{"type":"text","text":"a"},{"type":"server_tool_use","id":"s"}],"type":"ai"}}"#;
     let (view, _) = messages(&format!("[{foreign}]"), Format::LangChain);
     assert!(exported(&view, Format::LangChain, Container::List).contains("server_tool_use"));
 }
 
-/// A message of which nothing has a place is left out: an empty one is none, and nobody could read it.
+/// A message without supported content is omitted, because an empty message is not valid.
 #[test]
-fn what_says_nothing_elsewhere_is_left_out_there() {
+fn a_message_without_supported_content_is_omitted() {
     let (view, _) = messages("0\n{\"role\":\"user\",\"content\":\"a\"}", Format::Recto);
     for format in [Format::Anthropic, Format::Gemini, Format::Vercel] {
         let mut written = Vec::new();

@@ -1,4 +1,4 @@
-//! What this crate promises, over whole files and whole conversations.
+//! Tests of the public interface with whole files and conversations.
 mod chatgpt;
 mod claude_code;
 mod codex;

@@ -1,4 +1,4 @@
-//! Tool parts in the nested form mean what they mean in the flat form.
+//! Nested tool parts have the same meaning as flat ones.
 
 use proptest::prelude::*;
 use recto_core::{LogIndex, Message};
@@ -12,7 +12,7 @@ use testkit::tool_form;
 
 use crate::render::{message, shown};
 
-/// An exchange with all tool parts nested: a signed call, and a result that failed.
+/// An exchange with nested tool parts: a signed call, and a result that is an error.
 const NESTED: [&str; 3] = [
     r#"{"role":"user","content":"Is a idle?"}"#,
     r#"{"role":"assistant","content":[{"type":"tool_use","tool_use":{"id":"c1","name":"load","input":{"host":"a","n":1.50}},"signature":"c2ln","cache_control":{"type":"ephemeral"}}],"metadata":{"source":{"provider":"google"}}}"#,
@@ -51,7 +51,7 @@ fn responses_get_nested_parts_as_calls_and_outputs() {
 }
 
 #[test]
-fn anthropic_gets_nested_parts_flat_with_what_stands_beside_them() {
+fn anthropic_receives_nested_parts_flat_with_their_outer_fields() {
     let body = rendered(&nested_view(), Target::Anthropic);
     let call = r#"{"type":"tool_use","id":"c1","name":"load","input":{"host":"a","n":1.50},"cache_control":{"type":"ephemeral"}}"#;
     assert!(body.contains(call), "{body}");
@@ -60,14 +60,14 @@ fn anthropic_gets_nested_parts_flat_with_what_stands_beside_them() {
 }
 
 #[test]
-fn gemini_gets_the_signature_that_stands_beside_a_nested_call() {
+fn gemini_receives_the_signature_of_a_nested_call() {
     let body = rendered(&nested_view(), Target::Gemini);
     assert!(body.contains(r#""functionCall":{"#) && body.contains(r#""functionResponse""#));
     assert!(body.contains(r#""thoughtSignature":"c2ln""#), "{body}");
 }
 
 #[test]
-fn a_torn_nested_exchange_is_found_and_fixed() {
+fn an_incomplete_nested_exchange_is_found_and_fixed() {
     let (view, options) = (nested_view(), RenderOptions::default());
     let findings = lint(&view[..2], Target::OpenAiChat, &options);
     assert!(findings.iter().any(|it| it.message == "the call \"c1\" has no result"));
@@ -98,7 +98,7 @@ fn rectos_own_format_keeps_nested_parts_and_is_recognised_by_them() {
 #[test]
 fn no_other_format_gets_a_nested_part() {
     let mut view = nested_view();
-    // Without a maker a message counts as Anthropic's own, and its parts are copied.
+    // A message without a producer is treated as Anthropic's, and its parts are copied.
     let made_here = NESTED[1].replace(r#","metadata":{"source":{"provider":"google"}}"#, "");
     view[1] = Message::from_json(&made_here).unwrap();
     for &format in Format::ALL.iter().filter(|format| **format != Format::Recto) {
@@ -114,7 +114,7 @@ fn no_other_format_gets_a_nested_part() {
 
 fn check(transcript: &[Value], model: Option<&str>) {
     let nested: Vec<Value> = transcript.iter().map(tool_form::nested).collect();
-    // Made from the nested form, so that the fields that some exporters copy have one order.
+    // Derived from the nested form, so that copied fields have the same order.
     let flat: Vec<Message> = nested.iter().map(|it| message(&tool_form::flat(it))).collect();
     let nested: Vec<Message> = nested.iter().map(message).collect();
     let options = RenderOptions { model, ..RenderOptions::default() };
@@ -122,7 +122,7 @@ fn check(transcript: &[Value], model: Option<&str>) {
         let (one, other) = (render(&flat, target, &options), render(&nested, target, &options));
         match (one, other) {
             (Ok(one), Ok(other)) => {
-                // Cache plans compare these bodies.
+                // Cache plans compare these request bodies.
                 assert_eq!(one, other, "{target}\n{}", shown(&nested));
             }
             (one, other) => assert_eq!(one.is_err(), other.is_err(), "{}", shown(&nested)),

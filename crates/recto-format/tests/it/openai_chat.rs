@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, with the traps that files of them have.
+//! OpenAI's chat completions, with the special cases of real files.
 
 use recto_core::{Message, Role};
 use recto_format::{
@@ -61,11 +61,11 @@ fn what_cannot_be_made_again_keeps_its_bytes() {
         r#"{"role":"user","content":[]}"#,
         // arguments that are escaped in another way
         r#"{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"a\":\"\\u00e9\\ud800\"}","x":1}}]}"#,
-        // developers, functions of old, audio
+        // developer messages, deprecated functions, audio
         r#"{"role":"developer","content":"Be brief."}"#,
         r#"{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}"#,
         r#"{"role":"function","name":"f","content":"x"}"#,
-        // fields that mean something else in Recto
+        // fields that have another meaning in Recto
         r#"{"role":"user","content":"hi","id":7,"metadata":"x","timestamp":"today"}"#,
         r#"{"role":"user","content":"hi","name":7}"#,
     ] {
@@ -263,14 +263,14 @@ fn an_answer_as_the_api_gives_it_is_its_message() {
     assert_eq!(source.model.unwrap().text(), "gpt-4.1-2025-04-14");
     assert_eq!(round_trip(&called, CHAT)[0].tool_calls().count(), 1);
 
-    // Other choices are kept with the first, and reported.
+    // Other choices are stored with the first and reported.
     let choice = r#"{"message":{"role":"assistant","content":"A"}}"#;
     let two = answer(&format!("{choice},{choice}"));
     let (read, warnings) = messages_of(&two);
     assert_eq!((read.len(), &*read[0].text()), (1, "A"));
     assert_eq!(warnings[0].field, "[0].choices[1]");
     assert_eq!(exported(&read, CHAT, Container::List), format!("[{two}]\n"));
-    // Without a message in it, it is kept, and the warning names the place.
+    // A response without a message is preserved, and the warning names the field.
     let (_, warnings) = messages_of(&answer(""));
     assert_eq!(warnings[0].field, "[0].choices[0].message");
 }
@@ -280,20 +280,20 @@ fn messages_of(foreign: &str) -> (Vec<Message>, Vec<recto_format::TranscriptWarn
 }
 
 #[test]
-fn what_only_another_provider_reads_is_left_out_with_a_remark() {
+fn parts_of_another_provider_are_omitted_with_a_warning() {
     let file = r#"[{"role":"assistant","content":[{"type":"redacted_thinking","data":"abc"},{"type":"text","text":"A picture."}]},{"role":"assistant","content":[{"type":"text","text":"Paris 15C.","citations":[{"type":"char_location","cited_text":"15C"}]}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"search_result","title":"t"},{"type":"text","text":"boom"}]}]}]"#;
-    let (talk, _) = messages(file, Format::Anthropic);
+    let (view, _) = messages(file, Format::Anthropic);
     let mut written = Vec::new();
     let warnings =
-        export(&talk, Format::OpenAiChat, &ExportOptions::default(), &mut written).unwrap();
-    let told: Vec<(u64, &str)> =
+        export(&view, Format::OpenAiChat, &ExportOptions::default(), &mut written).unwrap();
+    let warnings: Vec<(u64, &str)> =
         warnings.iter().map(|warning| (warning.line, &*warning.message)).collect();
     assert_eq!(
-        told,
+        warnings,
         [
-            (1, "a part of type redacted_thinking has no place"),
-            (2, "the citations of a text have no place"),
-            (3, "a part of type search_result has no place"),
+            (1, "a part of type redacted_thinking is not supported"),
+            (2, "the citations of a text are not supported"),
+            (3, "a part of type search_result is not supported"),
         ]
     );
     assert_eq!(
@@ -303,7 +303,7 @@ fn what_only_another_provider_reads_is_left_out_with_a_remark() {
 {"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"boom"}]}]
 "#
     );
-    // What came in this format goes out as it came.
+    // Messages of this format are restored byte for byte.
     round_trip(
         r#"{"role":"user","content":[{"type":"text","text":"a","citations":[]}]}"#,
         Format::OpenAiChat,

@@ -1,5 +1,5 @@
-//! Random operations on conversations with every kind of exchange: whatever they leave of the view,
-//! every provider takes it.
+//! Random operations on conversations with every kind of exchange: every provider accepts the resulting
+//! view.
 
 use proptest::prelude::*;
 use recto_core::{Approx, Conversation, Message, Request, Settings};
@@ -10,19 +10,19 @@ use testkit::generate::{self, Choices, Step};
 
 use crate::render::{check, check_fix};
 
-/// A conversation beside the model that the generator of steps reads.
-struct Talk {
+/// A conversation, and the model of it that the generator of steps reads.
+struct CheckedConversation {
     model: Model,
     conversation: Conversation,
 }
 
-impl Talk {
-    fn new() -> Talk {
+impl CheckedConversation {
+    fn new() -> CheckedConversation {
         let conversation = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
-        Talk { model: Model::new(testkit::Settings::default(), 0), conversation }
+        CheckedConversation { model: Model::new(testkit::Settings::default(), 0), conversation }
     }
 
-    /// One request; every third appends a piece of a transcript.
+    /// Applies one request. Every third request appends a part of a transcript.
     fn step(&mut self, numbers: &[u16]) {
         let mut choices = Choices::new(numbers);
         let request = match choices.below(3) {
@@ -56,28 +56,28 @@ proptest! {
     fn whatever_was_done_to_a_view_it_is_rendered_valid(
         steps in prop::collection::vec(prop::collection::vec(any::<u16>(), 0..100), 1..20),
     ) {
-        let mut talk = Talk::new();
+        let mut conversation = CheckedConversation::new();
         for numbers in &steps {
-            talk.step(numbers);
-            let view = talk.view();
+            conversation.step(numbers);
+            let view = conversation.view();
             for target in Target::ALL {
                 check(&view, target, None);
             }
         }
         for target in Target::ALL {
-            check_fix(&talk.view(), target, None);
+            check_fix(&conversation.view(), target, None);
         }
     }
 }
 
 /// One conversation of the long run: many requests, each followed by rendering for every target.
-/// Answers how many requests to providers were judged.
+/// Returns the number of requests that were validated.
 pub(crate) fn run(seed: u64) -> u64 {
-    let mut talk = Talk::new();
+    let mut conversation = CheckedConversation::new();
     let mut judged = 0;
     for number in 0..30 {
-        talk.step(&generate::numbers(seed.wrapping_mul(1_009).wrapping_add(number), 120));
-        let view = talk.view();
+        conversation.step(&generate::numbers(seed.wrapping_mul(1_009).wrapping_add(number), 120));
+        let view = conversation.view();
         for target in Target::ALL {
             judged += u64::from(check(&view, target, None).is_some());
         }

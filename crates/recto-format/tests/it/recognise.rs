@@ -1,4 +1,4 @@
-//! Whose file it is, when nobody says so.
+//! Recognition of formats.
 
 use proptest::prelude::*;
 use recto_core::{Approx, Message, Settings};
@@ -13,14 +13,14 @@ fn read(file: &str) -> (Format, Replay) {
     (format, replay)
 }
 
-/// What is exported as Recto's own is read as it is, though nobody says whose it is.
+/// A file in Recto's format is read unchanged without naming the format.
 fn check(messages: &[Message]) {
     let file = exported(messages, Format::Recto, Container::List);
     let (_, replay) = read(&file);
-    let [talk] = &replay.conversations[..] else { panic!("one conversation in {file}") };
-    let found = visible(talk);
+    let [replayed] = &replay.conversations[..] else { panic!("one conversation in {file}") };
+    let found = visible(replayed);
     assert_eq!(shown(&found), shown(messages), "{file}");
-    let again = exported(&found, Format::Recto, talk.container());
+    let again = exported(&found, Format::Recto, replayed.container());
     assert_eq!(again.replace(",\n{", ",{"), file.replace(",\n{", ",{"));
 }
 
@@ -57,19 +57,19 @@ fn what_recto_wrote_is_not_taken_for_another_format() {
 }
 
 #[test]
-fn a_file_in_which_a_tool_speaks_is_not_anthropics() {
+fn a_file_with_tool_messages_is_not_anthropics() {
     let file = r#"[{"role":"user","content":"q"},
 {"role":"assistant","content":[{"type":"redacted_thinking","data":"b3A="},{"type":"tool_use","id":"c","name":"f","input":{}}]},
 {"role":"tool","content":[{"type":"tool_result","tool_use_id":"c","content":"x"}]}]"#;
     assert_eq!(read(file).0, Format::Recto);
-    // Where no tool speaks, it is.
+    // Without a message of a tool, it is Anthropic's.
     let file = file.replace("\"tool\"", "\"user\"");
     assert_eq!(read(&file).0, Format::Anthropic);
 }
 
-/// The first bytes do not say it, and the list is long.
+/// The identifying feature is far from the start of a long list.
 #[test]
-fn what_tells_recto_from_others_may_stand_far_behind() {
+fn the_feature_that_identifies_recto_may_be_far_from_the_start() {
     let mut messages: Vec<Message> =
         (0..400).map(|number| Message::user(&format!("{number} {}", "x".repeat(1_000)))).collect();
     messages.push(Message::tool_call("c", "f", &serde_json::json!({})));
@@ -86,12 +86,12 @@ fn what_is_the_same_elsewhere_stays_a_list() {
 }
 
 #[test]
-fn an_empty_list_is_a_conversation_in_which_nothing_was_said() {
+fn an_empty_list_is_a_conversation_without_messages() {
     for file in ["[]", " [ ]\n", r#"{"messages":[]}"#, r#"{"model":"m","messages":[]}"#] {
         let (format, replay) = read(file);
         assert_eq!(format, Format::Recto, "{file}");
-        let [talk] = &replay.conversations[..] else { panic!("one conversation in {file}") };
-        assert!(talk.branches[0].conversation.log().is_empty(), "{file}");
+        let [replayed] = &replay.conversations[..] else { panic!("one conversation in {file}") };
+        assert!(replayed.branches[0].conversation.log().is_empty(), "{file}");
         assert_eq!(replay.warnings, [], "{file}");
     }
 }

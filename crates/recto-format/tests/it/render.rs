@@ -1,4 +1,4 @@
-//! Random views, rendered for every provider, judged by what the providers refuse.
+//! Random views, rendered for every provider and checked by validators of the providers' rules.
 
 use proptest::prelude::*;
 use recto_core::{Approx, Conversation, Message, Settings};
@@ -27,7 +27,7 @@ pub(crate) fn shown(view: &[Message]) -> String {
 const MODELS: [Option<&str>; 5] =
     [None, Some("claude-a"), Some("gpt-b"), Some("gemini-3-pro"), Some("claude-opus-4-6")];
 
-/// Renders a view and has it judged. A view with nothing to send is allowed to be refused.
+/// Renders and validates a view. `NothingToSend` is a valid result.
 pub(crate) fn check(view: &[Message], target: Target, model: Option<&str>) -> Option<Rendered> {
     let options = RenderOptions { model, ..RenderOptions::default() };
     let rendered = match render(view, target, &options) {
@@ -55,7 +55,7 @@ pub(crate) fn check(view: &[Message], target: Target, model: Option<&str>) -> Op
     Some(rendered)
 }
 
-/// Fixing is an ordinary request, after which lint has only notes, and a fixed view is rendered as before.
+/// A fix is an ordinary request. Afterwards lint finds only notes, and the request is the same.
 pub(crate) fn check_fix(view: &[Message], target: Target, model: Option<&str>) {
     let options = RenderOptions { model, ..RenderOptions::default() };
     let findings = lint(view, target, &options);
@@ -63,15 +63,15 @@ pub(crate) fn check_fix(view: &[Message], target: Target, model: Option<&str>) {
         return;
     }
     let start = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
-    let (talk, _) = start.append(view.to_vec(), 1).unwrap();
-    let entries = talk.entries().map(|entry| (entry.index, entry.message));
+    let (conversation, _) = start.append(view.to_vec(), 1).unwrap();
+    let entries = conversation.entries().map(|entry| (entry.index, entry.message));
     let is_note = |finding: &Finding| finding.rule.severity == Severity::Note;
     let Some(request) = fix(entries, target, &options).unwrap() else {
         assert!(findings.iter().all(is_note), "{findings:#?}");
         return;
     };
     assert!(!findings.iter().all(is_note), "{findings:#?}");
-    let (fixed, _) = talk.apply(request, 2).unwrap();
+    let (fixed, _) = conversation.apply(request, 2).unwrap();
     let messages: Vec<Message> = fixed.messages().cloned().collect();
     let left = lint(&messages, target, &options);
     assert!(
@@ -92,7 +92,7 @@ pub(crate) fn check_fix(view: &[Message], target: Target, model: Option<&str>) {
     );
 }
 
-/// What was rendered stays as it is when messages are appended, up to what was promised.
+/// The stable prefix does not change when messages are appended.
 pub(crate) fn check_append(
     view: &[Message],
     more: &[Message],
@@ -181,7 +181,7 @@ fn simulation() {
     eprintln!("seeds {first} to {}: {rendered} requests judged, {findings} repairs", seed - 1);
 }
 
-/// Renders one random view for every target, judges it, and appends to it.
+/// Renders and validates one random view for every target, then appends to it.
 fn judge(seed: u64) -> (u64, u64) {
     let numbers = generate::numbers(seed, 240);
     let (start, more) = numbers.split_at(200);
@@ -203,7 +203,7 @@ fn judge(seed: u64) -> (u64, u64) {
 }
 
 #[test]
-fn fields_that_would_spoil_the_request_are_refused() {
+fn fields_that_would_make_the_request_invalid_are_rejected() {
     let render_with = |fields: &[(&str, &str)], target| {
         let view = [Message::system("Be brief."), Message::user("Hi")];
         let options = RenderOptions { fields, ..RenderOptions::default() };
@@ -213,7 +213,7 @@ fn fields_that_would_spoil_the_request_are_refused() {
         (
             Target::Anthropic,
             &[("model", "claude-sonnet-4-5")][..],
-            "must be JSON, a string in quotes",
+            "must be JSON (a string needs quotes)",
         ),
         (Target::Anthropic, &[("max_tokens", "")], "must be JSON"),
         (Target::Anthropic, &[("max_tokens", "1}, {")], "must be JSON"),
@@ -232,7 +232,7 @@ fn fields_that_would_spoil_the_request_are_refused() {
     }
     let fields = [("model", "\"m\""), ("max_tokens", "1024"), ("system", "\"Be brief.\"")];
     let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
-    // A system prompt that is kept elsewhere may be given, where the view has none.
+    // A system prompt may be passed as a field if the view has none.
     let body = render(&[Message::user("Hi")], Target::Anthropic, &options).unwrap().body;
     assert!(body.starts_with(r#"{"model":"m","max_tokens":1024,"system":"Be brief.","messages":"#));
     let body = render_with(&fields[..2], Target::Anthropic).unwrap();
@@ -293,7 +293,7 @@ fn calls_that_were_made_at_once_stay_together_though_each_is_a_message() {
 }
 
 #[test]
-fn gemini_is_told_what_a_file_is() {
+fn gemini_receives_the_media_type_of_a_file() {
     let part = |more: &str| {
         format!(
             r#"{{"role":"user","content":[{{"type":"file","source":{{"type":"url","url":"gs://x/y"}}{more}}}]}}"#

@@ -1,4 +1,4 @@
-//! The tools of a conversation, described for every provider.
+//! Descriptions of tools for every provider.
 
 use proptest::prelude::*;
 use recto_core::{Message, Tool};
@@ -21,7 +21,7 @@ fn rendered(tools: &[Tool], target: Target) -> Result<recto_format::Rendered, Er
     render(&view, target, &options)
 }
 
-/// Whether the provider takes the messages and the tools.
+/// Checks that the provider accepts the messages and the tools.
 fn judge(body: &Value, target: Target) {
     provider(target).check(body).unwrap_or_else(|violation| panic!("{violation}\n{body}"));
     let tools = testkit::provider::tools::check(provider(target), body);
@@ -66,7 +66,7 @@ fn each_provider_gets_tools_in_its_own_shape() {
 }
 
 #[test]
-fn a_tool_that_says_nothing_of_its_input_takes_an_object() {
+fn a_tool_without_a_schema_accepts_any_object() {
     let any = json!({"type": "object", "properties": {}});
     for tool in
         [Tool::new("now", ""), tool(json!({"name": "now", "description": "", "parameters": null}))]
@@ -81,7 +81,7 @@ fn a_tool_that_says_nothing_of_its_input_takes_an_object() {
 }
 
 #[test]
-fn a_schema_without_properties_says_that_it_has_none() {
+fn a_schema_without_properties_gets_an_empty_list() {
     let bare = json!({"name": "now", "description": "d", "input_schema": {"type": "object"}});
     for target in Target::ALL {
         let tools = tools_in(&[tool(bare.clone())], target).to_string();
@@ -92,20 +92,20 @@ fn a_schema_without_properties_says_that_it_has_none() {
 }
 
 #[test]
-fn a_name_is_encoded_as_in_calls_and_the_answer_says_so() {
+fn a_name_is_encoded_as_in_calls_and_reported() {
     let tools = [Tool::new("fly.find", "finds")];
     for target in Target::ALL {
         let rendered = rendered(&tools, target).unwrap();
         let body: Value = serde_json::from_str(&rendered.body).unwrap();
         judge(&body, target);
-        let told = &rendered.renamed_tools;
+        let renamed = &rendered.renamed_tools;
         if target == Target::Gemini {
-            assert!(told.is_empty(), "a dot fits there");
+            assert!(renamed.is_empty(), "a dot is allowed there");
             continue;
         }
-        assert_eq!((told.len(), &*told[0].name), (1, "fly.find"));
+        assert_eq!((renamed.len(), &*renamed[0].name), (1, "fly.find"));
         // In the description and in the call.
-        assert_eq!(rendered.body.matches(&format!("\"{}\"", told[0].rendered_name)).count(), 2);
+        assert_eq!(rendered.body.matches(&format!("\"{}\"", renamed[0].rendered_name)).count(), 2);
         assert!(!rendered.body.contains("fly.find"), "{}", rendered.body);
     }
 }
@@ -238,13 +238,13 @@ fn tools_of_a_request_are_read_as_those_of_a_conversation() {
 }
 
 #[test]
-fn a_choice_at_the_top_of_a_schema_is_gathered_where_it_is_refused() {
+fn alternatives_at_the_top_of_a_schema_are_merged_where_they_are_rejected() {
     let one = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
     let two = json!({"type": "object", "properties": {"b": {"type": "number"}}, "required": ["b"]});
     for (word, required, change) in [
-        ("allOf", json!(["a", "b"]), "says the same"),
-        ("anyOf", Value::Null, "takes more"),
-        ("oneOf", Value::Null, "takes more"),
+        ("allOf", json!(["a", "b"]), "is equivalent"),
+        ("anyOf", Value::Null, "allows more inputs"),
+        ("oneOf", Value::Null, "allows more inputs"),
     ] {
         let schema = json!({word: [one, two]});
         let tools = [tool(json!({"name": "find", "description": "d", "parameters": schema}))];

@@ -1,4 +1,4 @@
-//! Requests that look right and are refused, and content that looks foreign and is not: one view each.
+//! Special cases: requests that look valid and are rejected, and content that looks foreign and is not.
 
 use recto_core::Message;
 use recto_format::{
@@ -81,7 +81,7 @@ fn what_google_cannot_read_as_an_object_stays_text() {
 }
 
 #[test]
-fn an_input_with_a_number_that_nobody_reads_is_wrapped() {
+fn an_input_with_a_number_that_exceeds_a_double_is_wrapped() {
     let json = r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{"n":1e400,"m":12345678901234567890123}}]}"#;
     let view = [Message::user("Go"), Message::from_json(json).unwrap()];
     for target in Target::ALL {
@@ -108,7 +108,7 @@ fn a_refusal_beside_a_text_has_its_own_field_in_chat() {
 }
 
 #[test]
-fn marks_for_the_cache_are_counted_wherever_they_stand() {
+fn cache_marks_are_counted_in_all_positions() {
     let short = json!({"type": "ephemeral"});
     let text =
         |text: &str, mark: &Value| json!({"type": "text", "text": text, "cache_control": mark});
@@ -122,7 +122,7 @@ fn marks_for_the_cache_are_counted_wherever_they_stand() {
     assert_eq!(said.to_string().matches("cache_control").count(), 4);
     assert_eq!(said["messages"][0]["content"][4]["source"], "s");
 
-    // Those of the tools count as well.
+    // Marks of tools count too.
     let tools = json!([{"name": "f", "input_schema": {"type": "object"}, "cache_control": short}]);
     let tools = tools.to_string();
     let options = RenderOptions { fields: &[("tools", &tools)], ..RenderOptions::default() };
@@ -133,7 +133,7 @@ fn marks_for_the_cache_are_counted_wherever_they_stand() {
 }
 
 #[test]
-fn a_mark_of_an_hour_does_not_stand_behind_one_of_five_minutes() {
+fn a_mark_of_one_hour_does_not_follow_one_of_five_minutes() {
     let long = json!({"type": "ephemeral", "ttl": "1h"});
     let text =
         |text: &str, mark: &Value| json!({"type": "text", "text": text, "cache_control": mark});
@@ -162,7 +162,7 @@ fn documents_and_searches_inside_results_stay() {
     let said = body(&view, Target::Anthropic);
     let result = |request: &Value| request[2]["content"][0]["content"].clone();
     assert_eq!(result(&said["messages"]), result(&original));
-    // Others have a place for the document.
+    // Other providers accept the document.
     for target in [Target::OpenAiChat, Target::OpenAiResponses, Target::Gemini] {
         let said = body(&view, target).to_string();
         assert!(said.contains("AAAA"), "{target}: {said}");
@@ -174,7 +174,7 @@ fn documents_and_searches_inside_results_stay() {
 }
 
 #[test]
-fn who_shows_only_what_one_provider_understands_speaks_first_there() {
+fn a_first_message_with_only_a_provider_part_counts_for_its_provider() {
     let found = json!({"type": "search_result", "source": "s", "title": "t",
         "content": [{"type": "text", "text": "x"}]});
     let source = json!({"source": {"provider": "anthropic"}});
@@ -188,7 +188,7 @@ fn who_shows_only_what_one_provider_understands_speaks_first_there() {
 }
 
 #[test]
-fn a_message_of_rectos_own_is_what_it_says() {
+fn a_message_of_recto_is_read_unchanged() {
     let file = r#"[{"role":"user","content":"x","metadata":{"source":{"format":"recto","original":{"role":"system","content":"y"}}}}]
 "#;
     let settings = recto_core::Settings::counting_with(recto_core::Approx);
@@ -233,7 +233,7 @@ fn gemini_gets_only_data_of_types_that_it_takes() {
     }
 }
 
-/// OpenAI refuses reasoning without the item that came of it, and that item without its reasoning.
+/// OpenAI rejects reasoning without its output item, and that item without its reasoning.
 #[test]
 fn a_call_keeps_the_id_of_its_item_beside_its_reasoning_only() {
     let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
@@ -256,20 +256,20 @@ fn a_call_keeps_the_id_of_its_item_beside_its_reasoning_only() {
     let without: Vec<Message> =
         view.iter().filter(|message| !message.json().contains("rs_1")).cloned().collect();
     assert_eq!(ids(&without), [json!(null), json!(null)]);
-    // What was made here, from the same parts, is written with them too.
+    // A message built from the same parts is rendered in the same way.
     let written = crate::files::exported(&view, Format::OpenAiResponses, Container::List);
     assert_eq!(written, file);
     let made = message(json!({"role": "assistant", "content":
         [{"type": "tool_use", "id": "c1", "name": "f", "input": {}, "item_id": "fc_1"}]}));
     let written = crate::files::exported(&[made], Format::OpenAiResponses, Container::List);
     assert_eq!(written, format!("[{call}]\n"));
-    // Elsewhere nobody knows it.
+    // Other providers do not have it.
     assert!(!body(&view, Target::OpenAiChat).to_string().contains("fc_1"));
 }
 
-/// Newer models of Anthropic do not go on from their own words.
+/// Newer models of Anthropic do not continue a message of the assistant.
 #[test]
-fn the_user_speaks_last_where_a_model_wants_it() {
+fn the_last_message_is_from_the_user_where_a_model_requires_it() {
     let view = [Message::user("q"), Message::assistant("The answer is ")];
     let rendered = |model: Option<&str>, fields: &[(&str, &str)]| {
         let options = RenderOptions { model, fields, ..RenderOptions::default() };
@@ -285,7 +285,7 @@ fn the_user_speaks_last_where_a_model_wants_it() {
         assert!(rendered.body.ends_with(end), "{}", rendered.body);
         let names: Vec<&str> = rendered.findings.iter().map(|it| it.rule.name).collect();
         assert_eq!(names, ["last_from_the_user"]);
-        // The placeholder gives way to whatever comes.
+        // An appended message replaces the placeholder.
         assert!(rendered.body[..rendered.stable].ends_with(r#"The answer is "}"#));
     }
     for (model, fields) in [
@@ -297,14 +297,14 @@ fn the_user_speaks_last_where_a_model_wants_it() {
         assert!(rendered.body.ends_with(r#"{"type":"text","text":"The answer is"}]}]}"#));
     }
     check_fix(&view, Target::Anthropic, Some("claude-opus-4-7"));
-    // Fixing adds a message and leaves the others as they are.
+    // The fix adds a message and leaves the others unchanged.
     let start =
         recto_core::Conversation::new(recto_core::Settings::counting_with(recto_core::Approx), 0);
-    let (talk, _) = start.unwrap().append(view.to_vec(), 1).unwrap();
-    let entries = talk.entries().map(|entry| (entry.index, entry.message));
+    let (conversation, _) = start.unwrap().append(view.to_vec(), 1).unwrap();
+    let entries = conversation.entries().map(|entry| (entry.index, entry.message));
     let options = RenderOptions { model: Some("claude-opus-4-7"), ..RenderOptions::default() };
     let request = recto_format::fix(entries, Target::Anthropic, &options).unwrap().unwrap();
-    let (fixed, outcome) = talk.apply(request, 2).unwrap();
+    let (fixed, outcome) = conversation.apply(request, 2).unwrap();
     assert_eq!((fixed.view().len(), outcome.hidden().len()), (3, 0));
 }
 
@@ -369,7 +369,7 @@ fn media_types_are_sent_as_they_are_registered() {
     }
 }
 
-/// A note says that nothing is lost: there is nothing to fix.
+/// A note means that nothing is lost, so there is nothing to fix.
 #[test]
 fn what_is_only_noted_is_not_fixed() {
     let view = [Message::user("One."), Message::user("Two.")];
@@ -381,9 +381,9 @@ fn what_is_only_noted_is_not_fixed() {
     assert_eq!(recto_format::fix(entries, Target::Anthropic, &options).unwrap(), None);
 }
 
-/// However many operations a fix has, they have one reason.
+/// All operations of a fix have the same reason.
 #[test]
-fn the_reason_of_a_fix_is_said_once() {
+fn a_fix_has_one_reason() {
     let mut view = Vec::new();
     for number in 0..3 {
         let call = format!("c{number}");
@@ -394,17 +394,17 @@ fn the_reason_of_a_fix_is_said_once() {
     }
     let settings = recto_core::Settings::counting_with(recto_core::Approx);
     let start = recto_core::Conversation::new(settings, 0).unwrap();
-    let (talk, _) = start.append(view, 1).unwrap();
-    let entries = talk.entries().map(|entry| (entry.index, entry.message));
+    let (conversation, _) = start.append(view, 1).unwrap();
+    let entries = conversation.entries().map(|entry| (entry.index, entry.message));
     let request = recto_format::fix(entries, Target::Anthropic, &RenderOptions::default());
     let request = request.unwrap().unwrap();
     assert!(request.steps.len() > 3, "{request:?}");
-    let (fixed, _) = talk.apply(request, 2).unwrap();
-    let told = fixed.versions().last().unwrap().description;
-    assert_eq!(told, "fixed for anthropic");
+    let (fixed, _) = conversation.apply(request, 2).unwrap();
+    let reason = fixed.versions().last().unwrap().description;
+    assert_eq!(reason, "fixed for anthropic");
 }
 
-/// Tools of OpenAI's own are tools: everybody reads their calls, and OpenAI gets its items back.
+/// Calls of OpenAI's built-in tools are ordinary calls for other providers; OpenAI receives its items.
 #[test]
 fn calls_of_openais_own_tools_are_calls() {
     let call = r#"{"type":"local_shell_call","id":"lsh_1","call_id":"c1","status":"completed","action":{"type":"exec","command":["ls"]}}"#;
@@ -427,7 +427,7 @@ fn calls_of_openais_own_tools_are_calls() {
     }
     let written = crate::files::exported(&view, Format::OpenAiResponses, Container::List);
     assert_eq!(written, file);
-    // codex answers them as it answers functions; an edit may take the answer away.
+    // codex writes their results like those of functions; an edit can remove the result.
     for file in [format!("[{user},{call},{answer}]"), format!("[{user},{call}]")] {
         let (view, _) = crate::files::messages(&file, Format::OpenAiResponses);
         let said = body(&view, Target::OpenAiResponses);
@@ -437,7 +437,7 @@ fn calls_of_openais_own_tools_are_calls() {
 }
 
 #[test]
-fn what_was_said_aloud_goes_back_by_its_id_and_to_others_in_writing() {
+fn audio_is_sent_by_its_id_and_to_others_as_a_transcript() {
     let file = r#"[{"role":"user","content":"q"},{"role":"assistant","content":null,"audio":{"id":"audio_1","expires_at":9,"data":"AAAA","transcript":"Hello there"}},{"role":"user","content":"more"}]"#;
     let (view, warnings) = crate::files::messages(file, Format::OpenAiChat);
     assert_eq!(warnings, []);
@@ -454,7 +454,7 @@ fn what_was_said_aloud_goes_back_by_its_id_and_to_others_in_writing() {
 }
 
 #[test]
-fn what_the_model_said_keeps_the_id_of_its_item_beside_its_reasoning_only() {
+fn a_text_keeps_its_item_id_only_together_with_its_reasoning() {
     let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
     let answer = r#"{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"4","annotations":[]}]}"#;
     let user = r#"{"role":"user","content":"q"}"#;

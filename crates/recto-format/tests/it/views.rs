@@ -1,4 +1,4 @@
-//! Sessions that were edited: what is written of a view shows the same messages when it is read again.
+//! Edited sessions: an exported view, imported again, shows the same messages.
 
 use proptest::prelude::*;
 use recto_core::{
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 
 use crate::files::{exported, imported};
 
-/// Something that happens in a session, or to its view.
+/// An event in a session, or an edit of its view.
 #[derive(Clone, Debug)]
 enum Event {
     Says,
     Answers,
-    /// Two calls at once, and their results.
+    /// Two parallel calls and their results.
     Calls,
-    /// The user goes back over so many turns.
+    /// A rewind over this number of turns.
     GoesBack(usize),
     Compacts,
-    /// A line that is no message.
+    /// A line without a message.
     Aside,
-    /// The line before comes once more.
+    /// A duplicate of the previous line.
     Again,
 }
 
@@ -113,11 +113,11 @@ fn codex(events: &[Event]) -> String {
     lines.join("\n")
 }
 
-/// A session of Claude Code in the making.
+/// Builder of a Claude Code session.
 #[derive(Default)]
 struct Session {
     lines: Vec<String>,
-    /// The lines that the next one can hang on.
+    /// The possible parents of the next line.
     path: Vec<String>,
 }
 
@@ -189,10 +189,10 @@ fn claude_code(events: &[Event]) -> String {
     session.lines.join("\n")
 }
 
-/// The conversation with an edit, if it can be made.
-fn edited(talk: &Conversation, edit: &Edit, number: usize) -> Option<Conversation> {
-    let len = talk.view().len();
-    let shown: Vec<_> = talk.view().iter().collect();
+/// The conversation after an edit, if the edit is valid.
+fn edited(conversation: &Conversation, edit: &Edit, number: usize) -> Option<Conversation> {
+    let len = conversation.view().len();
+    let shown: Vec<_> = conversation.view().iter().collect();
     let request: Request = match *edit {
         Edit::Insert(at, who) => {
             let message = match who {
@@ -215,12 +215,12 @@ fn edited(talk: &Conversation, edit: &Edit, number: usize) -> Option<Conversatio
         Edit::Clear => Clear::default().into(),
         Edit::Undo => Undo.into(),
     };
-    talk.apply(request, 1).ok().map(|(talk, _)| talk)
+    conversation.apply(request, 1).ok().map(|(conversation, _)| conversation)
 }
 
-/// Who says what, and nothing of where it came from.
-fn shown(talk: &Conversation) -> Vec<(String, Value)> {
-    let told = |message: &Message| {
+/// Role and content of the messages, without their source.
+fn shown(conversation: &Conversation) -> Vec<(String, Value)> {
+    let describe = |message: &Message| {
         let read: Value = serde_json::from_str(message.json()).unwrap();
         let content = match &read["content"] {
             Value::String(text) => json!([{"type": "text", "text": text}]),
@@ -228,27 +228,31 @@ fn shown(talk: &Conversation) -> Vec<(String, Value)> {
         };
         (message.role().as_str().to_owned(), content)
     };
-    talk.messages().map(told).collect()
+    conversation.messages().map(describe).collect()
 }
 
-/// Exports the view after every edit and reads it again.
+/// Exports the view after every edit and imports it.
 fn check(file: &str, format: Format, edits: &[Edit]) {
     let replay = imported(file, format);
     let Some(replayed) = replay.conversations.first() else { return };
-    let mut talk = replayed.branches[0].conversation.clone();
+    let mut conversation = replayed.branches[0].conversation.clone();
     let envelope = replayed.envelope.as_deref();
     for number in 0..=edits.len() {
         for container in [Some(Container::Lines), envelope.map(Container::Envelope)] {
             let Some(container) = container else { continue };
-            let messages: Vec<Message> = talk.messages().cloned().collect();
+            let messages: Vec<Message> = conversation.messages().cloned().collect();
             let written = exported(&messages, format, container);
             let again = imported(&written, format);
             let found =
                 again.conversations.first().map(|read| shown(&read.branches[0].conversation));
-            assert_eq!(found.unwrap_or_default(), shown(&talk), "{edits:?}\n{file}\n\n{written}");
+            assert_eq!(
+                found.unwrap_or_default(),
+                shown(&conversation),
+                "{edits:?}\n{file}\n\n{written}"
+            );
         }
-        let next = edits.get(number).and_then(|edit| edited(&talk, edit, number));
-        talk = next.unwrap_or(talk);
+        let next = edits.get(number).and_then(|edit| edited(&conversation, edit, number));
+        conversation = next.unwrap_or(conversation);
     }
 }
 
@@ -271,7 +275,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_taken_back_is_not_taken_back_again() {
+fn a_rollback_is_not_exported_with_a_view() {
     let events = [Event::Compacts, Event::Says, Event::Answers, Event::GoesBack(1), Event::Says];
     check(&codex(&events), Format::Codex, &[]);
     check(&claude_code(&events), Format::ClaudeCode, &[]);
@@ -286,7 +290,7 @@ fn what_was_put_between_two_lines_is_on_the_way_to_the_last() {
 }
 
 #[test]
-fn a_view_that_nobody_edited_has_the_lines_that_it_came_with() {
+fn an_unedited_view_has_its_original_lines() {
     let events = [Event::Says, Event::Aside, Event::Answers, Event::Says, Event::Calls];
     for (file, format) in
         [(codex(&events), Format::Codex), (claude_code(&events), Format::ClaudeCode)]
