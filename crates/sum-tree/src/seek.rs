@@ -155,7 +155,7 @@ impl<T: Item> SumTree<T> {
     }
 }
 
-fn step<'a, T: Item + 'a>(
+fn seek_in_items<'a, T: Item + 'a>(
     items: impl Iterator<Item = &'a T>,
     target: u64,
     dimension: &impl Dimension<T>,

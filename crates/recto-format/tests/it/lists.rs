@@ -274,7 +274,7 @@ fn messages_with_system() -> Vec<Message> {
 #[test]
 fn a_conversation_keeps_its_content_in_every_format() {
     let view = &messages_with_system()[1..];
-    let told = |messages: &[Message]| -> Vec<String> {
+    let content_of = |messages: &[Message]| -> Vec<String> {
         // Some formats merge messages; texts and calls keep their order.
         let texts = messages.iter().map(|message| message.text().into_owned());
         texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
@@ -347,11 +347,14 @@ fn langchain_models_and_states_of_langgraph_are_read() {
         assert_eq!(Format::recognise(file.as_bytes()).unwrap(), Format::LangChain);
         let (view, warnings) = messages(&file, Format::LangChain);
         assert_eq!(warnings, []);
-        let told: Vec<String> = view
+        let found: Vec<String> = view
             .iter()
             .map(|message| format!("{}: {}", message.role().as_str(), message.text()))
             .collect();
-        assert_eq!(told, ["system: Be brief.", "user: hi", r#"assistant: add {"a":1}"#, "tool: 2"]);
+        assert_eq!(
+            found,
+            ["system: Be brief.", "user: hi", r#"assistant: add {"a":1}"#, "tool: 2"]
+        );
         let written = exported(&view, Format::LangChain, Container::List);
         let same: Value = serde_json::from_str(&written).unwrap();
         assert_eq!(same, serde_json::from_str::<Value>(models).unwrap());
@@ -449,8 +452,8 @@ fn a_message_without_supported_content_is_omitted() {
         let mut written = Vec::new();
         let warnings = export(&view, format, &ExportOptions::default(), &mut written).unwrap();
         let written = String::from_utf8(written).unwrap();
-        let (again, told) = messages(&written, format);
-        assert_eq!((again.len(), told), (1, Vec::new()), "{format}: {written}");
+        let (again, warnings) = messages(&written, format);
+        assert_eq!((again.len(), warnings), (1, Vec::new()), "{format}: {written}");
         assert!(warnings[0].message.contains("unread"), "{format}: {warnings:?}");
     }
 }
