@@ -145,7 +145,7 @@ impl Judged {
         let options = RenderOptions { model: model.as_deref(), ..RenderOptions::default() };
         let mut replay = Replay::new(Settings::counting_with(Approx), 0);
         import(body, Some(format), &ImportOptions::default(), &mut replay)?;
-        let conversation = &replay.conversations.first().ok_or("no conversation")?.lines[0].1;
+        let conversation = &replay.conversations.first().ok_or("no conversation")?.branches[0].conversation;
         let messages: Vec<_> = conversation.messages().collect();
         self.errors = lint(messages.iter().copied(), target, &options)
             .iter()

@@ -450,10 +450,10 @@ fn a_message_without_supported_content_is_omitted() {
     let (view, _) = messages("0\n{\"role\":\"user\",\"content\":\"a\"}", Format::Recto);
     for format in [Format::Anthropic, Format::Gemini, Format::Vercel] {
         let mut written = Vec::new();
-        let warnings = export(&view, format, &ExportOptions::default(), &mut written).unwrap();
+        let lost = export(&view, format, &ExportOptions::default(), &mut written).unwrap();
         let written = String::from_utf8(written).unwrap();
         let (again, warnings) = messages(&written, format);
         assert_eq!((again.len(), warnings), (1, Vec::new()), "{format}: {written}");
-        assert!(warnings[0].message.contains("unread"), "{format}: {warnings:?}");
+        assert!(lost[0].message.contains("unread"), "{format}: {lost:?}");
     }
 }
