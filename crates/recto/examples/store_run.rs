@@ -69,16 +69,16 @@ fn run(path: &str, address: &str, search: bool) -> Result<(), Box<dyn Error>> {
     let empty = if address.starts_with("sqlite:") { 0 } else { size()? };
 
     let recto = open()?;
-    let talk = recto.create("run", Settings::default())?;
+    let conversation = recto.create("run", Settings::default())?;
     let mut appends = Vec::new();
     let start = Instant::now();
     for message in &messages {
         let clock = Instant::now();
-        talk.append([message.clone()])?;
+        conversation.append([message.clone()])?;
         appends.push(clock.elapsed().as_secs_f64());
     }
     let seconds = start.elapsed().as_secs_f64();
-    drop((talk, recto)); // closes the file, so that no log is left beside it
+    drop((conversation, recto)); // closes the file, so that no log is left beside it
 
     let load = |version: usize| -> Result<f64, Box<dyn Error>> {
         let mut times = Vec::new();

@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::Error;
-use crate::opened::Opened;
+use crate::loaded::LoadedConversation;
 use crate::shelf::{Body, OpenCommit};
 
 /// So many commits are packed together.
@@ -47,7 +47,7 @@ enum Packed {
     Outdated,
 }
 
-impl Opened {
+impl LoadedConversation {
     /// The pages that are stored together with a new commit. May begin to pack others. What is large
     /// on its own has its entries packed at once.
     ///

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use recto::{Approx, Message, Recto, Settings, StoredConversation};
+use recto::{Approx, Conversation, Message, Recto, Settings};
 
 use crate::bare::{Bare, BareGroups};
 use crate::bench::{Bench, Search, median, messages, note};
@@ -41,7 +41,8 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     let [mut eight, mut bare_eight]: [Rates; 2] = Default::default();
     for (round, messages) in run.chunks(A_ROUND).enumerate() {
         note(&format!("appends: round {} of {rounds}", round + 1));
-        let append = |talk: &StoredConversation| runtime.block_on(append_all(talk, messages));
+        let append =
+            |conversation: &Conversation| runtime.block_on(append_all(conversation, messages));
         bare_rates.take(A_ROUND, || messages.iter().for_each(|m| bare.append(m.json())));
         single.take(A_ROUND, || append(&one));
         by_task.take(A_ROUND, || {
@@ -88,22 +89,22 @@ impl Rates {
 }
 
 /// A conversation whose counter has loaded what it needs.
-pub(crate) async fn warm(recto: &Recto, name: &str, settings: Settings) -> StoredConversation {
-    let talk = recto.create(name, settings).await.expect("the name is new");
-    talk.append([Message::user("Good morning.")]).await.expect("it can be appended");
-    talk
+pub(crate) async fn warm(recto: &Recto, name: &str, settings: Settings) -> Conversation {
+    let conversation = recto.create(name, settings).await.expect("the name is new");
+    conversation.append([Message::user("Good morning.")]).await.expect("it can be appended");
+    conversation
 }
 
-pub(crate) async fn append_all(talk: &StoredConversation, messages: &[Message]) {
+pub(crate) async fn append_all(conversation: &Conversation, messages: &[Message]) {
     for message in messages {
-        talk.append([message.clone()]).await.expect("it can be appended");
+        conversation.append([message.clone()]).await.expect("it can be appended");
     }
 }
 
-async fn append_side_by_side(talks: &[StoredConversation], messages: &[Message]) {
-    let tasks = talks.iter().cloned().map(|talk| {
+async fn append_side_by_side(conversations: &[Conversation], messages: &[Message]) {
+    let tasks = conversations.iter().cloned().map(|conversation| {
         let messages = messages.to_vec();
-        tokio::spawn(async move { append_all(&talk, &messages).await })
+        tokio::spawn(async move { append_all(&conversation, &messages).await })
     });
     for task in tasks.collect::<Vec<_>>() {
         task.await.expect("no writer fails");

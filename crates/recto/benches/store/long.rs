@@ -23,16 +23,16 @@ pub(crate) fn conversation(bench: &Bench, count: usize, cuts: usize) -> PathBuf 
     bench.runtime.block_on(async {
         let recto = Bench::open(&path, Search::Off).await;
         let settings = Settings::counting_with(Approx);
-        let talk = recto.create(NAME, settings).await.expect("the name is new");
+        let conversation = recto.create(NAME, settings).await.expect("the name is new");
         let mut messages = messages(count);
         for _ in 0..cuts {
             let cut = Truncate { keep_last: Some(VIEW - 10), ..Truncate::default() };
-            talk.apply(cut).await.expect("it can be cut");
+            conversation.apply(cut).await.expect("it can be cut");
             let more: Vec<Message> = messages.by_ref().take(count / cuts).collect();
-            talk.append(more).await.expect("it can be appended");
+            conversation.append(more).await.expect("it can be appended");
         }
         let cut = Truncate { keep_last: Some(VIEW), ..Truncate::default() };
-        talk.apply(cut).await.expect("it can be cut");
+        conversation.apply(cut).await.expect("it can be cut");
     });
     path
 }

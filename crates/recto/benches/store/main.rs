@@ -8,7 +8,7 @@
 //!
 //! Parts are a file each. Nothing is written but into a temporary folder on the disk of the target
 //! folder, since what a commit costs depends on the disk.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // a program that talks to people
+#![allow(clippy::print_stdout, clippy::print_stderr)] // a program that conversations to people
 
 mod appends;
 mod bare;

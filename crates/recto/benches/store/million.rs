@@ -82,17 +82,18 @@ async fn build(path: &Path, count: usize, batches: usize) -> f64 {
     let clock = Instant::now();
     let options = SqliteOptions { search: false, forgetful: true, ..SqliteOptions::default() };
     let store = SqliteStore::open(path, options).await.expect("the file can be made");
-    let recto = Recto::over(std::sync::Arc::new(store), Options::default());
-    let talk = recto.create(NAME, Settings::counting_with(Approx)).await.expect("it is new");
+    let recto = Recto::with_store(std::sync::Arc::new(store), Options::default());
+    let conversation =
+        recto.create(NAME, Settings::counting_with(Approx)).await.expect("it is new");
     let mut messages = messages(count);
     for _ in 0..batches {
         let cut = Truncate { keep_last: Some(VIEW - 10), ..Truncate::default() };
-        talk.apply(cut).await.expect("it can be cut");
+        conversation.apply(cut).await.expect("it can be cut");
         let more: Vec<Message> = messages.by_ref().take(count / batches).collect();
-        talk.append(more).await.expect("it can be appended");
+        conversation.append(more).await.expect("it can be appended");
     }
     let cut = Truncate { keep_last: Some(VIEW), ..Truncate::default() };
-    talk.apply(cut).await.expect("it can be cut");
+    conversation.apply(cut).await.expect("it can be cut");
     clock.elapsed().as_secs_f64()
 }
 
@@ -100,32 +101,34 @@ async fn build(path: &Path, count: usize, batches: usize) -> f64 {
 async fn work(path: &Path, what: &str) -> f64 {
     let mut clock = Instant::now();
     let recto = Bench::open(path, Search::Off).await;
-    let talk = recto.conversation(NAME).await.expect("it is there");
+    let conversation = recto.conversation(NAME).await.expect("it is there");
     let last = async || {
-        let shown = talk.messages().await.expect("they can be read");
+        let shown = conversation.messages().await.expect("they can be read");
         shown.last().map_or(LogIndex(0), |entry| entry.index)
     };
     let delete = |index| Delete { indices: vec![index] };
     match what {
-        "tail" => drop(talk.messages().await.expect("they can be read")),
+        "tail" => drop(conversation.messages().await.expect("they can be read")),
         "past" => {
-            let newest = talk.version().await.expect("it is there");
+            let newest = conversation.version().await.expect("it is there");
             let middle = Version(newest.0 / 2);
-            assert!(!talk.messages_at(middle).await.expect("they can be read").is_empty());
+            assert!(!conversation.messages_at(middle).await.expect("they can be read").is_empty());
         }
-        "append" => drop(talk.append([Message::user("go on")]).await.expect("it is accepted")),
+        "append" => {
+            drop(conversation.append([Message::user("go on")]).await.expect("it is accepted"))
+        }
         "rollback" => {
-            let newest = talk.version().await.expect("it is there");
+            let newest = conversation.version().await.expect("it is there");
             let back = recto::Rollback::ToVersion(Version(newest.0 / 2));
-            talk.apply(back).await.expect("it is accepted");
-            talk.apply(recto::Undo).await.expect("it is accepted");
+            conversation.apply(back).await.expect("it is accepted");
+            conversation.apply(recto::Undo).await.expect("it is accepted");
         }
         _ => {
-            talk.apply(delete(last().await)).await.expect("it is accepted");
+            conversation.apply(delete(last().await)).await.expect("it is accepted");
             if what == "again" {
                 let index = last().await;
                 clock = Instant::now();
-                talk.apply(delete(index)).await.expect("it is accepted");
+                conversation.apply(delete(index)).await.expect("it is accepted");
             }
         }
     }

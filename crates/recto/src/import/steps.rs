@@ -1,7 +1,7 @@
-//! Transcripts into a store: each step of an import is one request here.
+//! The import steps of a transcript, performed in a store.
 //!
-//! While steps come, the conversations are called `NAME (importing)`; [`Import::finish`] gives them
-//! their names. So whatever stops an import, nobody takes half a conversation for a whole one.
+//! During an import the conversations have names such as `NAME (importing)`. [`Import::finish`] gives them
+//! their final names, so an interrupted import is not taken for a complete conversation.
 
 use std::collections::HashMap;
 
@@ -9,36 +9,39 @@ use recto_core::{Request, Settings, Version};
 use recto_format::{Start, Step};
 use recto_store::ConversationId;
 
-use crate::{Error, Recto, StoreError, StoredConversation, Write};
+use crate::{Conversation, Error, Recto, StoreError, WriteOptions};
 
-/// What imported conversations are called. Of several in one file, each further one has a number, and
-/// so has a name from a file that is taken already. A fork is called `NAME/FORK`.
+/// The names of imported conversations. If a transcript has several conversations, each further one gets a
+/// number. A fork is called `NAME/FORK`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Naming {
-    /// This, which must be free.
+    /// This name. The import fails if it is taken.
     Exactly(String),
-    /// As the file says; where it says nothing, this.
+    /// The title in the transcript, with a number if the name is taken.
     AsTitled {
         /// The name of a conversation without a title.
         otherwise: String,
     },
 }
 
-/// Takes the steps of an import and makes conversations of them, with their versions and forks.
+/// Performs import steps one by one: an import for programs that read the transcript themselves. For all
+/// others [`Recto::import`] does everything in one call.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// use recto::{Import, Naming, Recto, Settings};
-/// use recto_format::{Collected, ImportOptions, import};
+/// use recto::format::{Collected, ImportOptions, import};
+/// use recto::{Approx, Import, Naming, Recto, Settings};
 ///
 /// let file = r#"[{"role":"user","content":"2 + 2?"},{"role":"assistant","content":"4"}]"#;
 /// let mut read = Collected::default();
 /// import(file, None, &ImportOptions::default(), &mut read)?;
 ///
 /// let recto = Recto::open("memory:").await?;
-/// let mut into = Import::new(&recto, Naming::Exactly("sums".into()), Settings::default());
+/// let settings = Settings::counting_with(Approx);
+/// let mut into = Import::new(&recto, Naming::Exactly("sums".into()), settings);
 /// for step in read.steps {
-///     into.step(step).await?; // if it is refused: into.abandon().await
+///     into.step(step).await?; // after an error: into.abandon().await
 /// }
 /// let imported = into.finish().await?;
 /// assert_eq!((&*imported[0].name, imported[0].messages), ("sums", 2));
@@ -46,83 +49,83 @@ pub enum Naming {
 /// # }).unwrap();
 /// ```
 ///
-/// [`Collected`](recto_format::Collected) holds all of a file. For larger ones, import on a thread of
-/// its own, with a [`Sink`](recto_format::Sink) that waits for each [`step`](Self::step).
+/// [`Collected`](recto_format::Collected) keeps the whole transcript in memory.
 #[derive(Debug)]
 pub struct Import {
     recto: Recto,
     naming: Naming,
     settings: Settings,
-    made: Vec<Made>,
-    /// The lines of the conversation that was started last, as places in `made`.
-    lines: Vec<usize>,
-    /// The line that steps belong to.
-    line: usize,
+    created: Vec<Created>,
+    /// The conversation that was started last and its forks, as positions in `created`.
+    branches: Vec<usize>,
+    /// The position in `branches` of the branch that steps belong to.
+    branch: usize,
     names: Names,
 }
 
-/// A conversation in the making.
+/// A conversation of an import in progress.
 #[derive(Debug)]
-struct Made {
-    talk: StoredConversation,
-    /// Its newest version, as long as nobody else writes to it.
+struct Created {
+    conversation: Conversation,
+    /// The newest version.
     version: Version,
-    /// What it is called now.
-    called: String,
-    /// What it is to be called.
+    /// The present name.
+    present_name: String,
+    /// The final name.
     name: String,
-    /// Whether that name must not be another one.
+    /// Whether the import fails if the final name is taken.
     is_fixed: bool,
     start: Start,
     envelope: Option<String>,
     fork_of: Option<(usize, Version)>,
 }
 
-/// A conversation that was imported.
+/// An imported conversation.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Imported {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// What it is known by, for ever.
+    /// The id. It never changes.
     pub id: ConversationId,
-    /// Its newest version.
+    /// The newest version.
     pub version: Version,
-    /// How long its log is.
+    /// The length of the log.
     pub messages: u32,
-    /// For a fork: of which of the imported conversations, and at which version.
+    /// For a fork: the position of its origin in the list of imported conversations, and the version.
     pub fork_of: Option<(usize, Version)>,
-    /// What the file says about it.
+    /// The title, id and time in the transcript.
     pub start: Start,
-    /// What stood around its messages, which no store keeps; see [`Step::Envelope`].
+    /// The envelope of the messages, which is not stored; see [`Step::Envelope`].
     pub envelope: Option<String>,
 }
 
 impl Import {
-    /// What stands behind the name of a conversation until the import is finished.
+    /// The end of the name of a conversation until the import is finished.
     pub const UNFINISHED: &str = " (importing)";
 
-    /// Into this store. The settings must have no tools: steps count on an empty log. Set them when
-    /// the import is finished.
+    /// Starts an import into a store. The settings must not have tools, because steps expect an empty
+    /// log: set tools after the import.
     pub fn new(recto: &Recto, naming: Naming, settings: Settings) -> Import {
-        let (made, lines, names) = (Vec::new(), Vec::new(), Names::default());
-        Import { recto: recto.clone(), naming, settings, made, lines, line: 0, names }
+        let (created, branches, names) = (Vec::new(), Vec::new(), Names::default());
+        Import { recto: recto.clone(), naming, settings, created, branches, branch: 0, names }
     }
 
-    /// Performs the next step. If it is refused, what was made before is still there: give it up
-    /// with [`abandon`](Self::abandon).
+    /// Performs the next step. After an error, [`abandon`](Self::abandon) removes what earlier steps have
+    /// created.
     pub async fn step(&mut self, step: Step) -> Result<(), Error> {
         match step {
             Step::Start(start) => self.start(start).await,
             Step::Append(messages) => self.apply(recto_core::Append { messages }).await,
             Step::Apply(request) => self.apply(request).await,
             Step::Fork { name, of, version } => self.fork(&name, of, version).await,
-            Step::Line(line) => {
-                self.line = line;
+            Step::Line(branch) => {
+                self.branch = branch;
                 Ok(())
             }
             Step::Envelope(envelope) => {
-                let base = self.lines.first().ok_or_else(too_early)?;
-                self.made[*base].envelope = Some(envelope);
+                let base = self.branches.first().ok_or_else(too_early)?;
+                self.created[*base].envelope = Some(envelope);
                 Ok(())
             }
         }
@@ -135,7 +138,7 @@ impl Import {
             return Err(recto_core::Error::InvalidOperation { reason: reason.into(), field }.into());
         }
         let (wanted, is_fixed) = match &self.naming {
-            Naming::Exactly(name) => (name.clone(), self.made.is_empty()),
+            Naming::Exactly(name) => (name.clone(), self.created.is_empty()),
             Naming::AsTitled { otherwise } => {
                 let title = start.name.as_deref().map(titled).filter(|title| !title.is_empty());
                 (title.unwrap_or_else(|| otherwise.clone()), false)
@@ -148,29 +151,36 @@ impl Import {
             true => self.names.take(&wanted),
             false => self.free(&wanted).await?,
         };
-        let called = self.free(&format!("{name}{}", Self::UNFINISHED)).await?;
-        let talk = self.recto.create(&called, self.settings.clone()).await?;
-        (self.lines, self.line) = (vec![self.made.len()], 0);
-        let (envelope, fork_of) = (None, None);
-        let version = talk.version().await?;
-        self.made.push(Made { talk, version, called, name, is_fixed, start, envelope, fork_of });
+        let present_name = self.free(&format!("{name}{}", Self::UNFINISHED)).await?;
+        let conversation = self.recto.create(&present_name, self.settings.clone()).await?;
+        (self.branches, self.branch) = (vec![self.created.len()], 0);
+        let (version, envelope, fork_of) = (Version(0), None, None);
+        self.created.push(Created {
+            conversation,
+            version,
+            present_name,
+            name,
+            is_fixed,
+            start,
+            envelope,
+            fork_of,
+        });
         Ok(())
     }
 
     async fn fork(&mut self, name: &str, of: usize, version: Version) -> Result<(), Error> {
-        let from = *self.lines.get(of).ok_or_else(too_early)?;
-        let base = self.made[self.lines[0]].name.clone();
+        let from = *self.branches.get(of).ok_or_else(too_early)?;
+        let base = self.created[self.branches[0]].name.clone();
         let name = self.free(&format!("{base}/{}", titled(name))).await?;
-        let called = self.free(&format!("{name}{}", Self::UNFINISHED)).await?;
-        let talk = self.made[from].talk.fork(&called, version).await?;
-        self.line = self.lines.len();
-        self.lines.push(self.made.len());
+        let present_name = self.free(&format!("{name}{}", Self::UNFINISHED)).await?;
+        let conversation = self.created[from].conversation.fork(&present_name, version).await?;
+        self.branch = self.branches.len();
+        self.branches.push(self.created.len());
         let (start, envelope, fork_of) = (Start::default(), None, Some((from, version)));
-        let version = talk.version().await?;
-        self.made.push(Made {
-            talk,
+        self.created.push(Created {
+            conversation,
             version,
-            called,
+            present_name,
             name,
             is_fixed: false,
             start,
@@ -181,53 +191,55 @@ impl Import {
     }
 
     async fn apply(&mut self, request: impl Into<Request>) -> Result<(), Error> {
-        let place = *self.lines.get(self.line).ok_or_else(too_early)?;
-        let made = &mut self.made[place];
-        // Steps count on what the steps before them left.
-        let write = Write { expected_version: Some(made.version), key: None };
-        made.version = made.talk.apply_with(request, write).await?.version;
+        let position = *self.branches.get(self.branch).ok_or_else(too_early)?;
+        let created = &mut self.created[position];
+        // A step refers to versions and indices that earlier steps have made.
+        let options = WriteOptions::expecting(created.version);
+        created.version = created.conversation.apply_with(request, options).await?.version;
         Ok(())
     }
 
-    /// Gives the conversations their names. If it fails, [`abandon`](Self::abandon) removes them.
+    /// Gives the conversations their final names. After an error, [`abandon`](Self::abandon) removes the
+    /// conversations.
     pub async fn finish(&mut self) -> Result<Vec<Imported>, Error> {
-        for place in 0..self.made.len() {
-            let Made { called, name, is_fixed, .. } = &self.made[place];
-            let (called, mut name, is_fixed) = (called.clone(), name.clone(), *is_fixed);
+        for position in 0..self.created.len() {
+            let Created { present_name, name, is_fixed, .. } = &self.created[position];
+            let (present_name, mut name, is_fixed) =
+                (present_name.clone(), name.clone(), *is_fixed);
             loop {
-                match self.recto.rename(&called, &name).await {
-                    // Somebody took the name meanwhile.
+                match self.recto.rename(&present_name, &name).await {
+                    // Another conversation got the name in between.
                     Err(Error::Store(StoreError::ConversationExists { .. })) if !is_fixed => {
                         name = self.free(&name).await?;
                     }
                     renamed => break renamed?,
                 }
             }
-            self.made[place].called = name;
+            self.created[position].present_name = name;
         }
         let mut imported = Vec::new();
-        for made in &self.made {
-            let info = self.recto.info(&made.called).await?;
+        for created in &self.created {
+            let info = self.recto.info(&created.present_name).await?;
             imported.push(Imported {
                 name: info.name,
                 id: info.id,
                 version: info.version,
                 messages: info.messages,
-                fork_of: made.fork_of,
-                start: made.start.clone(),
-                envelope: made.envelope.clone(),
+                fork_of: created.fork_of,
+                start: created.start.clone(),
+                envelope: created.envelope.clone(),
             });
         }
         Ok(imported)
     }
 
-    /// Removes everything that the steps made. Answers what could not be removed, and why: the name
-    /// that it is found by, and the error.
+    /// Removes the conversations that the steps have created. Returns the names of those that could not
+    /// be removed, each with the error.
     pub async fn abandon(&mut self) -> Vec<(String, Error)> {
         let mut left = Vec::new();
-        for made in self.made.drain(..).rev() {
-            if let Err(error) = self.recto.remove(&made.called).await {
-                left.push((made.called, error));
+        for created in self.created.drain(..).rev() {
+            if let Err(error) = self.recto.remove(&created.present_name).await {
+                left.push((created.present_name, error));
             }
         }
         left
@@ -241,7 +253,7 @@ impl Import {
         }
     }
 
-    /// The name, with a number behind it if it is taken.
+    /// The name, with a number appended if it is taken.
     async fn free(&mut self, name: &str) -> Result<String, Error> {
         loop {
             let free = self.names.take(name);
@@ -257,18 +269,18 @@ fn too_early() -> Error {
     recto_core::Error::InvalidOperation { reason: reason.into(), field: None }.into()
 }
 
-/// A title that can be a name: on one line, and not endless.
+/// A title as a name: one line of at most 120 characters.
 fn titled(title: &str) -> String {
     let words: Vec<&str> = title.split_whitespace().collect();
     words.join(" ").chars().filter(|c| !c.is_control()).take(120).collect()
 }
 
-/// The names that were given out, each with the number to try next.
+/// The names that the import has used, each with the number to append next.
 #[derive(Debug, Default)]
 struct Names(HashMap<String, u32>);
 
 impl Names {
-    /// The name itself the first time, then with a number behind it.
+    /// The name itself the first time, then the name with a number.
     fn take(&mut self, name: &str) -> String {
         let Some(&(mut number)) = self.0.get(name) else {
             self.0.insert(name.to_owned(), 2);
@@ -277,7 +289,7 @@ impl Names {
         loop {
             let numbered = format!("{name} {number}");
             number += 1;
-            // "a 2" may have been given out as a name of its own.
+            // "a 2" may have been used as a title.
             if !self.0.contains_key(&numbered) {
                 self.0.insert(numbered.clone(), 2);
                 self.0.insert(name.to_owned(), number);
@@ -292,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_is_given_out_twice() {
+    fn no_name_is_used_twice() {
         let mut names = Names::default();
         let taken = ["a", "a 2", "a", "a", "a 2"].map(|name| names.take(name));
         assert_eq!(taken, ["a", "a 2", "a 3", "a 4", "a 2 2"]);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use recto::{
     Approx, BatchEnd, BatchIndex, BatchStart, Carry, Compress, Delete, LogIndex, Mark, Message,
-    Recto, Rollback, Settings, Tenant, Tool, Truncate, Undo, Version, Write,
+    Recto, Rollback, Settings, Tenant, Tool, Truncate, Undo, Version, WriteOptions,
 };
 use serde_json::{Value, json};
 
@@ -21,37 +21,45 @@ async fn write(recto: &Recto) {
         tools: vec![Tool::new("search", "finds flights")],
         ..Settings::counting_with(Approx)
     };
-    let talk = recto.create("trip", settings).await.unwrap();
-    talk.append([
-        Message::system("You plan trips."),
-        Message::from_json(r#"{"role":"user","content":"Lisbon 🙂","n":1e400,"n":-0.0}"#).unwrap(),
-        Message::tool_call("c1", "search", &json!({"to": "LIS"})),
-        Message::tool_result("c1", "TP 571, 07:05"),
-    ])
-    .await
-    .unwrap();
-    talk.apply(Mark { indices: vec![LogIndex(2)], mark: "pinned".into() }).await.unwrap();
+    let conversation = recto.create("trip", settings).await.unwrap();
+    conversation
+        .append([
+            Message::system("You plan trips."),
+            Message::from_json(r#"{"role":"user","content":"Lisbon 🙂","n":1e400,"n":-0.0}"#)
+                .unwrap(),
+            Message::tool_call("c1", "search", &json!({"to": "LIS"})),
+            Message::tool_result("c1", "TP 571, 07:05"),
+        ])
+        .await
+        .unwrap();
+    conversation.apply(Mark { indices: vec![LogIndex(2)], mark: "pinned".into() }).await.unwrap();
     for number in 0..80 {
-        talk.append([Message::user(&format!("message number {number}"))]).await.unwrap();
+        conversation.append([Message::user(&format!("message number {number}"))]).await.unwrap();
     }
-    let write = Write { key: Some("a key".into()), ..Write::default() };
+    let write = WriteOptions { idempotency_key: Some("a key".into()), ..WriteOptions::default() };
     let cut = Truncate { keep_last: Some(20), ..Default::default() };
-    talk.apply_with(cut, write).await.unwrap();
-    talk.apply(Delete { indices: vec![LogIndex(70)] }).await.unwrap();
-    talk.apply(Undo).await.unwrap();
-    talk.apply(BatchStart::default()).await.unwrap();
-    talk.append([Message::assistant("thinking aloud")]).await.unwrap();
+    conversation.apply_with(cut, write).await.unwrap();
+    conversation.apply(Delete { indices: vec![LogIndex(70)] }).await.unwrap();
+    conversation.apply(Undo).await.unwrap();
+    conversation.apply(BatchStart::default()).await.unwrap();
+    conversation.append([Message::assistant("thinking aloud")]).await.unwrap();
     let list: recto::Request =
         [60, 62, 64].map(|at| Delete { indices: vec![LogIndex(at)] }).into_iter().collect();
-    talk.apply(list).await.unwrap();
-    talk.apply(BatchEnd { target: Some(BatchIndex(1)), carry: Carry::All }).await.unwrap();
+    conversation.apply(list).await.unwrap();
+    conversation.apply(BatchEnd { target: Some(BatchIndex(1)), carry: Carry::All }).await.unwrap();
     let summary = Message::assistant("they talked");
     let indices = LogIndex::range(72..80);
-    talk.apply(Compress { indices, summary: Some(summary) }).await.unwrap();
-    talk.set_tools(vec![Tool::new("book", "books flights")], Write::default()).await.unwrap();
-    talk.apply(Rollback::ToVersion(Version(40))).await.unwrap();
-    talk.fork("what if", Version(30)).await.unwrap().append([Message::user("else")]).await.unwrap();
-    talk.erase(LogIndex(10)).await.unwrap();
+    conversation.apply(Compress { indices, summary: Some(summary) }).await.unwrap();
+    conversation.set_tools(vec![Tool::new("book", "books flights")]).await.unwrap();
+    conversation.apply(Rollback::ToVersion(Version(40))).await.unwrap();
+    conversation
+        .fork("what if", Version(30))
+        .await
+        .unwrap()
+        .append([Message::user("else")])
+        .await
+        .unwrap();
+    conversation.erase(LogIndex(10)).await.unwrap();
     let theirs = recto.for_tenant(Tenant("theirs".into()));
     theirs.create("trip", Settings::counting_with(Approx)).await.unwrap();
 }
@@ -62,24 +70,24 @@ async fn read(recto: &Recto) -> Value {
     for tenant in ["", "theirs"] {
         let recto = recto.for_tenant(Tenant(tenant.into()));
         for info in recto.list(None, 100).await.unwrap() {
-            let talk = recto.conversation(&info.name).await.unwrap();
-            let report = talk.verify().await.unwrap();
+            let conversation = recto.conversation(&info.name).await.unwrap();
+            let report = conversation.verify().await.unwrap();
             assert_eq!(report.faults, Vec::<String>::new());
             let mut versions = Vec::new();
             for version in (0..=info.version.0).map(Version) {
-                let entries = talk.messages_at(version).await.unwrap();
-                let about = talk.version_info(version).await.unwrap();
+                let entries = conversation.messages_at(version).await.unwrap();
+                let about = conversation.version_info(version).await.unwrap();
                 let view: Vec<u32> = entries.iter().map(|entry| entry.index.0).collect();
                 versions.push(json!({ "why": about.description, "view": view }));
             }
             let mut log = Vec::new();
             for index in (0..info.messages).map(LogIndex) {
-                log.push(talk.message(index).await.unwrap().unwrap().json().to_owned());
+                log.push(conversation.message(index).await.unwrap().unwrap().json().to_owned());
             }
             found.push(json!({
                 "tenant": tenant, "name": info.name, "versions": versions, "log": log,
-                "marks": talk.marks().await.unwrap(), "tools": talk.tools().await.unwrap(),
-                "link": info.link.to_string(), "batches": talk.mark_map(recto::Scope::All).await.unwrap(),
+                "marks": conversation.marks().await.unwrap(), "tools": conversation.tools().await.unwrap(),
+                "link": info.link.to_string(), "batches": conversation.mark_map(recto::Scope::All).await.unwrap(),
             }));
         }
     }
@@ -136,19 +144,19 @@ async fn read_and_go_on(recto: &Recto, expected: &str) {
     let expected = std::fs::read_to_string(golden(expected)).unwrap();
     let expected: Value = serde_json::from_str(&expected).unwrap();
     assert_eq!(read(recto).await, expected);
-    let talk = recto.conversation("trip").await.unwrap();
-    let version = talk.version().await.unwrap();
-    let again = Write { key: Some("a key".into()), ..Write::default() };
+    let conversation = recto.conversation("trip").await.unwrap();
+    let version = conversation.version().await.unwrap();
+    let again = WriteOptions { idempotency_key: Some("a key".into()), ..WriteOptions::default() };
     let cut = Truncate { keep_last: Some(20), ..Default::default() };
-    assert_eq!(talk.apply_with(cut, again).await.unwrap().version, Version(83));
-    talk.append([Message::user("and it goes on")]).await.unwrap();
-    assert_eq!(talk.version().await.unwrap().0, version.0 + 1);
+    assert_eq!(conversation.apply_with(cut, again).await.unwrap().version, Version(83));
+    conversation.append([Message::user("and it goes on")]).await.unwrap();
+    assert_eq!(conversation.version().await.unwrap().0, version.0 + 1);
     assert_eq!(recto.search("lisbon", 9).await.unwrap().len(), 1);
     // What came with format 2.
     let policy = recto::Policy { token_limit: Some(9), ..Default::default() };
-    assert_eq!(recto.policy("trip").await.unwrap(), recto::Policy::default());
-    recto.set_policy("trip", &policy).await.unwrap();
-    assert_eq!(recto.policy("trip").await.unwrap(), policy);
+    assert_eq!(conversation.policy().await.unwrap(), recto::Policy::default());
+    conversation.set_policy(&policy).await.unwrap();
+    assert_eq!(conversation.policy().await.unwrap(), policy);
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use crate::places::{self, Place};
 /// Runs `count` random steps and says how many requests were accepted.
 async fn run(store: Arc<dyn Store>, seed: u64, count: u64) -> u64 {
     let model = generate::conversation(&mut Choices::new(&generate::numbers(seed, 60)), 0);
-    let mut pair = Pair::new(store, &format!("talk {seed}"), model).await;
+    let mut pair = Pair::new(store, &format!("conversation {seed}"), model).await;
     for number in 0..count {
         let numbers = generate::numbers(seed.wrapping_mul(1_000_003).wrapping_add(number), 120);
         match numbers[0] % 8 {

@@ -36,7 +36,7 @@ pub(crate) async fn memory() -> Place {
 
 pub(crate) async fn sqlite() -> Place {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let path = folder.path().join("talks.db");
+    let path = folder.path().join("conversations.db");
     let store = recto_store::SqliteStore::open(&path, Default::default()).await;
     Place { store: Arc::new(store.expect("it can be opened")), folder: Some(folder) }
 }
@@ -51,7 +51,7 @@ pub(crate) async fn postgres() -> Place {
 impl Place {
     /// A program that has just started.
     pub(crate) fn recto(&self) -> Recto {
-        Recto::over(self.store.clone(), Options::default())
+        Recto::with_store(self.store.clone(), Options::default())
     }
 
     /// Whether it is a file.

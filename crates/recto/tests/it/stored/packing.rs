@@ -1,8 +1,6 @@
 //! How rows are packed while requests go on.
 
-use recto::{
-    Keep, LogIndex, Message, Recto, Rollback, StoredConversation, Truncate, Undo, Version,
-};
+use recto::{Conversation, Keep, LogIndex, Message, Recto, Rollback, Truncate, Undo, Version};
 use recto_store::{CommitBody, Seal, pack_entries, pack_records};
 
 use super::{copies, say, settings, texts};
@@ -77,7 +75,7 @@ async fn one_large_request_is_packed_at_once(place: Place) {
 }
 
 /// A conversation whose first 64 rows are being packed, or have just been.
-async fn packing(place: &Place) -> StoredConversation {
+async fn packing(place: &Place) -> Conversation {
     let talk = place.recto().create("a", settings()).await.unwrap();
     for number in 0..64 + usize::from(place.store.packs_beside_requests()) {
         talk.append([say(number)]).await.unwrap();
@@ -88,7 +86,7 @@ async fn packing(place: &Place) -> StoredConversation {
 }
 
 /// Appends until the rows that were being packed are in pages.
-async fn until_packed(place: &Place, talk: &StoredConversation) -> usize {
+async fn until_packed(place: &Place, talk: &Conversation) -> usize {
     let first = talk.stats().await.unwrap().total_messages;
     for number in first..130 {
         talk.append([say(number)]).await.unwrap();
@@ -143,7 +141,7 @@ async fn what_is_erased_while_it_is_being_packed_does_not_come_back(place: Place
 }
 
 /// Packs what is there but the newest row, as another program would.
-fn pack(place: &Place, talk: &StoredConversation) -> Deed {
+fn pack(place: &Place, talk: &Conversation) -> Deed {
     let (store, id) = (place.store.clone(), talk.id());
     Box::new(move || {
         Box::pin(async move {
@@ -169,7 +167,8 @@ async fn what_is_packed_while_it_is_being_erased_or_pruned_goes_all_the_same(pla
     for number in 0..20 {
         talk.append([say(number)]).await.unwrap();
     }
-    let late = |deed| Recto::over(Meddled::with(place.store.clone(), deed), Default::default());
+    let late =
+        |deed| Recto::with_store(Meddled::with(place.store.clone(), deed), Default::default());
     let late_talk = late(pack(&place, &talk)).conversation("a").await.unwrap();
     late_talk.erase(LogIndex(7)).await.unwrap();
     assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 1, "they were packed");
@@ -224,7 +223,8 @@ async fn a_program_that_ends_while_it_packs_loses_nothing(place: Place) {
         let ended = tokio::task::spawn_blocking(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async move {
-                let talk = Recto::over(store, Default::default()).conversation("a").await.unwrap();
+                let talk =
+                    Recto::with_store(store, Default::default()).conversation("a").await.unwrap();
                 for number in said..said + count {
                     talk.append([say(number)]).await.unwrap();
                 }
