@@ -1,6 +1,6 @@
-//! Keeps an agent run, one version a message, and prints what that took: in a SQLite file, or in a
-//! PostgreSQL server that it starts.
-//! `xtask/src/compare/storage.py` does the same with what people use today.
+//! Stores an agent run with one version per message, in a SQLite file or in a PostgreSQL server that it
+//! starts, and prints the time and the size. `xtask/src/compare/storage.py` does the same with other
+//! libraries.
 //!
 //! ```text
 //! cargo run --release -p recto --example store_run -- write run.jsonl 1000
@@ -18,7 +18,7 @@ use recto::{Message, Options, Settings, Version};
 use serde_json::json;
 use testkit::AgentRun;
 
-/// How often the newest and the middle version are read, each time from a store opened anew.
+/// The number of samples for reading the newest and the middle version, each from a newly opened store.
 const LOADS: usize = 9;
 
 fn main() -> Result<(), Box<dyn Error>> {

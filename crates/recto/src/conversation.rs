@@ -57,6 +57,13 @@ pub struct Entry {
     pub timestamp: Timestamp,
 }
 
+impl Entry {
+    /// A hidden entry with 0 tokens and the timestamp 0, for tests of programs that read entries.
+    pub fn new(index: LogIndex, message: Message) -> Entry {
+        Entry { index, position: None, message, tokens: 0, timestamp: 0 }
+    }
+}
+
 impl Conversation {
     /// The id. It never changes; the name can.
     pub fn id(&self) -> ConversationId {

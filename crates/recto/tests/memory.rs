@@ -1,5 +1,5 @@
-//! How much memory an open conversation takes, however long it is used. A program of its own, because
-//! its allocator counts.
+//! The memory of an open conversation stays bounded. A separate program, because its allocator counts
+//! bytes.
 
 use std::alloc::System;
 
@@ -9,13 +9,13 @@ use recto::{Approx, LogIndex, Message, Options, Query, Recto, Settings, Truncate
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Twice what an open conversation may put at hand, for what comes in between.
-const MOST: usize = 128 << 20;
+/// Twice the bytes that an open conversation may load, because old and new data exist at the same time.
+const MAX_BYTES: usize = 128 << 20;
 
-/// How many bytes more there are than before, in the middle and at the end.
+/// Checks how many bytes were allocated since `before`.
 fn assert_small(before: usize, when: &str) {
     let more = ALLOCATOR.allocated().saturating_sub(before);
-    assert!(more < MOST, "{when}: {} MB", more >> 20);
+    assert!(more < MAX_BYTES, "{when}: {} MB", more >> 20);
 }
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn an_open_conversation_stays_small_however_much_is_written_and_read() {
     let recto = Recto::open_with(&address, options).await.unwrap();
     let conversation = recto.create("a", Settings::counting_with(Approx)).await.unwrap();
     let before = ALLOCATOR.allocated();
-    // 200 MB of messages, of which little is visible.
+    // 200 MB of messages, of which few are visible.
     let long = "all work and no play ".repeat(12_000);
     for number in 0..800_u32 {
         conversation.append([Message::user(&format!("{number} {long}"))]).await.unwrap();

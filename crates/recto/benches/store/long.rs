@@ -1,4 +1,4 @@
-//! Long conversations, made quickly.
+//! Long conversations for other parts.
 
 use std::path::PathBuf;
 
@@ -9,11 +9,11 @@ use crate::bench::{Bench, Search, messages, note};
 /// The name of the only conversation in a file.
 pub(crate) const NAME: &str = "long";
 
-/// How many entries the view has at the end.
+/// The length of the view at the end.
 pub(crate) const VIEW: usize = 50;
 
-/// A file with a conversation of so many messages, cut so many times: every cut keeps 40, and 10 or
-/// however many it takes come behind it.
+/// A file with a conversation of `count` messages and `cuts` TRUNCATE operations. Each of them keeps 40
+/// messages, and `count / cuts` messages follow.
 pub(crate) fn conversation(bench: &Bench, count: usize, cuts: usize) -> PathBuf {
     let path = bench.path(&format!("long-{count}-{cuts}.db"));
     if path.exists() {

@@ -1,6 +1,5 @@
-//! How long it takes to open a long conversation and to read what the model reads, now or at some
-//! version, and how much memory. Each time the store is opened anew, with nothing of it in memory
-//! but what the operating system keeps of the file.
+//! Time and memory for opening a long conversation and reading its view, the present one or that of a
+//! version. Each sample opens the store again; only the operating system's cache of the file is warm.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,7 +57,7 @@ struct Opener<'a> {
 }
 
 impl Opener<'_> {
-    /// How long it usually takes, and how long 95 of 100 take at most.
+    /// The usual time and the 95th percentile, in seconds.
     fn times<F: Future<Output = ()>>(
         &self,
         mut read: impl FnMut(Conversation, usize) -> F,
@@ -74,18 +73,18 @@ impl Opener<'_> {
                 times.push(clock);
             });
         }
-        (times.usual(), times.quantile(95))
+        (times.usual(), times.percentile(95))
     }
 }
 
-/// The first argument of a process that opens a file, reads, and tells how much memory it took.
+/// The first argument of a child process that opens a file, reads, and prints its peak memory.
 pub(crate) const CHILD: &str = "--read-as-child";
 
 fn memory(path: &Path) -> f64 {
     let program = std::env::current_exe().expect("it is running");
     let output = Command::new(program).arg(CHILD).arg(path).output().expect("it can be started");
-    let told = String::from_utf8_lossy(&output.stdout);
-    told.trim().parse().unwrap_or(f64::NAN)
+    let printed = String::from_utf8_lossy(&output.stdout);
+    printed.trim().parse().unwrap_or(f64::NAN)
 }
 
 pub(crate) fn read_as_child(arguments: &[String]) {
@@ -98,7 +97,7 @@ pub(crate) fn read_as_child(arguments: &[String]) {
     println!("{}", most_memory().unwrap_or(f64::NAN));
 }
 
-/// The most bytes that this process has had, where the system tells.
+/// The peak memory of this process in bytes, if the system reports it.
 pub(crate) fn most_memory() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,11 +1,11 @@
-//! How much room an agent run takes, one version a message, and whether every version can be read.
+//! The size of an agent run with one version per message, and whether every version can be read.
 
 use recto::{Conversation, Message, Settings, Version};
 
 use crate::bench::{Bench, Search, bytes_on_disk, messages, note};
 use crate::table::{Bar, Row, Table, Unit};
 
-/// So many versions are read again.
+/// The number of versions that are read again.
 const SAMPLE: usize = 200;
 
 pub(crate) fn measure(bench: &Bench, table: &mut Table) {
@@ -46,13 +46,13 @@ async fn write(path: &std::path::Path, search: Search, run: &[Message]) {
     }
 }
 
-/// How many of the newest and of random versions are what was written.
+/// The number of versions, the newest and random ones, that equal what was written.
 async fn versions_as_written(path: &std::path::Path, run: &[Message]) -> f64 {
     let recto = Bench::open(path, Search::Off).await;
     let conversation = recto.conversation("run").await.expect("it was created");
     let mut same = 0;
     for number in 0..SAMPLE {
-        // A step that has no divisor in common with the length: no version comes twice.
+        // The step and the length have no common divisor, so no version is read twice.
         let version = (number * 7_919 + 1) % (run.len() + 1);
         same += usize::from(is_as_written(&conversation, version, run).await);
     }

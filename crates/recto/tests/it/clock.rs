@@ -1,5 +1,5 @@
-//! Clocks that jump back, stand still and differ between programs: what is ordered by the store
-//! stays in order, and times are only what was written down.
+//! Clocks that jump back, stand still and differ between processes: the store keeps its order, and times
+//! are only recorded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,10 +14,10 @@ use crate::places::{Place, memory, on_every_store};
 
 on_every_store! {
     nothing_is_ordered_by_the_clock
-    questions_about_times_are_answered_by_what_was_written_down
+    queries_by_time_use_the_recorded_times
 }
 
-/// Goes forwards, back, far away and home again.
+/// Times that go forwards and back, near and far.
 const JUMPS: [Timestamp; 9] =
     [1_000, 2_000, 500, 500, -7, Timestamp::MAX, Timestamp::MIN, 0, 1_500];
 
@@ -35,7 +35,7 @@ fn recto(store: &Arc<dyn Store>, clock: Clock) -> Recto {
     Recto::with_store(store.clone(), Options { clock, ..Options::default() })
 }
 
-/// An agent at work, on two machines that take turns.
+/// The requests of an agent, on two machines that take turns.
 async fn work(store: &Arc<dyn Store>, clocks: [Clock; 2]) -> Conversation {
     let [first, second] = clocks.map(|clock| recto(store, clock));
     first.create("a", Settings::counting_with(Approx)).await.unwrap();
@@ -69,7 +69,7 @@ async fn work(store: &Arc<dyn Store>, clocks: [Clock; 2]) -> Conversation {
     recto(store, Clock::default()).conversation("a").await.unwrap()
 }
 
-/// All that can be read, but for times.
+/// Everything that can be read, without times.
 async fn all_but_times(conversation: &Conversation) -> Value {
     let newest = conversation.version().await.unwrap();
     let mut versions = Vec::new();
@@ -105,17 +105,17 @@ async fn nothing_is_ordered_by_the_clock(place: Place) {
         infos.into_iter().map(|info| info.name).collect::<Vec<_>>()
     };
     assert_eq!(names(place.recto().list(None, 9).await.unwrap()), ["a", "b"]);
-    // The clock really has jumped, and what it said was kept.
+    // The clock has jumped, and its times were recorded.
     let versions = jumped.versions(0..100).await.unwrap();
     let times: Vec<Timestamp> = versions.iter().map(|info| info.timestamp).collect();
     assert!(!times.is_sorted() && JUMPS.iter().all(|time| times.contains(time)), "{times:?}");
 }
 
-async fn questions_about_times_are_answered_by_what_was_written_down(place: Place) {
+async fn queries_by_time_use_the_recorded_times(place: Place) {
     let conversation = work(&place.store, [jumping(), jumping()]).await;
     let newest = conversation.version().await.unwrap();
     let versions = conversation.versions(0..newest.0 + 1).await.unwrap();
-    // An entry is as old as the version that brought it.
+    // An entry has the time of the version that added it.
     let mut arrived: Vec<(LogIndex, Timestamp)> = Vec::new();
     let mut seen = 0;
     for info in &versions {
@@ -137,7 +137,7 @@ async fn questions_about_times_are_answered_by_what_was_written_down(place: Plac
     for since in [Timestamp::MIN, 0, 1_000, Timestamp::MAX] {
         let late = |info: &&recto::VersionInfo| info.timestamp >= since || info.version == newest;
         let kept = versions.iter().filter(late).count();
-        // What is pruned first must not be missed by the next one: the longest time comes first.
+        // The longest time first: a later prune then finds everything that it keeps.
         let pruned = conversation.prune(&Keep::since(since)).await.unwrap();
         assert_eq!(pruned.kept_versions as usize, kept, "since {since}");
         for info in versions.iter().filter(late) {

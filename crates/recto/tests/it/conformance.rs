@@ -1,4 +1,4 @@
-//! All cases of `conformance/`, on every store. Every few steps the program starts anew.
+//! All cases of `conformance/`, on every store. Every few steps the store is opened again.
 
 use recto::{
     Counter, Error, Message, Options, Outcome, Query, Recto, Request, Scope, Settings, Tool,
@@ -9,7 +9,7 @@ use testkit::conformance::{Case, Expect, ExpectedOutcome, Kind, all_cases, compa
 use crate::driver::numbers;
 use crate::places::{self, Place};
 
-async fn every_case_is_answered_as_the_contract_says(place: Place) {
+async fn every_case_has_the_outcome_of_the_contract(place: Place) {
     for (number, case) in all_cases().iter().enumerate() {
         run(&place, number, case).await;
     }
@@ -17,18 +17,18 @@ async fn every_case_is_answered_as_the_contract_says(place: Place) {
 
 #[tokio::test]
 async fn in_memory() {
-    every_case_is_answered_as_the_contract_says(places::memory().await).await;
+    every_case_has_the_outcome_of_the_contract(places::memory().await).await;
 }
 
 #[tokio::test]
 async fn in_sqlite() {
-    every_case_is_answered_as_the_contract_says(places::sqlite().await).await;
+    every_case_has_the_outcome_of_the_contract(places::sqlite().await).await;
 }
 
 #[cfg(all(unix, feature = "postgres"))]
 #[tokio::test]
 async fn in_postgres() {
-    every_case_is_answered_as_the_contract_says(places::postgres().await).await;
+    every_case_has_the_outcome_of_the_contract(places::postgres().await).await;
 }
 
 async fn run(place: &Place, number: usize, case: &Case) {
@@ -39,7 +39,7 @@ async fn run(place: &Place, number: usize, case: &Case) {
         tools: Tool::list_from_json(&case.tools.to_string()).expect("the tools are well-formed"),
         ..Settings::counting_with(recto::Approx)
     };
-    // No search: nothing is asked of it here.
+    // Without a search index: no case searches.
     let start = || {
         let options = Options { search: false, ..Options::default() };
         Recto::with_store(place.store.clone(), options)

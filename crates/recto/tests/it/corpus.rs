@@ -1,5 +1,5 @@
 //! Hostile messages, requests and queries through every store: the same bytes back, or the same
-//! error as the engine alone gives, and no trace of what was refused.
+//! error as from the engine alone, and no trace of a refused request.
 
 use recto::{
     Append, Approx, Conversation, Error, LogIndex, Message, Query, Request, Settings, Version,
@@ -10,8 +10,8 @@ use crate::places::{Place, on_every_store};
 
 on_every_store! {
     a_hostile_message_comes_back_byte_for_byte_or_is_refused
-    a_hostile_request_does_what_it_does_without_a_store
-    a_hostile_query_is_answered_as_without_a_store
+    a_hostile_request_does_the_same_as_without_a_store
+    a_hostile_query_finds_the_same_as_without_a_store
 }
 
 fn verdict<T>(result: &Result<T, Error>) -> &'static str {
@@ -25,7 +25,7 @@ async fn send(conversation: &Conversation, request: &str) -> Result<recto::Outco
     conversation.apply(Request::from_json(request)?).await
 }
 
-/// What a conversation shows, as log numbers and the messages' own bytes.
+/// The visible entries: indices and the bytes of the messages.
 async fn shown(conversation: &Conversation) -> Vec<(LogIndex, String)> {
     let entries = conversation.messages().await.expect("they can be read");
     entries.iter().map(|entry| (entry.index, entry.message.json().to_owned())).collect()
@@ -33,11 +33,11 @@ async fn shown(conversation: &Conversation) -> Vec<(LogIndex, String)> {
 
 fn shown_by(conversation: &recto::engine::Conversation) -> Vec<(LogIndex, String)> {
     let entry =
-        |index| (index, conversation.message(index).expect("it is at hand").json().to_owned());
+        |index| (index, conversation.message(index).expect("it is loaded").json().to_owned());
     conversation.view().iter().map(entry).collect()
 }
 
-/// The conversation that requests and queries meet: stored, and in the engine alone.
+/// The same conversation in a store and in the engine alone.
 async fn start(place: &Place) -> (Conversation, recto::engine::Conversation) {
     let stored = place.recto().create("start", Settings::counting_with(Approx)).await.unwrap();
     let mut plain = recto::engine::Conversation::new(Settings::counting_with(Approx), 0).unwrap();
@@ -56,7 +56,7 @@ async fn a_hostile_message_comes_back_byte_for_byte_or_is_refused(place: Place) 
         let request = format!(r#"{{"operation":"APPEND","messages":[{json}]}}"#);
         let appended = send(&conversation, &request).await;
         match expected {
-            // In the middle of a request it may be another error: nothing makes an empty list.
+            // Inside a request the error may be another one, because an empty list of messages is refused.
             "invalid_json" => assert!(appended.is_err(), "{}", name(&json)),
             _ => assert_eq!(verdict(&appended), expected, "{}", name(&json)),
         }
@@ -71,7 +71,7 @@ async fn a_hostile_message_comes_back_byte_for_byte_or_is_refused(place: Place) 
         );
     }
     assert!(kept.len() > 90);
-    // Packed and not, by a program that has just started.
+    // Read by another `Recto`: some rows are packed, others are not.
     let again = place.recto().conversation("a").await.unwrap();
     for (number, message) in (0..).zip(&kept) {
         let found = again.message(LogIndex(number)).await.unwrap().unwrap();
@@ -81,7 +81,7 @@ async fn a_hostile_message_comes_back_byte_for_byte_or_is_refused(place: Place) 
     assert_eq!(again.messages().await.unwrap().len(), kept.len());
     let report = again.verify().await.unwrap();
     assert_eq!((report.faults, report.entries as usize), (Vec::new(), kept.len()));
-    // The search takes every text, and what it finds has all of its words.
+    // The search accepts every text, and each result has all words of it.
     for message in kept.iter().filter(|message| message.text().len() < 1_000) {
         let words = recto_store::words_of(&message.text());
         let found = place.recto().search(&message.text(), 1_000).await.unwrap();
@@ -93,7 +93,7 @@ async fn a_hostile_message_comes_back_byte_for_byte_or_is_refused(place: Place) 
     }
 }
 
-async fn a_hostile_request_does_what_it_does_without_a_store(place: Place) {
+async fn a_hostile_request_does_the_same_as_without_a_store(place: Place) {
     let (stored, plain) = start(&place).await;
     let version = stored.version().await.unwrap();
     for (number, &(request, expected)) in REQUESTS.iter().enumerate() {
@@ -119,7 +119,7 @@ async fn a_hostile_request_does_what_it_does_without_a_store(place: Place) {
     assert_eq!(shown(&stored).await, shown_by(&plain));
 }
 
-async fn a_hostile_query_is_answered_as_without_a_store(place: Place) {
+async fn a_hostile_query_finds_the_same_as_without_a_store(place: Place) {
     let (_, plain) = start(&place).await;
     let stored = place.recto().conversation("start").await.unwrap();
     stored.append([Message::user("hidden"), Message::user("c")]).await.unwrap();

@@ -1,4 +1,4 @@
-//! Rows that somebody made up: they are refused, or `verify` names them, and nothing takes long.
+//! Forged rows: they are refused, or `verify` reports them, and no call takes long.
 
 use recto::{
     Approx, BatchIndex, Conversation, ConversationId, Keep, LogIndex, Message, Settings, Tenant,
@@ -14,13 +14,13 @@ const START: &str = r#"{"operation":"APPEND","timestamp":0,"logLen":0,"view":{"p
     "figures":[0,0],"batch":[0,0],"batchNumber":0,
     "batches":[{"timestamp":0,"description":"start","boundary":0}]}"#;
 
-/// A conversation of these records and lengths of the log.
-async fn made_up(versions: &[(&str, u32)]) -> Conversation {
-    made_up_from(0, versions, Vec::new()).await
+/// A conversation with these records and log lengths.
+async fn forged(versions: &[(&str, u32)]) -> Conversation {
+    forged_from(0, versions, Vec::new()).await
 }
 
-/// The same from a version on, each of whose rows has these entries.
-async fn made_up_from(
+/// The same from a version on; each row has these entries.
+async fn forged_from(
     first: u32,
     versions: &[(&str, u32)],
     entries_of_each: Vec<Entry>,
@@ -53,30 +53,30 @@ async fn made_up_from(
 }
 
 #[tokio::test]
-async fn batches_that_point_to_each_other_are_refused_at_once() {
+async fn batches_that_point_to_each_other_are_refused_quickly() {
     let circle = r#"{"operation":"CLEAR","description":"","timestamp":0,"logLen":0,
         "view":{"parts":[]},"figures":[0,0],"batch":[1,0],"batchNumber":4000000000,"batches":[
         {"timestamp":0,"description":"","boundary":0,
          "left":{"batch":[1,1],"view":{"of":0},"logLen":0}},
         {"ordinal":1,"timestamp":0,"description":"","boundary":0,
          "left":{"batch":[1,0],"view":{"of":0},"logLen":0}}]}"#;
-    let conversation = made_up(&[(START, 0), (circle, 0)]).await;
+    let conversation = forged(&[(START, 0), (circle, 0)]).await;
     assert_eq!(conversation.mark_map(recto::Scope::Visible).await.unwrap_err().code(), "storage");
     assert_eq!(conversation.snapshot(BatchIndex(0)).await.unwrap_err().code(), "storage");
     assert!(!conversation.verify().await.unwrap().is_sound());
 }
 
 #[tokio::test]
-async fn a_version_that_claims_a_longer_log_is_refused_at_once() {
+async fn a_version_that_claims_a_longer_log_is_refused_quickly() {
     let long = START.replace("\"logLen\":0", "\"logLen\":4000000000");
     let long = long.replace("[]}", "[-1,4000000000]}").replace("[0,0],\"b", "[4000000000,0],\"b");
-    let conversation = made_up(&[(&long, 0)]).await;
+    let conversation = forged(&[(&long, 0)]).await;
     assert_eq!(conversation.messages().await.unwrap_err().code(), "storage");
     assert_eq!(conversation.verify().await.unwrap_err().code(), "storage");
 }
 
 #[tokio::test]
-async fn a_message_that_is_put_in_the_place_of_an_erased_one_is_noticed() {
+async fn a_message_in_the_place_of_an_erased_one_is_detected() {
     let place = memory().await;
     let conversation = place.recto().create("a", Settings::counting_with(Approx)).await.unwrap();
     conversation.append([Message::user("said"), Message::user("erased")]).await.unwrap();
@@ -94,8 +94,8 @@ async fn a_message_that_is_put_in_the_place_of_an_erased_one_is_noticed() {
     assert_eq!(conversation.verify().await.unwrap().faults.len(), 1);
 }
 
-/// Everything that can be asked of a conversation ends in an answer or an error.
-async fn ask_for_everything(conversation: &Conversation) {
+/// Calls every read and write. Each returns a result or an error.
+async fn call_everything(conversation: &Conversation) {
     let keeps = [
         Keep::newest(),
         Keep::last_batches(usize::MAX),
@@ -116,31 +116,31 @@ async fn ask_for_everything(conversation: &Conversation) {
 }
 
 #[tokio::test]
-async fn the_last_numbers_there_are_cause_no_overflow() {
+async fn the_largest_numbers_cause_no_overflow() {
     let start =
         |version: u32| START.replace("\"batch\":[0,0]", &format!("\"batch\":[{version},0]"));
-    let conversation = made_up_from(u32::MAX, &[(&start(u32::MAX), 0)], Vec::new()).await;
-    ask_for_everything(&conversation).await;
+    let conversation = forged_from(u32::MAX, &[(&start(u32::MAX), 0)], Vec::new()).await;
+    call_everything(&conversation).await;
     assert_eq!(conversation.append([Message::user("x")]).await.unwrap_err().code(), "storage");
-    // The last version that can be: it is read, and takes no other behind it.
-    let conversation = made_up_from(u32::MAX - 1, &[(&start(u32::MAX - 1), 0)], Vec::new()).await;
+    // The largest version: it can be read, and no version can follow it.
+    let conversation = forged_from(u32::MAX - 1, &[(&start(u32::MAX - 1), 0)], Vec::new()).await;
     assert_eq!(conversation.version().await.unwrap(), Version(u32::MAX - 1));
     assert_eq!(conversation.append([Message::user("x")]).await.unwrap_err().code(), "too_large");
     let pruned = conversation.prune(&Keep { last_versions: Some(1), ..Keep::default() }).await;
     assert_eq!(pruned.unwrap().kept_versions, 1);
-    ask_for_everything(&conversation).await;
+    call_everything(&conversation).await;
     let long =
         START.replace("\"logLen\":0", "\"logLen\":4294967295").replace("[]}", "[-4294967295,1]}");
     let long = long.replace("[0,0],\"b", "[1,0],\"b");
-    let conversation = made_up(&[(&long, u32::MAX)]).await;
+    let conversation = forged(&[(&long, u32::MAX)]).await;
     assert_eq!(conversation.messages().await.unwrap_err().code(), "storage");
-    ask_for_everything(&conversation).await;
+    call_everything(&conversation).await;
 }
 
 #[tokio::test]
 async fn a_row_with_more_entries_than_the_log_is_refused() {
     let entry = Entry { meta: Default::default(), body: r#"{"role":"user","content":"x"}"#.into() };
-    let conversation = made_up_from(0, &[(START, 0)], vec![entry; 3]).await;
-    ask_for_everything(&conversation).await;
+    let conversation = forged_from(0, &[(START, 0)], vec![entry; 3]).await;
+    call_everything(&conversation).await;
     assert_eq!(conversation.prune(&Keep::newest()).await.unwrap_err().code(), "storage");
 }

@@ -1,4 +1,4 @@
-//! Drives a stored conversation with the same JSON as the model, and compares what both answer.
+//! Drives a stored conversation with the same JSON as the model, and compares the results.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use testkit::conformance::comparable_state;
 use testkit::generate::Step;
 use testkit::{Model, Refusal};
 
-/// A stored conversation and the model of it, side by side.
+/// A stored conversation and its model.
 ///
-/// Two programs have the store open and take turns, and now and then one of them starts anew.
+/// Two `Recto` values have the store open and take turns. Now and then one of them is opened again.
 pub(crate) struct Pair {
     store: Arc<dyn Store>,
-    programs: [Conversation; 2],
+    handles: [Conversation; 2],
     turn: usize,
     pub(crate) model: Model,
     name: String,
@@ -26,7 +26,7 @@ pub(crate) fn numbers(indices: impl IntoIterator<Item = LogIndex>) -> Vec<usize>
     indices.into_iter().map(LogIndex::as_usize).collect()
 }
 
-fn recto_over(store: &Arc<dyn Store>) -> Recto {
+fn recto_with(store: &Arc<dyn Store>) -> Recto {
     Recto::with_store(store.clone(), Options::default())
 }
 
@@ -44,31 +44,31 @@ impl Pair {
         let messages: Vec<Message> = messages
             .map(|message| Message::from_json(&message.to_string()).expect("it is well-formed"))
             .collect();
-        let recto = recto_over(&store);
+        let recto = recto_with(&store);
         let first = recto.create_with_messages(name, settings, &messages).await;
         let first = first.expect("it is new");
-        let second = recto_over(&store).conversation(name).await.expect("it is there");
-        let (programs, name) = ([first, second], name.to_owned());
-        Pair { store, programs, turn: 0, model, name }
+        let second = recto_with(&store).conversation(name).await.expect("it is there");
+        let (handles, name) = ([first, second], name.to_owned());
+        Pair { store, handles, turn: 0, model, name }
     }
 
-    /// The program whose turn it is.
+    /// The handle whose turn it is.
     pub(crate) fn conversation(&self) -> &Conversation {
-        &self.programs[self.turn]
+        &self.handles[self.turn]
     }
 
     pub(crate) fn take_turns(&mut self) {
         self.turn = 1 - self.turn;
     }
 
-    /// Starts the program whose turn it is anew: nothing is open in it any more.
+    /// Opens the store again for the handle whose turn it is, with nothing loaded.
     pub(crate) async fn restart(&mut self) {
-        let recto = recto_over(&self.store);
+        let recto = recto_with(&self.store);
         let conversation = recto.conversation(&self.name).await.expect("it is still there");
-        self.programs[self.turn] = conversation;
+        self.handles[self.turn] = conversation;
     }
 
-    /// Performs a step on both, and panics where they differ.
+    /// Performs a step on both. Panics if the results differ.
     pub(crate) async fn step(&mut self, step: &Step) {
         match step {
             Step::Apply(request) => {
@@ -77,7 +77,7 @@ impl Pair {
                     Err(error) => Err(error.into()),
                 };
                 let theirs = self.model.apply(request, 0);
-                compare_answers(ours, theirs);
+                compare_results(ours, theirs);
             }
             Step::SetTools(tools) => {
                 let ours = match Tool::list_from_json(&tools.to_string()) {
@@ -85,11 +85,11 @@ impl Pair {
                     Err(error) => Err(error.into()),
                 };
                 let theirs = self.model.set_tools(tools, 0);
-                compare_answers(ours, theirs);
+                compare_results(ours, theirs);
             }
-            // Times are those of the clock here.
+            // The model has another clock.
             Step::Ask(query) if query.get("from").is_none() && query.get("to").is_none() => {
-                self.ask(query).await;
+                self.query(query).await;
             }
             Step::Ask(_) => {}
             Step::MarkMap => {
@@ -110,7 +110,7 @@ impl Pair {
         }
     }
 
-    async fn ask(&self, query: &Value) {
+    async fn query(&self, query: &Value) {
         let ours = match Query::from_json(&query.to_string()) {
             Ok(query) => self.conversation().query(&query).await,
             Err(error) => Err(error.into()),
@@ -194,7 +194,7 @@ impl Pair {
     }
 }
 
-fn compare_answers(ours: Result<Outcome, Error>, theirs: Result<testkit::Outcome, Refusal>) {
+fn compare_results(ours: Result<Outcome, Error>, theirs: Result<testkit::Outcome, Refusal>) {
     match (ours, theirs) {
         (Ok(outcome), Ok(expected)) => compare(&outcome, &expected),
         (Err(error), Err(refusal)) => {

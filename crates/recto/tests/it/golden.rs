@@ -1,4 +1,4 @@
-//! Stores that earlier programs wrote: they must stay readable for ever.
+//! Stores that earlier releases wrote. They must stay readable.
 //!
 //! `RECTO_GOLDEN=1 cargo test -p recto --features postgres golden -- --ignored` writes those of the
 //! present format; do that once, when a format is released, and never again.
@@ -15,7 +15,7 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-/// A bit of everything that can be stored.
+/// Writes an example of everything that a store keeps.
 async fn write(recto: &Recto) {
     let settings = Settings {
         tools: vec![Tool::new("search", "finds flights")],
@@ -64,7 +64,7 @@ async fn write(recto: &Recto) {
     theirs.create("trip", Settings::counting_with(Approx)).await.unwrap();
 }
 
-/// Everything that can be read of a store.
+/// Everything that can be read from a store.
 async fn read(recto: &Recto) -> Value {
     let mut found = Vec::new();
     for tenant in ["", "theirs"] {
@@ -94,19 +94,19 @@ async fn read(recto: &Recto) -> Value {
     json!(found)
 }
 
-/// The formats that there are files of. The newest is the present one.
+/// The formats with golden files. The last one is the present format.
 const FORMATS: [u32; 2] = [1, 2];
 const NEWEST: u32 = FORMATS[FORMATS.len() - 1];
 
 #[tokio::test]
 async fn a_store_of_every_format_is_read_as_it_was_written() {
     for format in FORMATS {
-        // A copy: opening a store may write to it.
+        // A copy, because opening a store may write to it.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("golden.db");
         std::fs::copy(golden(&format!("format-{format}.db")), &path).unwrap();
         let recto = Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
-        read_and_go_on(&recto, &format!("format-{format}.json")).await;
+        read_and_continue(&recto, &format!("format-{format}.json")).await;
     }
 }
 
@@ -119,7 +119,7 @@ async fn there_are_files_of_the_present_format() {
     let present = db.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0));
     assert_eq!(present.unwrap(), NEWEST);
     for format in FORMATS {
-        // Where it stands in every file of SQLite.
+        // The offset of `user_version` in a SQLite file.
         let file = std::fs::read(golden(&format!("format-{format}.db"))).unwrap();
         assert_eq!(file[60..64], format.to_be_bytes());
     }
@@ -134,13 +134,13 @@ async fn tables_of_every_format_are_read_as_they_were_written() {
         let database = address.rsplit('/').next().unwrap();
         server.load(database, &golden(&format!("postgres-format-{format}.sql")));
         let recto = Recto::open(&address).await.unwrap();
-        read_and_go_on(&recto, &format!("postgres-format-{format}.json")).await;
+        read_and_continue(&recto, &format!("postgres-format-{format}.json")).await;
         assert_eq!(recto.store().check().await, Ok(vec![]));
     }
 }
 
-/// Reads all that was written, and writes more.
-async fn read_and_go_on(recto: &Recto, expected: &str) {
+/// Compares everything with what was written, and writes more.
+async fn read_and_continue(recto: &Recto, expected: &str) {
     let expected = std::fs::read_to_string(golden(expected)).unwrap();
     let expected: Value = serde_json::from_str(&expected).unwrap();
     assert_eq!(read(recto).await, expected);
@@ -149,10 +149,10 @@ async fn read_and_go_on(recto: &Recto, expected: &str) {
     let again = WriteOptions { idempotency_key: Some("a key".into()), ..WriteOptions::default() };
     let cut = Truncate { keep_last: Some(20), ..Default::default() };
     assert_eq!(conversation.apply_with(cut, again).await.unwrap().version, Version(83));
-    conversation.append([Message::user("and it goes on")]).await.unwrap();
+    conversation.append([Message::user("and it continues")]).await.unwrap();
     assert_eq!(conversation.version().await.unwrap().0, version.0 + 1);
     assert_eq!(recto.search("lisbon", 9).await.unwrap().len(), 1);
-    // What came with format 2.
+    // New in format 2.
     let policy = recto::Policy { token_limit: Some(9), ..Default::default() };
     assert_eq!(conversation.policy().await.unwrap(), recto::Policy::default());
     conversation.set_policy(&policy).await.unwrap();

@@ -1,5 +1,5 @@
-//! What takes longer in a longer conversation takes so in proportion to what is stored of it, not to
-//! versions × length: four times as much of it may take about four times as long, not sixteen.
+//! Work on a whole conversation takes time in proportion to its stored size, not to versions × length:
+//! four times the size may take about four times as long, not sixteen.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::places::{Place, memory};
 
 const SHORT: u32 = 1_000;
 const LONG: u32 = 4 * SHORT;
-/// Halfway between what is linear and what is quadratic.
+/// Between the linear factor 4 and the quadratic factor 16.
 const MOST: f64 = 8.0;
 
 async fn conversation(place: &Place, name: &str) -> Conversation {
@@ -22,8 +22,8 @@ fn say(number: u32) -> Message {
     Message::user(&format!("message number {number}"))
 }
 
-/// The shortest times count, of as many as it takes: whatever else the machine does, it can only make
-/// them longer, and what is quadratic never comes near.
+/// Compares the shortest of several times, because other work of the machine only makes times longer. A
+/// quadratic cost never passes.
 async fn assert_in_proportion(
     what: &str,
     mut short: impl AsyncFnMut(),
@@ -49,7 +49,7 @@ async fn time(what: &mut impl AsyncFnMut()) -> Duration {
 }
 
 /// A conversation with one version for each message.
-async fn long_talk(place: &Place, name: &str, count: u32) -> Conversation {
+async fn long_conversation(place: &Place, name: &str, count: u32) -> Conversation {
     let conversation = conversation(place, name).await;
     for number in 0..count {
         conversation.append([say(number)]).await.unwrap();
@@ -64,8 +64,8 @@ async fn long_talk(place: &Place, name: &str, count: u32) -> Conversation {
     conversation
 }
 
-/// One request of many operations, each of which leaves another view: holes all over.
-async fn holes(place: &Place, name: &str, count: u32) -> Conversation {
+/// One request of many operations that hide every other entry.
+async fn alternating(place: &Place, name: &str, count: u32) -> Conversation {
     let conversation = conversation(place, name).await;
     conversation.append((0..2 * count).map(say)).await.unwrap();
     let deletes = (0..count).map(|number| Delete { indices: vec![LogIndex(2 * number)] }.into());
@@ -79,7 +79,7 @@ async fn a_request_of_many_operations_takes_what_it_did_to_store_and_to_open() {
     let mut sizes = Vec::new();
     for count in [SHORT, LONG] {
         let name = format!("{count}");
-        let conversation = holes(&place, &name, count).await;
+        let conversation = alternating(&place, &name, count).await;
         let rows = place.store.commits(conversation.id(), Some(1)).await.unwrap();
         let record = recto_store::CommitBody::unpack(&rows[0].body).unwrap().record;
         sizes.push(record.len());
@@ -101,14 +101,14 @@ async fn a_request_of_many_operations_takes_what_it_did_to_store_and_to_open() {
 #[tokio::test]
 async fn verifying_and_pruning_take_what_is_stored() {
     let place = memory().await;
-    let short = long_talk(&place, "short", SHORT).await;
-    let long = long_talk(&place, "long", LONG).await;
+    let short = long_conversation(&place, "short", SHORT).await;
+    let long = long_conversation(&place, "long", LONG).await;
     let verify = async |conversation: &Conversation| {
         assert!(conversation.verify().await.unwrap().is_sound());
     };
     assert_in_proportion("verifying", async || verify(&short).await, async || verify(&long).await)
         .await;
-    // All of them are kept, so nothing is dropped, and each is looked at.
+    // All versions are kept, so nothing is pruned, and each version is read.
     let prune = async |conversation: &Conversation, keep: &Keep| {
         assert!(conversation.prune(keep).await.unwrap().entries.is_empty());
     };

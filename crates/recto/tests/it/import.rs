@@ -1,4 +1,4 @@
-//! Transcripts that are imported into a store.
+//! Import of transcripts into a store.
 
 use recto::{Import, Naming, Recto, Settings, Version};
 use recto_core::{Approx, Message};
@@ -26,7 +26,7 @@ fn start(name: Option<&str>) -> Step {
 }
 
 #[tokio::test]
-async fn a_session_comes_with_its_versions_and_its_compaction() {
+async fn a_session_is_imported_with_its_versions_and_its_compaction() {
     let rollout = concat!(
         r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"One"}}"#,
         "\n",
@@ -46,14 +46,14 @@ async fn a_session_comes_with_its_versions_and_its_compaction() {
     assert_eq!((imported.len(), &*imported[0].name, imported[0].messages), (1, "counting", 3));
     let conversation = recto.conversation("counting").await.unwrap();
     let versions = conversation.versions(0..imported[0].version.0 + 1).await.unwrap();
-    let told: Vec<&str> = versions.iter().map(|version| &*version.description).collect();
-    assert!(told.contains(&"the session was compacted"), "{told:?}");
+    let reasons: Vec<&str> = versions.iter().map(|version| &*version.description).collect();
+    assert!(reasons.contains(&"the session was compacted"), "{reasons:?}");
     assert_eq!(conversation.messages_at(Version(1)).await.unwrap().len(), 1);
     assert!(conversation.verify().await.unwrap().is_sound());
 }
 
 #[tokio::test]
-async fn until_it_is_finished_a_conversation_is_called_so() {
+async fn the_names_of_unfinished_conversations_say_so() {
     let recto = Recto::open("memory:").await.unwrap();
     recto.create("conversation (importing)", settings()).await.unwrap();
     let mut into = Import::new(&recto, exactly("conversation"), settings());
@@ -76,7 +76,7 @@ async fn until_it_is_finished_a_conversation_is_called_so() {
 }
 
 #[tokio::test]
-async fn what_is_abandoned_leaves_nothing_behind() {
+async fn an_abandoned_import_leaves_nothing() {
     let recto = Recto::open("memory:").await.unwrap();
     let mut into = Import::new(&recto, titled(), settings());
     into.step(start(Some("one"))).await.unwrap();
@@ -91,7 +91,7 @@ async fn what_is_abandoned_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn an_import_stops_when_somebody_else_writes_to_it() {
+async fn an_import_stops_when_another_writer_changes_its_conversation() {
     let recto = Recto::open("memory:").await.unwrap();
     let mut into = Import::new(&recto, exactly("conversation"), settings());
     into.step(start(None)).await.unwrap();
@@ -104,7 +104,7 @@ async fn an_import_stops_when_somebody_else_writes_to_it() {
 }
 
 #[tokio::test]
-async fn a_name_that_was_asked_for_must_be_free_and_others_get_numbers() {
+async fn an_exact_name_must_be_free_and_other_names_get_numbers() {
     let recto = Recto::open("memory:").await.unwrap();
     recto.create("conversation", settings()).await.unwrap();
     let mut into = Import::new(&recto, exactly("conversation"), settings());
@@ -114,7 +114,7 @@ async fn a_name_that_was_asked_for_must_be_free_and_others_get_numbers() {
     for title in [Some("conversation"), None, Some("conversation"), Some(" "), Some("other")] {
         into.step(start(title)).await.unwrap();
     }
-    // Somebody takes a name in the meantime.
+    // Another conversation gets the name in the meantime.
     recto.create("other", settings()).await.unwrap();
     let imported = into.finish().await.unwrap();
     let called: Vec<&str> = imported.iter().map(|made| &*made.name).collect();

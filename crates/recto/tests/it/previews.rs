@@ -1,4 +1,4 @@
-//! What would be done is what is done, and a version that was not seen is refused.
+//! Previews match what the request does, and an expected version is compared.
 
 use recto::{Keep, LogIndex, Message, Recto, Settings, Tool, Version};
 use recto_core::Approx;
@@ -12,11 +12,11 @@ async fn conversation() -> (Recto, recto::Conversation) {
 }
 
 #[tokio::test]
-async fn a_prune_is_previewed() {
+async fn a_prune_can_be_previewed() {
     let (_recto, conversation) = conversation().await;
     let keep = Keep::newest();
-    let would = conversation.preview_prune_if(&keep, Version(2)).await.unwrap();
-    assert_eq!((&*would.entries, would.kept_versions), (&[LogIndex(0)][..], 1));
+    let preview = conversation.preview_prune_if(&keep, Version(2)).await.unwrap();
+    assert_eq!((&*preview.entries, preview.kept_versions), (&[LogIndex(0)][..], 1));
     assert_eq!(conversation.message(LogIndex(0)).await.unwrap().unwrap().text(), "one");
     for expected in [0, 1, 3] {
         let expected = Version(expected);
@@ -27,12 +27,12 @@ async fn a_prune_is_previewed() {
     }
     let refused = conversation.preview_prune(&Keep::default()).await.unwrap_err();
     assert_eq!(refused.code(), "invalid_operation");
-    assert_eq!(conversation.prune_if(&keep, Version(2)).await.unwrap(), would);
+    assert_eq!(conversation.prune_if(&keep, Version(2)).await.unwrap(), preview);
     assert!(conversation.verify().await.unwrap().is_sound());
 }
 
 #[tokio::test]
-async fn an_erasure_may_insist_on_a_version() {
+async fn an_erasure_may_expect_a_version() {
     let (_recto, conversation) = conversation().await;
     let refused = conversation.erase_if(LogIndex(1), Version(1)).await.unwrap_err();
     assert_eq!(refused.code(), "version_conflict");
@@ -42,22 +42,22 @@ async fn an_erasure_may_insist_on_a_version() {
 }
 
 #[tokio::test]
-async fn other_tools_are_previewed_and_known_of_every_version() {
+async fn new_tools_can_be_previewed_and_every_version_has_its_tools() {
     let (_recto, conversation) = conversation().await;
     let tools = vec![Tool::new("ls", "lists")];
-    let would = conversation.preview_tools(tools.clone()).await.unwrap();
-    assert!(would.outcome.changed && would.added[0].message.text().contains("ls: lists"));
+    let preview = conversation.preview_tools(tools.clone()).await.unwrap();
+    assert!(preview.outcome.changed && preview.added[0].message.text().contains("ls: lists"));
     assert_eq!(conversation.version().await.unwrap(), Version(2));
     assert_eq!(conversation.tools().await.unwrap(), []);
     let done = conversation.set_tools(tools.clone()).await.unwrap();
-    assert_eq!(done.to_json(), would.outcome.to_json());
+    assert_eq!(done.to_json(), preview.outcome.to_json());
     assert_eq!(conversation.tools_at(Version(2)).await.unwrap(), []);
     assert_eq!(conversation.tools_at(Version(3)).await.unwrap(), tools);
     assert_eq!(conversation.tools_at(Version(4)).await.unwrap_err().code(), "version_not_found");
 }
 
 #[tokio::test]
-async fn a_preview_names_the_descriptions_of_tools_that_are_not_sent() {
+async fn a_preview_lists_the_tool_descriptions_that_are_not_sent() {
     let (_recto, conversation) = conversation().await;
     let preview = conversation.preview_tools(vec![Tool::new("ls", "lists")]).await.unwrap();
     assert_eq!(preview.descriptions, [LogIndex(2)]);

@@ -1,4 +1,4 @@
-//! What a stored conversation promises beside the contract: forks, keys, conflicts, search, erasing,
+//! Guarantees of stored conversations beyond the contract: forks, keys, conflicts, search, erasing,
 //! pruning, verifying. Every test runs on every store.
 
 mod backups;
@@ -27,7 +27,7 @@ async fn texts(conversation: &Conversation) -> Vec<String> {
     entries.iter().map(|entry| entry.message.text().into_owned()).collect()
 }
 
-/// Where a text stands among the stored messages of a conversation.
+/// The rows of a conversation whose messages contain a text.
 async fn copies(place: &Place, conversation: &Conversation, text: &str) -> Vec<String> {
     let rows = place.store.rows(conversation.id()).await.unwrap();
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Backups, whole or not at all.
+//! Backups: complete, or not there.
 
 use recto::{Message, Tenant, Truncate, Version, WriteOptions};
 
@@ -8,9 +8,9 @@ use crate::places::{Place, memory, on_every_store, sqlite};
 on_every_store! {
     a_backup_can_be_opened_and_restored
     a_damaged_backup_is_not_restored
-    a_backup_of_what_is_here_under_another_name_is_not_restored
-    half_a_backup_is_not_left_behind
-    long_work_tells_how_far_it_has_come
+    a_backup_of_a_conversation_that_exists_under_another_name_is_not_restored
+    an_incomplete_backup_is_removed
+    long_work_reports_its_progress
 }
 
 async fn a_backup_can_be_opened_and_restored(place: Place) {
@@ -70,7 +70,7 @@ async fn a_damaged_backup_is_not_restored(place: Place) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("backup.db");
     recto.backup(&path).await.unwrap();
-    // One bit in every page of the file but the first, where SQLite puts what is written first.
+    // One bit in every page of the file except the first, which has the header of SQLite.
     let mut bytes = std::fs::read(&path).unwrap();
     for page in bytes.chunks_mut(4096).skip(1) {
         page[4_090] ^= 4;
@@ -81,7 +81,7 @@ async fn a_damaged_backup_is_not_restored(place: Place) {
     assert!(fresh.recto().list(None, 10).await.unwrap().is_empty());
 }
 
-async fn a_backup_of_what_is_here_under_another_name_is_not_restored(place: Place) {
+async fn a_backup_of_a_conversation_that_exists_under_another_name_is_not_restored(place: Place) {
     let recto = place.recto();
     for name in ["a", "b", "c"] {
         recto.create(name, settings()).await.unwrap().append([say(1)]).await.unwrap();
@@ -98,7 +98,7 @@ async fn a_backup_of_what_is_here_under_another_name_is_not_restored(place: Plac
     assert_eq!(names, ["other"], "nothing is copied");
 }
 
-async fn half_a_backup_is_not_left_behind(place: Place) {
+async fn an_incomplete_backup_is_removed(place: Place) {
     let recto = place.recto();
     recto.create("a", settings()).await.unwrap();
     recto.create("b", settings()).await.unwrap();
@@ -106,12 +106,12 @@ async fn half_a_backup_is_not_left_behind(place: Place) {
     let path = folder.path().join("backup.db");
     let files = || std::fs::read_dir(folder.path()).unwrap().count();
     {
-        // Whoever waits for it gives up in the middle.
+        // The future is dropped in the middle.
         let mut backup = std::pin::pin!(recto.backup(&path));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         let _ = backup.as_mut().poll(&mut context);
     }
-    // A file that copies itself goes on to the end in its own thread.
+    // A SQLite store copies itself on its own thread, which continues to the end.
     let is_left = |_: &u32| files() > 0 && !place.is_file();
     let waited = (0..200).take_while(is_left).map(|_| std::thread::sleep(PAUSE)).count();
     assert!(waited < 200, "{} files", files());
@@ -122,7 +122,7 @@ async fn half_a_backup_is_not_left_behind(place: Place) {
 
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
-async fn long_work_tells_how_far_it_has_come(place: Place) {
+async fn long_work_reports_its_progress(place: Place) {
     let recto = place.recto();
     for name in ["a", "b"] {
         let conversation = recto.create(name, settings()).await.unwrap();

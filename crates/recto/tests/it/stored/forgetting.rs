@@ -7,19 +7,19 @@ use crate::meddled::{Deed, Meddled};
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
-    an_erased_message_is_gone_everywhere_and_the_chain_holds
+    an_erased_message_is_nowhere_and_the_chain_stays_valid
     erasing_in_a_fork_erases_in_the_original
-    what_was_erased_does_not_come_back_with_a_program_that_had_it_open
+    an_erased_message_does_not_come_back_from_a_recto_that_had_it_loaded
     a_prune_drops_what_no_kept_version_shows
     a_prune_leaves_what_forks_can_show
     a_fork_that_is_made_during_a_prune_loses_nothing
-    what_is_erased_while_others_erase_or_prune_stays_erased
+    a_message_erased_during_another_erasure_or_prune_stays_erased
 }
 
-async fn an_erased_message_is_gone_everywhere_and_the_chain_holds(place: Place) {
+async fn an_erased_message_is_nowhere_and_the_chain_stays_valid(place: Place) {
     let recto = place.recto();
     let conversation = recto.create("a", settings()).await.unwrap();
-    // Long and random, so that it cannot be packed, and stands in the file as it is.
+    // Long and random, so that it is not compressible and its bytes are in the file.
     let secret: String = (0..400_u64)
         .map(|n| char::from(b'a' + (n.wrapping_mul(6_364_136_223_846_793_005) >> 59) as u8 % 26))
         .collect();
@@ -57,7 +57,7 @@ async fn erasing_in_a_fork_erases_in_the_original(place: Place) {
     assert!(fork.verify().await.unwrap().is_sound());
 }
 
-async fn what_was_erased_does_not_come_back_with_a_program_that_had_it_open(place: Place) {
+async fn an_erased_message_does_not_come_back_from_a_recto_that_had_it_loaded(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     conversation.append([Message::user("secret"), say(1)]).await.unwrap();
     let elsewhere = place.recto().conversation("a").await.unwrap();
@@ -149,14 +149,14 @@ async fn a_fork_that_is_made_during_a_prune_loses_nothing(place: Place) {
     let pruned = late.conversation("a").await.unwrap().prune(&Keep::newest()).await.unwrap();
     assert_eq!(pruned.entries, LogIndex::range(30..79));
     let fork = place.recto().conversation("b").await.unwrap();
-    let said: Vec<String> = (0..30).map(|number| format!("message number {number}")).collect();
-    assert_eq!(texts(&fork).await, said);
+    let expected: Vec<String> = (0..30).map(|number| format!("message number {number}")).collect();
+    assert_eq!(texts(&fork).await, expected);
 }
 
-/// What others erase makes no version, and may be in the same row.
-async fn what_is_erased_while_others_erase_or_prune_stays_erased(place: Place) {
+/// An erasure by another process makes no version, and may change the same row.
+async fn a_message_erased_during_another_erasure_or_prune_stays_erased(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
-    // Some of them in pages, the others in one commit.
+    // Some entries are in pages, the others in one commit.
     for number in 0..130 {
         conversation.append([say(number)]).await.unwrap();
     }
@@ -191,7 +191,7 @@ async fn what_is_erased_while_others_erase_or_prune_stays_erased(place: Place) {
     conversation.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
     let late = erasing(10).conversation("a").await.unwrap();
     let pruned = late.prune(&Keep::newest()).await.unwrap();
-    assert!(!pruned.entries.contains(&LogIndex(10)), "that one was gone");
+    assert!(!pruned.entries.contains(&LogIndex(10)), "that one was erased before");
     let again = place.recto().conversation("a").await.unwrap();
     let message = again.message(LogIndex(10)).await.unwrap().unwrap();
     assert_eq!(message.text(), "[erased]");

@@ -1,4 +1,4 @@
-//! Forks share the past and go their own way.
+//! Forks share the past and have their own future.
 
 use recto::{LogIndex, Message, Version, WriteOptions};
 
@@ -6,13 +6,13 @@ use super::{say, settings, texts};
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
-    a_fork_shares_the_past_and_goes_its_own_way
+    a_fork_shares_the_past_and_changes_alone
     a_fork_of_a_fork_reads_through_both
     a_fork_outlives_what_it_was_forked_from
-    a_fork_never_shows_what_was_said_elsewhere_after_it
+    a_fork_never_shows_later_messages_of_its_origin
 }
 
-async fn a_fork_shares_the_past_and_goes_its_own_way(place: Place) {
+async fn a_fork_shares_the_past_and_changes_alone(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     for number in 0..100 {
         conversation.append([say(number)]).await.unwrap();
@@ -66,7 +66,7 @@ async fn a_fork_outlives_what_it_was_forked_from(place: Place) {
     assert_eq!(recto.conversation("a").await.unwrap_err().code(), "conversation_not_found");
     let again = place.recto().conversation("b").await.unwrap();
     assert_eq!(texts(&again).await.len(), 10);
-    // What was removed takes no more requests, also from those who have it open.
+    // A removed conversation accepts no requests, also from handles that have it loaded.
     for key in [None, Some("k".to_owned())] {
         let write = WriteOptions { idempotency_key: key, ..WriteOptions::default() };
         let late = conversation.apply_with(recto::Append { messages: vec![say(11)] }, write).await;
@@ -79,14 +79,14 @@ async fn a_fork_outlives_what_it_was_forked_from(place: Place) {
     assert_eq!(recto.list(None, 10).await.unwrap().len(), 1);
 }
 
-async fn a_fork_never_shows_what_was_said_elsewhere_after_it(place: Place) {
+async fn a_fork_never_shows_later_messages_of_its_origin(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     for number in 0..200 {
         conversation.append([say(number)]).await.unwrap();
     }
     let fork = conversation.fork("b", Version(90)).await.unwrap();
     fork.append((0..5).map(|_| Message::user("of the fork"))).await.unwrap();
-    // Enough requests to have its few messages packed.
+    // Enough requests that its few messages are packed.
     for number in 0..70 {
         let mark = recto::Mark { indices: vec![LogIndex(number)], mark: "m".into() };
         fork.apply(mark).await.unwrap();

@@ -1,4 +1,4 @@
-//! What is read of a conversation and its versions.
+//! Reads of a conversation and its versions.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::places::{Place, on_every_store};
 
 on_every_store! {
     the_example_of_the_readme_prints_what_it_says
-    an_entry_comes_with_its_tokens_and_its_time
-    labels_times_and_the_mark_map_are_those_of_a_version
-    marks_stay_whatever_was_marked_in_vain_before
-    versions_say_which_of_them_opened_their_batch
-    a_counter_of_your_own_is_brought_along
-    nothing_of_what_is_open_is_printed
+    an_entry_has_its_tokens_and_its_time
+    marks_times_and_the_mark_map_are_those_of_a_version
+    marks_stay_after_marks_without_effect
+    a_version_names_the_version_that_opened_its_batch
+    a_counter_of_the_caller_can_be_used
+    debug_output_contains_no_messages
 }
 
 async fn the_example_of_the_readme_prints_what_it_says(place: Place) {
@@ -40,7 +40,7 @@ async fn the_example_of_the_readme_prints_what_it_says(place: Place) {
     assert_eq!(recto.search("gateway", 10).await.unwrap().len(), 1);
 }
 
-async fn an_entry_comes_with_its_tokens_and_its_time(place: Place) {
+async fn an_entry_has_its_tokens_and_its_time(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     let dated = r#"{"role":"user","content":"12345678","timestamp":77}"#;
     conversation.append([Message::from_json(dated).unwrap(), say(1)]).await.unwrap();
@@ -61,7 +61,7 @@ async fn an_entry_comes_with_its_tokens_and_its_time(place: Place) {
     assert_eq!(conversation.log_tokens(&[0, 1, 2, 9]).await.unwrap(), [0, 5, 12, 12]);
 }
 
-async fn labels_times_and_the_mark_map_are_those_of_a_version(place: Place) {
+async fn marks_times_and_the_mark_map_are_those_of_a_version(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     let mut maps = Vec::new();
     for number in 0..100 {
@@ -73,7 +73,7 @@ async fn labels_times_and_the_mark_map_are_those_of_a_version(place: Place) {
     let mark = "pinned".to_owned();
     conversation.apply(recto::Mark { indices: vec![LogIndex(7)], mark }).await.unwrap();
     conversation.apply(Truncate { keep_last: Some(3), ..Truncate::default() }).await.unwrap();
-    // LoadedConversation anew, nothing of the past is at hand.
+    // In a new `Recto` nothing of the past is loaded.
     let again = place.recto().conversation("a").await.unwrap();
     for (version, map) in (1..).zip(&maps).step_by(9) {
         assert_eq!(
@@ -94,8 +94,8 @@ async fn labels_times_and_the_mark_map_are_those_of_a_version(place: Place) {
     assert_eq!(again.times(&[LogIndex(100)]).await.unwrap_err().code(), "index_out_of_range");
 }
 
-/// A label that was set on what had it is saved as no change, in the middle of the changes.
-async fn marks_stay_whatever_was_marked_in_vain_before(place: Place) {
+/// A mark on an entry that already has it is saved as no change, between other changes.
+async fn marks_stay_after_marks_without_effect(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     conversation.append((0..4).map(say)).await.unwrap();
     let mark = |index: u32, label: &str| recto::Mark {
@@ -105,7 +105,7 @@ async fn marks_stay_whatever_was_marked_in_vain_before(place: Place) {
     for marked in [mark(0, "draft"), mark(0, "draft"), mark(1, "final")] {
         conversation.apply(marked).await.unwrap();
     }
-    // LoadedConversation anew, the next version is written as a change of what was read.
+    // In a new `Recto` the next version is written as a change of the loaded one.
     let again = place.recto().conversation("a").await.unwrap();
     again.append([say(4)]).await.unwrap();
     let label = |label: &str, index| (label.to_owned(), vec![LogIndex(index)]);
@@ -115,7 +115,7 @@ async fn marks_stay_whatever_was_marked_in_vain_before(place: Place) {
     assert_eq!(again.marks().await.unwrap(), marks);
 }
 
-async fn versions_say_which_of_them_opened_their_batch(place: Place) {
+async fn a_version_names_the_version_that_opened_its_batch(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     conversation.append([say(0)]).await.unwrap();
     let start = || recto::BatchStart::default();
@@ -131,7 +131,7 @@ async fn versions_say_which_of_them_opened_their_batch(place: Place) {
     assert_eq!(versions.iter().map(|info| info.log).collect::<Vec<_>>(), [0, 1, 1, 2, 2, 2]);
 }
 
-async fn a_counter_of_your_own_is_brought_along(place: Place) {
+async fn a_counter_of_the_caller_can_be_used(place: Place) {
     #[derive(Debug)]
     struct Words;
     impl recto::Counter for Words {
@@ -159,7 +159,7 @@ async fn a_counter_of_your_own_is_brought_along(place: Place) {
     assert!(matches!(without.stats().await.unwrap_err(), Error::UnknownCounter { .. }));
 }
 
-async fn nothing_of_what_is_open_is_printed(place: Place) {
+async fn debug_output_contains_no_messages(place: Place) {
     let recto = place.recto();
     let conversation = recto.create("a", settings()).await.unwrap();
     conversation.append([Message::user("hunter2")]).await.unwrap();

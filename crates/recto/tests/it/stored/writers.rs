@@ -1,4 +1,4 @@
-//! Writers: what they have seen, their keys, and what is refused.
+//! Writers: expected versions, idempotency keys, and refused requests.
 
 use recto::{Delete, Error, LogIndex, Rollback, Truncate, Version, WriteOptions};
 
@@ -6,17 +6,17 @@ use super::{say, settings, texts};
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
-    a_writer_who_has_seen_an_old_version_is_refused
+    a_writer_that_expects_an_old_version_is_refused
     many_writers_on_one_conversation_make_dense_versions
-    a_repeated_request_answers_what_the_first_one_answered
-    a_repeated_request_is_known_to_a_program_that_is_behind
-    a_key_cannot_stand_for_two_requests
+    a_repeated_request_returns_the_first_outcome
+    a_repeated_request_is_recognised_by_a_recto_with_an_older_version
+    a_key_cannot_be_used_for_two_requests
     a_key_cannot_be_empty
     refused_requests_leave_no_trace
-    a_preview_says_what_a_request_would_do_and_keeps_nothing
+    a_preview_shows_what_a_request_would_do_and_stores_nothing
 }
 
-async fn a_writer_who_has_seen_an_old_version_is_refused(place: Place) {
+async fn a_writer_that_expects_an_old_version_is_refused(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     conversation.append([say(0)]).await.unwrap();
     let other = place.recto().conversation("a").await.unwrap();
@@ -55,14 +55,14 @@ async fn many_writers_on_one_conversation_make_dense_versions(place: Place) {
     all.sort_unstable();
     assert_eq!(all, (1..=80).collect::<Vec<u32>>());
     let conversation = place.recto().conversation("a").await.unwrap();
-    let mut said = texts(&conversation).await;
-    said.sort();
-    said.dedup();
-    assert_eq!(said.len(), 80);
+    let mut found = texts(&conversation).await;
+    found.sort();
+    found.dedup();
+    assert_eq!(found.len(), 80);
     assert!(conversation.verify().await.unwrap().is_sound());
 }
 
-async fn a_repeated_request_answers_what_the_first_one_answered(place: Place) {
+async fn a_repeated_request_returns_the_first_outcome(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     conversation.append((0..4).map(say)).await.unwrap();
     let write = || WriteOptions { idempotency_key: Some("k1".into()), ..WriteOptions::default() };
@@ -73,7 +73,7 @@ async fn a_repeated_request_answers_what_the_first_one_answered(place: Place) {
     let second = again.apply_with(cut(), write()).await.unwrap();
     assert_eq!(second.to_json(), first.to_json());
     assert_eq!(again.version().await.unwrap(), Version(3), "nothing was done twice");
-    // A request that finds nothing to do is remembered too.
+    // The key of a request that changes nothing is kept too.
     let idle = || recto::Fit::into_tokens(1_000_000);
     let write = || WriteOptions { idempotency_key: Some("k2".into()), ..WriteOptions::default() };
     let first = conversation.apply_with(idle(), write()).await.unwrap();
@@ -83,7 +83,7 @@ async fn a_repeated_request_answers_what_the_first_one_answered(place: Place) {
     assert_eq!(second.to_json(), first.to_json());
 }
 
-async fn a_repeated_request_is_known_to_a_program_that_is_behind(place: Place) {
+async fn a_repeated_request_is_recognised_by_a_recto_with_an_older_version(place: Place) {
     let first = place.recto().create("a", settings()).await.unwrap();
     let second = place.recto().conversation("a").await.unwrap();
     assert_eq!(texts(&second).await, Vec::<String>::new());
@@ -95,7 +95,7 @@ async fn a_repeated_request_is_known_to_a_program_that_is_behind(place: Place) {
     assert_eq!(texts(&second).await.len(), 1);
 }
 
-async fn a_key_cannot_stand_for_two_requests(place: Place) {
+async fn a_key_cannot_be_used_for_two_requests(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     let write = || WriteOptions { idempotency_key: Some("k".into()), ..WriteOptions::default() };
     let append = |number| recto::Append { messages: vec![say(number)] };
@@ -125,7 +125,7 @@ async fn refused_requests_leave_no_trace(place: Place) {
     assert_eq!(place.store.commits(conversation.id(), None).await.unwrap(), before);
 }
 
-async fn a_preview_says_what_a_request_would_do_and_keeps_nothing(place: Place) {
+async fn a_preview_shows_what_a_request_would_do_and_stores_nothing(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     conversation.append((0..5).map(say)).await.unwrap();
     let replace = recto::Replace { index: recto::Position(4), message: say(9) };
@@ -147,7 +147,7 @@ async fn a_preview_says_what_a_request_would_do_and_keeps_nothing(place: Place) 
 
     let seen = WriteOptions { expected_version: Some(Version(0)), ..WriteOptions::default() };
     assert!(conversation.preview_with(replace.clone(), seen).await.unwrap_err().is_conflict());
-    // What it said is what happens.
+    // The request does what the preview shows.
     let done = conversation.apply(replace).await.unwrap();
     assert_eq!(done.to_json(), preview.outcome.to_json());
 }
