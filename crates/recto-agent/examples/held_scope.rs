@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use recto::{Message, Recto, Temporary, with_temporary};
+use recto::{Message, Recto, Temporary};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let talk = Recto::open(store).await?.conversation(name).await?;
     let lease = Duration::from_secs(seconds.parse()?);
-    with_temporary(&talk, Temporary { lease, ..Temporary::default() }, async {
+    talk.with_temporary(Temporary { lease, ..Temporary::default() }, async {
         talk.append([Message::user("a secret")]).await?;
         println!("inside");
         std::future::pending::<()>().await;

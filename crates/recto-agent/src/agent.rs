@@ -6,8 +6,8 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use recto::{
-    Delete, LogIndex, Message, Operation, Outcome, Policy, Rollback, StoredConversation, Tool,
-    Version, Write,
+    Conversation, Delete, LogIndex, Message, Operation, Outcome, Policy, Rollback, Tool, Version,
+    WriteOptions,
 };
 use recto_format::{PriceTable, RenamedTool, RenderOptions, Rendered, render};
 use tokio::sync::Mutex;
@@ -28,7 +28,7 @@ type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 /// A conversation, a model that answers in it, and the tools that the model may call.
 #[derive(Clone)]
 pub struct Agent {
-    pub(crate) talk: StoredConversation,
+    pub(crate) talk: Conversation,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) summariser: Option<Arc<dyn Model>>,
     pub(crate) budget: Budget,
@@ -110,7 +110,7 @@ impl fmt::Debug for Agent {
 
 impl Agent {
     /// An agent without tools and without a budget, for at most 50 turns a run.
-    pub fn new(talk: StoredConversation, model: impl Model + 'static) -> Agent {
+    pub fn new(talk: Conversation, model: impl Model + 'static) -> Agent {
         Agent {
             talk,
             model: Arc::new(model),
@@ -178,7 +178,7 @@ impl Agent {
     }
 
     /// The conversation.
-    pub fn conversation(&self) -> &StoredConversation {
+    pub fn conversation(&self) -> &Conversation {
         &self.talk
     }
 
@@ -194,7 +194,7 @@ impl Agent {
         message: Message,
         cancel: &CancellationToken,
     ) -> Result<Run, Error> {
-        crate::end_expired(&self.talk).await?;
+        self.talk.end_expired_scopes().await?;
         // What describes the tools stands before the question.
         self.offer_tools().await?;
         let appended = self.talk.append([message]).await?;
@@ -211,7 +211,7 @@ impl Agent {
     /// Calls the model until it asks for no tool any more. Once it is cancelled it ends soon, and the
     /// conversation can go on.
     pub async fn run(&self, cancel: &CancellationToken) -> Result<Run, Error> {
-        crate::end_expired(&self.talk).await?;
+        self.talk.end_expired_scopes().await?;
         self.offer_tools().await?;
         let mut run = Run::default();
         self.take_turns(&mut run, cancel).await?;
@@ -262,7 +262,7 @@ impl Agent {
         if self.talk.tools().await? != tools {
             // Tools that the provider would not take must not get into the conversation.
             self.render([&Message::user("Hello.")], &tools)?;
-            self.talk.set_tools(tools, Write::default()).await?;
+            self.talk.set_tools(tools).await?;
         }
         Ok(())
     }

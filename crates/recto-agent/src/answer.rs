@@ -197,10 +197,12 @@ fn item_json(id: Option<&str>) -> String {
 /// The input of a call: JSON as the model wrote it. What is no JSON becomes a string, so that it is
 /// kept; a tool is never run with it.
 fn input_json(input: &str) -> String {
-    match recto::json::value(input) {
+    match recto::engine::json::value(input) {
         _ if input.trim().is_empty() => "{}".into(),
         // A string would be read as an input that was no JSON, and what is too deep is no message.
-        Ok(value) if !value.starts_with('"') && recto::json::depth(value) < DEEPEST_INPUT => {
+        Ok(value)
+            if !value.starts_with('"') && recto::engine::json::depth(value) < DEEPEST_INPUT =>
+        {
             value.to_owned()
         }
         _ => quoted(input),

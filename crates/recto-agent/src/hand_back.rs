@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use recto::{Append, LogIndex, Message, Outcome, Request, StoredConversation};
+use recto::{Append, Conversation, LogIndex, Message, Outcome, Request};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
@@ -27,7 +27,7 @@ use crate::{Call, Error};
 /// # Ok::<(), recto_agent::Error>(())
 /// # }).unwrap();
 /// ```
-pub async fn process(talk: &StoredConversation, operation: &str) -> Result<Outcome, Error> {
+pub async fn process(talk: &Conversation, operation: &str) -> Result<Outcome, Error> {
     Ok(talk.apply(Request::from_json(operation)?).await?)
 }
 
@@ -61,9 +61,9 @@ pub async fn process(talk: &StoredConversation, operation: &str) -> Result<Outco
 /// # }).unwrap();
 /// ```
 pub async fn hand_back(
-    child: &StoredConversation,
+    child: &Conversation,
     choose: impl Into<Request>,
-    parent: &StoredConversation,
+    parent: &Conversation,
 ) -> Result<Option<Outcome>, Error> {
     let preview = child.preview(choose).await?;
     let added: HashMap<LogIndex, Message> =
@@ -87,7 +87,7 @@ pub async fn hand_back(
 
 /// A message as it goes to the parent. The manifest of the call that brought it is of the child: its
 /// number and its version mean nothing in the parent, so only where it is to be found is said.
-fn from_child(message: &Message, child: &StoredConversation) -> Result<Message, Error> {
+fn from_child(message: &Message, child: &Conversation) -> Result<Message, Error> {
     let Some(call) = Call::of(message) else { return Ok(message.clone()) };
     let mut fields = Pairs::read(message.json());
     for (name, value) in &mut fields {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use recto::{Entry, LogIndex, OperationKind, StoredConversation, Version};
+use recto::{Conversation, Entry, LogIndex, OperationKind, Version};
 use recto_format::{RenderOptions, Target, render};
 
 use crate::budget::question;
@@ -30,7 +30,7 @@ pub(crate) struct Known {
 }
 
 /// Every call of a conversation, oldest first, those that were rolled back included.
-pub async fn calls(talk: &StoredConversation) -> Result<Vec<Call>, Error> {
+pub async fn calls(talk: &Conversation) -> Result<Vec<Call>, Error> {
     let mut calls = Vec::new();
     let log = talk.stats().await?.total_messages;
     for start in (0..log).step_by(PAGE) {
@@ -41,7 +41,7 @@ pub async fn calls(talk: &StoredConversation) -> Result<Vec<Call>, Error> {
 }
 
 /// A call by its number, from 1.
-pub async fn call(talk: &StoredConversation, number: u64) -> Result<Call, Error> {
+pub async fn call(talk: &Conversation, number: u64) -> Result<Call, Error> {
     let calls = calls(talk).await?;
     let count = calls.len() as u64;
     let found = calls.into_iter().find(|call| call.number == number);
@@ -52,7 +52,7 @@ pub async fn call(talk: &StoredConversation, number: u64) -> Result<Call, Error>
 ///
 /// Releases before tool descriptions were left out of requests sent the whole view. Their calls are
 /// rendered that way if the hash says so.
-pub async fn sent(talk: &StoredConversation, number: u64) -> Result<String, Error> {
+pub async fn sent(talk: &Conversation, number: u64) -> Result<String, Error> {
     let call = call(talk, number).await?;
     let target = Target::named(&call.target).unwrap_or(Target::OpenAiChat);
     let fields: Vec<(&str, &str)> =
@@ -233,14 +233,14 @@ impl Agent {
     }
 }
 
-async fn page(talk: &StoredConversation, start: usize, end: usize) -> Result<Vec<Entry>, Error> {
+async fn page(talk: &Conversation, start: usize, end: usize) -> Result<Vec<Entry>, Error> {
     let indices: Vec<LogIndex> = (start..end).map(|index| LogIndex(index as u32)).collect();
     Ok(talk.entries(&indices).await?)
 }
 
 #[cfg(test)]
 mod tests {
-    use recto::{Message, Recto, Settings, Tool, Write};
+    use recto::{Message, Recto, Settings, Tool, WriteOptions};
     use serde_json::json;
 
     use super::*;
@@ -251,7 +251,7 @@ mod tests {
         let recto = Recto::open("memory:").await.unwrap();
         let talk = recto.create("talk", Settings::default()).await.unwrap();
         let tools = vec![Tool::new("load", "How busy a host is.")];
-        talk.set_tools(tools.clone(), Write::default()).await.unwrap();
+        talk.set_tools(tools.clone()).await.unwrap();
         talk.append([Message::user("Is a idle?")]).await.unwrap();
         let version = talk.version().await.unwrap();
         let entries = talk.messages_at(version).await.unwrap();

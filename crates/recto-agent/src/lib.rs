@@ -104,7 +104,7 @@ mod totals;
 #[cfg(feature = "clients")]
 mod web_client;
 
-pub use recto::{Temporary, end_all, end_expired, with_temporary};
+pub use recto::Temporary;
 pub use recto_format::Target;
 pub use tokio_util::sync::CancellationToken;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use recto::{Counter, LogIndex, Query, Scope, StoredConversation, Tool};
+use recto::{Conversation, Counter, LogIndex, Query, Scope, Tool};
 use serde::Deserialize;
 
 use crate::{BoxFuture, RunTool, ToolInput, ToolOutput};
@@ -54,28 +54,28 @@ pub struct SearchTool(Look);
 /// A conversation that is looked at, and how much may be shown of it.
 #[derive(Clone, Debug)]
 struct Look {
-    talk: StoredConversation,
+    talk: Conversation,
     room: Room,
 }
 
 impl ExpandTool {
     /// For a conversation. [`Agent::look_back`](crate::Agent::look_back) keeps it within the budget.
-    pub fn new(talk: StoredConversation) -> ExpandTool {
+    pub fn new(talk: Conversation) -> ExpandTool {
         ExpandTool::within(talk, Room::default())
     }
 
-    pub(crate) fn within(talk: StoredConversation, room: Room) -> ExpandTool {
+    pub(crate) fn within(talk: Conversation, room: Room) -> ExpandTool {
         ExpandTool(Look { talk, room })
     }
 }
 
 impl SearchTool {
     /// For a conversation. [`Agent::look_back`](crate::Agent::look_back) keeps it within the budget.
-    pub fn new(talk: StoredConversation) -> SearchTool {
+    pub fn new(talk: Conversation) -> SearchTool {
         SearchTool::within(talk, Room::default())
     }
 
-    pub(crate) fn within(talk: StoredConversation, room: Room) -> SearchTool {
+    pub(crate) fn within(talk: Conversation, room: Room) -> SearchTool {
         SearchTool(Look { talk, room })
     }
 }
@@ -193,7 +193,7 @@ impl Look {
         };
         let query =
             Query { scope: Scope::All, contains: Some(vec![text.to_owned()]), ..Query::default() };
-        let entries = self.talk.ask(&query).await?;
+        let entries = self.talk.query(&query).await?;
         if entries.is_empty() {
             return Ok("nothing has it".into());
         }

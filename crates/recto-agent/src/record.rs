@@ -3,7 +3,9 @@
 //! Manifests are numbered where they are written: behind a version that nobody else has gone on from. If
 //! somebody was quicker, the call is numbered anew.
 
-use recto::{Append, LogIndex, Message, Operation, Outcome, Request, Rollback, Version, Write};
+use recto::{
+    Append, LogIndex, Message, Operation, Outcome, Request, Rollback, Version, WriteOptions,
+};
 use recto_format::RenamedTool;
 use serde_json::{Value, json};
 
@@ -118,7 +120,7 @@ impl Agent {
         request: impl Into<Request>,
         version: Version,
     ) -> Result<Option<Outcome>, Error> {
-        let write = Write { expected_version: Some(version), key: None };
+        let write = WriteOptions { expected_version: Some(version), idempotency_key: None };
         match self.talk.apply_with(request, write).await {
             Ok(outcome) => Ok(Some(outcome)),
             Err(error) if error.is_conflict() => Ok(None),

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use recto::{
-    Delete, LogIndex, Message, Operation, Outcome, Request, Restore, StoredConversation, Version,
+    Conversation, Delete, LogIndex, Message, Operation, Outcome, Request, Restore, Version,
 };
 use serde::Deserialize;
 
@@ -49,7 +49,7 @@ pub fn stands_for(message: &Message) -> Option<Vec<LogIndex>> {
 }
 
 /// The messages that a summary stands for in the end: where it stands for other summaries, theirs.
-pub async fn sources(talk: &StoredConversation, summary: LogIndex) -> Result<Vec<LogIndex>, Error> {
+pub async fn sources(talk: &Conversation, summary: LogIndex) -> Result<Vec<LogIndex>, Error> {
     let message = talk.message(summary).await?;
     let Some(of) = message.as_ref().and_then(stands_for) else {
         return Err(Error::NoSummary { entry: summary });
@@ -72,7 +72,7 @@ pub async fn sources(talk: &StoredConversation, summary: LogIndex) -> Result<Vec
 
 /// Brings back what a summary stands for, each message to its place, and hides the summary: one request,
 /// one UNDO.
-pub async fn expand(talk: &StoredConversation, summary: LogIndex) -> Result<Outcome, Error> {
+pub async fn expand(talk: &Conversation, summary: LogIndex) -> Result<Outcome, Error> {
     let indices = sources(talk, summary).await?;
     let why = format!("expand the summary {summary}");
     let restore = Operation::from(Restore { indices }).because(&why);
@@ -82,7 +82,7 @@ pub async fn expand(talk: &StoredConversation, summary: LogIndex) -> Result<Outc
 }
 
 /// Looks at every summary of the conversation: does it stand for everything that was hidden with it?
-pub async fn gaps(talk: &StoredConversation) -> Result<Vec<Gap>, Error> {
+pub async fn gaps(talk: &Conversation) -> Result<Vec<Gap>, Error> {
     let newest = talk.version().await?;
     let versions = talk.versions(0..newest.0 + 1).await?;
     let log = versions.last().map_or(0, |info| info.log);

@@ -180,12 +180,12 @@ pub(crate) fn check(tool: &Tool) -> Result<(), String> {
 /// Whether a tool can be run with what a model wrote; if not, what the model is told.
 pub(crate) fn check_input(input: &str) -> Result<(), String> {
     // What was no JSON, or a text, was kept as a string.
-    if let Some(text) = recto::json::quoted(input)
-        && let Err(error) = recto::json::value(&recto::json::unescape(text))
+    if let Some(text) = recto::engine::json::quoted(input)
+        && let Err(error) = recto::engine::json::value(&recto::engine::json::unescape(text))
     {
         return Err(format!("the input is no JSON: {error}"));
     }
-    match recto::json::value(input) {
+    match recto::engine::json::value(input) {
         Ok(value) if value.starts_with('{') => Ok(()),
         Ok(value) if value.starts_with('"') => {
             Err("the input must be a JSON object, not a text that holds one".into())

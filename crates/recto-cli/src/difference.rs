@@ -1,6 +1,6 @@
 //! What two views have in common, and what not, message by message.
 
-use recto::blocking::StoredConversation;
+use recto::blocking::Conversation;
 use recto::{Diff, LogIndex, Portion};
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ impl Difference {
     /// Fetches the messages; those in `new` are not in the store.
     pub(crate) fn of(
         diff: &Diff,
-        talk: &StoredConversation,
+        talk: &Conversation,
         new: &[ShownEntry],
     ) -> Result<Difference, Failure> {
         let part = |entries: &recto::Entries| -> Result<Part, Failure> {

@@ -1,6 +1,6 @@
 //! A store that is open for one command, and the conversations that arguments name in it.
 
-use recto::blocking::{Recto, StoredConversation};
+use recto::blocking::{Conversation, Recto};
 use recto::{Address, ConversationInfo, Options};
 use recto_service::{Perform, Service};
 
@@ -37,7 +37,7 @@ pub(crate) enum Search {
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) name: String,
-    pub(crate) talk: StoredConversation,
+    pub(crate) talk: Conversation,
 }
 
 impl Session {
@@ -89,7 +89,7 @@ impl Session {
     }
 
     /// Takes note that a conversation was used.
-    pub(crate) fn used(&self, name: &str, talk: &StoredConversation) {
+    pub(crate) fn used(&self, name: &str, talk: &Conversation) {
         let (id, name) = (talk.inner().id().to_string(), name.to_owned());
         self.last_used.set(&Used { id, name });
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use recto::{
-    Entry, LogIndex, Message, Moment, Preview, Query, Request, Role, Tool, Version, Write,
+    Entry, LogIndex, Message, Moment, Preview, Query, Request, Role, Tool, Version, WriteOptions,
 };
 use recto_format::{CachePlan, PaysOff};
 
@@ -156,7 +156,7 @@ impl Agent {
     pub(crate) async fn look_closely(&self) -> Result<Seen, Error> {
         let seen = self.look().await?;
         let (mark, moment) = (Some(recto::PINNED.to_owned()), Moment::Version(seen.version));
-        let pinned = self.talk.ask(&Query { mark, moment, ..Query::default() }).await?;
+        let pinned = self.talk.query(&Query { mark, moment, ..Query::default() }).await?;
         Ok(Seen { pinned: pinned.into_iter().map(|entry| entry.index).collect(), ..seen })
     }
 
@@ -376,7 +376,7 @@ impl Agent {
         request: Request,
         may_wait: bool,
     ) -> Result<Step, Error> {
-        let write = Write { expected_version: Some(seen.version), key: None };
+        let write = WriteOptions { expected_version: Some(seen.version), idempotency_key: None };
         let preview = match self.talk.preview_with(request.clone(), write.clone()).await {
             Ok(preview) => preview,
             Err(error) if error.is_conflict() => return Ok(Step::Overtaken),

@@ -113,6 +113,6 @@ impl OpenCall {
 
     /// Whether the input is JSON, or nothing.
     pub(crate) fn is_whole(&self) -> bool {
-        self.input.trim().is_empty() || recto::json::value(&self.input).is_ok()
+        self.input.trim().is_empty() || recto::engine::json::value(&self.input).is_ok()
     }
 }

@@ -4,19 +4,14 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use recto::{
-    Carry, Compress, LogIndex, Message, Recto, Role, Settings, StoredConversation, Version,
-};
-use recto_agent::{
-    Budget, Gap, Stop, Strategy, Target, Temporary, end_all, end_expired, expand, gaps, sources,
-    with_temporary,
-};
+use recto::{Carry, Compress, Conversation, LogIndex, Message, Recto, Role, Settings, Version};
+use recto_agent::{Budget, Gap, Stop, Strategy, Target, Temporary, expand, gaps, sources};
 use testserver::ModelServer;
 
 use crate::streams::Says;
 use crate::{agent, example, talk};
 
-async fn texts(talk: &StoredConversation) -> Vec<String> {
+async fn texts(talk: &Conversation) -> Vec<String> {
     let entries = talk.messages().await.unwrap();
     entries.iter().map(|entry| entry.message.text().into_owned()).collect()
 }
@@ -95,25 +90,24 @@ async fn what_is_temporary_is_gone_whatever_happened() {
     let work = async |text: &str| {
         talk.append([Message::user(text), Message::assistant(text)]).await.unwrap();
     };
-    with_temporary(&talk, scope(Carry::None), work("b")).await.unwrap();
+    talk.with_temporary(scope(Carry::None), work("b")).await.unwrap();
     assert_eq!(texts(&talk).await, ["a"]);
     // One inside the other.
     let inner = async {
         work("c").await;
-        with_temporary(&talk, scope(Carry::Roles(Role::Assistant.into())), work("d"))
-            .await
-            .unwrap();
+        talk.with_temporary(scope(Carry::Roles(Role::Assistant.into())), work("d")).await.unwrap();
     };
-    with_temporary(&talk, scope(Carry::Roles(Role::User.into())), inner).await.unwrap();
+    talk.with_temporary(scope(Carry::Roles(Role::User.into())), inner).await.unwrap();
     assert_eq!(texts(&talk).await, ["a", "c"]);
     // A panic.
     let (other, copy) = (talk.clone(), talk.clone());
     let panicking = tokio::spawn(async move {
-        with_temporary(&other, Temporary::default(), async {
-            copy.append([Message::user("e")]).await.unwrap();
-            panic!("as the test wants");
-        })
-        .await
+        other
+            .with_temporary(Temporary::default(), async {
+                copy.append([Message::user("e")]).await.unwrap();
+                panic!("as the test wants");
+            })
+            .await
     });
     assert!(panicking.await.is_err());
     assert_eq!(texts(&talk).await, ["a", "c"]);
@@ -121,7 +115,7 @@ async fn what_is_temporary_is_gone_whatever_happened() {
 }
 
 /// A process that is inside a temporary scope, and the conversation as others see it.
-async fn holding(address: &str, name: &str, seconds: u64) -> (Child, StoredConversation) {
+async fn holding(address: &str, name: &str, seconds: u64) -> (Child, Conversation) {
     let recto = Recto::open(address).await.unwrap();
     let talk = recto.create(name, Settings::default()).await.unwrap();
     talk.append([Message::user("a")]).await.unwrap();
@@ -138,7 +132,7 @@ async fn holding(address: &str, name: &str, seconds: u64) -> (Child, StoredConve
 }
 
 /// Opens a conversation as a new program would.
-async fn opened(address: &str, name: &str) -> StoredConversation {
+async fn opened(address: &str, name: &str) -> Conversation {
     Recto::open(address).await.unwrap().conversation(name).await.unwrap()
 }
 
@@ -155,12 +149,12 @@ async fn a_scope_whose_process_was_killed_is_ended_by_the_next_open() {
     let (process, talk) = holding(&address, "talk", 600).await;
     // As long as it lives, nobody takes the scope away.
     assert_eq!(texts(&opened(&address, "talk").await).await, ["a", "a secret"]);
-    assert_eq!(end_expired(&talk).await.unwrap(), 0);
+    assert_eq!(talk.end_expired_scopes().await.unwrap(), 0);
     kill(process);
     let talk = opened(&address, "talk").await;
     assert_eq!(texts(&talk).await, ["a"]);
     assert!(talk.marks().await.unwrap().iter().all(|(_, entries)| entries.is_empty()));
-    assert_eq!(end_all(&talk).await.unwrap(), 0);
+    assert_eq!(talk.end_all_scopes().await.unwrap(), 0);
     talk.append([Message::user("b")]).await.unwrap();
     assert_eq!(texts(&talk).await, ["a", "b"]);
     talk.verify().await.unwrap();
@@ -180,7 +174,7 @@ async fn a_lease_is_renewed_while_its_holder_lives_and_runs_out_when_it_is_dead(
     std::fs::remove_file(std::env::temp_dir().join("recto-scopes").join(scope)).unwrap();
     let before = talk.version().await.unwrap();
     tokio::time::sleep(Duration::from_millis(3_500)).await;
-    assert_eq!(end_expired(&talk).await.unwrap(), 0);
+    assert_eq!(talk.end_expired_scopes().await.unwrap(), 0);
     let renewals = talk.version().await.unwrap().0 - before.0;
     assert!((1..=4).contains(&renewals), "{renewals}");
     assert_eq!(texts(&talk).await, ["a", "a secret"]);
@@ -201,16 +195,16 @@ async fn a_scope_that_was_dropped_is_ended_by_the_next_and_one_that_is_held_is_n
         assert_eq!(texts(&opened(&address, "talk").await).await, ["a", "secret"]);
         std::future::pending::<()>().await;
     };
-    let scope = with_temporary(&talk, Temporary::default(), work);
+    let scope = talk.with_temporary(Temporary::default(), work);
     assert!(tokio::time::timeout(Duration::from_millis(500), scope).await.is_err());
     assert_eq!(texts(&talk).await, ["a", "secret"]);
     assert_eq!(texts(&opened(&address, "talk").await).await, ["a"]);
     // Who knows that nobody else is there need not wait for anything.
     let work = async {
         talk.append([Message::user("secret")]).await.unwrap();
-        assert_eq!(end_all(&talk).await.unwrap(), 1);
+        assert_eq!(talk.end_all_scopes().await.unwrap(), 1);
     };
-    with_temporary(&talk, Temporary::default(), work).await.unwrap();
+    talk.with_temporary(Temporary::default(), work).await.unwrap();
     assert_eq!(texts(&talk).await, ["a"]);
     talk.verify().await.unwrap();
 }

@@ -134,7 +134,7 @@ async fn schedule(target: Target, mut dice: Dice) {
     }
     let talk = agent.conversation();
     let log =
-        talk.ask(&recto::Query { scope: recto::Scope::All, ..Default::default() }).await.unwrap();
+        talk.query(&recto::Query { scope: recto::Scope::All, ..Default::default() }).await.unwrap();
     let asked = log.iter().filter(|entry| entry.message.role() == Role::User);
     let asked = asked.map(|entry| entry.message.text()).filter(|text| text.starts_with("question"));
     assert_eq!(asked.collect::<Vec<_>>(), acknowledged);

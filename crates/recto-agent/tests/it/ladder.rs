@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use recto::{Message, StoredConversation, Tool};
+use recto::{Conversation, Message, Tool};
 use recto_agent::{
     Agent, Answer, BoxFuture, Budget, CallError, CancellationToken, Error, Failure, HttpModel,
     Model, RunTool, Stop, Strategy, Target, ToolInput, ToolOutput, Watch,
@@ -126,8 +126,8 @@ async fn a_window_that_fits_starts_at_a_turn() {
 /// What is done while a summary is written.
 enum Meanwhile {
     Cancel(CancellationToken),
-    Say(StoredConversation, &'static str),
-    Hide(StoredConversation),
+    Say(Conversation, &'static str),
+    Hide(Conversation),
 }
 
 /// A real client that somebody disturbs.
@@ -172,7 +172,7 @@ impl Model for Disturbed {
 async fn disturbed(
     server: &ModelServer,
     ladder: &[Strategy],
-    meanwhile: impl FnOnce(StoredConversation) -> Meanwhile,
+    meanwhile: impl FnOnce(Conversation) -> Meanwhile,
 ) -> Agent {
     let talk = talk().await;
     let summariser = Disturbed(model(TARGET, server), meanwhile(talk.clone()));
@@ -259,7 +259,7 @@ async fn a_summary_that_fails_is_not_asked_for_again_every_turn() {
     assert!(call.about.is_some());
     assert!(call.failure.unwrap().ends_with("not used: the model wrote an empty summary"));
     let all = recto::Query { scope: recto::Scope::All, ..Default::default() };
-    let log = agent.conversation().ask(&all).await.unwrap();
+    let log = agent.conversation().query(&all).await.unwrap();
     assert!(log.iter().any(|it| it.message.text().starts_with("[no summary from call 1: ")));
 }
 

@@ -16,7 +16,7 @@ mod tools;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use recto::{Recto, Settings, StoredConversation};
+use recto::{Conversation, Recto, Settings};
 use recto_agent::{Agent, Endpoint, Event, HttpModel, Patience, Retry, Target};
 use testserver::ModelServer;
 
@@ -40,7 +40,7 @@ fn model(target: Target, server: &ModelServer) -> HttpModel {
     HttpModel::new(target, endpoint(server)).unwrap()
 }
 
-async fn talk() -> StoredConversation {
+async fn talk() -> Conversation {
     let recto = Recto::open("memory:").await.unwrap();
     recto.create("talk", Settings::default()).await.unwrap()
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use recto::{
-    BatchIndex, Counter, Mark, Message, PINNED, Redo, Rollback, Tool, Undo, Version, Write,
+    BatchIndex, Counter, Mark, Message, PINNED, Redo, Rollback, Tool, Undo, Version, WriteOptions,
 };
 use recto_agent::{
     Agent, BoxFuture, CancellationToken, CommandTool, RunTool, Stop, Strategy, Target, ToolInput,
@@ -271,7 +271,7 @@ async fn a_provider_gets_the_tools_and_no_description_whatever_was_rolled_back()
         let stale = || vec![Tool::new("disk", "How full a disk is.")];
         agent.say(Message::user("1")).await.unwrap();
         let with_load = talk.version().await.unwrap();
-        talk.set_tools(stale(), Write::default()).await.unwrap();
+        talk.set_tools(stale()).await.unwrap();
         let with_disk = talk.version().await.unwrap();
         assert!(talk.messages().await.unwrap().iter().any(|it| it.message.text().contains("disk")));
         agent.say(Message::user("2")).await.unwrap();
@@ -319,7 +319,7 @@ async fn undo_and_redo_of_the_tools_are_followed_by_the_agents_own() {
     let talk = agent.conversation();
     agent.say(Message::user("1")).await.unwrap();
     let load = talk.tools().await.unwrap();
-    talk.set_tools(Vec::new(), Write::default()).await.unwrap();
+    talk.set_tools(Vec::new()).await.unwrap();
     talk.apply(Undo).await.unwrap();
     assert_eq!(talk.tools().await.unwrap(), load);
     talk.apply(Redo).await.unwrap();

@@ -61,7 +61,8 @@ impl Backup {
                 done.store(true, Ordering::Relaxed);
                 copied
             }),
-            None => desk.wait(&session, session.recto.inner().backup_with(&self.file, &mut told)),
+            None => desk
+                .wait(&session, session.recto.inner().backup_with_progress(&self.file, &mut told)),
         };
         drop(bar);
         if matches!(copied, Err(Failure::Interrupted)) {
@@ -95,7 +96,7 @@ fn watch(file: &Path, all: u64, done: &AtomicBool, told: &mut impl FnMut(Progres
     while !done.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(20));
         let copied = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
-        told(Progress { done: copied, all });
+        told(Progress::new(copied, all));
     }
 }
 
@@ -117,7 +118,7 @@ impl RestoreBackup {
         let mut bar = desk.bar(format!("restoring {}", self.file.display()));
         let mut told = |progress| bar.tell(progress);
         let restored =
-            desk.wait(&session, session.recto.inner().restore_with(&self.file, &mut told));
+            desk.wait(&session, session.recto.inner().restore_with_progress(&self.file, &mut told));
         drop(bar);
         if let (Err(_), Some(file)) = (&restored, new_store) {
             remove_if_empty(session, file);

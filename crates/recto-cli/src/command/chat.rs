@@ -97,7 +97,7 @@ impl Chat {
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let model = HttpModel::new(configuration.target, configuration.endpoint)?;
-        let policy = session.recto.wait(session.recto.inner().policy(&named.name))?;
+        let policy = named.talk.policy()?;
         let budget = Budget { horizon: configuration.horizon, ..Budget::of_policy(&policy)? };
         let signals = session.recto.wait(async { Signals::listen() });
         let mut agent = Agent::new(named.talk.inner().clone(), model)

@@ -61,7 +61,7 @@ impl Erase {
         desk.confirm(&format!("erasing {count} of {:?}", named.name), yes)?;
         let mut erased = Vec::new();
         for index in indices {
-            let receipt = desk.wait(&session, named.talk.inner().erase_with(index, expected))?;
+            let receipt = desk.wait(&session, named.talk.inner().erase_if(index, expected))?;
             erased.push(ErasedEntry::from(receipt));
         }
         desk.answer(&Receipts { conversation: named.name, erased })

@@ -91,7 +91,7 @@ impl Import {
         let stop = recto.wait(stopped_by_ctrl_c());
         let mut bar = desk.bar(format!("importing {}", self.file));
         let all = source.len();
-        let mut watch = |done: u64| bar.tell(Progress { done, all });
+        let mut watch = |done: u64| bar.tell(Progress::new(done, all));
         let mut options = ImportOptions::default();
         options.limits.message_bytes = self.max_bytes.unwrap_or(options.limits.message_bytes);
         let importing = Importing { recto, format: self.format, options, naming, settings };

@@ -59,10 +59,10 @@ impl Prune {
         let Caution { dry_run, expect_version, yes } = self.caution;
         let (talk, expected) = (named.talk.inner(), expect_version.map(Version));
         let pruned = match dry_run {
-            true => desk.wait(&session, talk.preview_prune(&keep, expected))?,
+            true => desk.wait(&session, talk.preview_prune_if(&keep, expected))?,
             false => {
                 desk.confirm(&format!("pruning {:?}", named.name), yes)?;
-                desk.wait(&session, talk.prune_with(&keep, expected))?
+                desk.wait(&session, talk.prune_if(&keep, expected))?
             }
         };
         desk.answer(&Pruned {

@@ -1,7 +1,7 @@
 //! `recto settings`: how a conversation is set up, and what is wanted of it.
 
 use clap::Args;
-use recto::{Compression, Policy, SavedSettings, Tool, Version, Write};
+use recto::{Compression, Policy, SavedSettings, Tool, Version, WriteOptions};
 use recto_service::DEFAULT_STRATEGY;
 use serde::Serialize;
 
@@ -110,10 +110,12 @@ impl Settings {
         };
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let before = session.recto.policy(&named.name)?;
+        let before = named.talk.policy()?;
         let policy = self.changed(&before)?;
-        let write =
-            Write { expected_version: self.expect_version.map(Version), ..Write::default() };
+        let write = WriteOptions {
+            expected_version: self.expect_version.map(Version),
+            ..WriteOptions::default()
+        };
         let talk = named.talk.inner();
         let SavedSettings { counter, media_tokens, heading } =
             session.recto.wait(talk.settings())?;
@@ -131,7 +133,7 @@ impl Settings {
         if self.dry_run {
             setup.tools = tools.clone().unwrap_or(session.recto.wait(talk.tools())?);
             if let Some(tools) = tools {
-                let preview = session.recto.wait(talk.preview_tools(tools.clone(), write))?;
+                let preview = session.recto.wait(talk.preview_tools_with(tools.clone(), write))?;
                 let title = "SET_TOOLS".to_owned();
                 let plan = &self.plan;
                 setup.change =
@@ -140,9 +142,9 @@ impl Settings {
             return desk.answer(&setup);
         }
         // Whatever can be refused comes first.
-        let changed = tools.map(|tools| named.talk.set_tools(tools, write)).transpose()?;
+        let changed = tools.map(|tools| named.talk.set_tools_with(tools, write)).transpose()?;
         if setup.policy != before {
-            session.recto.set_policy(&named.name, &setup.policy)?;
+            named.talk.set_policy(&setup.policy)?;
         }
         setup.version = changed.map(|outcome| outcome.version.0);
         setup.tools = session.recto.wait(talk.tools())?;

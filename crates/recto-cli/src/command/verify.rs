@@ -40,7 +40,7 @@ impl Verify {
             let talk = session.recto.conversation(&name)?;
             let mut bar = desk.bar(format!("verifying {name}"));
             let mut watch = |progress| bar.tell(progress);
-            let report = desk.wait(&session, talk.inner().verify_with(&mut watch))?;
+            let report = desk.wait(&session, talk.inner().verify_with_progress(&mut watch))?;
             conversations.push(Verification::of(name, report));
         }
         let below =
