@@ -7,7 +7,6 @@ use std::time::{Instant, SystemTime};
 use bytes::Bytes;
 use recto::{
     Conversation, Delete, LogIndex, Message, Operation, Outcome, Policy, Rollback, Tool, Version,
-    WriteOptions,
 };
 use recto_format::{PriceTable, RenamedTool, RenderOptions, Rendered, render};
 use tokio::sync::Mutex;

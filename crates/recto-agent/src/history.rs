@@ -240,7 +240,7 @@ async fn page(talk: &Conversation, start: usize, end: usize) -> Result<Vec<Entry
 
 #[cfg(test)]
 mod tests {
-    use recto::{Message, Recto, Settings, Tool, WriteOptions};
+    use recto::{Message, Recto, Settings, Tool};
     use serde_json::json;
 
     use super::*;

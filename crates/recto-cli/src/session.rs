@@ -107,6 +107,11 @@ impl Session {
             given if self.recto.info(given).is_ok() => return Ok(given.to_owned()),
             given => given.to_owned(),
         };
+        if let Ok(id) = wanted.parse()
+            && let Ok(info) = self.recto.info_by_id(id)
+        {
+            return Ok(info.name);
+        }
         let all = self.recto.list(None, usize::MAX)?;
         let found = chosen(&all, &wanted);
         match &*found {

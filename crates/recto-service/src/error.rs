@@ -24,20 +24,6 @@ pub enum Error {
         /// The models whose prices are known.
         known: String,
     },
-    /// A transcript without a message.
-    #[error("the transcript holds no messages (read as {format})")]
-    NothingToImport {
-        /// The format that it was read as.
-        format: &'static str,
-    },
-    /// An import that failed. What it had written was removed, but for `left`.
-    #[error("{cause}; {}", about_left(.left))]
-    NotImported {
-        /// Why it failed.
-        cause: Box<Error>,
-        /// Names of conversations that could not be removed, each with the reason.
-        left: Vec<(String, String)>,
-    },
 }
 
 impl From<recto::EngineError> for Error {
@@ -65,8 +51,6 @@ impl Error {
             Error::Format(error) => error.code(),
             Error::Agent(error) => error.code(),
             Error::NoPrices { .. } => "invalid_operation",
-            Error::NothingToImport { .. } => "empty_content",
-            Error::NotImported { cause, .. } => cause.code(),
         }
     }
 
@@ -74,15 +58,8 @@ impl Error {
     pub fn to_json(&self) -> Value {
         match self {
             Error::Recto(error) => error.to_json(),
-            Error::Format(error) => format_error(error),
-            Error::NotImported { cause, left } => {
-                let mut written = cause.to_json();
-                written["error"]["message"] = self.to_string().into();
-                let left: Vec<&str> = left.iter().map(|(name, _)| &**name).collect();
-                written["error"]["details"]["left"] = json!(left);
-                written
-            }
-            Error::Agent(_) | Error::NoPrices { .. } | Error::NothingToImport { .. } => {
+            Error::Format(error) => error.to_json(),
+            Error::Agent(_) | Error::NoPrices { .. } => {
                 json!({ "error": { "code": self.code(), "message": self.to_string() } })
             }
         }
@@ -93,29 +70,4 @@ impl Error {
 pub(crate) fn wrong(field: &str, reason: impl Into<String>) -> recto::EngineError {
     let field = Some(field.to_owned());
     recto::EngineError::InvalidOperation { reason: reason.into(), field }
-}
-
-/// The error of a format as the contract writes it. `details` has the line of the file.
-pub fn format_error(error: &recto_format::Error) -> Value {
-    let mut written = match error {
-        recto_format::Error::Engine(error) => error.to_json(),
-        _ => json!({ "error": { "code": error.code(), "message": error.to_string() } }),
-    };
-    if let recto_format::Error::Malformed { line, field, .. } = error {
-        if !field.is_empty() {
-            written["error"]["field"] = json!(field);
-        }
-        written["error"]["details"] = json!({ "line": line });
-    }
-    written
-}
-
-/// What a failed import has left in the store.
-fn about_left(left: &[(String, String)]) -> String {
-    if left.is_empty() {
-        return "nothing was imported".to_owned();
-    }
-    let left: Vec<String> =
-        left.iter().map(|(name, reason)| format!("{name:?} ({reason})")).collect();
-    format!("these conversations could not be removed; remove them: {}", left.join(", "))
 }

@@ -82,14 +82,9 @@ impl Service {
         }
         let (name, handle) = match self.recto.conversation(given).await {
             Err(error @ RectoError::Store(StoreError::ConversationNotFound { .. })) => {
-                let all = match given.len() {
-                    36 => self.recto.list(None, usize::MAX).await?,
-                    _ => Vec::new(),
-                };
-                let found = all.into_iter().find(|info| info.id.to_string() == given);
-                let name = found.ok_or(error)?.name;
-                let handle = self.recto.conversation(&name).await?;
-                (name, handle)
+                let id = given.parse().map_err(|_| error)?;
+                let name = self.recto.info_by_id(id).await?.name;
+                (name, self.recto.conversation_by_id(id).await?)
             }
             found => (given.to_owned(), found?),
         };

@@ -461,12 +461,10 @@ mod tests {
     use super::*;
 
     fn entries(messages: &[Message]) -> Vec<Entry> {
-        let entry = |(at, message): (usize, &Message)| Entry {
-            index: LogIndex(at as u32),
-            position: None,
-            message: message.clone(),
-            tokens: 1,
-            timestamp: 0,
+        let entry = |(at, message): (usize, &Message)| {
+            let mut entry = Entry::new(LogIndex(at as u32), message.clone());
+            entry.tokens = 1;
+            entry
         };
         messages.iter().enumerate().map(entry).collect()
     }

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use recto::{
-    BatchIndex, Counter, Mark, Message, PINNED, Redo, Rollback, Tool, Undo, Version, WriteOptions,
-};
+use recto::{BatchIndex, Counter, Mark, Message, PINNED, Redo, Rollback, Tool, Undo, Version};
 use recto_agent::{
     Agent, BoxFuture, CancellationToken, CommandTool, RunTool, Stop, Strategy, Target, ToolInput,
     ToolOutput,

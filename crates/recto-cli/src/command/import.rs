@@ -2,14 +2,12 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::Style;
 use clap::Args;
-use recto::{Naming, Progress, Settings};
-use recto_format::{Format, ImportOptions};
-use recto_service::{ImportedConversation, ShownRemark, counter_named};
+use recto::{CancelFlag, ImportOptions, Naming, Progress, Settings};
+use recto_format::Format;
+use recto_service::{ImportedConversation, ShownRemark, counter_named, imported};
 use serde::Serialize;
 
 use crate::desk::Desk;
@@ -20,7 +18,7 @@ use crate::page::{FAINT, Line, NOTE, Page, STRONG};
 use crate::provider::format_parser;
 use crate::session::check_new_name;
 use crate::table::Table;
-use crate::transcript::{Importing, Source};
+use crate::transcript::Source;
 
 /// Import a transcript: the conversations in it, with their versions, rewinds and forks.
 ///
@@ -88,18 +86,19 @@ impl Import {
                 &nowhere
             }
         };
-        let stop = recto.wait(stopped_by_ctrl_c());
+        let cancel = recto.wait(cancelled_by_ctrl_c());
         let mut bar = desk.bar(format!("importing {}", self.file));
         let all = source.len();
         let mut watch = |done: u64| bar.tell(Progress::new(done, all));
-        let mut options = ImportOptions::default();
-        options.limits.message_bytes = self.max_bytes.unwrap_or(options.limits.message_bytes);
-        let importing = Importing { recto, format: self.format, options, naming, settings };
-        let transcript = importing
-            .run(&source, &stop, &mut watch)
-            .map_err(|failure| self.about_reading(failure))?;
+        let format = self.format;
+        let mut options = ImportOptions { format, cancel, ..ImportOptions::new(naming, settings) };
+        let limits = &mut options.reading.limits;
+        limits.message_bytes = self.max_bytes.unwrap_or(limits.message_bytes);
+        let transcript = recto
+            .import_with_progress(source, options, &mut watch)
+            .map_err(|error| self.about_reading(error.into()))?;
         drop(bar);
-        let conversations = transcript.imported();
+        let conversations = imported(&transcript);
         if let (Some(session), Some(first)) = (&session, conversations.first()) {
             session.conversation(&first.conversation)?;
         }
@@ -152,25 +151,25 @@ impl Import {
     }
 }
 
-/// Becomes true with Ctrl-C, which does not end the program from now on: what was begun is removed
-/// first.
-async fn stopped_by_ctrl_c() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
+/// A flag that Ctrl-C sets. Ctrl-C does not end the program from now on, because an import removes what
+/// it has written first.
+async fn cancelled_by_ctrl_c() -> CancelFlag {
+    let cancel = CancelFlag::default();
     let mut pressed = Box::pin(tokio::signal::ctrl_c());
     tokio::select! {
         biased;
-        _ = &mut pressed => stop.store(true, Ordering::Relaxed),
-        // It listens since it was asked once.
+        _ = &mut pressed => cancel.cancel(),
+        // The signal is registered at the first poll.
         () = std::future::ready(()) => {
-            let told = stop.clone();
+            let flag = cancel.clone();
             tokio::spawn(async move {
                 if pressed.await.is_ok() {
-                    told.store(true, Ordering::Relaxed);
+                    flag.cancel();
                 }
             });
         }
     }
-    stop
+    cancel
 }
 
 #[derive(Serialize)]

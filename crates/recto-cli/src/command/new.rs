@@ -64,7 +64,7 @@ impl New {
         let session = desk.new_session()?;
         let talk = session.recto.create(&self.name, settings)?;
         if policy != Policy::default() {
-            session.recto.set_policy(&self.name, &policy)?;
+            talk.set_policy(&policy)?;
         }
         session.used(&self.name, &talk);
         let id = talk.inner().id().to_string();
