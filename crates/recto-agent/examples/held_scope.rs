@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use recto::{Message, Recto, Temporary, with_temporary};
+use recto::{Message, Recto, Temporary};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,12 +14,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let conversation = Recto::open(store).await?.conversation(name).await?;
     let lease = Duration::try_from_secs_f64(seconds.parse()?)?;
-    with_temporary(&conversation, Temporary { lease, ..Temporary::default() }, async {
-        conversation.append([Message::user("a secret")]).await?;
-        println!("inside");
-        std::future::pending::<()>().await;
-        Ok::<(), recto::Error>(())
-    })
-    .await??;
+    conversation
+        .with_temporary(Temporary { lease, ..Temporary::default() }, async {
+            conversation.append([Message::user("a secret")]).await?;
+            println!("inside");
+            std::future::pending::<()>().await;
+            Ok::<(), recto::Error>(())
+        })
+        .await??;
     Ok(())
 }

@@ -6,8 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use recto::{
-    Delete, LogIndex, Message, Operation, Outcome, Policy, Rollback, StoredConversation, Tool,
-    Version, Write,
+    Conversation, Delete, LogIndex, Message, Operation, Outcome, Policy, Rollback, Tool, Version,
 };
 use recto_format::{PriceTable, RenderOptions, Rendered, render};
 use tokio::sync::Mutex;
@@ -31,7 +30,7 @@ type EventCallback = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 /// Build an agent with [`Agent::new`] and the builder methods, then [send](Agent::send) messages.
 #[derive(Clone)]
 pub struct Agent {
-    pub(crate) conversation: StoredConversation,
+    pub(crate) conversation: Conversation,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) summariser: Option<Arc<dyn Model>>,
     pub(crate) budget: Budget,
@@ -133,7 +132,7 @@ impl fmt::Debug for Agent {
 
 impl Agent {
     /// An agent without tools and without a budget. A run has at most 50 turns.
-    pub fn new(conversation: StoredConversation, model: impl Model + 'static) -> Agent {
+    pub fn new(conversation: Conversation, model: impl Model + 'static) -> Agent {
         Agent {
             conversation,
             model: Arc::new(model),
@@ -203,7 +202,7 @@ impl Agent {
     }
 
     /// The agent's conversation.
-    pub fn conversation(&self) -> &StoredConversation {
+    pub fn conversation(&self) -> &Conversation {
         &self.conversation
     }
 
@@ -222,7 +221,7 @@ impl Agent {
         message: Message,
         cancel: &CancelToken,
     ) -> Result<Run, Error> {
-        recto::end_expired(&self.conversation).await?;
+        self.conversation.end_expired_scopes().await?;
         // The tools are set first, so that their description precedes the message.
         self.offer_tools().await?;
         let appended = self.conversation.append([message]).await?;
@@ -239,7 +238,7 @@ impl Agent {
     /// Calls the model and runs its tool calls until a reply has none. When `cancel` is cancelled, the
     /// run ends with [`Stop::Cancelled`], and the conversation stays valid for the next run.
     pub async fn run(&self, cancel: &CancelToken) -> Result<Run, Error> {
-        recto::end_expired(&self.conversation).await?;
+        self.conversation.end_expired_scopes().await?;
         self.offer_tools().await?;
         let mut run = Run::new();
         self.take_turns(&mut run, cancel).await?;
@@ -290,7 +289,7 @@ impl Agent {
         if self.conversation.tools().await? != tools {
             // Rendering fails for tools that the provider would reject, before they are stored.
             self.render([&Message::user("Hello.")], &tools)?;
-            self.conversation.set_tools(tools, Write::default()).await?;
+            self.conversation.set_tools(tools).await?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use recto::{Entry, LogIndex, OperationKind, StoredConversation, Version};
+use recto::{Conversation, Entry, LogIndex, OperationKind, Version};
 use recto_format::{RenderOptions, Target, render};
 
 use crate::budget::summary_request;
@@ -30,7 +30,7 @@ pub(crate) struct CallCache {
 }
 
 /// See [`ConversationExt::calls`](crate::ConversationExt::calls).
-pub(crate) async fn calls(conversation: &StoredConversation) -> Result<Vec<Call>, Error> {
+pub(crate) async fn calls(conversation: &Conversation) -> Result<Vec<Call>, Error> {
     let mut calls = Vec::new();
     let log = conversation.stats().await?.total_messages;
     for start in (0..log).step_by(PAGE) {
@@ -41,7 +41,7 @@ pub(crate) async fn calls(conversation: &StoredConversation) -> Result<Vec<Call>
 }
 
 /// See [`ConversationExt::call`](crate::ConversationExt::call).
-pub(crate) async fn call(conversation: &StoredConversation, number: u64) -> Result<Call, Error> {
+pub(crate) async fn call(conversation: &Conversation, number: u64) -> Result<Call, Error> {
     let calls = calls(conversation).await?;
     let count = calls.len() as u64;
     let found = calls.into_iter().find(|call| call.number == number);
@@ -53,7 +53,7 @@ pub(crate) async fn call(conversation: &StoredConversation, number: u64) -> Resu
 /// Older releases sent tool descriptions as messages. If the hash does not match, the request is
 /// rendered with them as well.
 pub(crate) async fn request_of_call(
-    conversation: &StoredConversation,
+    conversation: &Conversation,
     number: u64,
 ) -> Result<String, Error> {
     let call = call(conversation, number).await?;
@@ -238,18 +238,14 @@ impl Agent {
     }
 }
 
-async fn page(
-    conversation: &StoredConversation,
-    start: usize,
-    end: usize,
-) -> Result<Vec<Entry>, Error> {
+async fn page(conversation: &Conversation, start: usize, end: usize) -> Result<Vec<Entry>, Error> {
     let indices: Vec<LogIndex> = (start..end).map(|index| LogIndex(index as u32)).collect();
     Ok(conversation.entries(&indices).await?)
 }
 
 #[cfg(test)]
 mod tests {
-    use recto::{Message, Recto, Settings, Tool, Write};
+    use recto::{Message, Recto, Settings, Tool};
     use serde_json::json;
 
     use super::*;
@@ -260,7 +256,7 @@ mod tests {
         let recto = Recto::open("memory:").await.unwrap();
         let conversation = recto.create("conversation", Settings::default()).await.unwrap();
         let tools = vec![Tool::new("load", "How busy a host is.")];
-        conversation.set_tools(tools.clone(), Write::default()).await.unwrap();
+        conversation.set_tools(tools.clone()).await.unwrap();
         conversation.append([Message::user("Is a idle?")]).await.unwrap();
         let version = conversation.version().await.unwrap();
         let entries = conversation.messages_at(version).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use recto::{LogIndex, Outcome, Request, StoredConversation};
+use recto::{Conversation, LogIndex, Outcome, Request};
 
 use crate::{Call, Error, SummaryGap, calls, summaries, workflow};
 
@@ -70,7 +70,7 @@ pub trait ConversationExt: sealed::Sealed {
     /// ```
     fn append_from_child(
         &self,
-        child: &StoredConversation,
+        child: &Conversation,
         selection: impl Into<Request> + Send,
     ) -> impl Future<Output = Result<Option<Outcome>, Error>> + Send;
 
@@ -93,7 +93,7 @@ pub trait ConversationExt: sealed::Sealed {
     fn summary_gaps(&self) -> impl Future<Output = Result<Vec<SummaryGap>, Error>> + Send;
 }
 
-impl ConversationExt for StoredConversation {
+impl ConversationExt for Conversation {
     async fn calls(&self) -> Result<Vec<Call>, Error> {
         calls::calls(self).await
     }
@@ -112,7 +112,7 @@ impl ConversationExt for StoredConversation {
 
     async fn append_from_child(
         &self,
-        child: &StoredConversation,
+        child: &Conversation,
         selection: impl Into<Request> + Send,
     ) -> Result<Option<Outcome>, Error> {
         workflow::append_from_child(self, child, selection.into()).await
@@ -134,5 +134,5 @@ impl ConversationExt for StoredConversation {
 mod sealed {
     pub trait Sealed {}
 
-    impl Sealed for recto::StoredConversation {}
+    impl Sealed for recto::Conversation {}
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use recto::{Counter, LogIndex, Query, Scope, StoredConversation, Tool};
+use recto::{Conversation, Counter, LogIndex, Query, Scope, Tool};
 use serde::Deserialize;
 
 use crate::{BoxFuture, RunTool, ToolInput, ToolOutput};
@@ -55,21 +55,18 @@ pub struct SearchTool(HistoryReader);
 /// Reads the log of a conversation within an allowance.
 #[derive(Clone, Debug)]
 struct HistoryReader {
-    conversation: StoredConversation,
+    conversation: Conversation,
     allowance: OutputAllowance,
 }
 
 impl ExpandTool {
     /// The tool for a conversation, without a token limit.
     /// [`Agent::history_tools`](crate::Agent::history_tools) adds it with the limit of the budget.
-    pub fn new(conversation: StoredConversation) -> ExpandTool {
+    pub fn new(conversation: Conversation) -> ExpandTool {
         ExpandTool::within(conversation, OutputAllowance::default())
     }
 
-    pub(crate) fn within(
-        conversation: StoredConversation,
-        allowance: OutputAllowance,
-    ) -> ExpandTool {
+    pub(crate) fn within(conversation: Conversation, allowance: OutputAllowance) -> ExpandTool {
         ExpandTool(HistoryReader { conversation, allowance })
     }
 }
@@ -77,14 +74,11 @@ impl ExpandTool {
 impl SearchTool {
     /// The tool for a conversation, without a token limit.
     /// [`Agent::history_tools`](crate::Agent::history_tools) adds it with the limit of the budget.
-    pub fn new(conversation: StoredConversation) -> SearchTool {
+    pub fn new(conversation: Conversation) -> SearchTool {
         SearchTool::within(conversation, OutputAllowance::default())
     }
 
-    pub(crate) fn within(
-        conversation: StoredConversation,
-        allowance: OutputAllowance,
-    ) -> SearchTool {
+    pub(crate) fn within(conversation: Conversation, allowance: OutputAllowance) -> SearchTool {
         SearchTool(HistoryReader { conversation, allowance })
     }
 }
@@ -207,7 +201,7 @@ impl HistoryReader {
         };
         let query =
             Query { scope: Scope::All, contains: Some(vec![text.to_owned()]), ..Query::default() };
-        let entries = self.conversation.ask(&query).await?;
+        let entries = self.conversation.query(&query).await?;
         if entries.is_empty() {
             return Ok("no entry contains the text".into());
         }

@@ -4,7 +4,9 @@
 //! it is written, with the version it was computed for as a precondition. After a version conflict the
 //! call gets a new number, and the write is tried again.
 
-use recto::{Append, LogIndex, Message, Operation, Outcome, Request, Rollback, Version, Write};
+use recto::{
+    Append, LogIndex, Message, Operation, Outcome, Request, Rollback, Version, WriteOptions,
+};
 use recto_format::RenamedTool;
 use serde_json::{Value, json};
 
@@ -123,7 +125,7 @@ impl Agent {
         request: impl Into<Request>,
         version: Version,
     ) -> Result<Option<Outcome>, Error> {
-        let write = Write { expected_version: Some(version), key: None };
+        let write = WriteOptions { expected_version: Some(version), idempotency_key: None };
         match self.conversation.apply_with(request, write).await {
             Ok(outcome) => Ok(Some(outcome)),
             Err(error) if error.is_conflict() => Ok(None),

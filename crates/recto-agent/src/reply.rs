@@ -208,11 +208,13 @@ fn item_json(id: Option<&str>) -> String {
 /// The input of a tool call as JSON. Text that is not JSON is stored as a JSON string; a tool is never
 /// run with such an input.
 fn input_json(input: &str) -> String {
-    match recto::json::value(input) {
+    match recto::engine::json::value(input) {
         _ if input.trim().is_empty() => "{}".into(),
         // A JSON string marks an input that is not JSON, so an input that is a string is quoted as well.
         // An input that is nested too deeply would exceed the depth limit of a message.
-        Ok(value) if !value.starts_with('"') && recto::json::depth(value) < MAX_INPUT_DEPTH => {
+        Ok(value)
+            if !value.starts_with('"') && recto::engine::json::depth(value) < MAX_INPUT_DEPTH =>
+        {
             value.to_owned()
         }
         _ => quoted(input),

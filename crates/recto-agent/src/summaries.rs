@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use recto::{
-    Delete, LogIndex, Message, Operation, Outcome, Request, Restore, StoredConversation, Version,
+    Conversation, Delete, LogIndex, Message, Operation, Outcome, Request, Restore, Version,
 };
 use serde::Deserialize;
 
@@ -58,7 +58,7 @@ pub fn summarised_entries(message: &Message) -> Option<Vec<LogIndex>> {
 
 /// See [`ConversationExt::summary_sources`](crate::ConversationExt::summary_sources).
 pub(crate) async fn sources(
-    conversation: &StoredConversation,
+    conversation: &Conversation,
     summary: LogIndex,
 ) -> Result<Vec<LogIndex>, Error> {
     let message = conversation.message(summary).await?;
@@ -83,7 +83,7 @@ pub(crate) async fn sources(
 
 /// See [`ConversationExt::expand_summary`](crate::ConversationExt::expand_summary).
 pub(crate) async fn expand(
-    conversation: &StoredConversation,
+    conversation: &Conversation,
     summary: LogIndex,
 ) -> Result<Outcome, Error> {
     let indices = sources(conversation, summary).await?;
@@ -95,7 +95,7 @@ pub(crate) async fn expand(
 }
 
 /// See [`ConversationExt::summary_gaps`](crate::ConversationExt::summary_gaps).
-pub(crate) async fn gaps(conversation: &StoredConversation) -> Result<Vec<SummaryGap>, Error> {
+pub(crate) async fn gaps(conversation: &Conversation) -> Result<Vec<SummaryGap>, Error> {
     let newest = conversation.version().await?;
     let versions = conversation.versions(0..newest.0 + 1).await?;
     let log = versions.last().map_or(0, |info| info.log);

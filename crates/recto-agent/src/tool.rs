@@ -212,12 +212,12 @@ pub(crate) fn check(tool: &Tool) -> Result<(), String> {
 /// Checks that the input of a tool call is a JSON object. The error becomes the output of the call.
 pub(crate) fn check_input(input: &str) -> Result<(), String> {
     // `Reply::to_message` stores an input that is not JSON as a JSON string.
-    if let Some(text) = recto::json::quoted(input)
-        && let Err(error) = recto::json::value(&recto::json::unescape(text))
+    if let Some(text) = recto::engine::json::quoted(input)
+        && let Err(error) = recto::engine::json::value(&recto::engine::json::unescape(text))
     {
         return Err(format!("the input is not JSON: {error}"));
     }
-    match recto::json::value(input) {
+    match recto::engine::json::value(input) {
         Ok(value) if value.starts_with('{') => Ok(()),
         Ok(value) if value.starts_with('"') => {
             Err("the input must be a JSON object, not a string that contains one".into())

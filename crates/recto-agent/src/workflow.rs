@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use recto::{Append, LogIndex, Message, Outcome, Request, StoredConversation};
+use recto::{Append, Conversation, LogIndex, Message, Outcome, Request};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
@@ -14,8 +14,8 @@ use crate::{Call, Error};
 
 /// See [`ConversationExt::append_from_child`](crate::ConversationExt::append_from_child).
 pub(crate) async fn append_from_child(
-    parent: &StoredConversation,
-    child: &StoredConversation,
+    parent: &Conversation,
+    child: &Conversation,
     selection: Request,
 ) -> Result<Option<Outcome>, Error> {
     let preview = child.preview(selection).await?;
@@ -41,7 +41,7 @@ pub(crate) async fn append_from_child(
 
 /// The message with `metadata.handedBack` instead of the manifest of its call. The number and the
 /// version in a manifest are those of the child and would be wrong in the parent.
-fn without_manifest(message: &Message, child: &StoredConversation) -> Result<Message, Error> {
+fn without_manifest(message: &Message, child: &Conversation) -> Result<Message, Error> {
     let Some(call) = Call::of(message) else { return Ok(message.clone()) };
     let mut fields = Pairs::read(message.json());
     for (name, value) in &mut fields {

@@ -1,6 +1,6 @@
 //! The difference between two views, message by message.
 
-use recto::blocking::StoredConversation;
+use recto::blocking::Conversation;
 use recto::{Diff, LogIndex, Portion};
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ impl Difference {
     /// Loads the messages. Those in `new` are not stored yet.
     pub(crate) fn of(
         diff: &Diff,
-        handle: &StoredConversation,
+        handle: &Conversation,
         new: &[ShownEntry],
     ) -> Result<Difference, Failure> {
         let part = |entries: &recto::Entries| -> Result<Part, Failure> {

@@ -13,7 +13,7 @@ use crate::store_location::LocationSource;
 pub(crate) enum Failure {
     /// The engine or the store refused something.
     #[error("{}", advice::error_text(.0))]
-    Recto(#[from] recto::Error),
+    Recto(#[source] recto::Error),
     /// A transcript that cannot be read, or a view that cannot be rendered.
     #[error(transparent)]
     Format(#[from] recto_format::Error),
@@ -88,6 +88,21 @@ impl From<recto::EngineError> for Failure {
     }
 }
 
+impl From<recto::Error> for Failure {
+    fn from(error: recto::Error) -> Failure {
+        use recto::Error;
+        match error {
+            Error::Format(error) => error.into(),
+            Error::NothingToImport { format } => Failure::NothingToImport { format: format.name() },
+            Error::Cancelled => Failure::Interrupted,
+            Error::NotImported { cause, left } => {
+                Failure::NotImported { cause: Box::new(Failure::from(*cause)), left }
+            }
+            error => Failure::Recto(error),
+        }
+    }
+}
+
 impl From<recto_service::Error> for Failure {
     fn from(error: recto_service::Error) -> Failure {
         use recto_service::Error;
@@ -95,10 +110,6 @@ impl From<recto_service::Error> for Failure {
             Error::Recto(error) => error.into(),
             Error::Format(error) => error.into(),
             Error::Agent(error) => error.into(),
-            Error::NothingToImport { format } => Failure::NothingToImport { format },
-            Error::NotImported { cause, left } => {
-                Failure::NotImported { cause: Box::new(Failure::from(*cause)), left }
-            }
             Error::InField { cause, .. } => Failure::from(*cause),
             Error::NoPrices { model, known } => Failure::Usage(format!(
                 "there are no prices for {model:?}; use --prices FILE, or one of {known}"
@@ -203,7 +214,7 @@ impl Failure {
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Failure::Recto(error) => error.to_json(),
-            Failure::Format(error) => recto_service::format_error(error),
+            Failure::Format(error) => error.to_json(),
             Failure::NotImported { cause, left } => {
                 let mut written = cause.to_json();
                 written["error"]["message"] = self.to_string().into();

@@ -57,7 +57,7 @@ impl Drop for Bar {
     }
 }
 
-fn draw(label: &str, Progress { done, all }: Progress, columns: usize) -> String {
+fn draw(label: &str, Progress { done, total: all, .. }: Progress, columns: usize) -> String {
     let share = if all == 0 { 1.0 } else { (done as f64 / all as f64).min(1.0) };
     let label = crate::printable::one_line(label, columns.saturating_sub(30).max(10));
     let room = columns.saturating_sub(crate::printable::width(&label) + 9).min(40);
@@ -72,9 +72,9 @@ mod tests {
 
     #[test]
     fn a_bar_fits_the_terminal_and_escapes_its_label() {
-        let half = Progress { done: 1, all: 2 };
+        let half = Progress::new(1, 2);
         assert_eq!(draw("a", half, 20), "a ━━━━━─────  50 %");
-        assert_eq!(draw("\u{1b}c", Progress { done: 9, all: 3 }, 24), r"\u{1b}c ━━━━━━━━ 100 %");
+        assert_eq!(draw("\u{1b}c", Progress::new(9, 3), 24), r"\u{1b}c ━━━━━━━━ 100 %");
         for columns in [20, 40, 80, 200] {
             assert!(
                 crate::printable::width(&draw(&"x".repeat(300), half, columns)) < columns.max(28)

@@ -1,6 +1,6 @@
 //! The open store of one command, and the lookup of conversations by their arguments.
 
-use recto::blocking::{Recto, StoredConversation};
+use recto::blocking::{Conversation, Recto};
 use recto::{Address, ConversationInfo, Options};
 use recto_service::{Perform, Service};
 
@@ -37,7 +37,7 @@ pub(crate) enum Search {
 #[derive(Debug)]
 pub(crate) struct NamedConversation {
     pub(crate) name: String,
-    pub(crate) handle: StoredConversation,
+    pub(crate) handle: Conversation,
 }
 
 impl Session {
@@ -89,7 +89,7 @@ impl Session {
     }
 
     /// Records a conversation as the last one used.
-    pub(crate) fn used(&self, name: &str, handle: &StoredConversation) {
+    pub(crate) fn used(&self, name: &str, handle: &Conversation) {
         let (id, name) = (handle.inner().id().to_string(), name.to_owned());
         self.last_used.set(&Used { id, name });
     }
@@ -107,6 +107,11 @@ impl Session {
             given if self.recto.info(given).is_ok() => return Ok(given.to_owned()),
             given => given.to_owned(),
         };
+        if let Ok(id) = wanted.parse()
+            && let Ok(info) = self.recto.info_by_id(id)
+        {
+            return Ok(info.name);
+        }
         let all = self.recto.list(None, usize::MAX)?;
         let found = matching(&all, &wanted);
         match &*found {

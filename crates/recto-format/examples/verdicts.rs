@@ -45,7 +45,8 @@ fn main() -> Result<()> {
     for &(kind, format, target) in KINDS {
         let mut table = Table::default();
         for (verdict, file) in requests(&folder.join(kind))? {
-            let name = format!("{kind}/{verdict}/{}", file.file_name().unwrap_or_default().display());
+            let name =
+                format!("{kind}/{verdict}/{}", file.file_name().unwrap_or_default().display());
             let body = std::fs::read_to_string(&file)?;
             let recorded = index.get(&name);
             let judged = Judged::of(&body, format, target, recorded);
@@ -145,7 +146,8 @@ impl Judged {
         let options = RenderOptions { model: model.as_deref(), ..RenderOptions::default() };
         let mut replay = Replay::new(Settings::counting_with(Approx), 0);
         import(body, Some(format), &ImportOptions::default(), &mut replay)?;
-        let conversation = &replay.conversations.first().ok_or("no conversation")?.branches[0].conversation;
+        let conversation =
+            &replay.conversations.first().ok_or("no conversation")?.branches[0].conversation;
         let messages: Vec<_> = conversation.messages().collect();
         self.errors = lint(messages.iter().copied(), target, &options)
             .iter()
@@ -277,6 +279,10 @@ impl fmt::Display for Table {
         writeln!(f, "  accepted, with lint errors      {}", of(self.with_errors, self.accepted))?;
         writeln!(f, "  accepted, history unchanged     {}", of(self.same_values, self.accepted))?;
         writeln!(f, "  accepted, history byte for byte {}", of(self.same_bytes, self.accepted))?;
-        writeln!(f, "  refused, with lint errors       {}", of(self.refused_with_errors, self.refused))
+        writeln!(
+            f,
+            "  refused, with lint errors       {}",
+            of(self.refused_with_errors, self.refused)
+        )
     }
 }

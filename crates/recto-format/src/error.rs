@@ -1,5 +1,7 @@
 //! The error type of the crate.
 
+use serde_json::{Value, json};
+
 use crate::Format;
 use crate::unpack::{CorruptInput, DecompressionBomb, MissingFeature};
 
@@ -118,6 +120,22 @@ impl Error {
             Error::Io(_) | Error::Stopped(_) => "storage",
             Error::Engine(error) => error.code().as_str(),
         }
+    }
+
+    /// The JSON form of the contract: `{error: {code, message, field?, details?}}`. `details.line` is the
+    /// line of the file.
+    pub fn to_json(&self) -> Value {
+        let mut written = match self {
+            Error::Engine(error) => error.to_json(),
+            _ => json!({ "error": { "code": self.code(), "message": self.to_string() } }),
+        };
+        if let Error::Malformed { line, field, .. } = self {
+            if !field.is_empty() {
+                written["error"]["field"] = json!(field);
+            }
+            written["error"]["details"] = json!({ "line": line });
+        }
+        written
     }
 }
 

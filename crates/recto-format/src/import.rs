@@ -45,6 +45,12 @@ impl Input for str {
     }
 }
 
+impl Input for String {
+    fn open(&self) -> std::io::Result<Box<dyn Read + '_>> {
+        self.as_str().open()
+    }
+}
+
 impl Input for File {
     fn open(&self) -> std::io::Result<Box<dyn Read + '_>> {
         let mut file: &File = self;

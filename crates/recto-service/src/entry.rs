@@ -1,6 +1,6 @@
 //! Log entries in responses: one shape everywhere.
 
-use recto::{LogIndex, Message, Moment, Position, Query, StoredConversation, Timestamp};
+use recto::{Conversation, LogIndex, Message, Moment, Position, Query, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -41,17 +41,17 @@ pub struct MarkedEntries {
 
 impl From<recto::Entry> for ShownEntry {
     fn from(entry: recto::Entry) -> ShownEntry {
-        let recto::Entry { index, position, message, tokens, timestamp } = entry;
+        let recto::Entry { index, position, message, tokens, timestamp, .. } = entry;
         ShownEntry { index, position, tokens, timestamp, marks: Vec::new(), message }
     }
 }
 
 /// The entries that a query finds, with the marks of the queried version.
 pub async fn entries_of(
-    conversation: &StoredConversation,
+    conversation: &Conversation,
     query: &Query,
 ) -> Result<Vec<ShownEntry>, recto::Error> {
-    let entries = conversation.ask(query).await?;
+    let entries = conversation.query(query).await?;
     let marks = match query.moment {
         Moment::Version(version) => conversation.marks_at(version).await?,
         Moment::Now | Moment::Batch(_) => conversation.marks().await?,
@@ -61,7 +61,7 @@ pub async fn entries_of(
 
 /// Log entries, visible or not, with their present marks.
 pub(crate) async fn entries_at(
-    conversation: &StoredConversation,
+    conversation: &Conversation,
     indices: &[LogIndex],
 ) -> Result<Vec<ShownEntry>, recto::Error> {
     let entries = conversation.entries(indices).await?;

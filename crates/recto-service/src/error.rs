@@ -24,12 +24,6 @@ pub enum Error {
         /// The models whose prices are known.
         known: String,
     },
-    /// A transcript without messages.
-    #[error("the transcript contains no messages (read as {format})")]
-    NothingToImport {
-        /// The format that it was read as.
-        format: &'static str,
-    },
     /// The engine refused the value of a field of the request.
     #[error("{cause}")]
     InField {
@@ -37,14 +31,6 @@ pub enum Error {
         field: String,
         /// Why it was refused.
         cause: Box<Error>,
-    },
-    /// An import failed. Everything that it had written was removed, except `left`.
-    #[error("{cause}; {}", about_left(.left))]
-    NotImported {
-        /// Why it failed.
-        cause: Box<Error>,
-        /// Names of conversations that could not be removed, each with the reason.
-        left: Vec<(String, String)>,
     },
 }
 
@@ -73,8 +59,7 @@ impl Error {
             Error::Format(error) => error.code(),
             Error::Agent(error) => error.code(),
             Error::NoPrices { .. } => "invalid_operation",
-            Error::NothingToImport { .. } => "empty_content",
-            Error::NotImported { cause, .. } | Error::InField { cause, .. } => cause.code(),
+            Error::InField { cause, .. } => cause.code(),
         }
     }
 
@@ -82,20 +67,13 @@ impl Error {
     pub fn to_json(&self) -> Value {
         match self {
             Error::Recto(error) => error.to_json(),
-            Error::Format(error) => format_error(error),
+            Error::Format(error) => error.to_json(),
             Error::InField { field, cause } => {
                 let mut written = cause.to_json();
                 written["error"]["field"] = field.as_str().into();
                 written
             }
-            Error::NotImported { cause, left } => {
-                let mut written = cause.to_json();
-                written["error"]["message"] = self.to_string().into();
-                let left: Vec<&str> = left.iter().map(|(name, _)| &**name).collect();
-                written["error"]["details"]["left"] = json!(left);
-                written
-            }
-            Error::Agent(_) | Error::NoPrices { .. } | Error::NothingToImport { .. } => {
+            Error::Agent(_) | Error::NoPrices { .. } => {
                 json!({ "error": { "code": self.code(), "message": self.to_string() } })
             }
         }
@@ -141,29 +119,4 @@ impl<T, E: Into<Error>> InField<T> for Result<T, E> {
 pub(crate) fn wrong(field: &str, reason: impl Into<String>) -> recto::EngineError {
     let field = Some(field.to_owned());
     recto::EngineError::InvalidOperation { reason: reason.into(), field }
-}
-
-/// The error of a format in the form of the contract. `details` has the line of the file.
-pub fn format_error(error: &recto_format::Error) -> Value {
-    let mut written = match error {
-        recto_format::Error::Engine(error) => error.to_json(),
-        _ => json!({ "error": { "code": error.code(), "message": error.to_string() } }),
-    };
-    if let recto_format::Error::Malformed { line, field, .. } = error {
-        if !field.is_empty() {
-            written["error"]["field"] = json!(field);
-        }
-        written["error"]["details"] = json!({ "line": line });
-    }
-    written
-}
-
-/// The conversations that a failed import could not remove.
-fn about_left(left: &[(String, String)]) -> String {
-    if left.is_empty() {
-        return "nothing was imported".to_owned();
-    }
-    let left: Vec<String> =
-        left.iter().map(|(name, reason)| format!("{name:?} ({reason})")).collect();
-    format!("these conversations could not be removed; remove them: {}", left.join(", "))
 }

@@ -88,7 +88,7 @@ mod values;
 
 pub use self::cache_plan::{Plan, PlanFor, Savings};
 pub use self::entry::{MarkedEntries, ShownEntry, entries_of, with_marks};
-pub use self::error::{Error, format_error};
+pub use self::error::Error;
 pub use self::read::Fields;
 pub use self::request::{Perform, Request, RequestKind, Response, Scoped};
 pub use self::requests::*;
@@ -101,7 +101,5 @@ pub use self::settings::{
     ChangedSettings, CompressionSettings, DEFAULT_STRATEGY, NewSettings, counter_named,
     read_strategies,
 };
-pub use self::transcript::{
-    ForkOf, ImportedConversation, ShownRemark, Transcript, finish_import, import_text,
-};
+pub use self::transcript::{ForkOf, ImportedConversation, ShownRemark, imported};
 pub use self::values::{At, Include, Provider, Scope, TranscriptFormat, True, TrueOr};

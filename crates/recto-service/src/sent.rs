@@ -1,6 +1,6 @@
 //! A view as a provider receives it: the messages and the tools of a version.
 
-use recto::{Entry, Message, StoredConversation, Tool, Version, Warning};
+use recto::{Conversation, Entry, Message, Tool, Version, Warning};
 use recto_format::{Finding, Format, MessageParts, RenderOptions, Rendered, Target, ToolFinding};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,10 +52,7 @@ pub struct RenderWarning {
 
 impl Sent {
     /// The view at a version.
-    pub async fn at(
-        conversation: &StoredConversation,
-        version: Version,
-    ) -> Result<Sent, recto::Error> {
+    pub async fn at(conversation: &Conversation, version: Version) -> Result<Sent, recto::Error> {
         let entries = conversation.messages_to_send(version).await?;
         let tools = conversation.tools_at(version).await?;
         Ok(Sent { version, entries, tools })

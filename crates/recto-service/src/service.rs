@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use recto::{Error as RectoError, Recto, StoreError, StoredConversation};
+use recto::{Conversation, Error as RectoError, Recto, StoreError};
 
 use crate::{Error, Perform, Request, Response};
 
@@ -15,7 +15,7 @@ use crate::{Error, Perform, Request, Response};
 pub struct Service {
     recto: Recto,
     /// Handles by name, if this service is the only user of the store.
-    cache: Option<Mutex<HashMap<String, StoredConversation>>>,
+    cache: Option<Mutex<HashMap<String, Conversation>>>,
 }
 
 /// A conversation and its name.
@@ -24,7 +24,7 @@ pub struct NamedConversation {
     /// The name. A request may have given the id.
     pub name: String,
     /// The conversation.
-    pub handle: StoredConversation,
+    pub handle: Conversation,
 }
 
 impl fmt::Debug for Service {
@@ -82,14 +82,9 @@ impl Service {
         }
         let (name, handle) = match self.recto.conversation(given).await {
             Err(error @ RectoError::Store(StoreError::ConversationNotFound { .. })) => {
-                let all = match given.len() {
-                    36 => self.recto.list(None, usize::MAX).await?,
-                    _ => Vec::new(),
-                };
-                let found = all.into_iter().find(|info| info.id.to_string() == given);
-                let name = found.ok_or(error)?.name;
-                let handle = self.recto.conversation(&name).await?;
-                (name, handle)
+                let id = given.parse().map_err(|_| error)?;
+                let name = self.recto.info_by_id(id).await?.name;
+                (name, self.recto.conversation_by_id(id).await?)
             }
             found => (given.to_owned(), found?),
         };
@@ -97,12 +92,12 @@ impl Service {
         Ok(NamedConversation { name, handle })
     }
 
-    fn cached(&self, name: &str) -> Option<StoredConversation> {
+    fn cached(&self, name: &str) -> Option<Conversation> {
         let cache = self.cache.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         cache.get(name).cloned()
     }
 
-    pub(crate) fn cache(&self, name: &str, handle: &StoredConversation) {
+    pub(crate) fn cache(&self, name: &str, handle: &Conversation) {
         if let Some(cache) = &self.cache {
             let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
             cache.insert(name.to_owned(), handle.clone());

@@ -1,6 +1,6 @@
-//! Keeps an agent run, one version a message, and prints what that took: in a SQLite file, or in a
-//! PostgreSQL server that it starts.
-//! `xtask/src/compare/storage.py` does the same with what people use today.
+//! Stores an agent run with one version per message, in a SQLite file or in a PostgreSQL server that it
+//! starts, and prints the time and the size. `xtask/src/compare/storage.py` does the same with other
+//! libraries.
 //!
 //! ```text
 //! cargo run --release -p recto --example store_run -- write run.jsonl 1000
@@ -18,7 +18,7 @@ use recto::{Message, Options, Settings, Version};
 use serde_json::json;
 use testkit::AgentRun;
 
-/// How often the newest and the middle version are read, each time from a store opened anew.
+/// The number of samples for reading the newest and the middle version, each from a newly opened store.
 const LOADS: usize = 9;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -69,16 +69,16 @@ fn run(path: &str, address: &str, search: bool) -> Result<(), Box<dyn Error>> {
     let empty = if address.starts_with("sqlite:") { 0 } else { size()? };
 
     let recto = open()?;
-    let talk = recto.create("run", Settings::default())?;
+    let conversation = recto.create("run", Settings::default())?;
     let mut appends = Vec::new();
     let start = Instant::now();
     for message in &messages {
         let clock = Instant::now();
-        talk.append([message.clone()])?;
+        conversation.append([message.clone()])?;
         appends.push(clock.elapsed().as_secs_f64());
     }
     let seconds = start.elapsed().as_secs_f64();
-    drop((talk, recto)); // closes the file, so that no log is left beside it
+    drop((conversation, recto)); // closes the file, so that no log is left beside it
 
     let load = |version: usize| -> Result<f64, Box<dyn Error>> {
         let mut times = Vec::new();

@@ -1,187 +1,261 @@
-//! How a request is accepted: the engine makes the next version, the store keeps it, and only then
+//! How a request becomes a version: the engine makes the next value, the store commits it, and only then
 //! is it visible.
+//!
+//! ```text
+//! lock the slot's writer
+//!   ├─ the idempotency key is known: return the earlier outcome
+//!   ├─ the engine applies the request to the loaded version
+//!   ├─ the store inserts the row of the next version
+//!   │    └─ version conflict: load what other writers stored, try again
+//!   └─ publish the next value, return the outcome
+//! ```
 
-use recto_core::{Conversation, LogIndex, Outcome, Request, Tool, Version};
+use recto_core::{LogIndex, Outcome, Request, Tool, Version};
 use recto_store::{IdempotencyKey, hash_of};
+use tracing::Instrument;
 
 use crate::clock::now;
+use crate::loaded::LoadedConversation;
 use crate::open_slots::Slot;
-use crate::opened::Opened;
-use crate::{Entry, Error, StoredConversation};
+use crate::{Conversation, Entry, Error, engine};
 
-/// What a writer may ask for beside the request itself.
+/// Options of a write. Fields may be added: construct it with `..WriteOptions::default()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Write {
-    /// The version that the writer has seen: refused with `version_conflict` if it is not the
-    /// newest any more. Without it, the request is applied to whatever is newest.
+pub struct WriteOptions {
+    /// The request is refused with `version_conflict` if another version than this is the newest.
+    /// Default: the request is applied to the newest version.
     pub expected_version: Option<Version>,
-    /// A key of the writer's own, for this conversation. A request that is repeated with the same
-    /// key is not applied again; it answers what the first one answered, whatever the expected
-    /// version says. Keys are kept as long as the conversation; forks do not have them. A good key
-    /// is random and long.
-    pub key: Option<String>,
+    /// A key that the caller chooses, unique within the conversation. A repeated request with the same
+    /// key is not applied again: it returns the outcome of the first one, and the expected version is
+    /// not compared. Keys are kept as long as the conversation; forks do not inherit them. Use a long
+    /// random key.
+    pub idempotency_key: Option<String>,
+}
+
+impl WriteOptions {
+    /// Options with an expected version.
+    pub fn expecting(version: Version) -> WriteOptions {
+        WriteOptions { expected_version: Some(version), idempotency_key: None }
+    }
+
+    /// Options with an idempotency key.
+    pub fn keyed(idempotency_key: impl Into<String>) -> WriteOptions {
+        WriteOptions { expected_version: None, idempotency_key: Some(idempotency_key.into()) }
+    }
 }
 
 /// What a request would do.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Preview {
-    /// What it would answer.
+    /// The outcome that the request would return.
     pub outcome: Outcome,
-    /// The messages that it would add to the log. They are nowhere else.
+    /// The entries that the request would add to the log.
     pub added: Vec<Entry>,
-    /// The entries of the view afterwards that describe tools, in ascending order. They are not sent
-    /// to a provider, which receives the tools themselves.
+    /// The entries of the new view that are tool descriptions, in ascending order. A provider request
+    /// does not contain them, because the provider receives the tools themselves.
     pub descriptions: Vec<LogIndex>,
 }
 
-/// A request that is tried again for as long as others keep winning.
-const MOST_ATTEMPTS: u32 = 10_000;
+/// Maximum attempts after version conflicts.
+const MAX_COMMIT_ATTEMPTS: u32 = 10_000;
 
-impl StoredConversation {
-    /// Performs a request on the newest version. `Ok` means that it is durable.
+impl Conversation {
+    /// Applies a request to the newest version. `Ok` means that the new version is durable.
     pub async fn apply(&self, request: impl Into<Request>) -> Result<Outcome, Error> {
-        self.apply_with(request, Write::default()).await
+        self.apply_with(request, WriteOptions::default()).await
     }
 
-    /// [`apply`](Self::apply), with an expected version or an idempotency key.
+    /// [`apply`](Self::apply) with an expected version or an idempotency key.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recto::{Append, Approx, Message, Recto, Settings, Version, WriteOptions};
+    ///
+    /// let recto = Recto::open("memory:").await?;
+    /// let conversation = recto.create("a", Settings::counting_with(Approx)).await?;
+    /// let hello = || Append { messages: vec![Message::user("Hello!")] };
+    /// let first = conversation.apply_with(hello(), WriteOptions::keyed("f81d4fae")).await?;
+    /// let again = conversation.apply_with(hello(), WriteOptions::keyed("f81d4fae")).await?;
+    /// assert_eq!((first.version, again.version), (Version(1), Version(1)));
+    ///
+    /// let late = conversation.apply_with(hello(), WriteOptions::expecting(Version(0))).await;
+    /// assert!(late.unwrap_err().is_conflict());
+    /// # Ok::<(), recto::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn apply_with(
         &self,
         request: impl Into<Request>,
-        write: Write,
+        options: WriteOptions,
     ) -> Result<Outcome, Error> {
         let request = request.into();
         let hash = || hash_of(request.to_json().as_bytes());
         let perform =
-            |conversation: &Conversation| conversation.apply_request(&request, self.now());
-        let mut outcome = self.perform(perform, hash, write).await?;
-        // A repeated request is not performed again, but its warnings are the same.
+            |conversation: &engine::Conversation| conversation.apply_request(&request, self.now());
+        let mut outcome = self.perform(perform, hash, options).await?;
+        // A repeated request is not applied again, but its warnings are the same.
         outcome.add_warnings_of(&request);
         Ok(outcome)
     }
 
-    /// What a request would do to the newest version. Nothing is kept.
+    /// What a request would do to the newest version. Nothing is stored.
     pub async fn preview(&self, request: impl Into<Request>) -> Result<Preview, Error> {
-        self.preview_with(request, Write::default()).await
+        self.preview_with(request, WriteOptions::default()).await
     }
 
     /// [`preview`](Self::preview) with an expected version.
     pub async fn preview_with(
         &self,
         request: impl Into<Request>,
-        write: Write,
+        options: WriteOptions,
     ) -> Result<Preview, Error> {
         let request = request.into();
         let perform =
-            |conversation: &Conversation| conversation.apply_request(&request, self.now());
-        self.foretell(perform, write).await
+            |conversation: &engine::Conversation| conversation.apply_request(&request, self.now());
+        self.simulate(perform, options).await
     }
 
-    /// What [`set_tools`](Self::set_tools) would do to the newest version. Nothing is kept.
-    pub async fn preview_tools(&self, tools: Vec<Tool>, write: Write) -> Result<Preview, Error> {
-        let perform =
-            |conversation: &Conversation| conversation.set_tools(tools.clone(), self.now());
-        self.foretell(perform, write).await
+    /// Replaces the tools.
+    pub async fn set_tools(&self, tools: Vec<Tool>) -> Result<Outcome, Error> {
+        self.set_tools_with(tools, WriteOptions::default()).await
     }
 
-    async fn foretell(
+    /// [`set_tools`](Self::set_tools) with an expected version or an idempotency key.
+    pub async fn set_tools_with(
         &self,
-        perform: impl Fn(&Conversation) -> Result<(Conversation, Outcome), recto_core::Error>,
-        write: Write,
-    ) -> Result<Preview, Error> {
-        let mut opened = self.reading().await?;
-        check_expected(&opened, write.expected_version)?;
-        let perform = |conversation: &Conversation| {
-            let (next, outcome) = perform(conversation)?;
-            let descriptions = next.tool_descriptions()?;
-            Ok((next, outcome, descriptions))
-        };
-        let (next, outcome, descriptions) = opened.with(perform).await?;
-        let entry = |index: LogIndex| {
-            let entry = next.log().get(index)?;
-            let (message, timestamp) = (entry.message.clone(), entry.timestamp);
-            let tokens = next.log().tokens(index)?;
-            Some(Entry {
-                index,
-                position: next.view().position_of(index),
-                message,
-                tokens,
-                timestamp,
-            })
-        };
-        let added = outcome.added().into_iter().filter_map(entry).collect();
-        Ok(Preview { outcome, added, descriptions })
-    }
-
-    /// Sets other tools: a request of its own.
-    pub async fn set_tools(&self, tools: Vec<Tool>, write: Write) -> Result<Outcome, Error> {
+        tools: Vec<Tool>,
+        options: WriteOptions,
+    ) -> Result<Outcome, Error> {
         let hash = || {
             let list = serde_json::to_string(&tools).expect("tools are JSON");
             hash_of(format!(r#"{{"operation":"SET_TOOLS","tools":{list}}}"#).as_bytes())
         };
         let perform =
-            |conversation: &Conversation| conversation.set_tools(tools.clone(), self.now());
-        self.perform(perform, hash, write).await
+            |conversation: &engine::Conversation| conversation.set_tools(tools.clone(), self.now());
+        self.perform(perform, hash, options).await
+    }
+
+    /// What [`set_tools`](Self::set_tools) would do to the newest version. Nothing is stored.
+    pub async fn preview_tools(&self, tools: Vec<Tool>) -> Result<Preview, Error> {
+        self.preview_tools_with(tools, WriteOptions::default()).await
+    }
+
+    /// [`preview_tools`](Self::preview_tools) with an expected version.
+    pub async fn preview_tools_with(
+        &self,
+        tools: Vec<Tool>,
+        options: WriteOptions,
+    ) -> Result<Preview, Error> {
+        let perform =
+            |conversation: &engine::Conversation| conversation.set_tools(tools.clone(), self.now());
+        self.simulate(perform, options).await
+    }
+
+    async fn simulate(
+        &self,
+        perform: impl Fn(
+            &engine::Conversation,
+        ) -> Result<(engine::Conversation, Outcome), recto_core::Error>,
+        options: WriteOptions,
+    ) -> Result<Preview, Error> {
+        let mut loaded = self.reading().await?;
+        check_expected(&loaded, options.expected_version)?;
+        let perform = |conversation: &engine::Conversation| {
+            let (next, outcome) = perform(conversation)?;
+            let descriptions = next.tool_descriptions()?;
+            Ok((next, outcome, descriptions))
+        };
+        let (next, outcome, descriptions) = loaded.with(perform).await?;
+        let entry = |index: LogIndex| {
+            let entry = next.log().get(index)?;
+            let (message, timestamp) = (entry.message.clone(), entry.timestamp);
+            let tokens = next.log().tokens(index)?;
+            let position = next.view().position_of(index);
+            Some(Entry { index, position, message, tokens, timestamp })
+        };
+        let added = outcome.added().into_iter().filter_map(entry).collect();
+        Ok(Preview { outcome, added, descriptions })
     }
 
     async fn perform(
         &self,
-        perform: impl Fn(&Conversation) -> Result<(Conversation, Outcome), recto_core::Error>,
+        perform: impl Fn(
+            &engine::Conversation,
+        ) -> Result<(engine::Conversation, Outcome), recto_core::Error>,
         hash: impl Fn() -> [u8; 32],
-        write: Write,
+        options: WriteOptions,
+    ) -> Result<Outcome, Error> {
+        let span = tracing::debug_span!("apply", conversation = %self.id);
+        let attempts = self.perform_in_turn(perform, hash, options).instrument(span.clone());
+        let outcome = attempts.await?;
+        span.in_scope(|| {
+            tracing::debug!(version = outcome.version.0, changed = outcome.changed, "applied");
+        });
+        Ok(outcome)
+    }
+
+    async fn perform_in_turn(
+        &self,
+        perform: impl Fn(
+            &engine::Conversation,
+        ) -> Result<(engine::Conversation, Outcome), recto_core::Error>,
+        hash: impl Fn() -> [u8; 32],
+        options: WriteOptions,
     ) -> Result<Outcome, Error> {
         let slot = self.recto.shared.open.slot(self.id);
         let mut open = slot.writer.lock().await;
-        for attempt in 0..MOST_ATTEMPTS {
-            self.opened_for(&slot, &mut open, write.expected_version).await?;
-            if let Some(key) = &write.key
-                && let Some(answer) = self.repeated(&slot, &mut open, key, hash()).await?
+        for attempt in 0..MAX_COMMIT_ATTEMPTS {
+            self.load_for_write(&slot, &mut open, options.expected_version).await?;
+            if let Some(key) = &options.idempotency_key
+                && let Some(outcome) = self.repeated(&slot, &mut open, key, hash()).await?
             {
-                return Ok(answer);
+                return Ok(outcome);
             }
-            let opened = open.as_mut().expect("it is open");
-            check_expected(opened, write.expected_version)?;
-            let done = opened.with(&perform).await;
+            let loaded = open.as_mut().expect("it is loaded");
+            check_expected(loaded, options.expected_version)?;
+            let done = loaded.with(&perform).await;
             if !matches!(&done, Ok((_, outcome)) if outcome.changed) {
-                // A refusal stands only if it is about the newest version.
-                let seen = opened.conversation.version();
-                let opened = self.newest(&slot, &mut open).await?;
-                if opened.conversation.version() != seen {
+                // A refusal counts only if it is about the newest version.
+                let applied_to = loaded.conversation.version();
+                let loaded = self.newest(&slot, &mut open).await?;
+                if loaded.conversation.version() != applied_to {
                     continue;
                 }
             }
             let (next, outcome) = done?;
-            let opened = open.as_mut().expect("it is open");
-            let key = write.key.as_ref().map(|key| IdempotencyKey {
+            let loaded = open.as_mut().expect("it is loaded");
+            let key = options.idempotency_key.as_ref().map(|key| IdempotencyKey {
                 key: key.clone(),
                 request: hash(),
                 version: next.version().0,
                 changed: outcome.changed,
             });
-            let stored = self.keep(opened, next, &outcome, key).await;
+            let stored = self.store(loaded, next, &outcome, key).await;
             match stored {
                 Ok(()) => {
-                    slot.publish(opened.clone());
+                    slot.publish(loaded.clone());
                     return Ok(outcome);
                 }
                 Err(Error::Store(
                     recto_store::Error::VersionConflict { .. }
                     | recto_store::Error::KeyReused { .. },
                 )) => {
-                    // Others were quicker. Look at what they did, and try again.
-                    let is_close = opened.catch_up().await?;
+                    // Another writer was first. Load what it stored, and try again.
+                    let is_close = loaded.catch_up().await?;
                     if !is_close {
                         *open = None;
                         slot.withdraw();
                     }
                     pause(attempt).await;
                 }
-                // What is open here is not what is stored any more.
+                // Stored rows differ from the loaded ones.
                 Err(Error::Store(recto_store::Error::RowsChanged)) => {
                     *open = None;
                     slot.withdraw();
                 }
                 Err(error) => {
-                    // What is stored now is known to the store alone.
+                    // The commit may or may not be stored.
                     *open = None;
                     slot.withdraw();
                     return Err(error);
@@ -193,11 +267,11 @@ impl StoredConversation {
         Err(recto_store::Error::VersionConflict { expected: current, current }.into())
     }
 
-    /// Stores what the engine made, and goes on from it.
-    async fn keep(
+    /// Commits the value that the engine made, and makes it the loaded one.
+    async fn store(
         &self,
-        opened: &mut Opened,
-        next: Conversation,
+        loaded: &mut LoadedConversation,
+        next: engine::Conversation,
         outcome: &Outcome,
         key: Option<IdempotencyKey>,
     ) -> Result<(), Error> {
@@ -208,18 +282,19 @@ impl StoredConversation {
             }
             return Ok(());
         }
-        let prepared = opened.prepare(&next, key, self.recto.shared.is_searched);
+        let prepared = loaded.prepare(&next, key, self.recto.shared.is_searched);
         let packed_below = prepared.commit.seal.as_ref().map_or(0, |seal| seal.below);
-        store.commit(prepared.commit).await?;
-        opened.advance(prepared.open.into(), next, packed_below);
+        let span = tracing::debug_span!("commit", version = next.version().0);
+        store.commit(prepared.commit).instrument(span).await?;
+        loaded.advance(prepared.open.into(), next, packed_below);
         Ok(())
     }
 
-    /// The answer of an earlier request with this key.
+    /// The outcome of an earlier request with this idempotency key.
     async fn repeated(
         &self,
-        slot: &Slot<Opened>,
-        open: &mut Option<Opened>,
+        slot: &Slot<LoadedConversation>,
+        open: &mut Option<LoadedConversation>,
         key: &str,
         request: [u8; 32],
     ) -> Result<Option<Outcome>, Error> {
@@ -230,38 +305,41 @@ impl StoredConversation {
             return Err(recto_store::Error::KeyReused { key: key.to_owned() }.into());
         }
         let version = Version(known.version);
-        let seen = open.as_ref().map(|opened| opened.conversation.version());
-        if seen < Some(version) {
+        let newest = open.as_ref().map(|loaded| loaded.conversation.version());
+        if newest < Some(version) {
             self.newest(slot, open).await?;
         }
-        let opened = open.as_mut().expect("it is open");
-        let answer = opened.with(|conversation| match known.changed {
+        let loaded = open.as_mut().expect("it is loaded");
+        let outcome = loaded.with(|conversation| match known.changed {
             true => conversation.outcome(version),
             false => conversation.idle_outcome(version),
         });
-        answer.await.map(Some)
+        outcome.await.map(Some)
     }
 
-    /// Opens the conversation for a writer. It follows others only if the writer has seen something
-    /// else than is open here: the store notices it anyway.
-    async fn opened_for(
+    /// Loads the conversation for a writer. A loaded one is brought up to date only if the writer
+    /// expects another version: otherwise the commit notices newer versions.
+    async fn load_for_write(
         &self,
-        slot: &Slot<Opened>,
-        open: &mut Option<Opened>,
-        seen: Option<Version>,
+        slot: &Slot<LoadedConversation>,
+        open: &mut Option<LoadedConversation>,
+        expected: Option<Version>,
     ) -> Result<(), Error> {
-        let light = open.as_ref().filter(|opened| !opened.is_heavy());
-        let known = light.map(|opened| opened.conversation.version());
-        if known.is_none() || seen.is_some() && seen != known {
+        let usable = open.as_ref().filter(|loaded| !loaded.is_too_large());
+        let known = usable.map(|loaded| loaded.conversation.version());
+        if known.is_none() || expected.is_some() && expected != known {
             self.newest(slot, open).await?;
         }
         Ok(())
     }
 }
 
-/// Refuses a writer who has not seen the newest version.
-pub(crate) fn check_expected(opened: &Opened, expected: Option<Version>) -> Result<(), Error> {
-    let current = opened.conversation.version();
+/// Compares the version that a writer expects with the newest one.
+pub(crate) fn check_expected(
+    loaded: &LoadedConversation,
+    expected: Option<Version>,
+) -> Result<(), Error> {
+    let current = loaded.conversation.version();
     match expected {
         Some(expected) if expected != current => {
             let (expected, current) = (expected.0, current.0);
@@ -271,10 +349,10 @@ pub(crate) fn check_expected(opened: &Opened, expected: Option<Version>) -> Resu
     }
 }
 
-/// Waits a little longer each time, so that many writers do not keep running into each other.
+/// Waits longer after each conflict, so that many writers do not keep conflicting.
 async fn pause(attempt: u32) {
     if attempt > 2 {
-        // What differs between writers is when they get here; the clock's fraction is random enough.
+        // Writers arrive here at different times, so the milliseconds of the clock are random enough.
         let jitter = u64::from(now().unsigned_abs() as u32 % 4);
         let longest = u64::from(attempt.min(20));
         tokio::time::sleep(std::time::Duration::from_millis(jitter * longest / 4)).await;

@@ -1,7 +1,6 @@
-//! Copies of a whole store, and the way back.
+//! Backups of a whole store, and their restoration.
 
 use std::collections::{BTreeMap, BTreeSet};
-#[cfg(feature = "sqlite")]
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,38 +9,41 @@ use recto_store::{
     CommitBody, ConversationId, ConversationRow, Entry, NewConversation, PageKind, Store,
     StoredRows, Tenant, Words, WordsOf,
 };
+use tracing::Instrument;
 
 use crate::recto::Options;
 use crate::row_reader::damaged;
-use crate::{Error, Progress, Recto, Watcher};
+use crate::{Error, Progress, ProgressFn, Recto};
 
-/// What was copied back.
+/// The result of a restoration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Restored {
-    /// How many conversations.
+    /// The number of restored conversations.
     pub conversations: usize,
-    /// How many log entries they have.
+    /// The number of their log entries.
     pub entries: u64,
 }
 
 impl Recto {
-    /// Copies everything, of all tenants, into a new SQLite file, while others go on reading and
-    /// writing. The file is a store of its own: `sqlite:PATH` opens it. Refused if there is a file
-    /// of that name.
-    #[cfg(feature = "sqlite")]
+    /// Copies the conversations of all tenants into a new SQLite file, while reads and writes continue.
+    /// The file is a store that `sqlite:PATH` opens. Refused if the file exists.
     pub async fn backup(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.backup_with(path, &mut |_| {}).await
+        self.backup_with_progress(path, &mut |_| {}).await
     }
 
-    /// [`backup`](Self::backup), telling how many conversations are copied. A store that copies
-    /// itself at once tells nothing.
-    #[cfg(feature = "sqlite")]
-    pub async fn backup_with(
+    /// [`backup`](Self::backup) with a progress callback that counts conversations. A SQLite store copies
+    /// itself in one step and does not call it.
+    pub async fn backup_with_progress(
         &self,
         path: impl AsRef<Path>,
-        progress: Watcher<'_>,
+        progress: ProgressFn<'_>,
     ) -> Result<(), Error> {
-        let path = path.as_ref();
+        let span = tracing::info_span!("backup");
+        self.backup_to(path.as_ref(), progress).instrument(span).await
+    }
+
+    async fn backup_to(&self, path: &Path, progress: ProgressFn<'_>) -> Result<(), Error> {
         if self.shared.store.copy_to(path).await? {
             return Ok(());
         }
@@ -54,32 +56,34 @@ impl Recto {
         }
         let options =
             recto_store::SqliteOptions { search: self.shared.is_searched, ..Default::default() };
-        // Under another name until it is complete: half a backup must not look like one.
+        // Under another name until it is complete, so that half a backup is not taken for a whole one.
         let partial = Partial::beside(path)?;
         let store = recto_store::SqliteStore::open(partial.path(), options).await?;
         let copy: Arc<dyn Store> = Arc::new(store);
         copy_all(&self.shared.store, &copy, self.shared.is_searched, progress).await?;
-        // The last to let go of the file puts everything into it.
+        // Closing the store moves everything from its journal into the file.
         drop(copy);
         partial.finish(path)
     }
 
-    /// Copies the conversations of a backup into this store, under their names and for their
-    /// tenants. Everything in the backup is verified first; nothing is copied if anything in it
-    /// does not hold, or if a name or conversation of it is here already.
-    #[cfg(feature = "sqlite")]
+    /// Copies the conversations of a backup into this store, with their names and tenants. The backup is
+    /// verified first. Nothing is copied if it is damaged, or if this store already has one of its
+    /// names or conversations.
     pub async fn restore(&self, path: impl AsRef<Path>) -> Result<Restored, Error> {
-        self.restore_with(path, &mut |_| {}).await
+        self.restore_with_progress(path, &mut |_| {}).await
     }
 
-    /// [`restore`](Self::restore), telling how many conversations are verified and copied.
-    #[cfg(feature = "sqlite")]
-    pub async fn restore_with(
+    /// [`restore`](Self::restore) with a progress callback that counts verified and copied conversations.
+    pub async fn restore_with_progress(
         &self,
         path: impl AsRef<Path>,
-        progress: Watcher<'_>,
+        progress: ProgressFn<'_>,
     ) -> Result<Restored, Error> {
-        let path = path.as_ref();
+        let span = tracing::info_span!("restore");
+        self.restore_from(path.as_ref(), progress).instrument(span).await
+    }
+
+    async fn restore_from(&self, path: &Path, progress: ProgressFn<'_>) -> Result<Restored, Error> {
         if !path.exists() {
             let reason = "there is no such file";
             let doing = "reading a backup";
@@ -89,20 +93,20 @@ impl Recto {
         }
         let options = recto_store::SqliteOptions::default();
         let backup: Arc<dyn Store> = Arc::new(recto_store::SqliteStore::open(path, options).await?);
-        let opened = Recto::over(backup.clone(), Options::default());
-        let all = number_of_conversations(&backup).await?;
+        let recto = Recto::with_store(backup.clone(), Options::default());
+        let total = number_of_conversations(&backup).await?;
         let mut verified = 0;
         for tenant in backup.tenants().await? {
-            let theirs = opened.for_tenant(tenant.clone());
+            let of_tenant = recto.for_tenant(tenant.clone());
             for row in backup.list(&tenant, None, usize::MAX).await? {
-                let report = theirs.conversation(&row.name).await?.verify().await?;
+                let report = of_tenant.conversation(&row.name).await?.verify().await?;
                 if let Some(fault) = report.faults.first() {
                     return Err(damaged(row.id, fault));
                 }
                 if self.shared.store.find(&tenant, &row.name).await?.is_some() {
                     return Err(recto_store::Error::ConversationExists { name: row.name }.into());
                 }
-                // It may be here under another name, or without one for its forks.
+                // The conversation may exist under another name, or without a name for its forks.
                 for id in row.lineage.iter().map(|from| from.id).chain([row.id]) {
                     match self.shared.store.commits(id, Some(u32::MAX)).await {
                         Err(recto_store::Error::ConversationNotFound { .. }) => {}
@@ -114,28 +118,27 @@ impl Recto {
                     }
                 }
                 verified += 1;
-                progress(Progress { done: verified, all: all * 2 });
+                progress(Progress::new(verified, total * 2));
             }
         }
-        let copied =
-            &mut |Progress { done, all }| progress(Progress { done: all + done, all: all * 2 });
+        let copied = &mut |copied: Progress| {
+            progress(Progress::new(copied.total + copied.done, copied.total * 2));
+        };
         copy_all(&backup, &self.shared.store, self.shared.is_searched, copied).await
     }
 }
 
 async fn number_of_conversations(store: &Arc<dyn Store>) -> Result<u64, Error> {
-    let mut all = 0;
+    let mut total = 0;
     for tenant in store.tenants().await? {
-        all += store.list(&tenant, None, usize::MAX).await?.len() as u64;
+        total += store.list(&tenant, None, usize::MAX).await?.len() as u64;
     }
-    Ok(all)
+    Ok(total)
 }
 
-/// A file that is not complete yet. It is gone if it is dropped before it is.
-#[cfg(feature = "sqlite")]
+/// An incomplete file. Dropping the value removes it.
 struct Partial(PathBuf);
 
-#[cfg(feature = "sqlite")]
 impl Partial {
     fn beside(path: &Path) -> Result<Partial, Error> {
         let mut name = path.as_os_str().to_owned();
@@ -161,21 +164,22 @@ impl Partial {
         Ok(())
     }
 
-    /// Gives the file its name, unless there is one of that name by now.
+    /// Gives the file its name. Fails if a file of that name exists by now.
     fn finish(self, path: &Path) -> Result<(), Error> {
         Ok(std::fs::hard_link(&self.0, path).map_err(failed)?)
     }
 }
 
-#[cfg(feature = "sqlite")]
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Nobody can be told if this fails; the next backup of that name tries again.
-        let _ = self.remove();
+        // The next backup of that name removes the file too.
+        if let Err(error) = self.remove() {
+            let error = error.kind().to_string();
+            tracing::warn!(error, "an incomplete backup file could not be removed");
+        }
     }
 }
 
-#[cfg(feature = "sqlite")]
 fn failed(error: std::io::Error) -> recto_store::Error {
     let reason = error.kind().to_string();
     recto_store::Error::Failed { doing: "making a backup", reason, source: None }
@@ -186,17 +190,17 @@ async fn copy_all(
     from: &Arc<dyn Store>,
     to: &Arc<dyn Store>,
     is_searched: bool,
-    progress: Watcher<'_>,
+    progress: ProgressFn<'_>,
 ) -> Result<Restored, Error> {
-    let all = number_of_conversations(from).await?;
+    let total = number_of_conversations(from).await?;
     let mut restored = Restored::default();
     for tenant in from.tenants().await? {
         let rows = from.list(&tenant, None, usize::MAX).await?;
         let by_id: BTreeMap<ConversationId, &ConversationRow> =
             rows.iter().map(|row| (row.id, row)).collect();
         let mut done = BTreeSet::new();
-        // Ancestors that have no name of their own any more are kept for their forks: they get a
-        // name while they are copied, and lose it again.
+        // A removed conversation is kept without a name for its forks. It gets a name while it is
+        // copied, and is removed again afterwards.
         let mut nameless = Vec::new();
         for row in &rows {
             for place in 0..=row.lineage.len() {
@@ -216,7 +220,7 @@ async fn copy_all(
                 let copied = Copied { tenant: &tenant, id, name, lineage, about };
                 restored.entries += copied.copy(from, to, is_searched).await?;
                 restored.conversations += usize::from(known.is_some());
-                progress(Progress { done: restored.conversations as u64, all });
+                progress(Progress::new(restored.conversations as u64, total));
             }
         }
         for name in nameless {
@@ -226,7 +230,7 @@ async fn copy_all(
     Ok(restored)
 }
 
-/// A conversation that is copied.
+/// A conversation to copy.
 struct Copied<'a> {
     tenant: &'a Tenant,
     id: ConversationId,
@@ -236,7 +240,7 @@ struct Copied<'a> {
 }
 
 impl Copied<'_> {
-    /// Copies it, and says how many log entries of its own it has.
+    /// Copies it, and returns the number of its own log entries.
     async fn copy(
         self,
         from: &Arc<dyn Store>,
@@ -262,7 +266,7 @@ impl Copied<'_> {
     }
 }
 
-/// All entries that are in the rows of a conversation.
+/// All entries in the rows of a conversation.
 fn entries(id: ConversationId, rows: &StoredRows) -> Result<BTreeMap<u32, Entry>, Error> {
     let mut entries = BTreeMap::new();
     for page in rows.pages.iter().filter(|page| page.kind == PageKind::Entries) {

@@ -1,21 +1,22 @@
-//! For programs without async: every method waits.
+//! The API for programs without async: every method blocks until its result is there.
 //!
 //! ```
 //! use recto::blocking::Recto;
-//! use recto::{Message, Settings};
+//! use recto::{Approx, Message, Settings};
 //!
 //! let recto = Recto::open("memory:")?;
-//! let talk = recto.create("support", Settings::default())?;
-//! talk.append([Message::user("Checkout fails!")])?;
-//! assert_eq!(talk.messages()?.len(), 1);
+//! let conversation = recto.create("support", Settings::counting_with(Approx))?;
+//! conversation.append([Message::user("Checkout fails!")])?;
+//! assert_eq!(conversation.messages()?.len(), 1);
 //! # Ok::<(), recto::Error>(())
 //! ```
 //!
-//! Every async method of [`Recto`](crate::Recto) and [`StoredConversation`](crate::StoredConversation)
-//! has its blocking form here, with the same name and arguments. Calling one inside an async runtime
-//! panics: use the async form there.
+//! Every async method of [`Recto`](crate::Recto) and [`Conversation`](crate::Conversation) has a blocking
+//! form here, with the same name and arguments. An open store owns a runtime with one worker thread. A
+//! blocking method panics if it is called inside an async runtime: use the async form there.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 #[cfg(feature = "sqlite")]
 use std::path::Path;
 use std::pin::{Pin, pin};
@@ -25,15 +26,20 @@ use recto_core::{
     ArrayState, BatchIndex, BatchSnapshot, Blame, Diff, LogIndex, MarkMap, Message, Outcome, Query,
     Request, SavedSettings, Scope, Settings, Stats, Timestamp, Tool, Version, VersionInfo, Warning,
 };
-use recto_store::{ConversationId, Tenant};
+#[cfg(feature = "format")]
+use recto_format::Input;
+use recto_store::{ConversationId, Store, Tenant};
 use tokio::runtime::{Builder, Runtime};
 
 #[cfg(feature = "sqlite")]
 use crate::Restored;
+use crate::temporary::HeldScope;
 use crate::{
-    ConversationInfo, Entry, Error, FoundMessage, Keep, Options, Policy, Preview, Pruned, Receipt,
-    Report, Watcher, Write,
+    ConversationInfo, Entry, Error, FoundMessage, Keep, Options, Policy, Preview, ProgressFn,
+    Pruned, Receipt, Report, Temporary, WriteOptions,
 };
+#[cfg(feature = "format")]
+use crate::{ImportOptions, ImportedTranscript};
 
 /// An open store; see [`crate::Recto`]. Must not be used inside an async runtime.
 #[derive(Clone, Debug)]
@@ -42,15 +48,15 @@ pub struct Recto {
     inner: crate::Recto,
 }
 
-/// A conversation in a store; see [`crate::StoredConversation`].
+/// A handle of a stored conversation; see [`crate::Conversation`].
 #[derive(Clone, Debug)]
-pub struct StoredConversation {
+pub struct Conversation {
     runtime: Arc<Runtime>,
-    inner: crate::StoredConversation,
+    inner: crate::Conversation,
 }
 
-/// Runs a future to its end. It is passed on as a trait object: the runtime's code would otherwise
-/// be compiled again for every method of this module.
+/// Runs a future to its end. The runtime receives it as a trait object: otherwise its code would be
+/// compiled again for every method of this module.
 fn wait<T>(runtime: &Runtime, future: impl Future<Output = T>) -> T {
     let mut output = None;
     {
@@ -61,10 +67,10 @@ fn wait<T>(runtime: &Runtime, future: impl Future<Output = T>) -> T {
     output.expect("the future has ended")
 }
 
-/// Writes the blocking form of async methods that have the same name and arguments.
+/// Defines the blocking forms of async methods with the same name and arguments.
 macro_rules! blocking {
     ($type:ident {
-        $($(#[$attribute:meta])* fn $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*
+        $($(#[$attribute:meta])* fn $name:ident($($argument:ident: $kind:ty),*) -> $output:ty;)*
     }) => {
         impl $type {$(
             #[doc = concat!(
@@ -72,7 +78,7 @@ macro_rules! blocking {
                 stringify!($name), ")."
             )]
             $(#[$attribute])*
-            pub fn $name(&self, $($argument: $kind),*) -> Result<$answer, Error> {
+            pub fn $name(&self, $($argument: $kind),*) -> Result<$output, Error> {
                 wait(&self.runtime, self.inner.$name($($argument),*))
             }
         )*}
@@ -89,30 +95,31 @@ macro_rules! blocking_handles {
                 "Waits for [`", stringify!($name), "`](crate::", stringify!($type), "::",
                 stringify!($name), ")."
             )]
-            pub fn $name(&self, $($argument: $kind),*) -> Result<StoredConversation, Error> {
+            pub fn $name(&self, $($argument: $kind),*) -> Result<Conversation, Error> {
                 let inner = wait(&self.runtime, self.inner.$name($($argument),*))?;
-                Ok(StoredConversation { runtime: self.runtime.clone(), inner })
+                Ok(Conversation { runtime: self.runtime.clone(), inner })
             }
         )*}
     };
 }
 
 impl Recto {
-    /// Opens a store by its address.
+    /// Opens a store by its address; see [`crate::Recto::open`].
     pub fn open(address: &str) -> Result<Recto, Error> {
         Self::open_with(address, Options::default())
     }
 
-    /// [`open`](Self::open) with options of your own.
+    /// [`open`](Self::open) with options.
     pub fn open_with(address: &str, options: Options) -> Result<Recto, Error> {
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.map_err(|error| recto_store::Error::Failed {
-            doing: "starting",
-            reason: error.to_string(),
-            source: Some(error.into()),
-        })?;
+        let runtime = start()?;
         let inner = wait(&runtime, crate::Recto::open_with(address, options))?;
         Ok(Recto { runtime: Arc::new(runtime), inner })
+    }
+
+    /// Uses a store that is already open.
+    pub fn with_store(store: Arc<dyn Store>, options: Options) -> Result<Recto, Error> {
+        let inner = crate::Recto::with_store(store, options);
+        Ok(Recto { runtime: Arc::new(start()?), inner })
     }
 
     /// The async form.
@@ -129,6 +136,23 @@ impl Recto {
     pub fn for_tenant(&self, tenant: Tenant) -> Recto {
         Recto { runtime: self.runtime.clone(), inner: self.inner.for_tenant(tenant) }
     }
+
+    /// The underlying store.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        self.inner.store()
+    }
+}
+
+fn start() -> Result<Runtime, Error> {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    runtime.map_err(|error| {
+        recto_store::Error::Failed {
+            doing: "starting",
+            reason: error.to_string(),
+            source: Some(error.into()),
+        }
+        .into()
+    })
 }
 
 blocking_handles! {
@@ -136,6 +160,7 @@ blocking_handles! {
         fn create(name: &str, settings: Settings);
         fn create_with_messages(name: &str, settings: Settings, messages: &[Message]);
         fn conversation(name: &str);
+        fn conversation_by_id(id: ConversationId);
         fn conversation_or_create(name: &str, settings: Settings);
     }
 }
@@ -143,58 +168,96 @@ blocking_handles! {
 blocking! {
     Recto {
         fn info(name: &str) -> ConversationInfo;
+        fn info_by_id(id: ConversationId) -> ConversationInfo;
         fn list(after: Option<&str>, limit: usize) -> Vec<ConversationInfo>;
         fn rename(from: &str, to: &str) -> ();
         fn remove(name: &str) -> ();
-        fn remove_at(name: &str, expected_version: Option<Version>) -> ();
+        fn remove_if(name: &str, expected_version: impl Into<Option<Version>>) -> ();
         fn clean() -> ();
         fn search(text: &str, limit: usize) -> Vec<FoundMessage>;
-        fn policy(name: &str) -> Policy;
-        fn set_policy(name: &str, policy: &Policy) -> ();
+        fn search_without_index(text: &str, limit: usize) -> Vec<FoundMessage>;
+        #[cfg(feature = "format")]
+        fn import(input: impl Input + Send + 'static, options: ImportOptions) -> ImportedTranscript;
+        #[cfg(feature = "format")]
+        fn import_with_progress(
+            input: impl Input + Send + 'static,
+            options: ImportOptions,
+            progress: &mut (dyn FnMut(u64) + Send)
+        ) -> ImportedTranscript;
         #[cfg(feature = "sqlite")]
         fn backup(path: impl AsRef<Path>) -> ();
         #[cfg(feature = "sqlite")]
-        fn backup_with(path: impl AsRef<Path>, progress: Watcher<'_>) -> ();
+        fn backup_with_progress(path: impl AsRef<Path>, progress: ProgressFn<'_>) -> ();
         #[cfg(feature = "sqlite")]
         fn restore(path: impl AsRef<Path>) -> Restored;
         #[cfg(feature = "sqlite")]
-        fn restore_with(path: impl AsRef<Path>, progress: Watcher<'_>) -> Restored;
+        fn restore_with_progress(path: impl AsRef<Path>, progress: ProgressFn<'_>) -> Restored;
     }
 }
 
-impl StoredConversation {
+impl Conversation {
     /// The async form.
-    pub fn inner(&self) -> &crate::StoredConversation {
+    pub fn inner(&self) -> &crate::Conversation {
         &self.inner
     }
 
-    /// What identifies the conversation, whatever its name.
+    /// The id. It never changes; the name can.
     pub fn id(&self) -> ConversationId {
         self.inner.id()
+    }
+
+    /// Runs work in a temporary scope; see
+    /// [`with_temporary`](crate::Conversation::with_temporary). The lease is renewed on the thread of the
+    /// runtime.
+    pub fn with_temporary<T>(
+        &self,
+        scope: Temporary,
+        work: impl FnOnce() -> T,
+    ) -> Result<T, Error> {
+        let held = Arc::new(wait(&self.runtime, HeldScope::begin(&self.inner, scope))?);
+        let renewed = held.clone();
+        let renewal = self.runtime.spawn(async move {
+            renewed.keep_renewing().await;
+        });
+        let done = catch_unwind(AssertUnwindSafe(work));
+        renewal.abort();
+        wait(&self.runtime, async {
+            // The task has ended when it can be awaited, and has dropped its reference.
+            let _cancelled = renewal.await;
+            let held = Arc::into_inner(held).expect("the renewal has ended");
+            held.end(done.is_ok()).await
+        })?;
+        match done {
+            Ok(done) => Ok(done),
+            Err(panic) => resume_unwind(panic),
+        }
     }
 }
 
 blocking_handles! {
-    StoredConversation {
+    Conversation {
         fn fork(name: &str, at: Version);
     }
 }
 
 blocking! {
-    StoredConversation {
+    Conversation {
         fn apply(request: impl Into<Request>) -> Outcome;
-        fn apply_with(request: impl Into<Request>, write: Write) -> Outcome;
+        fn apply_with(request: impl Into<Request>, options: WriteOptions) -> Outcome;
         fn preview(request: impl Into<Request>) -> Preview;
-        fn preview_with(request: impl Into<Request>, write: Write) -> Preview;
+        fn preview_with(request: impl Into<Request>, options: WriteOptions) -> Preview;
         fn append(messages: impl IntoIterator<Item = Message>) -> Outcome;
-        fn set_tools(tools: Vec<Tool>, write: Write) -> Outcome;
-        fn preview_tools(tools: Vec<Tool>, write: Write) -> Preview;
+        fn set_tools(tools: Vec<Tool>) -> Outcome;
+        fn set_tools_with(tools: Vec<Tool>, options: WriteOptions) -> Outcome;
+        fn preview_tools(tools: Vec<Tool>) -> Preview;
+        fn preview_tools_with(tools: Vec<Tool>, options: WriteOptions) -> Preview;
         fn version() -> Version;
         fn stats() -> Stats;
         fn messages() -> Vec<Entry>;
         fn messages_at(version: Version) -> Vec<Entry>;
         fn messages_to_send(version: Version) -> Vec<Entry>;
-        fn ask(query: &Query) -> Vec<Entry>;
+        fn query(query: &Query) -> Vec<Entry>;
+        fn count(query: &Query) -> usize;
         fn message(index: LogIndex) -> Option<Message>;
         fn entries(indices: &[LogIndex]) -> Vec<Entry>;
         fn times(indices: &[LogIndex]) -> Vec<Timestamp>;
@@ -203,6 +266,8 @@ blocking! {
         fn tools() -> Vec<Tool>;
         fn tools_at(version: Version) -> Vec<Tool>;
         fn settings() -> SavedSettings;
+        fn policy() -> Policy;
+        fn set_policy(policy: &Policy) -> ();
         fn log_tokens(lengths: &[usize]) -> Vec<u64>;
         fn warnings() -> Vec<Warning>;
         fn warnings_at(version: Version) -> Vec<Warning>;
@@ -216,12 +281,49 @@ blocking! {
         fn mark_map_at(version: Version, scope: Scope) -> MarkMap;
         fn state() -> ArrayState;
         fn state_at(version: Version) -> ArrayState;
+        fn end_expired_scopes() -> usize;
+        fn end_all_scopes() -> usize;
         fn prune(keep: &Keep) -> Pruned;
-        fn prune_with(keep: &Keep, expected_version: Option<Version>) -> Pruned;
-        fn preview_prune(keep: &Keep, expected_version: Option<Version>) -> Pruned;
+        fn prune_if(keep: &Keep, expected_version: impl Into<Option<Version>>) -> Pruned;
+        fn preview_prune(keep: &Keep) -> Pruned;
+        fn preview_prune_if(keep: &Keep, expected_version: impl Into<Option<Version>>) -> Pruned;
         fn erase(index: LogIndex) -> Receipt;
-        fn erase_with(index: LogIndex, expected_version: Option<Version>) -> Receipt;
+        fn erase_if(index: LogIndex, expected_version: impl Into<Option<Version>>) -> Receipt;
         fn verify() -> Report;
-        fn verify_with(progress: Watcher<'_>) -> Report;
+        fn verify_with_progress(progress: ProgressFn<'_>) -> Report;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// Compares the lists above with the sources of the async methods.
+    #[test]
+    fn every_async_method_has_a_blocking_form() {
+        let sources = [
+            include_str!("apply.rs"),
+            include_str!("backup.rs"),
+            include_str!("conversation.rs"),
+            include_str!("erase.rs"),
+            include_str!("fork.rs"),
+            include_str!("import.rs"),
+            include_str!("policy.rs"),
+            include_str!("prune.rs"),
+            include_str!("recto.rs"),
+            include_str!("search.rs"),
+            include_str!("temporary.rs"),
+            include_str!("verify.rs"),
+        ];
+        let here = include_str!("blocking.rs");
+        let mut methods = 0;
+        for line in sources.iter().flat_map(|source| source.lines()) {
+            if let Some(method) = line.strip_prefix("    pub async fn ") {
+                let name = method.split(['(', '<']).next().unwrap();
+                let is_here =
+                    here.contains(&format!("fn {name}(")) || here.contains(&format!("fn {name}<"));
+                assert!(is_here, "recto::blocking has no {name}");
+                methods += 1;
+            }
+        }
+        assert!(methods > 60, "only {methods} methods were found");
     }
 }

@@ -1,5 +1,7 @@
-//! What time it is. Times are written down and shown; nothing is ordered by them, so a clock that
-//! jumps back, or differs between machines, does no harm.
+//! The clock that times of requests and leases come from.
+//!
+//! Times are stored and shown. The store orders versions, so a clock that jumps back or differs between
+//! machines changes no order. Only leases of temporary scopes compare times: see `temporary.rs`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use recto_core::Timestamp;
 
-/// Tells the time at which requests are made: the system's clock unless told.
+/// The source of times. Default: the clock of the system.
 ///
 /// ```
 /// use recto::{Clock, Options};
@@ -19,12 +21,12 @@ use recto_core::Timestamp;
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl Clock {
-    /// A clock of your own, in milliseconds since 1970.
+    /// A clock that calls a function for the present time, in milliseconds since 1970.
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Clock {
         Clock(Arc::new(now))
     }
 
-    /// The time.
+    /// The present time, in milliseconds since 1970.
     pub fn now(&self) -> Timestamp {
         (self.0)()
     }
@@ -42,7 +44,7 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// The time by the system's clock.
+/// The present time of the system's clock.
 pub(crate) fn now() -> Timestamp {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Timestamp)
 }

@@ -1,25 +1,27 @@
-//! The next version of a conversation as a row. `packing.rs` says when rows are packed into pages.
+//! Turns the next version of a conversation into a row. `packing.rs` decides when rows are packed into
+//! pages.
 
-use recto_core::{Conversation, LogIndex};
+use recto_core::LogIndex;
 use recto_store::{
     Commit, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Words, WordsOf, pack_commit,
 };
 
-use crate::opened::Opened;
+use crate::engine;
+use crate::loaded::LoadedConversation;
 use crate::row_reader::{Body, OpenCommit, WRITTEN_BY_ENGINE};
 
-/// A version that is about to be stored.
+/// A version that is ready to be stored.
 pub(crate) struct Prepared {
     pub(crate) commit: Commit,
-    /// The same, to go on from once it is stored.
+    /// The same version in its loaded form.
     pub(crate) open: OpenCommit,
 }
 
-impl Opened {
-    /// Prepares the version that the engine made on top of the newest one.
+impl LoadedConversation {
+    /// Prepares the version that the engine made after the newest one.
     pub(crate) fn prepare(
         &mut self,
-        next: &Conversation,
+        next: &engine::Conversation,
         key: Option<IdempotencyKey>,
         is_searched: bool,
     ) -> Prepared {
@@ -38,8 +40,8 @@ impl Opened {
     }
 }
 
-/// The log entries from one on, as they are stored.
-pub(crate) fn entries_of(conversation: &Conversation, from: u32) -> Vec<Entry<Body>> {
+/// The stored form of the log entries from an index on.
+pub(crate) fn entries_of(conversation: &engine::Conversation, from: u32) -> Vec<Entry<Body>> {
     let end = conversation.log().len() as u32;
     let measures = conversation.measures(from..end);
     (from..end)
@@ -60,7 +62,7 @@ pub(crate) fn entries_of(conversation: &Conversation, from: u32) -> Vec<Entry<Bo
         .collect()
 }
 
-/// The head after one more version.
+/// The head of the version after `before`.
 pub(crate) fn head_of(before: Head, record: &str, entries: &[Entry<Body>], committed: i64) -> Head {
     let version = before.version + 1;
     let numbered = (before.entries..).zip(entries);
@@ -73,8 +75,8 @@ pub(crate) fn head_of(before: Head, record: &str, entries: &[Entry<Body>], commi
     }
 }
 
-/// The words of the log entries from one on.
-pub(crate) fn words(conversation: &Conversation, from: u32) -> Vec<WordsOf> {
+/// The words of the log entries from an index on, for the search index.
+pub(crate) fn words(conversation: &engine::Conversation, from: u32) -> Vec<WordsOf> {
     let entries = from..conversation.log().len() as u32;
     entries
         .filter_map(|entry| {

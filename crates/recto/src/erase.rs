@@ -1,41 +1,53 @@
-//! Erasing a message for good.
+//! Permanent erasure of a message.
 
 use recto_core::{LogIndex, Message, Version};
 use recto_store::{Entry, PageKind, Rewrite, pack_entries};
+use tracing::Instrument;
 
 use crate::apply::check_expected;
-use crate::opened::read_message;
+use crate::loaded::read_message;
 use crate::row_reader::{damaged, unpack_commit};
-use crate::{Error, StoredConversation};
+use crate::{Conversation, Error};
 
-/// What was erased.
+/// The result of an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Receipt {
-    /// The entry.
+    /// The erased entry.
     pub index: LogIndex,
-    /// The SHA-256 of what it was. It stays in the chain, so the chain still holds, and whoever has
-    /// the message elsewhere can show that this is what stood here.
+    /// The SHA-256 of the original message. It stays in the chain of hashes, so the chain stays valid,
+    /// and a copy of the message elsewhere can be proved to be the original.
     pub hash: [u8; 32],
-    /// How many bytes were overwritten.
+    /// The number of overwritten bytes.
     pub bytes: usize,
-    /// Whether it had been erased before.
+    /// Whether the message had been erased or pruned before.
     pub was_gone: bool,
 }
 
-impl StoredConversation {
-    /// Overwrites the body of a message for good, here and in all forks that share it: in the
-    /// store's file, its journal and its search index. The entry keeps its number, its role, its
-    /// count of tokens and the names of its tool calls; everything else is gone.
+impl Conversation {
+    /// Overwrites a message permanently, in this conversation and in all forks that share it: in the
+    /// store's file, its journal and its search index. The entry keeps its index, its role, its tokens
+    /// and the ids and names of its tool calls.
     ///
-    /// Backups that were made before still have it, and so have other `Recto` values and processes
-    /// that have it open. Reasons that were given for requests are not messages, and stay. The hash
-    /// stays too: whoever can guess a short message can test the guess with it.
+    /// Earlier backups still contain the message, and so does the memory of other processes and other
+    /// `Recto` values that have the conversation open. Reasons of requests are not messages and are not
+    /// erased. The hash stays: a short message can be guessed and the guess tested with it.
     pub async fn erase(&self, index: LogIndex) -> Result<Receipt, Error> {
-        self.erase_with(index, None).await
+        self.erase_if(index, None).await
     }
 
-    /// [`erase`](Self::erase), refused if the version that the caller has seen is not the newest.
-    pub async fn erase_with(
+    /// [`erase`](Self::erase), refused with `version_conflict` if another version than this is the
+    /// newest. `None` erases at any version.
+    pub async fn erase_if(
+        &self,
+        index: LogIndex,
+        expected_version: impl Into<Option<Version>>,
+    ) -> Result<Receipt, Error> {
+        let span = tracing::info_span!("erase", conversation = %self.id, index = index.0);
+        self.erase_at(index, expected_version.into()).instrument(span).await
+    }
+
+    async fn erase_at(
         &self,
         index: LogIndex,
         expected_version: Option<Version>,
@@ -43,13 +55,13 @@ impl StoredConversation {
         let slot = self.recto.shared.open.slot(self.id);
         let mut open = slot.writer.lock().await;
         let (receipt, done) = loop {
-            let opened = self.newest(&slot, &mut open).await?;
-            check_expected(opened, expected_version)?;
-            let len = opened.conversation.log().len();
+            let loaded = self.newest(&slot, &mut open).await?;
+            check_expected(loaded, expected_version)?;
+            let len = loaded.conversation.log().len();
             if index.as_usize() >= len {
                 return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
             }
-            let reader = &opened.reader;
+            let reader = &loaded.reader;
             let owner = reader.owner(index.0);
             let commits = reader.store.commits(owner, None).await?;
             let at = commits.last().map_or(0, |newest| newest.head.version);
@@ -74,16 +86,16 @@ impl StoredConversation {
             }
             let receipt =
                 receipt.ok_or_else(|| damaged(owner, format!("log entry {index} is missing")))?;
-            // Also if it was gone before: then an earlier erasure may have left copies behind.
+            // Also if it was erased before: an interrupted erasure may have left copies.
             match reader.store.rewrite(owner, at, rewrite).await {
-                // Somebody wrote meanwhile, or packed the row, or erased something else in it.
+                // Another process has committed, packed the row, or erased another message in it.
                 Err(
                     recto_store::Error::VersionConflict { .. } | recto_store::Error::RowsChanged,
                 ) => {}
                 done => break (receipt, done),
             }
         };
-        // It may be erased even if that could not be done to the end.
+        // After an error the message may be erased all the same.
         *open = None;
         drop(open);
         self.recto.shared.open.close_all().await;
@@ -92,7 +104,7 @@ impl StoredConversation {
     }
 }
 
-/// Puts a placeholder in the place of a message, unless one is there already.
+/// Replaces a message by a placeholder, unless it is one already.
 pub(crate) fn overwrite(index: LogIndex, entry: &mut Entry, placeholder: &Message) -> Receipt {
     let was_gone = entry.meta.gone.is_some();
     let hash = entry.body_hash();

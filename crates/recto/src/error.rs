@@ -1,23 +1,48 @@
-//! Why something was refused: by the engine, or by the store.
+//! Errors of this crate.
 
 use serde_json::{Value, json};
 
-/// Everything that can go wrong. A refused request has changed nothing, unless the error says that
-/// its outcome is unknown.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why a call failed. A refused request changes nothing, unless the error says that its outcome is
+/// unknown.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The request or query cannot be done.
+    /// The engine refused the request or the query.
     #[error(transparent)]
     Engine(#[from] recto_core::Error),
-    /// The store did not do its part.
+    /// The store refused the call or failed.
     #[error(transparent)]
     Store(#[from] recto_store::Error),
-    /// A counter that nobody brought along.
+    /// The conversation uses a counter that is neither built in nor in `Options::counters`.
     #[error("the counter {name:?} is not built in; open the store with it in `Options::counters`")]
     UnknownCounter {
-        /// Its name.
+        /// The name of the counter.
         name: String,
+    },
+    /// A transcript cannot be read.
+    #[cfg(feature = "format")]
+    #[error(transparent)]
+    Format(#[from] recto_format::Error),
+    /// A transcript has no message.
+    #[cfg(feature = "format")]
+    #[error("the transcript holds no messages (read as {format})")]
+    NothingToImport {
+        /// The format that it was read as.
+        format: recto_format::Format,
+    },
+    /// The caller cancelled the work.
+    #[cfg(feature = "format")]
+    #[error("interrupted")]
+    Cancelled,
+    /// An import failed. The conversations that it had written were removed, except for `left`.
+    #[cfg(feature = "format")]
+    #[error("{cause}; {}", about_left(.left))]
+    NotImported {
+        /// Why it failed.
+        #[source]
+        cause: Box<Error>,
+        /// The names of the conversations that could not be removed, each with the reason.
+        left: Vec<(String, String)>,
     },
 }
 
@@ -28,10 +53,18 @@ impl Error {
             Error::Engine(error) => error.code().as_str(),
             Error::Store(error) => error.code(),
             Error::UnknownCounter { .. } => "storage",
+            #[cfg(feature = "format")]
+            Error::Format(error) => error.code(),
+            #[cfg(feature = "format")]
+            Error::NothingToImport { .. } => "empty_content",
+            #[cfg(feature = "format")]
+            Error::Cancelled => "interrupted",
+            #[cfg(feature = "format")]
+            Error::NotImported { cause, .. } => cause.code(),
         }
     }
 
-    /// Whether somebody else was quicker: read the conversation again, and decide anew.
+    /// Whether another writer changed the conversation first. Read it again before the next attempt.
     pub fn is_conflict(&self) -> bool {
         matches!(
             self,
@@ -39,7 +72,7 @@ impl Error {
         )
     }
 
-    /// As the contract writes it: `{error: {code, message, field?, details?}}`.
+    /// The JSON form of the contract: `{error: {code, message, field?, details?}}`.
     pub fn to_json(&self) -> Value {
         match self {
             Error::Engine(error) => error.to_json(),
@@ -51,7 +84,46 @@ impl Error {
                     "details": { "expectedVersion": expected, "currentVersion": current },
                 }
             }),
+            #[cfg(feature = "format")]
+            Error::Format(error) => error.to_json(),
+            #[cfg(feature = "format")]
+            Error::NotImported { cause, left } => {
+                let mut written = cause.to_json();
+                written["error"]["message"] = self.to_string().into();
+                let left: Vec<&str> = left.iter().map(|(name, _)| &**name).collect();
+                written["error"]["details"]["left"] = json!(left);
+                written
+            }
             _ => json!({ "error": { "code": self.code(), "message": self.to_string() } }),
         }
     }
+
+    /// The error as a log shows it: without texts that can come from a user, such as names and keys.
+    pub(crate) fn for_log(&self) -> String {
+        use recto_store::Error as Store;
+        match self {
+            Error::Store(
+                error @ (Store::Damaged { .. }
+                | Store::Failed { .. }
+                | Store::ReadOnly
+                | Store::UnknownOutcome
+                | Store::CopiesLeft { .. }
+                | Store::RowsChanged
+                | Store::Forked
+                | Store::VersionConflict { .. }),
+            ) => error.to_string(),
+            other => other.code().to_owned(),
+        }
+    }
+}
+
+/// What a failed import has left in the store.
+#[cfg(feature = "format")]
+fn about_left(left: &[(String, String)]) -> String {
+    if left.is_empty() {
+        return "nothing was imported".to_owned();
+    }
+    let left: Vec<String> =
+        left.iter().map(|(name, reason)| format!("{name:?} ({reason})")).collect();
+    format!("these conversations could not be removed; remove them: {}", left.join(", "))
 }

@@ -1,55 +1,65 @@
-//! A conversation that begins where another one was at some version. It shares all rows up to there.
+//! Forks: conversations that start at a version of another one and share its rows up to there.
 
 use recto_core::Version;
 use recto_store::{Ancestor, CommitBody, CommitRow, ConversationId, Head, NewConversation};
+use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::opened::read_record;
-use crate::stored::Setup;
-use crate::{Error, StoredConversation};
+use crate::loaded::read_record;
+use crate::{Conversation, Error};
 
-impl StoredConversation {
-    /// Forks the conversation at a version: a new one of this name that has the same log and
-    /// history up to there, and goes its own way from there. Costs the same however long it is.
-    pub async fn fork(&self, name: &str, at: Version) -> Result<StoredConversation, Error> {
-        let opened = self.reading().await?;
-        let current = opened.conversation.version();
+impl Conversation {
+    /// Forks the conversation at a version. The fork has the same log and history up to that version,
+    /// and its own afterwards. It starts with the present policy. The cost does not depend on the
+    /// length of the conversation.
+    pub async fn fork(&self, name: &str, at: Version) -> Result<Conversation, Error> {
+        let span = tracing::debug_span!("fork", conversation = %self.id, version = at.0);
+        self.fork_at(name, at).instrument(span).await
+    }
+
+    async fn fork_at(&self, name: &str, at: Version) -> Result<Conversation, Error> {
+        let loaded = self.reading().await?;
+        let current = loaded.conversation.version();
         if at > current {
             return Err(
                 recto_core::Error::VersionNotFound { version: at, current, field: "at" }.into()
             );
         }
-        let records = opened.reader.records(at.0).await?;
+        let records = loaded.reader.records(at.0).await?;
         let found = records.into_iter().find(|(number, _)| *number == at.0);
-        let (_, record) = found.expect("the records begin with the one that was asked for");
-        let saved = read_record(&opened.reader, &record.json)?;
+        let (_, record) = found.expect("the records start with the requested one");
+        let saved = read_record(&loaded.reader, &record.json)?;
+        let store = &self.recto.shared.store;
+        // The handle may be older than the policy.
+        let policy = store.get(&self.recto.tenant, self.id).await?.and_then(|row| row.policy);
         let id = ConversationId(Uuid::now_v7());
         let (versions, entries) = (at.0 + 1, saved.log_len());
         let lineage = self.lineage_up_to(versions, entries);
-        let now = self.recto.shared.clock.now();
+        let now = self.now();
         let head = Head { version: at.0, entries, link: record.link, committed: now };
         let body = CommitBody { record: record.json, entries: Vec::new() };
+        let settings = self.creation.settings.clone();
         let new = NewConversation {
             id,
             tenant: self.recto.tenant.clone(),
             name: name.to_owned(),
             created: now,
-            settings: self.setup.settings.clone(),
-            policy: self.setup.policy.clone(),
+            settings: settings.clone(),
+            policy,
             lineage: lineage.clone(),
             first: CommitRow { head, body: body.pack() },
             words: Vec::new(),
         };
-        self.recto.shared.store.create(new).await?;
-        let Setup { settings, policy, .. } = &*self.setup;
-        Ok(self.recto.handle(id, settings.clone(), policy.clone(), lineage))
+        store.create(new).await?;
+        Ok(self.recto.handle(id, settings, lineage))
     }
 
-    /// The conversations that have the first so many versions and entries of this one.
+    /// The conversations whose rows hold the first `versions` versions and `entries` entries of this
+    /// one.
     fn lineage_up_to(&self, versions: u32, entries: u32) -> Vec<Ancestor> {
         let own = Ancestor { id: self.id, versions, entries };
         let mut lineage: Vec<Ancestor> = Vec::new();
-        for ancestor in self.setup.lineage.iter().chain([&own]) {
+        for ancestor in self.creation.lineage.iter().chain([&own]) {
             lineage.push(Ancestor {
                 id: ancestor.id,
                 versions: ancestor.versions.min(versions),

@@ -1,34 +1,35 @@
-//! Whether the holder of a lease lives, if it is on this machine.
+//! Detects whether the holder of a temporary scope is alive, if it runs on this machine.
 //!
-//! A holder locks a file of its own in the folder for temporary files. The lock is gone as soon as the
-//! holder is, however it went: the operating system sees to that. Whoever can lock the file knows that
-//! its holder has died. Where there is no such file the holder is elsewhere, and nothing is known.
+//! A holder locks a file in the folder for temporary files. The operating system releases the lock when
+//! the process ends for any reason. A process that can lock the file knows that the holder has died. If
+//! there is no such file, the holder runs on another machine, and its state is unknown.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// The folder of the files.
+/// The name of the folder with the lock files.
 const FOLDER: &str = "recto-scopes";
 
-/// Is held while a scope lives.
+/// The lock of a scope of this process.
 #[derive(Debug)]
 pub(crate) struct Holder {
     id: String,
-    /// `None` where no file can be made: then only the time counts.
+    /// `None` if the file could not be created: then only the time of the lease counts.
     file: Option<File>,
 }
 
-/// What is known of a holder.
+/// Whether a holder is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Life {
+pub(crate) enum HolderState {
     Alive,
     Dead,
     Unknown,
 }
 
 impl Holder {
-    /// Holds a scope of this name, which nobody has used before.
-    pub(crate) fn new(id: &str) -> Holder {
+    /// Locks the file of a new scope.
+    pub(crate) fn lock(id: &str) -> Holder {
         let file = path(id).and_then(|path| {
             std::fs::create_dir_all(path.parent()?).ok()?;
             let file = OpenOptions::new().write(true).create_new(true).open(path).ok()?;
@@ -38,33 +39,42 @@ impl Holder {
         Holder { id: id.to_owned(), file }
     }
 
-    /// The scope has ended. If a holder is only dropped, others see that it has died.
+    /// Removes the file after the scope has ended. A holder that is only dropped counts as dead.
     pub(crate) fn release(mut self) {
         if self.file.take().is_some() {
-            Holder::forget(&self.id);
+            Holder::remove_file(&self.id);
         }
     }
 
-    /// Whether the holder of a scope lives.
-    pub(crate) fn life(id: &str) -> Life {
+    /// Whether the holder of a scope is alive.
+    pub(crate) fn state(id: &str) -> HolderState {
         let opened = path(id).and_then(|path| OpenOptions::new().write(true).open(path).ok());
         match opened.map(|file| file.try_lock()) {
-            Some(Ok(())) => Life::Dead,
-            Some(Err(TryLockError::WouldBlock)) => Life::Alive,
-            Some(Err(TryLockError::Error(_))) | None => Life::Unknown,
+            Some(Ok(())) => HolderState::Dead,
+            Some(Err(TryLockError::WouldBlock)) => HolderState::Alive,
+            Some(Err(TryLockError::Error(_))) | None => HolderState::Unknown,
         }
     }
 
-    /// Nobody asks for this scope any more.
-    pub(crate) fn forget(id: &str) {
+    /// Removes the file of a scope that has ended.
+    pub(crate) fn remove_file(id: &str) {
         if let Some(path) = path(id) {
-            // It may be gone already.
-            let _ = std::fs::remove_file(path);
+            match std::fs::remove_file(path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    let error = error.kind().to_string();
+                    tracing::warn!(
+                        error,
+                        "the lock file of a temporary scope could not be removed"
+                    );
+                }
+                _ => {}
+            }
         }
     }
 }
 
-/// Names come from a store that others may write to, so only what cannot lead elsewhere is one.
+/// The path of a scope's lock file. Ids come from the store, which other programs may write to, so an id
+/// that could leave the folder is refused.
 fn path(id: &str) -> Option<PathBuf> {
     let is_plain = !id.is_empty()
         && id.len() <= 64
@@ -77,21 +87,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_holder_lives_until_it_is_dropped_and_leaves_nothing_if_it_is_released() {
+    fn a_holder_is_alive_until_it_is_dropped_and_a_released_one_leaves_no_file() {
         let id = uuid::Uuid::now_v7().to_string();
-        assert_eq!(Holder::life(&id), Life::Unknown);
-        let holder = Holder::new(&id);
-        assert_eq!(Holder::life(&id), Life::Alive);
+        assert_eq!(Holder::state(&id), HolderState::Unknown);
+        let holder = Holder::lock(&id);
+        assert_eq!(Holder::state(&id), HolderState::Alive);
         drop(holder);
-        assert_eq!(Holder::life(&id), Life::Dead);
-        Holder::forget(&id);
+        assert_eq!(Holder::state(&id), HolderState::Dead);
+        Holder::remove_file(&id);
         let id = uuid::Uuid::now_v7().to_string();
-        Holder::new(&id).release();
-        assert_eq!(Holder::life(&id), Life::Unknown);
+        Holder::lock(&id).release();
+        assert_eq!(Holder::state(&id), HolderState::Unknown);
     }
 
     #[test]
-    fn a_name_leads_nowhere_else() {
+    fn an_id_cannot_leave_the_folder() {
         for id in ["", "../../etc/passwd", "a/b", "a\\b", "a.b", &"a".repeat(65)] {
             assert_eq!(path(id), None, "{id}");
         }

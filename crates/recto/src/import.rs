@@ -1,309 +1,304 @@
-//! Transcripts into a store: each step of an import is one request here.
+//! Import of a transcript into a store, in one call.
 //!
-//! While steps come, the conversations are called `NAME (importing)`; [`Import::finish`] gives them
-//! their names. So whatever stops an import, nobody takes half a conversation for a whole one.
+//! ```text
+//! reading thread                            future of the caller
+//!   file ─► recto_format::import              ┌─► progress callback
+//!             └─ steps, byte counts ─ channel ┴─► Import::step: one commit each
+//! ```
+//!
+//! Reading a transcript is blocking code that calls a sink, so it runs on a thread of its own. The
+//! channel is bounded: the thread waits while the store is slower.
 
-use std::collections::HashMap;
+mod steps;
 
-use recto_core::{Request, Settings, Version};
-use recto_format::{Start, Step};
-use recto_store::ConversationId;
+use std::collections::HashSet;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{Error, Recto, StoreError, StoredConversation, Write};
+use recto_core::{Settings, Tool};
+use recto_format::{EnvelopeInfo, Format, Input, Sink, Step, TranscriptWarning};
+use tokio::sync::mpsc;
+use tracing::Instrument;
 
-/// What imported conversations are called. Of several in one file, each further one has a number, and
-/// so has a name from a file that is taken already. A fork is called `NAME/FORK`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Naming {
-    /// This, which must be free.
-    Exactly(String),
-    /// As the file says; where it says nothing, this.
-    AsTitled {
-        /// The name of a conversation without a title.
-        otherwise: String,
-    },
+pub use self::steps::{Import, Imported, Naming};
+use crate::{Error, Recto};
+
+/// The number of steps that the reading thread may be ahead.
+const MAX_STEPS_AHEAD: usize = 4;
+
+/// Options of [`Recto::import`]. Fields may be added: construct it with `..ImportOptions::default()` or
+/// from [`ImportOptions::new`].
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    /// The format of the transcript. Default: recognised from the first bytes.
+    pub format: Option<Format>,
+    /// Limits of reading. Default: [`recto_format::ImportOptions::default`].
+    pub reading: recto_format::ImportOptions,
+    /// The names of the conversations.
+    pub naming: Naming,
+    /// The settings of the conversations. They must not have tools: set tools after the import.
+    pub settings: Settings,
+    /// Cancels the import.
+    pub cancel: CancelFlag,
 }
 
-/// Takes the steps of an import and makes conversations of them, with their versions and forks.
-///
-/// ```
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// use recto::{Import, Naming, Recto, Settings};
-/// use recto_format::{Collected, ImportOptions, import};
-///
-/// let file = r#"[{"role":"user","content":"2 + 2?"},{"role":"assistant","content":"4"}]"#;
-/// let mut read = Collected::default();
-/// import(file, None, &ImportOptions::default(), &mut read)?;
-///
-/// let recto = Recto::open("memory:").await?;
-/// let mut into = Import::new(&recto, Naming::Exactly("sums".into()), Settings::default());
-/// for step in read.steps {
-///     into.step(step).await?; // if it is refused: into.abandon().await
-/// }
-/// let imported = into.finish().await?;
-/// assert_eq!((&*imported[0].name, imported[0].messages), ("sums", 2));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// # }).unwrap();
-/// ```
-///
-/// [`Collected`](recto_format::Collected) holds all of a file. For larger ones, import on a thread of
-/// its own, with a [`Sink`](recto_format::Sink) that waits for each [`step`](Self::step).
+impl ImportOptions {
+    /// Options with names and settings.
+    pub fn new(naming: Naming, settings: Settings) -> ImportOptions {
+        let reading = recto_format::ImportOptions::default();
+        ImportOptions { format: None, reading, naming, settings, cancel: CancelFlag::default() }
+    }
+}
+
+#[cfg(feature = "bpe")]
+impl Default for ImportOptions {
+    /// Names from the transcript, else "imported"; default settings.
+    fn default() -> ImportOptions {
+        let naming = Naming::AsTitled { otherwise: "imported".to_owned() };
+        ImportOptions::new(naming, Settings::default())
+    }
+}
+
+/// A flag that cancels work. Clones share the flag.
+#[derive(Clone, Debug, Default)]
+pub struct CancelFlag(Arc<AtomicBool>);
+
+impl CancelFlag {
+    /// Cancels the work. It ends at its next step.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the work was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The result of an import.
 #[derive(Debug)]
-pub struct Import {
-    recto: Recto,
-    naming: Naming,
-    settings: Settings,
-    made: Vec<Made>,
-    /// The lines of the conversation that was started last, as places in `made`.
-    lines: Vec<usize>,
-    /// The line that steps belong to.
-    line: usize,
-    names: Names,
+#[non_exhaustive]
+pub struct ImportedTranscript {
+    /// The format of the transcript.
+    pub format: Format,
+    /// The imported conversations, in the order of the transcript.
+    pub conversations: Vec<Imported>,
+    /// What the conversations cannot express.
+    pub warnings: Vec<TranscriptWarning>,
 }
 
-/// A conversation in the making.
-#[derive(Debug)]
-struct Made {
-    talk: StoredConversation,
-    /// Its newest version, as long as nobody else writes to it.
-    version: Version,
-    /// What it is called now.
-    called: String,
-    /// What it is to be called.
-    name: String,
-    /// Whether that name must not be another one.
-    is_fixed: bool,
-    start: Start,
-    envelope: Option<String>,
-    fork_of: Option<(usize, Version)>,
-}
-
-/// A conversation that was imported.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Imported {
-    /// What it is called.
-    pub name: String,
-    /// What it is known by, for ever.
-    pub id: ConversationId,
-    /// Its newest version.
-    pub version: Version,
-    /// How long its log is.
-    pub messages: u32,
-    /// For a fork: of which of the imported conversations, and at which version.
-    pub fork_of: Option<(usize, Version)>,
-    /// What the file says about it.
-    pub start: Start,
-    /// What stood around its messages, which no store keeps; see [`Step::Envelope`].
-    pub envelope: Option<String>,
-}
-
-impl Import {
-    /// What stands behind the name of a conversation until the import is finished.
-    pub const UNFINISHED: &str = " (importing)";
-
-    /// Into this store. The settings must have no tools: steps count on an empty log. Set them when
-    /// the import is finished.
-    pub fn new(recto: &Recto, naming: Naming, settings: Settings) -> Import {
-        let (made, lines, names) = (Vec::new(), Vec::new(), Names::default());
-        Import { recto: recto.clone(), naming, settings, made, lines, line: 0, names }
+impl Recto {
+    /// Imports a transcript: the conversations in it, with their versions and forks. Everything is
+    /// imported or nothing: after an error, the conversations that were already written are removed.
+    ///
+    /// The input is a file, or text in memory (`Vec<u8>`, `String`). Until the import is complete,
+    /// the conversations have names that end with ` (importing)`. If the future is dropped before it is
+    /// ready, the conversations that were written so far stay in the store under these names.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recto::{Approx, ImportOptions, Naming, Recto, Settings};
+    ///
+    /// let transcript = r#"[{"role":"user","content":"2 + 2?"},{"role":"assistant","content":"4"}]"#;
+    /// let recto = Recto::open("memory:").await?;
+    /// let naming = Naming::Exactly("sums".into());
+    /// let options = ImportOptions::new(naming, Settings::counting_with(Approx));
+    /// let imported = recto.import(transcript.to_owned().into_bytes(), options).await?;
+    /// assert_eq!(imported.format.name(), "openai-chat");
+    /// assert_eq!(recto.conversation("sums").await?.messages().await?.len(), 2);
+    /// # Ok::<(), recto::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn import(
+        &self,
+        input: impl Input + Send + 'static,
+        options: ImportOptions,
+    ) -> Result<ImportedTranscript, Error> {
+        self.import_with_progress(input, options, &mut |_| {}).await
     }
 
-    /// Performs the next step. If it is refused, what was made before is still there: give it up
-    /// with [`abandon`](Self::abandon).
-    pub async fn step(&mut self, step: Step) -> Result<(), Error> {
-        match step {
-            Step::Start(start) => self.start(start).await,
-            Step::Append(messages) => self.apply(recto_core::Append { messages }).await,
-            Step::Apply(request) => self.apply(request).await,
-            Step::Fork { name, parent_branch, version } => {
-                self.fork(&name, parent_branch, version).await
-            }
-            Step::SwitchBranch(branch) => {
-                self.line = branch;
-                Ok(())
-            }
-            Step::Envelope(envelope) => {
-                let base = self.lines.first().ok_or_else(too_early)?;
-                self.made[*base].envelope = Some(envelope);
-                Ok(())
-            }
-            other => unreachable!("a step of a newer recto-format: {other:?}"),
-        }
+    /// [`import`](Self::import) with a callback that receives the number of bytes read so far. Bytes of
+    /// a compressed transcript are counted after decompression.
+    pub async fn import_with_progress(
+        &self,
+        input: impl Input + Send + 'static,
+        options: ImportOptions,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<ImportedTranscript, Error> {
+        let span = tracing::info_span!("import");
+        self.import_all(Box::new(input), options, progress).instrument(span).await
     }
 
-    async fn start(&mut self, start: Start) -> Result<(), Error> {
-        if !self.settings.tools.is_empty() {
-            let reason = "a conversation is imported without tools; set them afterwards";
-            let field = Some("tools".to_owned());
-            return Err(recto_core::Error::InvalidOperation { reason: reason.into(), field }.into());
-        }
-        let (wanted, is_fixed) = match &self.naming {
-            Naming::Exactly(name) => (name.clone(), self.made.is_empty()),
-            Naming::AsTitled { otherwise } => {
-                let title = start.name.as_deref().map(titled).filter(|title| !title.is_empty());
-                (title.unwrap_or_else(|| otherwise.clone()), false)
+    async fn import_all(
+        &self,
+        input: Box<dyn Input + Send>,
+        options: ImportOptions,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<ImportedTranscript, Error> {
+        let ImportOptions { format, reading, naming, settings, cancel } = options;
+        let mut import = Import::new(self, naming, settings);
+        let mut transcript = Reader::start(input, format, reading, cancel.clone())?;
+        let done = loop {
+            let event = transcript.events.recv().await;
+            if cancel.is_cancelled() {
+                break Err(Error::Cancelled);
             }
-        };
-        let name = match is_fixed {
-            true if self.is_taken(&wanted).await? => {
-                return Err(StoreError::ConversationExists { name: wanted }.into());
-            }
-            true => self.names.take(&wanted),
-            false => self.free(&wanted).await?,
-        };
-        let called = self.free(&format!("{name}{}", Self::UNFINISHED)).await?;
-        let talk = self.recto.create(&called, self.settings.clone()).await?;
-        (self.lines, self.line) = (vec![self.made.len()], 0);
-        let (envelope, fork_of) = (None, None);
-        let version = talk.version().await?;
-        self.made.push(Made { talk, version, called, name, is_fixed, start, envelope, fork_of });
-        Ok(())
-    }
-
-    async fn fork(&mut self, name: &str, of: usize, version: Version) -> Result<(), Error> {
-        let from = *self.lines.get(of).ok_or_else(too_early)?;
-        let base = self.made[self.lines[0]].name.clone();
-        let name = self.free(&format!("{base}/{}", titled(name))).await?;
-        let called = self.free(&format!("{name}{}", Self::UNFINISHED)).await?;
-        let talk = self.made[from].talk.fork(&called, version).await?;
-        self.line = self.lines.len();
-        self.lines.push(self.made.len());
-        let (start, envelope, fork_of) = (Start::default(), None, Some((from, version)));
-        let version = talk.version().await?;
-        self.made.push(Made {
-            talk,
-            version,
-            called,
-            name,
-            is_fixed: false,
-            start,
-            envelope,
-            fork_of,
-        });
-        Ok(())
-    }
-
-    async fn apply(&mut self, request: impl Into<Request>) -> Result<(), Error> {
-        let place = *self.lines.get(self.line).ok_or_else(too_early)?;
-        let made = &mut self.made[place];
-        // Steps count on what the steps before them left.
-        let write = Write { expected_version: Some(made.version), key: None };
-        made.version = made.talk.apply_with(request, write).await?.version;
-        Ok(())
-    }
-
-    /// Gives the conversations their names. If it fails, [`abandon`](Self::abandon) removes them.
-    pub async fn finish(&mut self) -> Result<Vec<Imported>, Error> {
-        for place in 0..self.made.len() {
-            let Made { called, name, is_fixed, .. } = &self.made[place];
-            let (called, mut name, is_fixed) = (called.clone(), name.clone(), *is_fixed);
-            loop {
-                match self.recto.rename(&called, &name).await {
-                    // Somebody took the name meanwhile.
-                    Err(Error::Store(StoreError::ConversationExists { .. })) if !is_fixed => {
-                        name = self.free(&name).await?;
+            match event {
+                Some(Event::Progress(bytes)) => progress(bytes),
+                Some(Event::Step(step)) => {
+                    if let Err(error) = import.step(step).await {
+                        break Err(error);
                     }
-                    renamed => break renamed?,
                 }
+                Some(Event::End(Ok(format), warnings)) => {
+                    break finish(&mut import, format, warnings).await;
+                }
+                Some(Event::End(Err(error), _)) => break Err(error.into()),
+                // Only a panic ends the thread without an end event.
+                None => break Err(recto_format::Error::Stopped("it panicked".to_owned()).into()),
             }
-            self.made[place].called = name;
-        }
-        let mut imported = Vec::new();
-        for made in &self.made {
-            let info = self.recto.info(&made.called).await?;
-            imported.push(Imported {
-                name: info.name,
-                id: info.id,
-                version: info.version,
-                messages: info.messages,
-                fork_of: made.fork_of,
-                start: made.start.clone(),
-                envelope: made.envelope.clone(),
-            });
-        }
-        Ok(imported)
-    }
-
-    /// Removes everything that the steps made. Answers what could not be removed, and why: the name
-    /// that it is found by, and the error.
-    pub async fn abandon(&mut self) -> Vec<(String, Error)> {
-        let mut left = Vec::new();
-        for made in self.made.drain(..).rev() {
-            if let Err(error) = self.recto.remove(&made.called).await {
-                left.push((made.called, error));
-            }
-        }
-        left
-    }
-
-    async fn is_taken(&self, name: &str) -> Result<bool, Error> {
-        match self.recto.info(name).await {
-            Ok(_) => Ok(true),
-            Err(Error::Store(StoreError::ConversationNotFound { .. })) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The name, with a number behind it if it is taken.
-    async fn free(&mut self, name: &str) -> Result<String, Error> {
-        loop {
-            let free = self.names.take(name);
-            if !self.is_taken(&free).await? {
-                return Ok(free);
-            }
-        }
-    }
-}
-
-fn too_early() -> Error {
-    let reason = "a step of an import came before its conversation started";
-    recto_core::Error::InvalidOperation { reason: reason.into(), field: None }.into()
-}
-
-/// A title that can be a name: on one line, and not endless.
-fn titled(title: &str) -> String {
-    let words: Vec<&str> = title.split_whitespace().collect();
-    words.join(" ").chars().filter(|c| !c.is_control()).take(120).collect()
-}
-
-/// The names that were given out, each with the number to try next.
-#[derive(Debug, Default)]
-struct Names(HashMap<String, u32>);
-
-impl Names {
-    /// The name itself the first time, then with a number behind it.
-    fn take(&mut self, name: &str) -> String {
-        let Some(&(mut number)) = self.0.get(name) else {
-            self.0.insert(name.to_owned(), 2);
-            return name.to_owned();
         };
-        loop {
-            let numbered = format!("{name} {number}");
-            number += 1;
-            // "a 2" may have been given out as a name of its own.
-            if !self.0.contains_key(&numbered) {
-                self.0.insert(numbered.clone(), 2);
-                self.0.insert(name.to_owned(), number);
-                return numbered;
+        // The thread stops at its next read or step.
+        drop(transcript);
+        match done {
+            Ok(imported) => Ok(imported),
+            Err(cause) => {
+                let left = import.abandon().await.into_iter();
+                let left = left.map(|(name, error)| (name, error.to_string())).collect();
+                Err(Error::NotImported { cause: Box::new(cause), left })
             }
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Gives the conversations their names.
+async fn finish(
+    import: &mut Import,
+    format: Format,
+    mut warnings: Vec<TranscriptWarning>,
+) -> Result<ImportedTranscript, Error> {
+    let conversations = import.finish().await?;
+    if conversations.iter().all(|conversation| conversation.messages == 0) {
+        return Err(Error::NothingToImport { format });
+    }
+    warnings.extend(about_envelopes(&conversations, format));
+    Ok(ImportedTranscript { format, conversations, warnings })
+}
 
-    #[test]
-    fn no_name_is_given_out_twice() {
-        let mut names = Names::default();
-        let taken = ["a", "a 2", "a", "a", "a 2"].map(|name| names.take(name));
-        assert_eq!(taken, ["a", "a 2", "a 3", "a 4", "a 2 2"]);
+/// A transcript that is read on a thread of its own. Dropping the value stops the thread.
+struct Reader {
+    events: mpsc::Receiver<Event>,
+    is_dropped: CancelFlag,
+}
+
+/// What the reading thread sends.
+enum Event {
+    Step(Step),
+    /// The number of bytes read so far.
+    Progress(u64),
+    /// The last event.
+    End(Result<Format, recto_format::Error>, Vec<TranscriptWarning>),
+}
+
+impl Reader {
+    fn start(
+        input: Box<dyn Input + Send>,
+        format: Option<Format>,
+        options: recto_format::ImportOptions,
+        cancel: CancelFlag,
+    ) -> Result<Reader, Error> {
+        let (sender, events) = mpsc::channel(MAX_STEPS_AHEAD);
+        let is_dropped = CancelFlag::default();
+        let input = Cancellable { input, flags: [cancel, is_dropped.clone()] };
+        let read = move || {
+            let mut sink = Sender { events: sender, warnings: Vec::new() };
+            let read = recto_format::import(&input, format, &options, &mut sink);
+            // The receiver is gone if the future was dropped: nothing is left to report to.
+            let _receiver_is_gone = sink.events.blocking_send(Event::End(read, sink.warnings));
+        };
+        let thread = std::thread::Builder::new().name("recto-import".to_owned()).spawn(read);
+        thread.map_err(|error| recto_format::Error::Io(error))?;
+        Ok(Reader { events, is_dropped })
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.is_dropped.cancel();
+    }
+}
+
+/// Sends steps to the future.
+struct Sender {
+    events: mpsc::Sender<Event>,
+    warnings: Vec<TranscriptWarning>,
+}
+
+impl Sink for Sender {
+    fn step(&mut self, step: Step) -> Result<(), recto_format::Error> {
+        let stopped = |_| recto_format::Error::Stopped("the import has ended".to_owned());
+        self.events.blocking_send(Event::Step(step)).map_err(stopped)
     }
 
-    #[test]
-    fn a_title_becomes_a_name_on_one_line() {
-        assert_eq!(titled(" Why does\n it\u{7} fail? "), "Why does it fail?");
-        assert_eq!(titled(&"x".repeat(1_000)).len(), 120);
+    fn warning(&mut self, warning: TranscriptWarning) {
+        self.warnings.push(warning);
     }
+
+    fn progress(&mut self, bytes: u64) {
+        // The next step notices if the receiver is gone.
+        let _receiver_is_gone = self.events.blocking_send(Event::Progress(bytes));
+    }
+}
+
+/// An input whose reads fail after one of the flags was set.
+struct Cancellable {
+    input: Box<dyn Input + Send>,
+    flags: [CancelFlag; 2],
+}
+
+impl Input for Cancellable {
+    fn open(&self) -> io::Result<Box<dyn Read + '_>> {
+        Ok(Box::new(CancellableRead { bytes: self.input.open()?, flags: &self.flags }))
+    }
+}
+
+struct CancellableRead<'a> {
+    bytes: Box<dyn Read + 'a>,
+    flags: &'a [CancelFlag],
+}
+
+impl Read for CancellableRead<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.flags.iter().any(CancelFlag::is_cancelled) {
+            true => Err(io::Error::other("the import was cancelled")),
+            false => self.bytes.read(buffer),
+        }
+    }
+}
+
+/// The warning about the envelopes, which are not stored. Their tools are not set either, because then the view
+/// would contain a tool description that the transcript does not have.
+fn about_envelopes(conversations: &[Imported], format: Format) -> Option<TranscriptWarning> {
+    let mut lost: Vec<String> = Vec::new();
+    let mut lines = 0;
+    for envelope in conversations.iter().filter_map(|made| made.envelope.as_deref()) {
+        let envelope = EnvelopeInfo::of(envelope, format);
+        lines += envelope.trailing_lines;
+        if !envelope.tools.is_empty() {
+            let names: Vec<&str> = envelope.tools.iter().map(Tool::name).collect();
+            lost.push(format!("tools ({}; see `recto settings --tools`)", names.join(", ")));
+        }
+        lost.extend(envelope.unsupported_fields.into_iter().filter(|name| name != "tools"));
+    }
+    let mut known = HashSet::new();
+    lost.retain(|field| known.insert(field.clone()));
+    match lines {
+        0 => {}
+        1 => lost.push("1 line behind the last message".to_owned()),
+        lines => lost.push(format!("{lines} lines behind the last message")),
+    }
+    let (line, field) = (0, "around the messages".to_owned());
+    let message = format!("not kept: {}", lost.join(", "));
+    (!lost.is_empty()).then_some(TranscriptWarning::new(line, field, message))
 }

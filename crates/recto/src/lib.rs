@@ -1,88 +1,156 @@
-//! The front door of Recto: conversations of LLM agents that survive.
+//! Recto stores conversations of LLM agents: every message in an append-only log, and every version of
+//! the view that the model reads.
 //!
-//! Recto keeps every message of a conversation in an append-only log and decides which of them the
-//! model reads. This crate ties the engine (`recto-core`, re-exported here) to a store: memory, a
+//! This crate connects the engine (`recto-core`, re-exported as [`engine`]) with a store: memory, one
 //! SQLite file, or PostgreSQL.
 //!
 //! ```
+//! # #[cfg(feature = "bpe")]
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! use recto::{Fit, Message, Recto, Settings, Version};
 //!
-//! let recto = Recto::open("memory:").await?; // or "sqlite:talks.db", or "postgres://…"
-//! let talk = recto.create("support", Settings::default()).await?;
+//! let recto = Recto::open("memory:").await?; // or "sqlite:conversations.db", or "postgres://…"
+//! let conversation = recto.create("support", Settings::default()).await?;
 //! let report = "Checkout fails in the European region since this morning!";
-//! talk.append([Message::system("You are on call."), Message::user(report)]).await?;
-//! talk.append([Message::assistant("Since when?")]).await?;
+//! conversation.append([Message::system("You are on call."), Message::user(report)]).await?;
+//! conversation.append([Message::assistant("Since when?")]).await?;
 //!
-//! // What was acknowledged is durable, and every version can be read again.
-//! talk.apply(Fit::into_tokens(16)).await?;
-//! assert_eq!(talk.messages().await?.len(), 2);
-//! assert_eq!(talk.messages_at(Version(2)).await?.len(), 3);
+//! // `Ok` means durable, and every version stays readable.
+//! conversation.apply(Fit::into_tokens(16)).await?;
+//! assert_eq!(conversation.messages().await?.len(), 2);
+//! assert_eq!(conversation.messages_at(Version(2)).await?.len(), 3);
 //!
-//! let fork = talk.fork("what if", Version(1)).await?; // copies no messages
+//! let fork = conversation.fork("what if", Version(1)).await?; // copies no messages
 //! fork.append([Message::assistant("Which error?")]).await?;
 //! # Ok::<(), recto::Error>(())
 //! # }).unwrap();
 //! ```
 //!
-//! | to find | look at |
+//! # Guide
+//!
+//! - [`Recto`] is an open store. It creates, finds, lists, renames, removes and searches conversations,
+//!   and copies whole stores ([`Recto::backup`], [`Recto::restore`]).
+//! - [`Conversation`] is a handle of one stored conversation. [`Conversation::apply`] performs a
+//!   [`Request`]: one or more operations such as [`Append`], [`Truncate`], [`Compress`], [`Fit`],
+//!   [`Rollback`] or [`Undo`]. [`Conversation::preview`] shows what a request would do.
+//! - Reads load only the data that they need, from the newest version unless the method takes a
+//!   [`Version`]: [`Conversation::messages`], [`Conversation::query`], [`Conversation::stats`],
+//!   [`Conversation::versions`], [`Conversation::diff`], [`Conversation::blame`]. A read never waits for
+//!   a write.
+//! - Any number of tasks, processes and machines may write to the same conversation. Writers use
+//!   optimistic concurrency: the insert of the next version succeeds for exactly one of them, and the
+//!   others apply their request to the new version. [`WriteOptions`] sets the version that a writer
+//!   expects, and an idempotency key.
+//! - [`Conversation::with_temporary`] runs work in a scope whose messages leave the view afterwards.
+//! - [`Conversation::erase`] and [`Conversation::prune`] overwrite messages permanently;
+//!   [`Conversation::verify`] recomputes the chain of hashes over everything stored.
+//! - `Recto::import` (feature `format`) imports a transcript of another program.
+//! - `recto::blocking` (feature `blocking`) has every method for programs without async.
+//! - [`Error`] has the code of the contract ([`Error::code`]) and its JSON form.
+//!
+//! # Features
+//!
+//! | feature | default | effect |
+//! |---|---|---|
+//! | `bpe` | yes | the exact counters `o200k_base` and `cl100k_base`, and `Settings::default` |
+//! | `sqlite` | yes | stores in SQLite files, and backups |
+//! | `blocking` | yes | the module `blocking`, with a runtime of its own |
+//! | `postgres` | no | stores in PostgreSQL |
+//! | `format` | no | import of transcripts; `recto::format` is the crate `recto-format` |
+//!
+//! The crate reports to `tracing`: spans for opening, requests, commits and maintenance, and a warning
+//! for every error that does not reach a caller. Events contain ids, versions, counts and error codes, and
+//! never message content, idempotency keys or addresses of stores.
+//!
+//! # Source
+//!
+//! | topic | file |
 //! |---|---|
-//! | opening, creating, listing, searching | `recto.rs` |
-//! | what can be done with one conversation | `stored.rs` |
-//! | how a request is accepted | `apply.rs`, `commit.rs` |
-//! | how only what is asked for is read | `opened.rs`, `row_reader.rs` |
-//! | transcripts into a store (feature `format`) | `import.rs` |
+//! | create, find, list, rename, remove | `recto.rs` |
+//! | methods of one conversation | `conversation.rs` |
+//! | how a request becomes a version | `apply.rs`, `commit.rs` |
+//! | how data is loaded on demand | `loaded.rs`, `row_reader.rs` |
+//! | which conversations are open in this process | `open_slots.rs` |
+//! | import of transcripts | `import.rs`, `import/steps.rs` |
 
 mod apply;
+#[cfg(feature = "sqlite")]
 mod backup;
+#[cfg(feature = "blocking")]
 pub mod blocking;
 mod clock;
 mod commit;
+mod conversation;
 mod erase;
 mod error;
 mod fork;
 mod holder;
 #[cfg(feature = "format")]
 mod import;
+mod loaded;
 mod open_slots;
-mod opened;
 mod packing;
 mod policy;
 mod progress;
 mod prune;
+mod reading;
 mod recto;
 mod row_reader;
-mod stored;
+mod search;
 mod sync;
 mod temporary;
 mod verify;
 
+/// The engine: conversations as immutable values, without a store.
+///
+/// [`engine::Conversation`](crate::engine::Conversation) is the value; [`Conversation`] is the handle of a
+/// stored one. This module re-exports all of `recto-core`, including what stores need to save and load
+/// conversations.
+pub mod engine {
+    pub use recto_core::*;
+}
+
+#[cfg(feature = "format")]
+#[doc(inline)]
+pub use recto_format as format;
+
+#[cfg(feature = "bpe")]
+pub use recto_core::Bpe;
 pub use recto_core::Error as EngineError;
-pub use recto_core::*;
+pub use recto_core::{
+    Append, Approx, Arrange, ArrayState, BatchEnd, BatchIndex, BatchSnapshot, BatchStart, Blame,
+    Carry, Clear, Code, Compress, Counter, Delete, Diff, Effect, Entries, Filter, Fit, Insert,
+    Limits, LogIndex, Mark, MarkMap, Message, Moment, Operation, OperationKind, Outcome, PINNED,
+    Pick, Portion, Position, Query, Redo, Replace, ReplaceEntries, Request, Restore, Role, RoleSet,
+    Rollback, SavedSettings, Scope, Settings, SharedPrefix, Stats, Step, Timestamp, Tool, ToolCall,
+    Truncate, TypeIndices, Undo, Unmark, Version, VersionInfo, View, Warning, WarningCode,
+};
 pub use recto_store::Error as StoreError;
 pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant, hash_of};
 
-pub use self::apply::{Preview, Write};
+pub use self::apply::{Preview, WriteOptions};
+#[cfg(feature = "sqlite")]
 pub use self::backup::Restored;
 pub use self::clock::Clock;
+pub use self::conversation::{Conversation, Entry};
 pub use self::erase::Receipt;
 pub use self::error::Error;
 #[cfg(feature = "format")]
-pub use self::import::{Import, Imported, Naming};
+pub use self::import::{CancelFlag, Import, ImportOptions, Imported, ImportedTranscript, Naming};
 pub use self::policy::{Compression, Policy};
-pub use self::progress::{Progress, Watcher};
+pub use self::progress::{Progress, ProgressFn};
 pub use self::prune::{Keep, Pruned};
-pub use self::recto::{ConversationInfo, FoundMessage, Options, Recto};
-pub use self::stored::{Entry, StoredConversation};
-pub use self::temporary::{Temporary, end_all, end_expired, with_temporary};
+pub use self::recto::{ConversationInfo, Options, Recto};
+pub use self::search::FoundMessage;
+pub use self::temporary::Temporary;
 pub use self::verify::Report;
 
-/// The README's examples, as tests.
-#[cfg(all(doctest, feature = "sqlite", feature = "format"))]
+/// The examples of the README, as tests.
+#[cfg(all(doctest, feature = "bpe", feature = "sqlite", feature = "format"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
 /// The examples of `docs/rust.md`, as tests.
-#[cfg(all(doctest, feature = "sqlite", feature = "format"))]
+#[cfg(all(doctest, feature = "bpe", feature = "sqlite", feature = "format"))]
 #[doc = include_str!("../../../docs/rust.md")]
 struct RustGuide;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use recto_store::{Entry, Page, Seal, pack_entries, pack_records};
 
-use crate::opened::Opened;
+use crate::loaded::LoadedConversation;
 use crate::row_reader::{Body, OpenCommit};
 
 /// Number of commits that are packed together.
@@ -25,7 +25,7 @@ const MAX_UNPACKED_BYTES: usize = 128 * 1024;
 const MAX_PAGE_ENTRIES: usize = 64;
 const MAX_PAGE_BYTES: usize = 128 * 1024;
 
-impl Opened {
+impl LoadedConversation {
     /// The pages to store together with a new commit, if there are enough older commits. The entries
     /// of a large new commit are moved into pages too.
     pub(crate) fn seal(&self, new: &mut OpenCommit) -> Option<Seal> {

@@ -1,32 +1,33 @@
-//! What is wanted of a conversation before a model reads it. Unlike its settings, it may change.
+//! The policy of a conversation: a token limit and a compression. Unlike the settings, it can change.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Recto};
+use crate::row_reader::damaged;
+use crate::{Conversation, Error};
 
-/// What is wanted of a conversation. Whoever calls the model looks at it first.
+/// The token limit and the compression that the agent loop enforces before each model call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Policy {
-    /// More tokens than this should not be sent to a model.
+    /// Maximum tokens of a provider request. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_limit: Option<u64>,
-    /// When and how the view is made shorter.
+    /// When and how the view is shortened. Default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
 }
 
-/// When and how a view is made shorter.
+/// When and how a view is shortened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Compression {
-    /// Whether it is done at all.
+    /// Whether compression is on.
     pub enabled: bool,
-    /// Over so many tokens it is due.
+    /// The view is shortened if it has more tokens than this.
     pub threshold: u64,
-    /// Down to so many tokens.
+    /// The number of tokens that the view is shortened to. At most `threshold`.
     pub target_tokens: u64,
-    /// Which strategy does it.
+    /// The name of the strategy. Not empty.
     pub strategy: String,
 }
 
@@ -42,7 +43,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Whether it holds together.
+    /// Checks that the fields fit together.
     pub fn check(&self) -> Result<(), recto_core::Error> {
         let Some(Compression { threshold, target_tokens, strategy, .. }) = &self.compression else {
             return Ok(());
@@ -66,21 +67,29 @@ fn wrong(reason: &str, field: &str) -> recto_core::Error {
     recto_core::Error::InvalidOperation { reason, field }
 }
 
-impl Recto {
-    /// What is wanted of a conversation.
-    pub async fn policy(&self, name: &str) -> Result<Policy, Error> {
-        let row = self.row(name).await?;
+impl Conversation {
+    /// The policy. It is empty if none was set.
+    pub async fn policy(&self) -> Result<Policy, Error> {
+        let row = self.recto.row_by_id(self.id).await?;
         let Some(text) = &row.policy else { return Ok(Policy::default()) };
         let read = serde_json::from_str(text);
-        read.map_err(|_| crate::row_reader::damaged(row.id, "its policy cannot be read"))
+        read.map_err(|_| damaged(row.id, "its policy cannot be read"))
     }
 
-    /// Sets what is wanted of a conversation. It is no version: nothing that a model reads changes.
-    /// Forks that are made later begin with it.
-    pub async fn set_policy(&self, name: &str, policy: &Policy) -> Result<(), Error> {
+    /// Sets the policy. This makes no version, because the view does not change. Forks that are made
+    /// later start with the policy.
+    pub async fn set_policy(&self, policy: &Policy) -> Result<(), Error> {
         policy.check()?;
         let text = serde_json::to_string(policy).expect("plain data can be written");
         let text = (*policy != Policy::default()).then_some(text);
-        Ok(self.shared.store.set_policy(&self.tenant, name, text).await?)
+        let store = &self.recto.shared.store;
+        loop {
+            let name = self.recto.row_by_id(self.id).await?.name;
+            match store.set_policy(&self.recto.tenant, &name, text.clone()).await {
+                // It was renamed or removed in between: look its name up again.
+                Err(recto_store::Error::ConversationNotFound { .. }) => {}
+                done => return Ok(done?),
+            }
+        }
     }
 }

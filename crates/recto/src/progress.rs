@@ -1,14 +1,21 @@
-//! How far long work has come.
+//! Progress of long work.
 
-/// How much is done, of how much.
+/// How much of a piece of work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Progress {
-    /// So much is done.
+    /// The number of finished units.
     pub done: u64,
-    /// So much there is.
-    pub all: u64,
+    /// The number of all units.
+    pub total: u64,
 }
 
-/// Whoever wants to know how far it has come. It is told between steps of the work, and should not
-/// take long.
-pub type Watcher<'a> = &'a mut (dyn FnMut(Progress) + Send);
+impl Progress {
+    /// `done` units of `total`.
+    pub fn new(done: u64, total: u64) -> Progress {
+        Progress { done, total }
+    }
+}
+
+/// A progress callback. The work calls it between its steps and waits for it to return.
+pub type ProgressFn<'a> = &'a mut (dyn FnMut(Progress) + Send);

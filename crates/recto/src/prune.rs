@@ -1,71 +1,83 @@
-//! Dropping what no kept version shows.
+//! Permanent removal of messages that no kept version shows.
 
 use std::collections::BTreeSet;
 
 use recto_core::{BatchIndex, LogIndex, Shown, Timestamp, Version};
 use recto_store::{ConversationId, ConversationRow, PageKind, Rewrite, pack_entries};
+use tracing::Instrument;
 
 use crate::apply::check_expected;
 use crate::erase::overwrite;
-use crate::opened::{Opened, read_message};
+use crate::loaded::{LoadedConversation, read_message};
 use crate::row_reader::{damaged, unpack_commit};
-use crate::{Error, StoredConversation};
+use crate::{Conversation, Error};
 
-/// What a prune keeps. A version is kept if any of these keeps it, and the newest one always is. One
-/// of them must be given: a prune that was not told what to keep is refused.
+/// The versions that a prune keeps: those that any of the fields selects, and always the newest one.
+/// `Keep::default()` selects nothing, and a prune with it is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// The last so many versions.
+    /// The number of newest versions to keep.
     pub last_versions: Option<u32>,
-    /// The versions since the last so many batches of the live path were opened.
+    /// The number of newest batches of the live path whose versions are kept.
     pub last_batches: Option<usize>,
-    /// The versions that were made at this time or later.
+    /// Versions of this time or later are kept.
     pub since: Option<Timestamp>,
-    /// These versions.
+    /// Versions to keep.
     pub versions: Vec<Version>,
 }
 
-/// What was pruned.
+/// The result of a prune.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pruned {
-    /// The entries whose messages were dropped.
+    /// The entries whose messages were overwritten.
     pub entries: Vec<LogIndex>,
-    /// How many bytes of messages that was.
+    /// The number of overwritten bytes.
     pub bytes: usize,
-    /// How many versions were kept: they show what they showed.
+    /// The number of kept versions. They show the same messages as before.
     pub kept_versions: u32,
 }
 
 impl Keep {
-    /// Only the newest version.
+    /// Keeps only the newest version.
     pub fn newest() -> Keep {
         Keep { last_versions: Some(1), ..Keep::default() }
     }
 
-    /// The versions since the last so many batches of the live path were opened.
+    /// Keeps the versions of the newest `batches` batches of the live path.
     pub fn last_batches(batches: usize) -> Keep {
         Keep { last_batches: Some(batches), ..Keep::default() }
     }
 
-    /// The versions that were made at this time or later.
+    /// Keeps the versions of this time or later.
     pub fn since(time: Timestamp) -> Keep {
         Keep { since: Some(time), ..Keep::default() }
     }
 }
 
-impl StoredConversation {
-    /// Drops the messages that no kept version shows, for good. Entries keep their numbers, and
-    /// versions that were not kept can still be listed, compared and explained; where they show a
-    /// message that was dropped, a placeholder stands in its place.
+impl Conversation {
+    /// Overwrites permanently the messages that no kept version shows. Entries keep their indices, and
+    /// versions that are not kept can still be listed, compared and explained; they show a placeholder
+    /// for each overwritten message.
     ///
-    /// What the conversation shares with the one it was forked from belongs to that one and is left
-    /// alone; and so is everything that a fork of this one can show, at any version.
+    /// Messages that belong to the conversation that this one was forked from are not overwritten, nor
+    /// are messages that any version of a fork shows.
     pub async fn prune(&self, keep: &Keep) -> Result<Pruned, Error> {
-        self.prune_with(keep, None).await
+        self.prune_if(keep, None).await
     }
 
-    /// [`prune`](Self::prune), refused if the version that the caller has seen is not the newest.
-    pub async fn prune_with(
+    /// [`prune`](Self::prune), refused with `version_conflict` if another version than this is the
+    /// newest. `None` prunes at any version.
+    pub async fn prune_if(
+        &self,
+        keep: &Keep,
+        expected_version: impl Into<Option<Version>>,
+    ) -> Result<Pruned, Error> {
+        let span = tracing::info_span!("prune", conversation = %self.id);
+        self.prune_at(keep, expected_version.into()).instrument(span).await
+    }
+
+    async fn prune_at(
         &self,
         keep: &Keep,
         expected_version: Option<Version>,
@@ -73,13 +85,13 @@ impl StoredConversation {
         let slot = self.recto.shared.open.slot(self.id);
         let mut open = slot.writer.lock().await;
         let pruned = loop {
-            let opened = self.newest(&slot, &mut open).await?;
-            check_expected(opened, expected_version)?;
-            let (pruned, rewrite) = self.prunable(opened, keep).await?;
-            let (reader, version) = (&opened.reader, opened.head().version);
-            // Also if nothing is left to be dropped: an earlier prune may have left copies behind.
+            let loaded = self.newest(&slot, &mut open).await?;
+            check_expected(loaded, expected_version)?;
+            let (pruned, rewrite) = self.prunable(loaded, keep).await?;
+            let (reader, version) = (&loaded.reader, loaded.head().version);
+            // Also if nothing is left to overwrite: an interrupted prune may have left copies.
             match reader.store.rewrite(reader.id, version, rewrite).await {
-                // Somebody wrote, packed, erased or forked meanwhile.
+                // Another process has committed, packed, erased or forked.
                 Err(
                     recto_store::Error::VersionConflict { .. }
                     | recto_store::Error::RowsChanged
@@ -88,43 +100,53 @@ impl StoredConversation {
                 done => break done.map(|()| pruned),
             }
         };
-        // Messages may be dropped even if that could not be done to the end.
+        // After an error messages may be overwritten all the same.
         *open = None;
         drop(open);
         self.recto.shared.open.close_all().await;
         Ok(pruned?)
     }
 
-    /// What [`prune`](Self::prune) would drop. Nothing is changed.
-    pub async fn preview_prune(
-        &self,
-        keep: &Keep,
-        expected_version: Option<Version>,
-    ) -> Result<Pruned, Error> {
-        let mut opened = self.reading().await?;
-        check_expected(&opened, expected_version)?;
-        Ok(self.prunable(&mut opened, keep).await?.0)
+    /// What [`prune`](Self::prune) would overwrite. Nothing is changed.
+    pub async fn preview_prune(&self, keep: &Keep) -> Result<Pruned, Error> {
+        self.preview_prune_if(keep, None).await
     }
 
-    /// What would be dropped, and how.
-    async fn prunable(&self, opened: &mut Opened, keep: &Keep) -> Result<(Pruned, Rewrite), Error> {
+    /// [`preview_prune`](Self::preview_prune), refused with `version_conflict` if another version than
+    /// this is the newest.
+    pub async fn preview_prune_if(
+        &self,
+        keep: &Keep,
+        expected_version: impl Into<Option<Version>>,
+    ) -> Result<Pruned, Error> {
+        let mut loaded = self.reading().await?;
+        check_expected(&loaded, expected_version.into())?;
+        Ok(self.prunable(&mut loaded, keep).await?.0)
+    }
+
+    /// The result of a prune, and the rows that it would replace.
+    async fn prunable(
+        &self,
+        loaded: &mut LoadedConversation,
+        keep: &Keep,
+    ) -> Result<(Pruned, Rewrite), Error> {
         if *keep == Keep::default() {
             let reason = "a prune must say what to keep: batches, a time or versions";
             let field = Some("keep".to_owned());
             return Err(recto_core::Error::InvalidOperation { reason: reason.into(), field }.into());
         }
-        let kept = kept_versions(opened, keep).await?;
+        let kept = kept_versions(loaded, keep).await?;
         let forks = self.recto.shared.store.forks(self.id).await?;
-        let asked = forks.iter().map(|fork| fork.id).collect();
-        let shown = self.shown(opened, &kept, forks).await?;
-        let (entries, bytes, rewrite) = without_hidden(opened, &shown, asked).await?;
+        let known_forks = forks.iter().map(|fork| fork.id).collect();
+        let shown = self.shown(loaded, &kept, forks).await?;
+        let (entries, bytes, rewrite) = without_hidden(loaded, &shown, known_forks).await?;
         Ok((Pruned { entries, bytes, kept_versions: kept.len() as u32 }, rewrite))
     }
 
-    /// What the kept versions show, and all versions of forks.
+    /// The entries that a kept version or any version of a fork shows.
     async fn shown(
         &self,
-        opened: &mut Opened,
+        loaded: &mut LoadedConversation,
         kept: &BTreeSet<Version>,
         forks: Vec<ConversationRow>,
     ) -> Result<Shown, Error> {
@@ -132,20 +154,19 @@ impl StoredConversation {
             let own = fork.lineage.iter().find(|from| from.id == self.id);
             own.map_or(0, |from| from.versions)
         };
-        // What forks share with this one is looked at once.
-        let most_shared = forks.iter().map(shared).max().unwrap_or(0);
+        // Versions that several forks share are read once.
+        let max_shared = forks.iter().map(shared).max().unwrap_or(0);
         let mut shown = Shown::default();
-        for version in (0..most_shared).map(Version) {
-            opened.show(version, &mut shown).await?;
+        for version in (0..max_shared).map(Version) {
+            loaded.show(version, &mut shown).await?;
         }
-        for &version in kept.range(Version(most_shared)..) {
-            opened.show(version, &mut shown).await?;
+        for &version in kept.range(Version(max_shared)..) {
+            loaded.show(version, &mut shown).await?;
         }
         for fork in forks {
             let first = shared(&fork);
             shown.branch(Version(first));
-            let mut fork =
-                self.recto.handle(fork.id, fork.settings, fork.policy, fork.lineage).open().await?;
+            let mut fork = self.recto.handle_of(fork).load().await?;
             for version in (first..=fork.conversation.version().0).map(Version) {
                 fork.show(version, &mut shown).await?;
             }
@@ -154,8 +175,11 @@ impl StoredConversation {
     }
 }
 
-async fn kept_versions(opened: &mut Opened, keep: &Keep) -> Result<BTreeSet<Version>, Error> {
-    let current = opened.conversation.version();
+async fn kept_versions(
+    loaded: &mut LoadedConversation,
+    keep: &Keep,
+) -> Result<BTreeSet<Version>, Error> {
+    let current = loaded.conversation.version();
     let mut kept = BTreeSet::from([current]);
     if let Some(&version) = keep.versions.iter().find(|version| **version > current) {
         let field = "versions";
@@ -166,14 +190,14 @@ async fn kept_versions(opened: &mut Opened, keep: &Keep) -> Result<BTreeSet<Vers
         kept.extend(((current.0 + 1).saturating_sub(last)..=current.0).map(Version));
     }
     if let Some(batches) = keep.last_batches {
-        let batch = opened.conversation.stats().current_batch_index.0;
+        let batch = loaded.conversation.stats().current_batch_index.0;
         let lowest = BatchIndex((batch + 1).saturating_sub(batches.max(1)));
-        let first = opened.opened_by(current, lowest).await?;
+        let first = loaded.opened_by(current, lowest).await?;
         kept.extend((first.0..=current.0).map(Version));
     }
     if let Some(since) = keep.since {
         for version in (0..=current.0).map(Version) {
-            if opened.saved_version(version).await?.timestamp() >= since {
+            if loaded.saved_version(version).await?.timestamp() >= since {
                 kept.insert(version);
             }
         }
@@ -181,26 +205,26 @@ async fn kept_versions(opened: &mut Opened, keep: &Keep) -> Result<BTreeSet<Vers
     Ok(kept)
 }
 
-/// Rows without the messages of all entries that are not shown and belong to this conversation,
-/// provided that it has no other forks than those that were asked. Answers also which entries and
-/// how many bytes that is.
+/// The rows of this conversation with placeholders for the entries that are not shown, on condition that
+/// it has no other forks than `known_forks`. Also returns the overwritten entries and the number of their
+/// bytes.
 async fn without_hidden(
-    opened: &Opened,
+    loaded: &LoadedConversation,
     shown: &Shown,
-    asked: Vec<ConversationId>,
+    known_forks: Vec<ConversationId>,
 ) -> Result<(Vec<LogIndex>, usize, Rewrite), Error> {
-    let reader = &opened.reader;
-    let (id, head) = (reader.id, opened.head());
+    let reader = &loaded.reader;
+    let (id, head) = (reader.id, loaded.head());
     let first = reader.lineage.last().map_or(0, |from| from.entries);
-    let goes = |index: u32| index >= first && !shown.contains(LogIndex(index));
+    let is_pruned = |index: u32| index >= first && !shown.contains(LogIndex(index));
     let (mut entries, mut bytes) = (Vec::new(), 0);
-    let mut rewrite = Rewrite { forks: Some(asked), ..Rewrite::default() };
+    let mut rewrite = Rewrite { forks: Some(known_forks), ..Rewrite::default() };
     let rows = reader.store.commits(id, None).await?;
     for row in rows {
         let (start, mut body) = unpack_commit(id, &row)?;
         let mut is_changed = false;
         for (index, entry) in (start..).zip(&mut body.entries) {
-            if goes(index) && entry.meta.gone.is_none() {
+            if is_pruned(index) && entry.meta.gone.is_none() {
                 let message = read_message(reader, &entry.body)?;
                 bytes += overwrite(LogIndex(index), entry, &message.pruned()).bytes;
                 entries.push(LogIndex(index));
@@ -215,7 +239,7 @@ async fn without_hidden(
         let mut packed = page.entries().map_err(|error| damaged(id, error))?;
         let mut is_changed = false;
         for (index, entry) in (page.first..).zip(&mut packed) {
-            if goes(index) && entry.meta.gone.is_none() {
+            if is_pruned(index) && entry.meta.gone.is_none() {
                 let message = read_message(reader, &entry.body)?;
                 bytes += overwrite(LogIndex(index), entry, &message.pruned()).bytes;
                 entries.push(LogIndex(index));

@@ -1,39 +1,37 @@
-//! An open store: conversations by name.
+//! An open store and its conversations by name.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
-use recto_core::{
-    Conversation, Counter, LogIndex, Message, Query, Scope, Settings, Timestamp, Version,
-};
+use recto_core::{Counter, Message, Settings, Timestamp, Version};
 use recto_store::{
-    Address, Ancestor, CommitRow, ConversationId, ConversationRow, Head, Hit, Link, MemoryStore,
-    NewConversation, Store, Tenant, pack_commit, words_of,
+    Address, Ancestor, CommitRow, ConversationId, ConversationRow, Head, Link, MemoryStore,
+    NewConversation, Store, Tenant, pack_commit,
 };
+use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::commit::{entries_of, words};
+use crate::conversation::Creation;
+use crate::loaded::LoadedConversation;
 use crate::open_slots::OpenSlots;
-use crate::opened::Opened;
-use crate::stored::Setup;
-use crate::{Clock, Error, StoredConversation};
+use crate::{Clock, Conversation, Error, engine};
 
-/// How a store is opened.
+/// Options of [`Recto::open_with`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whose conversations are read and written.
+    /// The tenant whose conversations are read and written. Default: the tenant with the empty name.
     pub tenant: Tenant,
-    /// Whether a store that is created now keeps an index for [`Recto::search`]; yes unless told. It
-    /// takes about a quarter of the room that the messages take as JSON. A store stays as it was
-    /// created: to change that, make a [backup](Recto::backup) and restore it into a new store.
+    /// Whether a store that this call creates keeps an index for [`Recto::search`]. Default: `true`.
+    /// The index takes about a quarter of the size of the messages as JSON. An existing store stays as
+    /// it was created; to change it, make a [backup](Recto::backup) and restore it into a new store.
     pub search: bool,
-    /// So many open conversations are kept in memory; 256 unless told.
+    /// Maximum number of open conversations that stay in memory. Default: 256.
     pub open_conversations: usize,
-    /// Counters of your own, by which conversations were or will be counted.
+    /// Counters in addition to the built-in ones. A conversation stores the name of its counter, and
+    /// can be opened only with a counter of that name.
     pub counters: Vec<Arc<dyn Counter>>,
-    /// Tells the time of requests; the system's clock unless told.
+    /// The source of the times of requests and leases. Default: the clock of the system.
     pub clock: Clock,
 }
 
@@ -49,7 +47,7 @@ impl Default for Options {
     }
 }
 
-/// An open store. Cloning one costs O(1); all clones share what they have opened.
+/// An open store. A clone costs O(1) and shares the open conversations.
 #[derive(Clone)]
 pub struct Recto {
     pub(crate) shared: Arc<Shared>,
@@ -57,18 +55,18 @@ pub struct Recto {
 }
 
 impl fmt::Debug for Recto {
-    /// Nothing of what is open: that does not belong into logs.
+    /// Writes the kind of store and no stored data, so that the value can be logged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Recto({:?})", self.shared.store)
     }
 }
 
-/// Counters by their names.
+/// Counters of the caller.
 #[derive(Debug)]
 pub(crate) struct Counters(Vec<Arc<dyn Counter>>);
 
 impl Counters {
-    /// One of the caller's own, or a built-in one.
+    /// The counter of this name: the caller's, else a built-in one.
     pub(crate) fn named(&self, name: &str) -> Result<Arc<dyn Counter>, Error> {
         let own = self.0.iter().find(|counter| counter.name() == name).cloned();
         let found = own.or_else(|| <dyn Counter>::named(name));
@@ -76,32 +74,36 @@ impl Counters {
     }
 }
 
+/// What all clones of a [`Recto`] share.
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) counters: Counters,
     pub(crate) clock: Clock,
+    /// Whether the store keeps an index for the search.
     pub(crate) is_searched: bool,
-    pub(crate) open: OpenSlots<Opened>,
+    pub(crate) open: OpenSlots<LoadedConversation>,
 }
 
-/// A conversation in a list.
+/// Facts about a stored conversation that need no loading.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConversationInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is known by, for ever.
+    /// The id. It never changes.
     pub id: ConversationId,
-    /// When it was created or forked.
+    /// The time when the conversation was created or forked.
     pub created: Timestamp,
-    /// When its newest version was made.
+    /// The time of the newest version.
     pub updated: Timestamp,
-    /// Its newest version.
+    /// The newest version.
     pub version: Version,
-    /// How long its log is.
+    /// The length of the log.
     pub messages: u32,
-    /// What its chain has come to: whoever notes it down can tell later whether anything was changed.
+    /// The hash of the newest version and of all versions before it. A caller that keeps it elsewhere
+    /// can later check whether the stored history was changed.
     pub link: Link,
-    /// The conversation and version that it was forked from.
+    /// The conversation and version that this one was forked from.
     pub forked_from: Option<(ConversationId, Version)>,
 }
 
@@ -123,37 +125,29 @@ impl From<ConversationRow> for ConversationInfo {
     }
 }
 
-/// A message that a search found.
-#[derive(Clone, Debug)]
-pub struct FoundMessage {
-    /// The conversation that it was added to; if that was removed, a fork of it.
-    pub conversation: String,
-    /// Its number in the log.
-    pub index: LogIndex,
-    /// The message.
-    pub message: Message,
-}
-
 impl Recto {
-    /// Opens a store by its address: `memory:`, `sqlite:PATH` (the file is created if there is
-    /// none) or `postgres://…`.
+    /// Opens a store by its address: `memory:`, `sqlite:PATH` or `postgres://…`. Creates a SQLite file
+    /// that does not exist.
     pub async fn open(address: &str) -> Result<Recto, Error> {
         Self::open_with(address, Options::default()).await
     }
 
-    /// [`open`](Self::open) with options of your own.
+    /// [`open`](Self::open) with options.
     pub async fn open_with(address: &str, options: Options) -> Result<Recto, Error> {
         let address: Address = address.parse()?;
-        let store: Arc<dyn Store> = match address {
-            Address::Memory if options.search => Arc::new(MemoryStore::default()),
-            Address::Memory => Arc::new(MemoryStore::without_search()),
-            other => open_database(&other, &options).await?,
+        // The address may contain a password: only the kind of store is logged.
+        let kind = match &address {
+            Address::Memory => "memory",
+            Address::Sqlite(_) => "sqlite",
+            Address::Postgres(_) => "postgres",
         };
-        Ok(Self::over(store, options))
+        let span = tracing::info_span!("open", store = kind);
+        let store = open_store(&address, &options).instrument(span).await?;
+        Ok(Self::with_store(store, options))
     }
 
-    /// Over a store of your own.
-    pub fn over(store: Arc<dyn Store>, options: Options) -> Recto {
+    /// Uses a store that is already open.
+    pub fn with_store(store: Arc<dyn Store>, options: Options) -> Recto {
         let shared = Shared {
             is_searched: store.keeps_words(),
             store,
@@ -169,33 +163,29 @@ impl Recto {
         Recto { shared: self.shared.clone(), tenant }
     }
 
-    /// The store behind it.
+    /// The underlying store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.shared.store
     }
 
-    /// Creates a conversation.
-    pub async fn create(
-        &self,
-        name: &str,
-        settings: Settings,
-    ) -> Result<StoredConversation, Error> {
+    /// Creates an empty conversation.
+    pub async fn create(&self, name: &str, settings: Settings) -> Result<Conversation, Error> {
         self.create_with_messages(name, settings, &[]).await
     }
 
-    /// Creates a conversation that shows messages at version 0, behind the description of its tools
-    /// if it has any. If the messages hold that description, it is not added.
+    /// Creates a conversation that shows messages at version 0. The description of the tools comes
+    /// before them if there are tools, unless the messages already contain it.
     pub async fn create_with_messages(
         &self,
         name: &str,
         settings: Settings,
         messages: &[Message],
-    ) -> Result<StoredConversation, Error> {
+    ) -> Result<Conversation, Error> {
         let now = self.shared.clock.now();
-        let conversation = Conversation::with_messages(settings, messages, now)?;
+        let conversation = engine::Conversation::with_messages(settings, messages, now)?;
         let id = ConversationId(Uuid::now_v7());
         let settings = conversation.saved_settings();
-        // Whoever opens it again must be able to count.
+        // A conversation whose counter is unknown could not be opened again.
         self.shared.counters.named(&settings.counter)?;
         let settings = serde_json::to_string(&settings).expect("plain data can be written");
         let record = recto_core::Saver::default().newest(&conversation);
@@ -221,27 +211,45 @@ impl Recto {
             words: if self.shared.is_searched { words(&conversation, 0) } else { Vec::new() },
         };
         self.shared.store.create(new).await?;
-        Ok(self.handle(id, settings, None, Vec::new()))
+        Ok(self.handle(id, settings, Vec::new()))
     }
 
-    /// A conversation by its name.
-    pub async fn conversation(&self, name: &str) -> Result<StoredConversation, Error> {
+    /// Finds a conversation by its name.
+    pub async fn conversation(&self, name: &str) -> Result<Conversation, Error> {
         let row = self.row(name).await?;
-        Ok(self.opening(row).await)
+        Ok(self.opened(row).await)
     }
 
-    /// A conversation by its name; it is created if there is none. If there is one, it stays as it
-    /// was set up, whatever `settings` say.
+    /// Finds a conversation by its id.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recto::{Approx, Recto, Settings};
+    ///
+    /// let recto = Recto::open("memory:").await?;
+    /// let id = recto.create("draft", Settings::counting_with(Approx)).await?.id();
+    /// recto.rename("draft", "support").await?;
+    /// assert_eq!(recto.conversation_by_id(id).await?.id(), id);
+    /// assert_eq!(recto.info_by_id(id).await?.name, "support");
+    /// # Ok::<(), recto::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn conversation_by_id(&self, id: ConversationId) -> Result<Conversation, Error> {
+        let row = self.row_by_id(id).await?;
+        Ok(self.opened(row).await)
+    }
+
+    /// Finds a conversation by its name, or creates it. The settings are used only for a new one.
     pub async fn conversation_or_create(
         &self,
         name: &str,
         settings: Settings,
-    ) -> Result<StoredConversation, Error> {
+    ) -> Result<Conversation, Error> {
         if let Some(row) = self.shared.store.find(&self.tenant, name).await? {
-            return Ok(self.opening(row).await);
+            return Ok(self.opened(row).await);
         }
         match self.create(name, settings).await {
-            // Somebody else was quicker.
+            // Another writer created it in between.
             Err(Error::Store(recto_store::Error::ConversationExists { .. })) => {
                 self.conversation(name).await
             }
@@ -249,12 +257,18 @@ impl Recto {
         }
     }
 
-    /// What is known of a conversation without opening it.
+    /// Facts about a conversation, without loading it.
     pub async fn info(&self, name: &str) -> Result<ConversationInfo, Error> {
         Ok(self.row(name).await?.into())
     }
 
-    /// Conversations in the order of their names: those behind the name `after`, at most `limit`.
+    /// [`info`](Self::info) by id.
+    pub async fn info_by_id(&self, id: ConversationId) -> Result<ConversationInfo, Error> {
+        Ok(self.row_by_id(id).await?.into())
+    }
+
+    /// Lists at most `limit` conversations in the order of their names, starting after the name
+    /// `after`.
     pub async fn list(
         &self,
         after: Option<&str>,
@@ -264,125 +278,37 @@ impl Recto {
         Ok(rows.into_iter().map(ConversationInfo::from).collect())
     }
 
-    /// Gives a conversation another name.
+    /// Renames a conversation.
     pub async fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         Ok(self.shared.store.rename(&self.tenant, from, to).await?)
     }
 
-    /// Takes a conversation away. What its forks share with it stays theirs. Copies may be left in
-    /// free space of the store's files until it is [cleaned](Self::clean): that takes as long as
-    /// writing the whole store anew, so it is for once, after all that is to go is gone.
+    /// Deletes a conversation permanently. Messages that forks share with it stay readable in the
+    /// forks. Deleted bytes may remain in free space of the store's files until [`clean`](Self::clean).
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
-        self.remove_at(name, None).await
+        self.remove_if(name, None).await
     }
 
-    /// [Removes](Self::remove) a conversation, provided that this still is its newest version.
-    pub async fn remove_at(
+    /// [`remove`](Self::remove), refused with `version_conflict` if another version than this is the
+    /// newest. `None` removes the conversation at any version.
+    pub async fn remove_if(
         &self,
         name: &str,
-        expected_version: Option<Version>,
+        expected_version: impl Into<Option<Version>>,
     ) -> Result<(), Error> {
         let id = self.row(name).await?.id;
-        let at = expected_version.map(|version| version.0);
+        let at = expected_version.into().map(|version| version.0);
         self.shared.store.remove_at(&self.tenant, name, at).await?;
         self.shared.open.forget(id);
         Ok(())
     }
 
-    /// Leaves no copy behind of what was removed before, nor of what was erased or pruned where that
-    /// could not be done to the end. It writes the whole store anew.
+    /// Overwrites free space of the store's files that may still hold data of removed conversations,
+    /// or of erased and pruned messages. It rewrites the whole store, so call it once after several
+    /// removals.
     pub async fn clean(&self) -> Result<(), Error> {
-        Ok(self.shared.store.clean().await?)
-    }
-
-    /// Messages of any conversation that have all the words of `text`, visible or not. A word is a
-    /// run of letters and digits, in upper or lower case, and is found whole: "gate" does not find
-    /// "gateway". What a fork shares is found in the conversation that it was added to.
-    pub async fn search(&self, text: &str, limit: usize) -> Result<Vec<FoundMessage>, Error> {
-        if !self.shared.is_searched {
-            return Err(recto_store::Error::NoSearch.into());
-        }
-        let words = words_of(text);
-        if words.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut names = Names::default();
-        let mut asked = limit;
-        loop {
-            let hits = self.shared.store.search(&self.tenant, &words, None, asked).await?;
-            let is_all = hits.len() < asked;
-            let mut named = Vec::new();
-            for hit in &hits {
-                if named.len() < limit
-                    && let Some(row) = self.shown_by(hit, &mut names).await?
-                {
-                    named.push((row, hit.entry));
-                }
-            }
-            if named.len() < limit && !is_all {
-                asked = asked.saturating_mul(4);
-                continue;
-            }
-            let mut found = Vec::new();
-            for (row, entry) in named {
-                let index = LogIndex(entry);
-                if let Some(message) = self.handle_of((*row).clone()).message(index).await? {
-                    found.push(FoundMessage { conversation: row.name.clone(), index, message });
-                }
-            }
-            return Ok(found);
-        }
-    }
-
-    /// [`search`](Self::search) in a store that keeps no index: reads every message. Messages that
-    /// a fork shares are found in each of the two.
-    pub async fn search_without_index(
-        &self,
-        text: &str,
-        limit: usize,
-    ) -> Result<Vec<FoundMessage>, Error> {
-        let words = words_of(text);
-        let mut found = Vec::new();
-        if words.is_empty() {
-            return Ok(found);
-        }
-        for info in self.list(None, usize::MAX).await? {
-            let query = Query { scope: Scope::All, ..Query::default() };
-            for entry in self.conversation(&info.name).await?.ask(&query).await? {
-                if found.len() == limit {
-                    return Ok(found);
-                }
-                let said = words_of(&entry.message.text());
-                if words.iter().all(|word| said.contains(word)) {
-                    let (index, message) = (entry.index, entry.message);
-                    let conversation = info.name.clone();
-                    found.push(FoundMessage { conversation, index, message });
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    /// The conversation that a message was added to, or a fork that has it.
-    async fn shown_by(
-        &self,
-        hit: &Hit,
-        names: &mut Names,
-    ) -> Result<Option<Arc<ConversationRow>>, Error> {
-        let (id, store) = (hit.conversation, &self.shared.store);
-        if let Entry::Vacant(unknown) = names.0.entry(id) {
-            let found = match store.get(&self.tenant, id).await? {
-                Some(row) => vec![row],
-                None => match store.forks(id).await {
-                    // All of it was removed meanwhile.
-                    Err(recto_store::Error::ConversationNotFound { .. }) => Vec::new(),
-                    forks => forks?,
-                },
-            };
-            unknown.insert(found.into_iter().map(Arc::new).collect());
-        }
-        let mut rows = names.0[&id].iter();
-        Ok(rows.find(|row| row.id == id || shares(row, hit)).cloned())
+        let span = tracing::info_span!("clean");
+        Ok(self.shared.store.clean().instrument(span).await?)
     }
 
     pub(crate) async fn row(&self, name: &str) -> Result<ConversationRow, Error> {
@@ -391,51 +317,51 @@ impl Recto {
         Ok(row.ok_or_else(missing)?)
     }
 
-    /// A conversation that is about to be used. Whoever opens it first in this process ends the
-    /// temporary scopes in it whose holder has died.
-    async fn opening(&self, row: ConversationRow) -> StoredConversation {
-        let talk = self.handle_of(row);
-        let slot = self.shared.open.slot(talk.id);
-        // A writer that holds the lock has it open.
+    pub(crate) async fn row_by_id(&self, id: ConversationId) -> Result<ConversationRow, Error> {
+        let row = self.shared.store.get(&self.tenant, id).await?;
+        let missing = || recto_store::Error::ConversationNotFound { name: id.to_string() };
+        Ok(row.ok_or_else(missing)?)
+    }
+
+    /// The handle of a conversation. If the conversation is not open in this process yet, its
+    /// temporary scopes whose holder has died are ended first.
+    async fn opened(&self, row: ConversationRow) -> Conversation {
+        let conversation = self.handle_of(row);
+        let slot = self.shared.open.slot(conversation.id);
+        // A writer that holds the lock has the conversation open.
         let is_open =
             slot.is_published() || slot.writer.try_lock().map_or(true, |open| open.is_some());
         drop(slot);
-        if !is_open {
-            // What cannot be read or written says so to whoever uses it.
-            let _ = crate::end_expired(&talk).await;
+        if !is_open && let Err(error) = conversation.end_expired_scopes().await {
+            // The first read or write reports what is wrong with the conversation.
+            tracing::warn!(
+                conversation = %conversation.id,
+                error = error.for_log(),
+                "expired temporary scopes could not be ended"
+            );
         }
-        talk
+        conversation
     }
 
-    fn handle_of(&self, row: ConversationRow) -> StoredConversation {
-        self.handle(row.id, row.settings, row.policy, row.lineage)
+    pub(crate) fn handle_of(&self, row: ConversationRow) -> Conversation {
+        self.handle(row.id, row.settings, row.lineage)
     }
 
     pub(crate) fn handle(
         &self,
         id: ConversationId,
         settings: String,
-        policy: Option<String>,
         lineage: Vec<Ancestor>,
-    ) -> StoredConversation {
-        let setup = Arc::new(Setup { settings, policy, lineage });
-        StoredConversation { recto: self.clone(), id, setup }
+    ) -> Conversation {
+        let creation = Arc::new(Creation { settings, lineage });
+        Conversation { recto: self.clone(), id, creation }
     }
 }
 
-/// The conversations that were found to hold hits: each by itself, or by its forks if it was removed.
-#[derive(Default)]
-struct Names(HashMap<ConversationId, Vec<Arc<ConversationRow>>>);
-
-/// Whether a fork shares a message with the conversation that it was added to.
-fn shares(fork: &ConversationRow, hit: &Hit) -> bool {
-    let owner = fork.lineage.iter().find(|ancestor| hit.entry < ancestor.entries);
-    owner.is_some_and(|ancestor| ancestor.id == hit.conversation)
-}
-
-async fn open_database(address: &Address, options: &Options) -> Result<Arc<dyn Store>, Error> {
+async fn open_store(address: &Address, options: &Options) -> Result<Arc<dyn Store>, Error> {
     match address {
-        Address::Memory => Ok(Arc::new(MemoryStore::default())),
+        Address::Memory if options.search => Ok(Arc::new(MemoryStore::default())),
+        Address::Memory => Ok(Arc::new(MemoryStore::without_search())),
         #[cfg(feature = "sqlite")]
         Address::Sqlite(path) => {
             let options =

@@ -1,4 +1,4 @@
-//! Locks. In unit tests they are those of shuttle, which tries many orders of the threads.
+//! The mutex of this crate. Unit tests use the one of `shuttle`, which tries many thread schedules.
 
 #[cfg(test)]
 pub(crate) use shuttle::sync::Mutex;

@@ -1,9 +1,10 @@
-//! Temporary scopes: what is appended inside is gone afterwards, whatever happened.
+//! Temporary scopes: messages that are appended inside leave the view when the scope ends, also if the
+//! work fails, panics or its process dies.
 //!
-//! A scope is a batch, and a lease on it. The lease is a note in the log (it was in no view) with the
-//! mark `lease`; it says which batch to go back to, and until when the scope may take. Whoever holds the
-//! scope renews the lease while it works, and ends the scope, also when the work fails or panics. If the
-//! holder dies, the next one who opens the conversation ends it.
+//! A scope is a batch with a lease. The lease is a note (an entry that was never visible) with the mark
+//! `lease`. It holds the batch to return to, and the time until which the scope is held. The holder renews
+//! the lease while the work runs, and ends the scope. If the holder dies, the next process that opens the
+//! conversation ends the scope.
 //!
 //! ```text
 //! batch 2 ──► [note, MARK lease, BATCH_START] ──► batch 3: the work ──► [BATCH_END 2 with carry, UNMARK]
@@ -12,295 +13,325 @@
 //!                                                  └─ half of the lease is over: [note, MARK, UNMARK]
 //! ```
 //!
-//! Whether a holder on the same machine lives is known at once: it holds a lock on a file of its own,
-//! which the system gives up for it when it dies (`holder.rs`). Of one on another machine only the time
-//! is known.
+//! A holder on the same machine locks a file, and the operating system releases the lock when the process
+//! dies (`holder.rs`). For a holder on another machine only the time of the lease is known. That time comes
+//! from `Options::clock`: clocks of machines that share a store must not differ by more than the lease,
+//! or one machine ends a scope that another one still uses.
 
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::task::Poll;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use recto_core::{
     Append, BatchEnd, BatchIndex, BatchStart, Carry, LogIndex, Mark, Message, Operation, Request,
-    Rollback, Unmark, Version,
+    Rollback, Timestamp, Unmark, Version,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::holder::{Holder, Life};
-use crate::{Error, StoredConversation, Write};
+use crate::holder::{Holder, HolderState};
+use crate::{Conversation, Error, WriteOptions};
 
 /// The mark on notes of leases.
 const LEASE: &str = "lease";
-/// A lease is not renewed more often than this.
-const SHORTEST: Duration = Duration::from_millis(20);
+/// Minimum time between two renewals of a lease.
+const MIN_RENEWAL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How a temporary scope is held.
+/// Options of a temporary scope. Fields may be added: construct it with `..Temporary::default()`.
 #[derive(Clone, Debug)]
 pub struct Temporary {
-    /// What it is for; it is kept with the batch.
-    pub why: String,
-    /// What stays afterwards, at the end of the view. It is not carried if the holder dies.
+    /// The reason of the batch. Default: "temporary".
+    pub reason: String,
+    /// The entries that stay visible afterwards, at the end of the view. Default: none. Nothing is
+    /// carried if the work panics or the holder dies.
     pub carry: Carry,
-    /// How long others wait for a holder of whom they hear nothing. The lease is renewed when half of
-    /// it is over, as long as the scope lives; each time is a version.
+    /// The time after which another process may end the scope if the lease was not renewed. Default:
+    /// 10 minutes. The holder renews the lease when half of it is over; each renewal is a version.
     pub lease: Duration,
 }
 
 impl Default for Temporary {
-    /// Nothing stays; ten minutes.
     fn default() -> Self {
-        Temporary { why: "temporary".into(), carry: Carry::None, lease: Duration::from_secs(600) }
+        let (reason, lease) = ("temporary".into(), Duration::from_secs(600));
+        Temporary { reason, carry: Carry::None, lease }
     }
 }
 
-/// What a note says of a scope.
+/// The content of a lease note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Lease {
-    /// Which scope it is: the same in every renewal.
+    /// The id of the scope, the same in every renewal.
     scope: String,
-    /// The batch to go back to.
+    /// The batch to return to.
     batch: BatchIndex,
-    /// The reason of the batch that was opened: so it is known again.
+    /// The reason of the opened batch, by which the batch is recognised.
     reason: String,
-    /// When others may end it, in milliseconds since 1970.
-    until: i64,
+    /// The time after which other processes may end the scope, in milliseconds since 1970.
+    until: Timestamp,
 }
 
-/// Does some work in a temporary scope of a conversation, and takes back what was appended, but for
-/// what is carried. If the work panics, the scope is ended first; if the program dies, by whoever opens
-/// the conversation next.
-///
-/// ```
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// use recto::{Carry, Message, Recto, Role, Settings, Temporary, with_temporary};
-///
-/// let talk = Recto::open("memory:").await?.create("talk", Settings::default()).await?;
-/// talk.append([Message::user("What does the manual say?")]).await?;
-/// let scope = Temporary { carry: Carry::Roles(Role::Assistant.into()), ..Temporary::default() };
-/// with_temporary(&talk, scope, async {
-///     talk.append([Message::user("The manual: …"), Message::assistant("Press the button.")]).await
-/// })
-/// .await??;
-/// let left: Vec<String> =
-///     talk.messages().await?.iter().map(|entry| entry.message.text().into_owned()).collect();
-/// assert_eq!(left, ["What does the manual say?", "Press the button."]);
-/// # Ok::<(), recto::Error>(())
-/// # }).unwrap();
-/// ```
-pub async fn with_temporary<T>(
-    talk: &StoredConversation,
-    scope: Temporary,
-    work: impl Future<Output = T>,
-) -> Result<T, Error> {
-    let id = Uuid::now_v7().to_string();
-    // Before anybody can see the lease.
-    let holder = Holder::new(&id);
-    begin(talk, &scope, &id).await?;
-    let done = {
-        let (mut work, mut renewing) = (pin!(work), pin!(renew(talk, &scope, &id)));
-        // Both go on at the same time: the work may hold what the renewal waits for.
-        std::future::poll_fn(|context| {
-            match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
-                Ok(Poll::Ready(done)) => return Poll::Ready(Ok(done)),
-                Err(panic) => return Poll::Ready(Err(panic)),
-                Ok(Poll::Pending) => {}
-            }
-            match renewing.as_mut().poll(context) {
-                Poll::Ready(never) => match never {},
-                Poll::Pending => Poll::Pending,
-            }
+impl Conversation {
+    /// Runs work in a temporary scope. Afterwards the view is the one from before, plus the entries that
+    /// are carried. If the work panics, the scope is ended before the panic continues. If the process
+    /// dies or the future is dropped, the next process that opens the conversation ends the scope.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recto::{Approx, Carry, Message, Recto, Role, Settings, Temporary};
+    ///
+    /// let recto = Recto::open("memory:").await?;
+    /// let conversation = recto.create("a", Settings::counting_with(Approx)).await?;
+    /// conversation.append([Message::user("What does the manual say?")]).await?;
+    /// let scope = Temporary { carry: Carry::Roles(Role::Assistant.into()), ..Temporary::default() };
+    /// let manual = [Message::user("The manual: …"), Message::assistant("Press the button.")];
+    /// conversation.with_temporary(scope, conversation.append(manual)).await??;
+    /// let entries = conversation.messages().await?;
+    /// let texts: Vec<_> = entries.iter().map(|entry| entry.message.text()).collect();
+    /// assert_eq!(texts, ["What does the manual say?", "Press the button."]);
+    /// # Ok::<(), recto::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn with_temporary<T>(
+        &self,
+        scope: Temporary,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Error> {
+        let held = HeldScope::begin(self, scope).await?;
+        let done = {
+            let (mut work, mut renewal) = (pin!(work), pin!(held.keep_renewing()));
+            // Both are polled in turn, because the work may hold a lock that the renewal waits for.
+            std::future::poll_fn(|context| {
+                match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+                    Ok(Poll::Ready(done)) => return Poll::Ready(Ok(done)),
+                    Err(panic) => return Poll::Ready(Err(panic)),
+                    Ok(Poll::Pending) => {}
+                }
+                match renewal.as_mut().poll(context) {
+                    Poll::Ready(never) => match never {},
+                    Poll::Pending => Poll::Pending,
+                }
+            })
+            .await
+        };
+        held.end(done.is_ok()).await?;
+        match done {
+            Ok(done) => Ok(done),
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    /// Ends the temporary scopes whose holder has died or whose lease is over. Returns how many were
+    /// ended. [`Recto::conversation`](crate::Recto::conversation) calls it when the conversation is not
+    /// open in the process yet.
+    pub async fn end_expired_scopes(&self) -> Result<usize, Error> {
+        let now = self.now();
+        self.end_scopes(|lease| match Holder::state(&lease.scope) {
+            HolderState::Dead => true,
+            HolderState::Alive => false,
+            HolderState::Unknown => lease.until <= now,
         })
         .await
-    };
-    let carry = if done.is_ok() { scope.carry } else { Carry::None };
-    end(talk, &id, carry).await?;
-    holder.release();
-    match done {
-        Ok(done) => Ok(done),
-        Err(panic) => resume_unwind(panic),
+    }
+
+    /// Ends all temporary scopes, including those that other tasks and processes still use. Returns how
+    /// many were ended.
+    pub async fn end_all_scopes(&self) -> Result<usize, Error> {
+        self.end_scopes(|_| true).await
+    }
+
+    async fn end_scopes(&self, is_due: impl Fn(&Lease) -> bool) -> Result<usize, Error> {
+        let mut ended = 0;
+        // Innermost first.
+        for (note, lease) in leases(self).await?.into_iter().rev() {
+            match lease {
+                Some(lease) if is_due(&lease) => {
+                    end(self, &lease.scope, Carry::None).await?;
+                    Holder::remove_file(&lease.scope);
+                    ended += 1;
+                }
+                Some(_) => {}
+                // A note that cannot be read, for example because it was erased, holds no scope.
+                None => {
+                    self.apply(Unmark { indices: vec![note], mark: LEASE.into() }).await?;
+                }
+            }
+        }
+        Ok(ended)
     }
 }
 
-/// Ends the scopes of a conversation whose holder has died or whose lease has run out. Answers how many
-/// there were. Opening a conversation by its name does it already.
-pub async fn end_expired(talk: &StoredConversation) -> Result<usize, Error> {
-    end_those(talk, |lease| match Holder::life(&lease.scope) {
-        Life::Dead => true,
-        Life::Alive => false,
-        Life::Unknown => lease.until <= now(),
-    })
-    .await
+/// A temporary scope of this process.
+pub(crate) struct HeldScope {
+    conversation: Conversation,
+    options: Temporary,
+    id: String,
+    holder: Holder,
 }
 
-/// Ends all temporary scopes, for a program that knows that nobody else is in one.
-pub async fn end_all(talk: &StoredConversation) -> Result<usize, Error> {
-    end_those(talk, |_| true).await
-}
-
-async fn end_those(
-    talk: &StoredConversation,
-    is_due: impl Fn(&Lease) -> bool,
-) -> Result<usize, Error> {
-    let mut ended = 0;
-    // The innermost first.
-    for (note, lease) in leases(talk).await?.into_iter().rev() {
-        match lease {
-            Some(lease) if is_due(&lease) => {
-                end(talk, &lease.scope, Carry::None).await?;
-                Holder::forget(&lease.scope);
-                ended += 1;
-            }
-            Some(_) => {}
-            // A note that says nothing, erased perhaps, holds nothing.
-            None => {
-                talk.apply(Unmark { indices: vec![note], mark: LEASE.into() }).await?;
+impl HeldScope {
+    /// Opens the batch, with a lease note.
+    pub(crate) async fn begin(
+        conversation: &Conversation,
+        options: Temporary,
+    ) -> Result<HeldScope, Error> {
+        let id = Uuid::now_v7().to_string();
+        // Locked before the lease is visible to other processes.
+        let holder = Holder::lock(&id);
+        let held = HeldScope { conversation: conversation.clone(), options, id, holder };
+        loop {
+            let version = conversation.version().await?;
+            let info = conversation.version_info(version).await?;
+            let index = LogIndex(info.log as u32);
+            // The index of the note makes the reason unique.
+            let reason = format!("{} (scope {index})", held.options.reason);
+            let (scope, until) = (held.id.clone(), held.lease_end());
+            let lease = Lease { scope, batch: info.batch, reason: reason.clone(), until };
+            let operations = [
+                Operation::from(Append { messages: vec![held.note(&lease)?] }),
+                Operation::from(Rollback::ToVersion(version)),
+                Operation::from(Mark { indices: vec![index], mark: LEASE.into() }),
+                Operation::from(BatchStart::default()),
+            ];
+            let request = operations.into_iter().map(|step| step.because(&reason)).collect();
+            if is_accepted(conversation, request, version).await? {
+                return Ok(held);
             }
         }
     }
-    Ok(ended)
+
+    /// Renews the lease until the future is dropped. After a failure the next renewal follows at the
+    /// usual time.
+    pub(crate) async fn keep_renewing(&self) -> Infallible {
+        loop {
+            tokio::time::sleep((self.options.lease / 2).max(MIN_RENEWAL_INTERVAL)).await;
+            if let Err(error) = self.renew().await {
+                tracing::warn!(
+                    conversation = %self.conversation.id,
+                    error = error.for_log(),
+                    "the lease of a temporary scope could not be renewed"
+                );
+            }
+        }
+    }
+
+    async fn renew(&self) -> Result<(), Error> {
+        loop {
+            let version = self.conversation.version().await?;
+            let held = leases(&self.conversation).await?;
+            let own = held.into_iter().find_map(|(note, lease)| {
+                lease.filter(|lease| lease.scope == self.id).map(|lease| (note, lease))
+            });
+            // The work may have restored a version from before the scope.
+            let Some((old, lease)) = own else { return Ok(()) };
+            let new = LogIndex(self.conversation.version_info(version).await?.log as u32);
+            let lease = Lease { until: self.lease_end(), ..lease };
+            let operations = [
+                Operation::from(Append { messages: vec![self.note(&lease)?] }),
+                Operation::from(Rollback::ToVersion(version)),
+                Operation::from(Mark { indices: vec![new], mark: LEASE.into() }),
+                Operation::from(Unmark { indices: vec![old], mark: LEASE.into() }),
+            ];
+            let reason = "a lease is renewed";
+            let request = operations.into_iter().map(|step| step.because(reason)).collect();
+            if is_accepted(&self.conversation, request, version).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ends the scope. Entries are carried only if the work has returned.
+    pub(crate) async fn end(self, has_returned: bool) -> Result<(), Error> {
+        let carry = if has_returned { self.options.carry } else { Carry::None };
+        end(&self.conversation, &self.id, carry).await?;
+        self.holder.release();
+        Ok(())
+    }
+
+    /// A lease note.
+    fn note(&self, lease: &Lease) -> Result<Message, Error> {
+        let message = json!({
+            "role": "assistant",
+            "content": format!("[a temporary scope: {}]", self.options.reason),
+            "metadata": { "lease": lease },
+        });
+        Ok(Message::from_json(&message.to_string())?)
+    }
+
+    /// The end of a lease that starts now.
+    fn lease_end(&self) -> Timestamp {
+        let lease = self.options.lease.as_millis().min(i64::MAX as u128) as i64;
+        self.conversation.now().saturating_add(lease)
+    }
 }
 
-/// The leases that are held, oldest first.
-async fn leases(talk: &StoredConversation) -> Result<Vec<(LogIndex, Option<Lease>)>, Error> {
-    let marks = talk.marks().await?;
-    let notes = marks.into_iter().find(|(label, _)| label == LEASE);
+/// The present leases, oldest first. `None` for a note that cannot be read.
+async fn leases(conversation: &Conversation) -> Result<Vec<(LogIndex, Option<Lease>)>, Error> {
+    let marks = conversation.marks().await?;
+    let notes = marks.into_iter().find(|(mark, _)| mark == LEASE);
     let mut leases = Vec::new();
     for note in notes.into_iter().flat_map(|(_, notes)| notes) {
-        leases.push((note, lease(talk, note).await?));
+        leases.push((note, lease(conversation, note).await?));
     }
     Ok(leases)
 }
 
-/// A note of a lease, as the next entry of the log.
-fn note(lease: &Lease, why: &str) -> Result<Message, Error> {
-    let message = json!({
-        "role": "assistant",
-        "content": format!("[a temporary scope: {why}]"),
-        "metadata": { "lease": lease },
-    });
-    Ok(Message::from_json(&message.to_string())?)
-}
-
-fn until(lease: Duration) -> i64 {
-    now().saturating_add(lease.as_millis().min(i64::MAX as u128) as i64)
-}
-
-/// Opens the batch, with a note of the lease.
-async fn begin(talk: &StoredConversation, scope: &Temporary, id: &str) -> Result<(), Error> {
+/// Returns to the batch below the scope, if the scope's batch is still on the live path, and unmarks the
+/// lease.
+async fn end(conversation: &Conversation, id: &str, carry: Carry) -> Result<(), Error> {
     loop {
-        let version = talk.version().await?;
-        let info = talk.version_info(version).await?;
-        let index = LogIndex(info.log as u32);
-        // The entry's number makes the reason one of its kind.
-        let reason = format!("{} (scope {index})", scope.why);
-        let (batch, until) = (info.batch, until(scope.lease));
-        let lease = Lease { scope: id.to_owned(), batch, reason: reason.clone(), until };
-        let steps = [
-            Operation::from(Append { messages: vec![note(&lease, &scope.why)?] }),
-            Operation::from(Rollback::ToVersion(version)),
-            Operation::from(Mark { indices: vec![index], mark: LEASE.into() }),
-            Operation::from(BatchStart::default()),
-        ];
-        let request = steps.into_iter().map(|step| step.because(&reason)).collect();
-        if accepted(talk, request, version).await? {
-            return Ok(());
-        }
-    }
-}
-
-/// Renews the lease again and again. A time that fails is made up for by the next.
-async fn renew(talk: &StoredConversation, scope: &Temporary, id: &str) -> std::convert::Infallible {
-    loop {
-        tokio::time::sleep((scope.lease / 2).max(SHORTEST)).await;
-        let _ = renew_once(talk, scope, id).await;
-    }
-}
-
-async fn renew_once(talk: &StoredConversation, scope: &Temporary, id: &str) -> Result<(), Error> {
-    loop {
-        let version = talk.version().await?;
-        let held = leases(talk).await?;
-        let mine = held.into_iter().find_map(|(note, lease)| {
-            lease.filter(|lease| lease.scope == id).map(|lease| (note, lease))
-        });
-        // The work may have gone back behind the start of the scope.
-        let Some((old, lease)) = mine else { return Ok(()) };
-        let new = LogIndex(talk.version_info(version).await?.log as u32);
-        let lease = Lease { until: until(scope.lease), ..lease };
-        let steps = [
-            Operation::from(Append { messages: vec![note(&lease, &scope.why)?] }),
-            Operation::from(Rollback::ToVersion(version)),
-            Operation::from(Mark { indices: vec![new], mark: LEASE.into() }),
-            Operation::from(Unmark { indices: vec![old], mark: LEASE.into() }),
-        ];
-        let why = "a lease is renewed";
-        let request = steps.into_iter().map(|step| step.because(why)).collect();
-        if accepted(talk, request, version).await? {
-            return Ok(());
-        }
-    }
-}
-
-/// Goes back to the batch below, if the scope's is still on the live path, and gives the lease up.
-async fn end(talk: &StoredConversation, id: &str, carry: Carry) -> Result<(), Error> {
-    loop {
-        let version = talk.version().await?;
-        let held = leases(talk).await?.into_iter();
-        let mine = held.filter_map(|(note, lease)| Some((note, lease?)));
-        let mine: Vec<(LogIndex, Lease)> = mine.filter(|(_, lease)| lease.scope == id).collect();
-        let Some((first, lease)) = mine.first() else { return Ok(()) };
-        let mut steps: Vec<Operation> = Vec::new();
+        let version = conversation.version().await?;
+        let held = leases(conversation).await?.into_iter();
+        let own = held.filter_map(|(note, lease)| Some((note, lease?)));
+        let own: Vec<(LogIndex, Lease)> = own.filter(|(_, lease)| lease.scope == id).collect();
+        let Some((first, lease)) = own.first() else { return Ok(()) };
+        let mut operations: Vec<Operation> = Vec::new();
         let opened = BatchIndex(lease.batch.0 + 1);
-        let is_live = match talk.snapshot(opened).await {
+        let is_live = match conversation.snapshot(opened).await {
             Ok(snapshot) => snapshot.description == lease.reason,
             Err(error) if error.code() == "batch_not_found" => false,
             Err(error) => return Err(error),
         };
         if is_live {
-            steps.push(BatchEnd { target: Some(lease.batch), carry }.into());
+            operations.push(BatchEnd { target: Some(lease.batch), carry }.into());
         }
-        let indices = mine.iter().map(|(note, _)| *note).collect();
-        steps.push(Unmark { indices, mark: LEASE.into() }.into());
-        let why = format!("end of scope {first}");
-        let request = steps.into_iter().map(|step| step.because(&why)).collect();
-        if accepted(talk, request, version).await? {
+        let indices = own.iter().map(|(note, _)| *note).collect();
+        operations.push(Unmark { indices, mark: LEASE.into() }.into());
+        let reason = format!("end of scope {first}");
+        let request = operations.into_iter().map(|step| step.because(&reason)).collect();
+        if is_accepted(conversation, request, version).await? {
             return Ok(());
         }
     }
 }
 
-/// Performs a request on a version; false if somebody else was quicker.
-async fn accepted(
-    talk: &StoredConversation,
+/// Applies a request to a version. `false` after a version conflict.
+async fn is_accepted(
+    conversation: &Conversation,
     request: Request,
     version: Version,
 ) -> Result<bool, Error> {
-    match talk.apply_with(request, Write { expected_version: Some(version), key: None }).await {
+    match conversation.apply_with(request, WriteOptions::expecting(version)).await {
         Ok(_) => Ok(true),
         Err(error) if error.is_conflict() => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-async fn lease(talk: &StoredConversation, note: LogIndex) -> Result<Option<Lease>, Error> {
+/// The lease in a note.
+async fn lease(conversation: &Conversation, note: LogIndex) -> Result<Option<Lease>, Error> {
     #[derive(Deserialize)]
-    struct Noted {
+    struct Note {
         metadata: Metadata,
     }
     #[derive(Deserialize)]
     struct Metadata {
         lease: Lease,
     }
-    let message = talk.message(note).await?;
-    let noted = message.and_then(|message| serde_json::from_str::<Noted>(message.json()).ok());
-    Ok(noted.map(|noted| noted.metadata.lease))
-}
-
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    since.as_millis() as i64
+    let message = conversation.message(note).await?;
+    let note = message.and_then(|message| serde_json::from_str::<Note>(message.json()).ok());
+    Ok(note.map(|note| note.metadata.lease))
 }

@@ -1,65 +1,78 @@
-//! A test of everything that is stored of a conversation.
+//! Verification of everything that is stored of a conversation.
 
 use std::sync::Arc;
 
-use recto_core::{Conversation, Counter, Measure, Message, SavedSettings, SavedVersion, Version};
+use recto_core::{Counter, Measure, Message, SavedSettings, SavedVersion, Version};
 use recto_store::{Entry, Link};
+use tracing::Instrument;
 
-use crate::opened::{read_entry, read_record};
-use crate::{Error, Progress, StoredConversation, Watcher};
+use crate::loaded::{read_entry, read_record};
+use crate::{Conversation, Error, Progress, ProgressFn, engine};
 
-/// What was found in a conversation.
+/// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
-    /// How many versions there are.
+    /// The number of versions.
     pub versions: u32,
-    /// How many log entries there are.
+    /// The number of log entries.
     pub entries: u32,
-    /// How many of them were erased.
+    /// The number of log entries that were erased or pruned.
     pub erased: u32,
-    /// What the chain has come to.
+    /// The hash of the newest version and of all versions before it.
     pub link: Link,
-    /// What does not hold, in words. Empty if all is well.
+    /// Descriptions of what is wrong, at most 100. Empty if everything is valid.
     pub faults: Vec<String>,
 }
 
 impl Report {
-    /// Whether everything holds together.
+    /// Whether no fault was found.
     pub fn is_sound(&self) -> bool {
         self.faults.is_empty()
     }
 }
 
-impl StoredConversation {
-    /// Reads everything that is stored of the conversation, computes the chain anew, and tests all
-    /// versions. It takes as long as reading the whole conversation.
+impl Conversation {
+    /// Reads everything that is stored of the conversation, recomputes the chain of hashes, and checks
+    /// all versions. It takes as long as reading the whole conversation. Other reads and writes do not
+    /// wait for it.
     pub async fn verify(&self) -> Result<Report, Error> {
-        self.verify_with(&mut |_| {}).await
+        self.verify_with_progress(&mut |_| {}).await
     }
 
-    /// [`verify`](Self::verify), telling how many versions are tested.
-    pub async fn verify_with(&self, progress: Watcher<'_>) -> Result<Report, Error> {
-        // Nothing that is in memory is trusted, and no other request waits.
-        let opened = self.open().await?;
-        let reader = opened.reader.clone();
-        let head = opened.head();
-        let settings: SavedSettings = opened.conversation.saved_settings();
+    /// [`verify`](Self::verify) with a progress callback that counts versions.
+    pub async fn verify_with_progress(&self, progress: ProgressFn<'_>) -> Result<Report, Error> {
+        let span = tracing::info_span!("verify", conversation = %self.id);
+        let report = self.checked(progress).instrument(span.clone()).await?;
+        if !report.is_sound() {
+            let faults = report.faults.len();
+            span.in_scope(|| tracing::warn!(faults, "the stored conversation is damaged"));
+        }
+        Ok(report)
+    }
+
+    async fn checked(&self, progress: ProgressFn<'_>) -> Result<Report, Error> {
+        // A separate load: nothing in memory is trusted, and no other request waits.
+        let loaded = self.load().await?;
+        let reader = loaded.reader.clone();
+        let head = loaded.head();
+        let settings: SavedSettings = loaded.conversation.saved_settings();
         let mut check = Check {
             report: Report {
                 versions: head.version + 1,
                 entries: head.entries,
                 erased: 0,
-                link: Link::start(&self.setup.settings),
+                link: Link::start(&self.creation.settings),
                 faults: Vec::new(),
             },
             entries: 0,
             conversation: None,
             settings,
-            counter: opened.conversation.counter().clone(),
+            counter: loaded.conversation.counter().clone(),
         };
         let mut version = 0;
         while version <= head.version {
-            // What is in one row is read at once.
+            // Records of one row are read together.
             let mut records = Vec::new();
             for (number, record) in reader.records(version).await? {
                 if (version..=head.version).contains(&number) {
@@ -79,7 +92,7 @@ impl StoredConversation {
                 check.follow(saved, messages);
                 version = number + 1;
             }
-            progress(Progress { done: u64::from(version), all: u64::from(head.version) + 1 });
+            progress(Progress::new(u64::from(version), u64::from(head.version) + 1));
         }
         if check.report.link != head.link {
             check.fault("the chain does not end in what is stored as its end".to_owned());
@@ -96,18 +109,18 @@ impl StoredConversation {
 
 struct Check {
     report: Report,
-    /// How many entries were read so far.
+    /// The number of entries that were read.
     entries: u32,
-    /// The conversation as it was read so far; none if a version could not be made.
-    conversation: Option<Conversation>,
+    /// The conversation up to the last version that was read; `None` if a version is invalid.
+    conversation: Option<engine::Conversation>,
     settings: SavedSettings,
     counter: Arc<dyn Counter>,
 }
 
 impl Check {
     fn fault(&mut self, fault: String) {
-        const MOST: usize = 100;
-        if self.report.faults.len() < MOST {
+        const MAX_FAULTS: usize = 100;
+        if self.report.faults.len() < MAX_FAULTS {
             self.report.faults.push(fault);
         }
     }
@@ -119,13 +132,13 @@ impl Check {
         if computed != link {
             self.fault(format!("version {version} is not what was written"));
         }
-        // What follows is compared with what is stored, so that each fault is named where it is.
+        // Continue with the stored hash, so that each fault is reported at its own version.
         self.report.link = link;
         self.report.erased += entries.iter().filter(|e| e.meta.gone.is_some()).count() as u32;
         self.entries += entries.len() as u32;
     }
 
-    /// Where a message is gone, only its hash is in the chain: what stands there must say nothing.
+    /// The chain has only the hash of an erased message, so its stored body must be a placeholder.
     fn placeholders(
         &mut self,
         version: Version,
@@ -148,7 +161,7 @@ impl Check {
         let next = match &self.conversation {
             Some(conversation) => conversation.followed_by(saved, messages),
             None if self.report.faults.is_empty() => {
-                Conversation::first(&self.settings, self.counter.clone(), saved, messages)
+                engine::Conversation::first(&self.settings, self.counter.clone(), saved, messages)
             }
             None => return,
         };

@@ -1,5 +1,5 @@
-//! How much memory an open conversation takes, however long it is used. A program of its own, because
-//! its allocator counts.
+//! The memory of an open conversation stays bounded. A separate program, because its allocator counts
+//! bytes.
 
 use std::alloc::System;
 
@@ -9,13 +9,13 @@ use recto::{Approx, LogIndex, Message, Options, Query, Recto, Settings, Truncate
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Twice what an open conversation may put at hand, for what comes in between.
-const MOST: usize = 128 << 20;
+/// Twice the bytes that an open conversation may load, because old and new data exist at the same time.
+const MAX_BYTES: usize = 128 << 20;
 
-/// How many bytes more there are than before, in the middle and at the end.
+/// Checks how many bytes were allocated since `before`.
 fn assert_small(before: usize, when: &str) {
     let more = ALLOCATOR.allocated().saturating_sub(before);
-    assert!(more < MOST, "{when}: {} MB", more >> 20);
+    assert!(more < MAX_BYTES, "{when}: {} MB", more >> 20);
 }
 
 #[tokio::test]
@@ -24,27 +24,30 @@ async fn an_open_conversation_stays_small_however_much_is_written_and_read() {
     let address = format!("sqlite:{}", folder.path().join("a.db").display());
     let options = Options { search: false, ..Options::default() };
     let recto = Recto::open_with(&address, options).await.unwrap();
-    let talk = recto.create("a", Settings::counting_with(Approx)).await.unwrap();
+    let conversation = recto.create("a", Settings::counting_with(Approx)).await.unwrap();
     let before = ALLOCATOR.allocated();
-    // 200 MB of messages, of which little is visible.
+    // 200 MB of messages, of which few are visible.
     let long = "all work and no play ".repeat(12_000);
     for number in 0..800_u32 {
-        talk.append([Message::user(&format!("{number} {long}"))]).await.unwrap();
+        conversation.append([Message::user(&format!("{number} {long}"))]).await.unwrap();
         if number % 50 == 49 {
-            talk.apply(Truncate { keep_last: Some(10), ..Default::default() }).await.unwrap();
+            conversation
+                .apply(Truncate { keep_last: Some(10), ..Default::default() })
+                .await
+                .unwrap();
             assert_small(before, &format!("after {number} messages were written"));
         }
     }
     for number in 0..800 {
-        let message = talk.message(LogIndex(number)).await.unwrap().unwrap();
+        let message = conversation.message(LogIndex(number)).await.unwrap().unwrap();
         assert!(message.text().starts_with(&format!("{number} ")));
     }
     assert_small(before, "after all messages were read");
-    let newest = talk.version().await.unwrap();
+    let newest = conversation.version().await.unwrap();
     for version in (0..newest.0).step_by(23).map(Version) {
         let moment = recto::Moment::Version(version);
-        talk.ask(&Query { moment, ..Query::default() }).await.unwrap();
+        conversation.query(&Query { moment, ..Query::default() }).await.unwrap();
     }
     assert_small(before, "after many versions were read");
-    assert_eq!(talk.messages().await.unwrap().len(), 10);
+    assert_eq!(conversation.messages().await.unwrap().len(), 10);
 }

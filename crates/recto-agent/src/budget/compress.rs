@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use recto::{
-    Entry, LogIndex, Message, Moment, Preview, Query, Request, Role, Tool, Version, Write,
+    Entry, LogIndex, Message, Moment, Preview, Query, Request, Role, Tool, Version, WriteOptions,
 };
 use recto_format::CachePlan;
 use tracing::Instrument as _;
@@ -158,7 +158,7 @@ impl Agent {
     pub(crate) async fn load_view_with_pins(&self) -> Result<ViewToSend, Error> {
         let view = self.load_view().await?;
         let (mark, moment) = (Some(recto::PINNED.to_owned()), Moment::Version(view.version));
-        let pinned = self.conversation.ask(&Query { mark, moment, ..Query::default() }).await?;
+        let pinned = self.conversation.query(&Query { mark, moment, ..Query::default() }).await?;
         Ok(ViewToSend { pinned: pinned.into_iter().map(|entry| entry.index).collect(), ..view })
     }
 
@@ -386,7 +386,7 @@ impl Agent {
         request: Request,
         may_defer: bool,
     ) -> Result<Attempt, Error> {
-        let write = Write { expected_version: Some(view.version), key: None };
+        let write = WriteOptions { expected_version: Some(view.version), idempotency_key: None };
         let preview = match self.conversation.preview_with(request.clone(), write.clone()).await {
             Ok(preview) => preview,
             Err(error) if error.is_conflict() => return Ok(Attempt::Conflict),
@@ -473,12 +473,10 @@ mod tests {
     use super::*;
 
     fn entries(messages: &[Message]) -> Vec<Entry> {
-        let entry = |(at, message): (usize, &Message)| Entry {
-            index: LogIndex(at as u32),
-            position: None,
-            message: message.clone(),
-            tokens: 1,
-            timestamp: 0,
+        let entry = |(at, message): (usize, &Message)| {
+            let mut entry = Entry::new(LogIndex(at as u32), message.clone());
+            entry.tokens = 1;
+            entry
         };
         messages.iter().enumerate().map(entry).collect()
     }

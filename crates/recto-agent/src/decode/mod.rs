@@ -114,6 +114,6 @@ impl OpenCall {
 
     /// Whether the input is complete: valid JSON or empty.
     pub(crate) fn is_complete(&self) -> bool {
-        self.input.trim().is_empty() || recto::json::value(&self.input).is_ok()
+        self.input.trim().is_empty() || recto::engine::json::value(&self.input).is_ok()
     }
 }

@@ -5,8 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use recto::{
-    Carry, Compress, LogIndex, Message, Recto, Role, Settings, StoredConversation, Temporary,
-    Version, end_all, end_expired, with_temporary,
+    Carry, Compress, Conversation, LogIndex, Message, Recto, Role, Settings, Temporary, Version,
 };
 use recto_agent::{Budget, ConversationExt as _, Stop, Strategy, Target};
 use testserver::ModelServer;
@@ -14,7 +13,7 @@ use testserver::ModelServer;
 use crate::streams::Says;
 use crate::{agent, conversation, example};
 
-async fn texts(conversation: &StoredConversation) -> Vec<String> {
+async fn texts(conversation: &Conversation) -> Vec<String> {
     let entries = conversation.messages().await.unwrap();
     entries.iter().map(|entry| entry.message.text().into_owned()).collect()
 }
@@ -101,25 +100,27 @@ async fn what_is_temporary_is_gone_whatever_happened() {
     let work = async |text: &str| {
         conversation.append([Message::user(text), Message::assistant(text)]).await.unwrap();
     };
-    with_temporary(&conversation, scope(Carry::None), work("b")).await.unwrap();
+    conversation.with_temporary(scope(Carry::None), work("b")).await.unwrap();
     assert_eq!(texts(&conversation).await, ["a"]);
     // One inside the other.
     let inner = async {
         work("c").await;
-        with_temporary(&conversation, scope(Carry::Roles(Role::Assistant.into())), work("d"))
+        conversation
+            .with_temporary(scope(Carry::Roles(Role::Assistant.into())), work("d"))
             .await
             .unwrap();
     };
-    with_temporary(&conversation, scope(Carry::Roles(Role::User.into())), inner).await.unwrap();
+    conversation.with_temporary(scope(Carry::Roles(Role::User.into())), inner).await.unwrap();
     assert_eq!(texts(&conversation).await, ["a", "c"]);
     // A panic.
     let (other, copy) = (conversation.clone(), conversation.clone());
     let panicking = tokio::spawn(async move {
-        with_temporary(&other, Temporary::default(), async {
-            copy.append([Message::user("e")]).await.unwrap();
-            panic!("as the test wants");
-        })
-        .await
+        other
+            .with_temporary(Temporary::default(), async {
+                copy.append([Message::user("e")]).await.unwrap();
+                panic!("as the test wants");
+            })
+            .await
     });
     assert!(panicking.await.is_err());
     assert_eq!(texts(&conversation).await, ["a", "c"]);
@@ -127,7 +128,7 @@ async fn what_is_temporary_is_gone_whatever_happened() {
 }
 
 /// A process that holds a temporary scope, and the conversation in this process.
-async fn holding(address: &str, name: &str, lease: Duration) -> (Child, StoredConversation) {
+async fn holding(address: &str, name: &str, lease: Duration) -> (Child, Conversation) {
     let recto = Recto::open(address).await.unwrap();
     let conversation = recto.create(name, Settings::default()).await.unwrap();
     conversation.append([Message::user("a")]).await.unwrap();
@@ -144,7 +145,7 @@ async fn holding(address: &str, name: &str, lease: Duration) -> (Child, StoredCo
 }
 
 /// The note of the newest lease: its scope, and the time at which it runs out.
-async fn newest_lease(conversation: &StoredConversation) -> (String, i64) {
+async fn newest_lease(conversation: &Conversation) -> (String, i64) {
     let marks = conversation.marks().await.unwrap();
     let (_, notes) = marks.into_iter().find(|(label, _)| label == "lease").unwrap();
     let note = conversation.message(*notes.last().unwrap()).await.unwrap().unwrap();
@@ -155,7 +156,7 @@ async fn newest_lease(conversation: &StoredConversation) -> (String, i64) {
 
 /// Removes the lock of a scope's holder. Then only the lease shows whether it may still be alive, as
 /// if the holder were on another machine.
-async fn forget_holder(conversation: &StoredConversation) {
+async fn forget_holder(conversation: &Conversation) {
     let (scope, _) = newest_lease(conversation).await;
     std::fs::remove_file(std::env::temp_dir().join("recto-scopes").join(scope)).unwrap();
 }
@@ -170,7 +171,7 @@ async fn eventually(mut check: impl AsyncFnMut() -> bool) {
 }
 
 /// Opens a conversation as a new process does.
-async fn opened(address: &str, name: &str) -> StoredConversation {
+async fn opened(address: &str, name: &str) -> Conversation {
     Recto::open(address).await.unwrap().conversation(name).await.unwrap()
 }
 
@@ -187,12 +188,12 @@ async fn a_scope_whose_process_was_killed_is_ended_by_the_next_open() {
     let (process, conversation) = holding(&address, "conversation", Duration::from_secs(600)).await;
     // While the holder lives, its scope is not ended.
     assert_eq!(texts(&opened(&address, "conversation").await).await, ["a", "a secret"]);
-    assert_eq!(end_expired(&conversation).await.unwrap(), 0);
+    assert_eq!(conversation.end_expired_scopes().await.unwrap(), 0);
     kill(process);
     let conversation = opened(&address, "conversation").await;
     assert_eq!(texts(&conversation).await, ["a"]);
     assert!(conversation.marks().await.unwrap().iter().all(|(_, entries)| entries.is_empty()));
-    assert_eq!(end_all(&conversation).await.unwrap(), 0);
+    assert_eq!(conversation.end_all_scopes().await.unwrap(), 0);
     conversation.append([Message::user("b")]).await.unwrap();
     assert_eq!(texts(&conversation).await, ["a", "b"]);
     conversation.verify().await.unwrap();
@@ -217,7 +218,7 @@ async fn a_scope_of_an_unknown_holder_ends_when_its_lease_has_run_out() {
     let (process, conversation) = holding(&address, "long", Duration::from_secs(600)).await;
     forget_holder(&conversation).await;
     kill(process);
-    assert_eq!(end_expired(&conversation).await.unwrap(), 0);
+    assert_eq!(conversation.end_expired_scopes().await.unwrap(), 0);
     assert_eq!(texts(&opened(&address, "long").await).await, ["a", "a secret"]);
     let (process, conversation) = holding(&address, "short", Duration::from_millis(300)).await;
     forget_holder(&conversation).await;
@@ -237,16 +238,16 @@ async fn a_scope_that_was_dropped_is_ended_by_the_next_and_one_that_is_held_is_n
         assert_eq!(texts(&opened(&address, "conversation").await).await, ["a", "secret"]);
         std::future::pending::<()>().await;
     };
-    let scope = with_temporary(&conversation, Temporary::default(), work);
+    let scope = conversation.with_temporary(Temporary::default(), work);
     assert!(tokio::time::timeout(Duration::from_millis(500), scope).await.is_err());
     assert_eq!(texts(&conversation).await, ["a", "secret"]);
     assert_eq!(texts(&opened(&address, "conversation").await).await, ["a"]);
     // `end_all` ends scopes of living holders as well.
     let work = async {
         conversation.append([Message::user("secret")]).await.unwrap();
-        assert_eq!(end_all(&conversation).await.unwrap(), 1);
+        assert_eq!(conversation.end_all_scopes().await.unwrap(), 1);
     };
-    with_temporary(&conversation, Temporary::default(), work).await.unwrap();
+    conversation.with_temporary(Temporary::default(), work).await.unwrap();
     assert_eq!(texts(&conversation).await, ["a"]);
     conversation.verify().await.unwrap();
 }

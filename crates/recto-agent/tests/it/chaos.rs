@@ -134,7 +134,7 @@ async fn schedule(target: Target, mut dice: Dice) {
     }
     let conversation = agent.conversation();
     let log = conversation
-        .ask(&recto::Query { scope: recto::Scope::All, ..Default::default() })
+        .query(&recto::Query { scope: recto::Scope::All, ..Default::default() })
         .await
         .unwrap();
     let asked = log.iter().filter(|entry| entry.message.role() == Role::User);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use recto::{Message, StoredConversation, Tool};
+use recto::{Conversation, Message, Tool};
 use recto_agent::{
     Agent, BoxFuture, Budget, CallContext, CallError, CancelToken, Error, Failure, HttpModel,
     Model, Reply, RunTool, Stop, Strategy, Target, ToolInput, ToolOutput,
@@ -126,8 +126,8 @@ async fn a_window_that_fits_starts_at_a_turn() {
 /// What is done while a summary is written.
 enum Meanwhile {
     Cancel(CancelToken),
-    Say(StoredConversation, &'static str),
-    Hide(StoredConversation),
+    Say(Conversation, &'static str),
+    Hide(Conversation),
 }
 
 /// A client during whose calls another writer changes the conversation.
@@ -174,7 +174,7 @@ impl Model for Disturbed {
 async fn disturbed(
     server: &ModelServer,
     ladder: &[Strategy],
-    meanwhile: impl FnOnce(StoredConversation) -> Meanwhile,
+    meanwhile: impl FnOnce(Conversation) -> Meanwhile,
 ) -> Agent {
     let conversation = conversation().await;
     let summariser = Disturbed(model(TARGET, server), meanwhile(conversation.clone()));
@@ -261,7 +261,7 @@ async fn a_summary_that_fails_is_not_asked_for_again_every_turn() {
     assert!(call.summary_prompt.is_some());
     assert!(call.failure.unwrap().ends_with("not used: the model wrote an empty summary"));
     let all = recto::Query { scope: recto::Scope::All, ..Default::default() };
-    let log = agent.conversation().ask(&all).await.unwrap();
+    let log = agent.conversation().query(&all).await.unwrap();
     assert!(log.iter().any(|it| it.message.text().starts_with("[no summary from call 1: ")));
 }
 

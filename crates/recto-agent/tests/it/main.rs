@@ -17,7 +17,7 @@ mod tools;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use recto::{Recto, Settings, StoredConversation};
+use recto::{Conversation, Recto, Settings};
 use recto_agent::{Agent, Endpoint, Event, HttpModel, Retry, Target, Timeouts};
 use testserver::ModelServer;
 
@@ -41,7 +41,7 @@ fn model(target: Target, server: &ModelServer) -> HttpModel {
     HttpModel::new(target, endpoint(server)).unwrap()
 }
 
-async fn conversation() -> StoredConversation {
+async fn conversation() -> Conversation {
     let recto = Recto::open("memory:").await.unwrap();
     recto.create("conversation", Settings::default()).await.unwrap()
 }

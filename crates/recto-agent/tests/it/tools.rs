@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use recto::{
-    BatchIndex, Counter, Mark, Message, PINNED, Redo, Rollback, Tool, Undo, Version, Write,
-};
+use recto::{BatchIndex, Counter, Mark, Message, PINNED, Redo, Rollback, Tool, Undo, Version};
 use recto_agent::{
     Agent, BoxFuture, CancelToken, CommandTool, RunTool, Stop, Strategy, Target, ToolInput,
     ToolOutput,
@@ -271,7 +269,7 @@ async fn a_provider_gets_the_tools_and_no_description_whatever_was_rolled_back()
         let stale = || vec![Tool::new("disk", "How full a disk is.")];
         agent.send(Message::user("1")).await.unwrap();
         let with_load = conversation.version().await.unwrap();
-        conversation.set_tools(stale(), Write::default()).await.unwrap();
+        conversation.set_tools(stale()).await.unwrap();
         let with_disk = conversation.version().await.unwrap();
         assert!(
             conversation
@@ -329,7 +327,7 @@ async fn undo_and_redo_of_the_tools_are_followed_by_the_agents_own() {
     let conversation = agent.conversation();
     agent.send(Message::user("1")).await.unwrap();
     let load = conversation.tools().await.unwrap();
-    conversation.set_tools(Vec::new(), Write::default()).await.unwrap();
+    conversation.set_tools(Vec::new()).await.unwrap();
     conversation.apply(Undo).await.unwrap();
     assert_eq!(conversation.tools().await.unwrap(), load);
     conversation.apply(Redo).await.unwrap();

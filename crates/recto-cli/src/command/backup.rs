@@ -62,9 +62,10 @@ impl Backup {
                 done.store(true, Ordering::Relaxed);
                 copied
             }),
-            None => {
-                context.wait(&session, session.recto.inner().backup_with(&self.file, &mut report))
-            }
+            None => context.wait(
+                &session,
+                session.recto.inner().backup_with_progress(&self.file, &mut report),
+            ),
         };
         drop(bar);
         if matches!(copied, Err(Failure::Interrupted)) {
@@ -98,7 +99,7 @@ fn report_size(file: &Path, all: u64, done: &AtomicBool, report: &mut impl FnMut
     while !done.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(20));
         let copied = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
-        report(Progress { done: copied, all });
+        report(Progress::new(copied, all));
     }
 }
 
@@ -119,8 +120,8 @@ impl RestoreBackup {
         let session = context.new_session()?;
         let mut bar = context.bar(format!("restoring {}", self.file.display()));
         let mut report = |progress| bar.update(progress);
-        let restored =
-            context.wait(&session, session.recto.inner().restore_with(&self.file, &mut report));
+        let restored = context
+            .wait(&session, session.recto.inner().restore_with_progress(&self.file, &mut report));
         drop(bar);
         if let (Err(_), Some(file)) = (&restored, new_store) {
             remove_if_empty(session, file);

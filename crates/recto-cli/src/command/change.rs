@@ -24,7 +24,8 @@ use std::collections::HashMap;
 
 use clap::Args;
 use recto::{
-    Entry, LogIndex, Operation, Outcome, Portion, Preview, Request, Step, Tool, Version, Write,
+    Entry, LogIndex, Operation, Outcome, Portion, Preview, Request, Step, Tool, Version,
+    WriteOptions,
 };
 use recto_service::{Plan, Sent};
 use serde::Serialize;
@@ -122,7 +123,10 @@ impl ChangeArguments {
         }
         let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let write = Write { expected_version: self.expect_version.map(Version), key: self.key };
+        let write = WriteOptions {
+            expected_version: self.expect_version.map(Version),
+            idempotency_key: self.key,
+        };
         let operations: Vec<&str> =
             request.steps.iter().map(|step| step.operation.kind().as_str()).collect();
         let title = operations.join(", ");
@@ -157,7 +161,7 @@ pub(crate) fn preview_change(
     plan: &PlanArguments,
     context: &mut Context<'_>,
 ) -> Result<Change, Failure> {
-    let Preview { outcome, added, descriptions } = preview;
+    let Preview { outcome, added, descriptions, .. } = preview;
     let is_sendable =
         [outcome.before(), outcome.view()].iter().all(|view| view.tokens() <= MAX_PLANNED_TOKENS);
     let plan = match is_sendable || plan.is_given() {

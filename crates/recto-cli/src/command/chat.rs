@@ -99,7 +99,7 @@ impl Chat {
         let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
         let model = HttpModel::new(configuration.target, configuration.endpoint)?;
-        let policy = session.recto.wait(session.recto.inner().policy(&named.name))?;
+        let policy = named.handle.policy()?;
         let budget = Budget { horizon: configuration.horizon, ..Budget::of_policy(&policy)? };
         let signals = session.recto.wait(async { Signals::listen() });
         let mut agent = Agent::new(named.handle.inner().clone(), model)

@@ -61,8 +61,7 @@ impl Erase {
         context.confirm(&format!("erasing {count} of {:?}", named.name), yes)?;
         let mut erased = Vec::new();
         for index in indices {
-            let receipt =
-                context.wait(&session, named.handle.inner().erase_with(index, expected))?;
+            let receipt = context.wait(&session, named.handle.inner().erase_if(index, expected))?;
             erased.push(ErasedEntry::from(receipt));
         }
         context.print(&Receipts { conversation: named.name, erased })

@@ -2,14 +2,12 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::Style;
 use clap::Args;
-use recto::{Naming, Progress, Settings};
-use recto_format::{Format, ImportOptions};
-use recto_service::{ImportedConversation, ShownRemark, counter_named};
+use recto::{CancelFlag, ImportOptions, Naming, Progress, Settings};
+use recto_format::Format;
+use recto_service::{ImportedConversation, ShownRemark, counter_named, imported};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -20,7 +18,7 @@ use crate::page::{FAINT, Line, NOTE, Page, STRONG};
 use crate::provider::format_parser;
 use crate::session::check_new_name;
 use crate::table::Table;
-use crate::transcript::{ImportJob, TranscriptInput};
+use crate::transcript::TranscriptInput;
 
 /// Import a transcript, with its versions and forks.
 ///
@@ -88,18 +86,19 @@ impl Import {
                 &in_memory
             }
         };
-        let stop = recto.wait(stop_on_ctrl_c());
+        let cancel = recto.wait(cancel_on_ctrl_c());
         let mut bar = context.bar(format!("importing {}", self.file));
         let all = source.len();
-        let mut watch = |done: u64| bar.update(Progress { done, all });
-        let mut options = ImportOptions::default();
-        options.limits.message_bytes = self.max_bytes.unwrap_or(options.limits.message_bytes);
-        let importing = ImportJob { recto, format: self.format, options, naming, settings };
-        let transcript = importing
-            .run(&source, &stop, &mut watch)
-            .map_err(|failure| self.as_input_error(failure))?;
+        let mut watch = |done: u64| bar.update(Progress::new(done, all));
+        let format = self.format;
+        let mut options = ImportOptions { format, cancel, ..ImportOptions::new(naming, settings) };
+        let limits = &mut options.reading.limits;
+        limits.message_bytes = self.max_bytes.unwrap_or(limits.message_bytes);
+        let transcript = recto
+            .import_with_progress(source, options, &mut watch)
+            .map_err(|error| self.as_input_error(error.into()))?;
         drop(bar);
-        let conversations = transcript.imported();
+        let conversations = imported(&transcript);
         if let (Some(session), Some(first)) = (&session, conversations.first()) {
             session.conversation(&first.conversation)?;
         }
@@ -107,7 +106,7 @@ impl Import {
             format: transcript.format.name(),
             dry_run: self.dry_run,
             conversations,
-            remarks: transcript.remarks.iter().map(ShownRemark::from).collect(),
+            remarks: transcript.warnings.iter().map(ShownRemark::from).collect(),
         })
     }
 
@@ -154,23 +153,23 @@ impl Import {
 
 /// A flag that Ctrl-C sets. From now on Ctrl-C does not end the process, because a cancelled import
 /// must first be removed.
-async fn stop_on_ctrl_c() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
+async fn cancel_on_ctrl_c() -> CancelFlag {
+    let cancel = CancelFlag::default();
     let mut pressed = Box::pin(tokio::signal::ctrl_c());
     tokio::select! {
         biased;
-        _ = &mut pressed => stop.store(true, Ordering::Relaxed),
+        _ = &mut pressed => cancel.cancel(),
         // The first poll has registered the handler.
         () = std::future::ready(()) => {
-            let flag = stop.clone();
+            let flag = cancel.clone();
             tokio::spawn(async move {
                 if pressed.await.is_ok() {
-                    flag.store(true, Ordering::Relaxed);
+                    flag.cancel();
                 }
             });
         }
     }
-    stop
+    cancel
 }
 
 #[derive(Serialize)]

@@ -64,7 +64,7 @@ impl New {
         let session = context.new_session()?;
         let handle = session.recto.create(&self.name, settings)?;
         if policy != Policy::default() {
-            session.recto.set_policy(&self.name, &policy)?;
+            handle.set_policy(&policy)?;
         }
         session.used(&self.name, &handle);
         let id = handle.inner().id().to_string();

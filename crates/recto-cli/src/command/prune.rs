@@ -62,10 +62,10 @@ impl Prune {
         let DestructiveArguments { dry_run, expect_version, yes } = self.destructive;
         let (handle, expected) = (named.handle.inner(), expect_version.map(Version));
         let pruned = match dry_run {
-            true => context.wait(&session, handle.preview_prune(&keep, expected))?,
+            true => context.wait(&session, handle.preview_prune_if(&keep, expected))?,
             false => {
                 context.confirm(&format!("pruning {:?}", named.name), yes)?;
-                context.wait(&session, handle.prune_with(&keep, expected))?
+                context.wait(&session, handle.prune_if(&keep, expected))?
             }
         };
         context.print(&Pruned {

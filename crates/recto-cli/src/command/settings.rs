@@ -1,7 +1,7 @@
 //! `recto settings`: shows and changes the settings of a conversation.
 
 use clap::Args;
-use recto::{Compression, Policy, SavedSettings, Tool, Version, Write};
+use recto::{Compression, Policy, SavedSettings, Tool, Version, WriteOptions};
 use recto_service::DEFAULT_STRATEGY;
 use serde::Serialize;
 
@@ -110,10 +110,12 @@ impl Settings {
         };
         let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;
-        let before = session.recto.policy(&named.name)?;
+        let before = named.handle.policy()?;
         let policy = self.changed(&before)?;
-        let write =
-            Write { expected_version: self.expect_version.map(Version), ..Write::default() };
+        let write = WriteOptions {
+            expected_version: self.expect_version.map(Version),
+            ..WriteOptions::default()
+        };
         let handle = named.handle.inner();
         let SavedSettings { counter, media_tokens, heading } =
             session.recto.wait(handle.settings())?;
@@ -131,7 +133,8 @@ impl Settings {
         if self.dry_run {
             setup.tools = tools.clone().unwrap_or(session.recto.wait(handle.tools())?);
             if let Some(tools) = tools {
-                let preview = session.recto.wait(handle.preview_tools(tools.clone(), write))?;
+                let preview =
+                    session.recto.wait(handle.preview_tools_with(tools.clone(), write))?;
                 let title = "SET_TOOLS".to_owned();
                 let plan = &self.plan;
                 setup.change = Some(preview_change(
@@ -147,9 +150,9 @@ impl Settings {
             return context.print(&setup);
         }
         // The tools come first, because the store can refuse them.
-        let changed = tools.map(|tools| named.handle.set_tools(tools, write)).transpose()?;
+        let changed = tools.map(|tools| named.handle.set_tools_with(tools, write)).transpose()?;
         if setup.policy != before {
-            session.recto.set_policy(&named.name, &setup.policy)?;
+            named.handle.set_policy(&setup.policy)?;
         }
         setup.version = changed.map(|outcome| outcome.version.0);
         setup.tools = session.recto.wait(handle.tools())?;

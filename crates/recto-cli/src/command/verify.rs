@@ -40,7 +40,7 @@ impl Verify {
             let handle = session.recto.conversation(&name)?;
             let mut bar = context.bar(format!("verifying {name}"));
             let mut watch = |progress| bar.update(progress);
-            let report = context.wait(&session, handle.inner().verify_with(&mut watch))?;
+            let report = context.wait(&session, handle.inner().verify_with_progress(&mut watch))?;
             conversations.push(Verification::of(name, report));
         }
         let below =

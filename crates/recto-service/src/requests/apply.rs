@@ -1,6 +1,6 @@
 //! `{"conversation": NAME, "op": {…}}` and `{"conversation": NAME, "ops": […]}`
 
-use recto::{Outcome, Request, Write};
+use recto::{Outcome, Request, WriteOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -63,9 +63,9 @@ impl Perform for Apply<'_> {
         let dry_run = self.dry_run.unwrap_or(false);
         check_dry_run(dry_run, self.idempotency_key.as_deref(), &self.include)?;
         let conversation = service.conversation(&self.conversation).await?;
-        let write = Write {
+        let write = WriteOptions {
             expected_version: self.expected_version.map(|at| at.0),
-            key: self.idempotency_key,
+            idempotency_key: self.idempotency_key,
         };
         if dry_run {
             let preview = conversation.handle.preview_with(request, write).await?;
@@ -95,7 +95,7 @@ impl Apply<'_> {
 
 /// Refuses a version that is not the newest.
 pub(crate) async fn check_version(
-    conversation: &recto::StoredConversation,
+    conversation: &recto::Conversation,
     expected: Option<recto::Version>,
 ) -> Result<(), Error> {
     let Some(expected) = expected else { return Ok(()) };

@@ -72,7 +72,7 @@ impl Perform for Create<'_> {
         let (recto, name) = (service.recto(), self.create);
         let handle = recto.create_with_messages(&name, settings, &messages).await?;
         if policy != Policy::default() {
-            recto.set_policy(&name, &policy).await?;
+            handle.set_policy(&policy).await?;
         }
         service.cache(&name, &handle);
         let conversation = NamedConversation { name, handle };

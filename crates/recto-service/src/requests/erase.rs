@@ -68,7 +68,7 @@ pub struct ErasedEntry {
 
 impl From<Receipt> for ErasedEntry {
     fn from(receipt: Receipt) -> ErasedEntry {
-        let Receipt { index, hash, bytes, was_gone } = receipt;
+        let Receipt { index, hash, bytes, was_gone, .. } = receipt;
         ErasedEntry { index, bytes, was_gone, hash: hexadecimal(&hash) }
     }
 }
@@ -95,7 +95,7 @@ impl Perform for Erase {
         }
         let mut erased = Vec::new();
         for index in indices {
-            erased.push(handle.erase_with(index, expected).await?.into());
+            erased.push(handle.erase_if(index, expected).await?.into());
         }
         let state = state_after(&self.include, &conversation, None).await?;
         let (conversation, erased) = (conversation.name, Some(erased));

@@ -72,7 +72,7 @@ impl Perform for Export {
             (Some(At(version)), _) => handle.messages_at(version).await.in_field("at")?,
             (None, true) => {
                 let scope = recto::Scope::All;
-                handle.ask(&Query { scope, pick: Pick::All, ..Query::default() }).await?
+                handle.query(&Query { scope, pick: Pick::All, ..Query::default() }).await?
             }
             (None, false) => handle.messages().await?,
         };

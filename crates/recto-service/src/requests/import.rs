@@ -1,6 +1,6 @@
 //! `{"import": NAME, "format": FORMAT, "data": …, "settings": {…}}`
 
-use recto::{Naming, Policy, Version};
+use recto::{ImportOptions, Naming, Policy, Version};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::error::InField as _;
 use crate::settings::NewSettings;
 use crate::values::TranscriptFormat;
 use crate::{
-    Error, ImportedConversation, Include, Perform, Service, ShownRemark, import_text, schema,
+    Error, ImportedConversation, Include, Perform, Service, ShownRemark, imported, schema,
 };
 
 /// Imports a transcript: the conversations in it, with their versions and forks. All of it is
@@ -68,21 +68,18 @@ impl Perform for Import<'_> {
             let reason = "a conversation is imported without tools; set them afterwards";
             return Err(Error::field("settings", reason));
         }
-        let held: String;
-        let data = match self.data.get().starts_with('"') {
-            true => {
-                held = crate::read::read(self.data.get())?;
-                &*held
-            }
-            false => self.data.get(),
+        let data: String = match self.data.get().starts_with('"') {
+            true => crate::read::read(self.data.get())?,
+            false => self.data.get().to_owned(),
         };
         let (recto, naming) = (service.recto(), Naming::Exactly(self.import));
         let format = self.format.map(|format| format.0);
-        let transcript = import_text(recto, data, format, naming, settings).await?;
-        let conversations = transcript.imported();
+        let options = ImportOptions { format, ..ImportOptions::new(naming, settings) };
+        let transcript = recto.import(data, options).await?;
+        let conversations = imported(&transcript);
         if policy != Policy::default() {
-            for made in &conversations {
-                recto.set_policy(&made.conversation, &policy).await?;
+            for made in &transcript.conversations {
+                recto.conversation_by_id(made.id).await?.set_policy(&policy).await?;
             }
         }
         let first = &conversations[0];
@@ -93,7 +90,7 @@ impl Perform for Import<'_> {
             id: first.id.clone().unwrap_or_default(),
             version: first.version,
             format: transcript.format.name(),
-            remarks: transcript.remarks.iter().map(ShownRemark::from).collect(),
+            remarks: transcript.warnings.iter().map(ShownRemark::from).collect(),
             conversations,
             state,
         })

@@ -54,7 +54,7 @@ impl Perform for Info {
             tools: handle.tools().await?.iter().map(|tool| tool.name().to_owned()).collect(),
             marks: marked(handle.marks().await?),
             warnings: handle.warnings().await?,
-            token_limit: service.recto().policy(&conversation.name).await?.token_limit,
+            token_limit: conversation.handle.policy().await?.token_limit,
         })
     }
 }

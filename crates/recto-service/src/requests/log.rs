@@ -2,7 +2,7 @@
 
 mod ancestry;
 
-use recto::{LogIndex, StoredConversation, Version, VersionInfo};
+use recto::{Conversation, LogIndex, Version, VersionInfo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,7 +83,7 @@ impl Perform for Log {
 /// The time of the newest message that each version added. Imported messages are older than the
 /// version.
 async fn newest_message_times(
-    conversation: &StoredConversation,
+    conversation: &Conversation,
     versions: &[VersionInfo],
 ) -> Result<Vec<Option<i64>>, Error> {
     let before = match versions.first().and_then(|first| first.version.0.checked_sub(1)) {

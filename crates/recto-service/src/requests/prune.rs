@@ -86,8 +86,8 @@ impl Perform for Prune {
         let conversation = service.conversation(&self.conversation).await?;
         let (handle, expected) = (&conversation.handle, self.expected_version.map(|at| at.0));
         let pruned = match dry_run {
-            true => handle.preview_prune(&keep, expected).await,
-            false => handle.prune_with(&keep, expected).await,
+            true => handle.preview_prune_if(&keep, expected).await,
+            false => handle.prune_if(&keep, expected).await,
         };
         let field = match &pruned {
             Err(recto::Error::Engine(recto::EngineError::VersionNotFound { .. })) => {
@@ -97,7 +97,7 @@ impl Perform for Prune {
         };
         let pruned = pruned.in_field(field)?;
         let state = state_after(&self.include, &conversation, None).await?;
-        let recto::Pruned { entries, bytes, kept_versions } = pruned;
+        let recto::Pruned { entries, bytes, kept_versions, .. } = pruned;
         let conversation = conversation.name;
         Ok(Pruned { conversation, dry_run, entries, bytes, kept_versions, state })
     }

@@ -53,7 +53,7 @@ impl Perform for Remove {
         let name = service.conversation(&self.conversation).await?.name;
         let expected = self.expected_version.map(|at| at.0);
         if !self.dry_run.unwrap_or(false) {
-            recto.remove_at(&name, expected).await?;
+            recto.remove_if(&name, expected).await?;
             service.forget(&name);
             return Ok(Removed::Done { removed: name });
         }

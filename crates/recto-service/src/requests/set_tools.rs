@@ -1,6 +1,6 @@
 //! `{"conversation": NAME, "setTools": […]}`
 
-use recto::{Tool, Write};
+use recto::{Tool, WriteOptions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -46,15 +46,15 @@ impl Perform for SetTools<'_> {
         let dry_run = self.dry_run.unwrap_or(false);
         check_dry_run(dry_run, self.idempotency_key.as_deref(), &self.include)?;
         let conversation = service.conversation(&self.conversation).await?;
-        let write = Write {
+        let write = WriteOptions {
             expected_version: self.expected_version.map(|at| at.0),
-            key: self.idempotency_key,
+            idempotency_key: self.idempotency_key,
         };
         if dry_run {
-            let preview = conversation.handle.preview_tools(tools, write).await?;
+            let preview = conversation.handle.preview_tools_with(tools, write).await?;
             return Ok(Applied { outcome: preview.outcome, dry_run, state: None });
         }
-        let outcome = conversation.handle.set_tools(tools, write).await?;
+        let outcome = conversation.handle.set_tools_with(tools, write).await?;
         let state = state_after(&self.include, &conversation, Some(outcome.version)).await?;
         Ok(Applied { outcome, dry_run, state })
     }

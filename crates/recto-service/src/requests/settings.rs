@@ -1,6 +1,6 @@
 //! `{"conversation": NAME, "settings": true}` and `{"conversation": NAME, "settings": {…}}`
 
-use recto::{Policy, SavedSettings, Tool, Write};
+use recto::{Policy, SavedSettings, Tool, WriteOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,24 +70,24 @@ impl Perform for Settings<'_> {
         let tools = changed.tools().in_object("settings")?;
         let conversation = service.conversation(&self.conversation).await?;
         let handle = &conversation.handle;
-        let before = service.recto().policy(&conversation.name).await?;
+        let before = conversation.handle.policy().await?;
         let policy = changed.policy(&before).in_object("settings")?;
         let expected_version = self.expected_version.map(|at| at.0);
-        let write = Write { expected_version, ..Write::default() };
+        let write = WriteOptions { expected_version, ..WriteOptions::default() };
         let mut version = None;
         // The tools come first: they can be refused.
         match &tools {
             Some(tools) if dry_run => {
-                handle.preview_tools(tools.clone(), write).await?;
+                handle.preview_tools_with(tools.clone(), write).await?;
             }
             Some(tools) => {
-                let outcome = handle.set_tools(tools.clone(), write).await?;
+                let outcome = handle.set_tools_with(tools.clone(), write).await?;
                 version = outcome.changed.then_some(outcome.version);
             }
             None => check_version(handle, expected_version).await?,
         }
         if !dry_run && policy != before {
-            service.recto().set_policy(&conversation.name, &policy).await?;
+            conversation.handle.set_policy(&policy).await?;
             service.forget(&conversation.name);
         }
         let SavedSettings { counter, media_tokens, heading } = handle.settings().await?;

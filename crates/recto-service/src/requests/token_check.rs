@@ -43,7 +43,7 @@ impl Perform for TokenCheck {
 
     async fn perform(self, service: &Service) -> Result<CheckedTokens, Error> {
         let conversation = service.conversation(&self.conversation).await?;
-        let policy = service.recto().policy(&conversation.name).await?;
+        let policy = conversation.handle.policy().await?;
         let Budget { limit, threshold, .. } = Budget::of_policy(&policy)?;
         let version = conversation.handle.version().await?;
         let tokens = conversation.handle.version_info(version).await?.tokens;

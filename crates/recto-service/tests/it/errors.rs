@@ -82,7 +82,7 @@ async fn an_error_names_the_field_and_what_is_allowed() {
         };
         assert_eq!(error["code"], code, "{request}: {error}");
     }
-    let list = session.ask(json!({ "list": true })).await;
+    let list = session.query(json!({ "list": true })).await;
     assert_eq!(list["conversations"].as_array().unwrap().len(), 1);
     assert_eq!(list["conversations"][0]["version"], 0, "nothing was done");
 }

@@ -26,12 +26,12 @@ impl Session {
     /// A session with one conversation, `a`, counted by `approx`.
     pub(crate) async fn with_conversation() -> Session {
         let session = Session::new().await;
-        session.ask(json!({ "create": "a", "settings": { "counter": "approx" } })).await;
+        session.query(json!({ "create": "a", "settings": { "counter": "approx" } })).await;
         session
     }
 
     /// The response to a request, which must succeed.
-    pub(crate) async fn ask(&self, request: Value) -> Value {
+    pub(crate) async fn query(&self, request: Value) -> Value {
         let text = self.0.request(&request.to_string()).await;
         assert!(!text.contains('\n'), "an answer is one line: {text}");
         let response: Value = serde_json::from_str(&text).unwrap();
@@ -46,7 +46,7 @@ impl Session {
 
     /// [`ask`](Self::ask) about the conversation `a`.
     pub(crate) async fn of(&self, name: &str, value: Value) -> Value {
-        self.ask(json!({ "conversation": "a", name: value })).await
+        self.query(json!({ "conversation": "a", name: value })).await
     }
 
     /// Appends messages of the user.

@@ -15,13 +15,13 @@ fn append(messages: Value) -> Value {
 #[tokio::test]
 async fn create_takes_settings_and_messages() {
     let session = Session::new().await;
-    let created = session.ask(json!({ "create": "plain" })).await;
+    let created = session.query(json!({ "create": "plain" })).await;
     assert_eq!((&created["conversation"], &created["version"]), (&json!("plain"), &json!(0)));
     assert_eq!(created.as_object().unwrap().len(), 3);
 
     let foreign = json!({ "role": "assistant", "content": "x", "tool_calls": [{ "id": "c" }] });
     let created = session
-        .ask(json!({
+        .query(json!({
             "create": "a",
             "settings": { "counter": "approx", "tools": [{ "name": "ls", "description": "lists" }] },
             "messages": [user("one"), foreign],
@@ -34,7 +34,7 @@ async fn create_takes_settings_and_messages() {
     assert_eq!(created["state"]["totalMessageCount"], 3);
     assert_eq!(created["state"]["messages"][1], user("one"));
 
-    let empty = session.ask(json!({ "create": "empty", "messages": [], "settings": null })).await;
+    let empty = session.query(json!({ "create": "empty", "messages": [], "settings": null })).await;
     assert_eq!(empty.as_object().unwrap().len(), 3);
 }
 
@@ -43,8 +43,8 @@ async fn compression_has_a_second_name_and_a_default_strategy() {
     let session = Session::new().await;
     for (name, field) in [("a", "compression"), ("b", "compressionConfig")] {
         let compression = json!({ "enabled": true, "threshold": 100, "targetTokens": 50 });
-        session.ask(json!({ "create": name, "settings": { field: compression } })).await;
-        let settings = session.ask(json!({ "conversation": name, "settings": true })).await;
+        session.query(json!({ "create": name, "settings": { field: compression } })).await;
+        let settings = session.query(json!({ "conversation": name, "settings": true })).await;
         assert_eq!(
             settings["compression"],
             json!({ "enabled": true, "threshold": 100, "targetTokens": 50,
@@ -79,9 +79,9 @@ async fn conversations_are_listed_searched_and_verified() {
     let session = Session::with_conversation().await;
     session.say(&["The Gateway answers", "nothing"]).await;
     for name in ["b", "c"] {
-        session.ask(json!({ "create": name })).await;
+        session.query(json!({ "create": name })).await;
     }
-    let all = session.ask(json!({ "list": true })).await;
+    let all = session.query(json!({ "list": true })).await;
     let names = |list: &Value| -> Vec<String> {
         let list = list["conversations"].as_array().unwrap();
         list.iter().map(|info| info["name"].as_str().unwrap().to_owned()).collect()
@@ -90,16 +90,16 @@ async fn conversations_are_listed_searched_and_verified() {
         (names(&all), &all["more"]),
         (vec!["a".into(), "b".into(), "c".into()], &json!(false))
     );
-    let some = session.ask(json!({ "list": { "after": "a", "limit": 1 } })).await;
+    let some = session.query(json!({ "list": { "after": "a", "limit": 1 } })).await;
     assert_eq!((names(&some), &some["more"]), (vec!["b".into()], &json!(true)));
 
-    let found = session.ask(json!({ "search": "gateway the", "limit": 3 })).await;
+    let found = session.query(json!({ "search": "gateway the", "limit": 3 })).await;
     assert_eq!(found["messages"].as_array().unwrap().len(), 1);
     let hit = &found["messages"][0];
     assert_eq!((&hit["conversation"], &hit["index"]), (&json!("a"), &json!(0)));
-    assert_eq!(session.ask(json!({ "search": "gate" })).await["messages"], json!([]));
+    assert_eq!(session.query(json!({ "search": "gate" })).await["messages"], json!([]));
 
-    let verified = session.ask(json!({ "verify": true })).await;
+    let verified = session.query(json!({ "verify": true })).await;
     assert_eq!(
         (&verified["sound"], verified["conversations"].as_array().unwrap().len()),
         (&json!(true), 3)
@@ -117,9 +117,9 @@ async fn a_store_without_an_index_is_searched_too() {
     let recto = recto::Recto::open_with("memory:", options).await.unwrap();
     let session = Session(recto_service::Service::exclusive(recto));
     session
-        .ask(json!({ "create": "a", "messages": [user("The Gateway"), user("gateways")] }))
+        .query(json!({ "create": "a", "messages": [user("The Gateway"), user("gateways")] }))
         .await;
-    let found = session.ask(json!({ "search": "gateway" })).await;
+    let found = session.query(json!({ "search": "gateway" })).await;
     assert_eq!(found["messages"].as_array().unwrap().len(), 1);
     assert_eq!(found["messages"][0]["index"], 0);
 }
@@ -128,7 +128,7 @@ async fn a_store_without_an_index_is_searched_too() {
 async fn operations_are_applied_once_and_return_the_state_of_their_version() {
     let session = Session::with_conversation().await;
     let done = session
-        .ask(json!({ "conversation": "a", "op": append(json!([user("one")])),
+        .query(json!({ "conversation": "a", "op": append(json!([user("one")])),
         "expectedVersion": 0, "idempotencyKey": "k", "return": ["state"] }))
         .await;
     assert_eq!((&done["version"], &done["added"]), (&json!(1), &json!([0])));
@@ -136,7 +136,7 @@ async fn operations_are_applied_once_and_return_the_state_of_their_version() {
     session.say(&["two"]).await;
     // The repetition returns the first result, and the state of that version.
     let again = session
-        .ask(json!({ "conversation": "a", "op": append(json!([user("one")])),
+        .query(json!({ "conversation": "a", "op": append(json!([user("one")])),
         "idempotencyKey": "k", "return": ["state"] }))
         .await;
     assert_eq!(again, done);
@@ -151,7 +151,7 @@ async fn operations_are_applied_once_and_return_the_state_of_their_version() {
     assert!(listed.get("state").is_none() && listed.get("dryRun").is_none());
 
     let dry = session
-        .ask(json!({ "conversation": "a", "dryRun": true,
+        .query(json!({ "conversation": "a", "dryRun": true,
         "op": { "operation": "CLEAR" } }))
         .await;
     assert_eq!((&dry["dryRun"], &dry["version"]), (&json!(true), &json!(4)));
@@ -168,16 +168,17 @@ async fn operations_are_applied_once_and_return_the_state_of_their_version() {
 async fn tools_are_set_and_read() {
     let session = Session::with_conversation().await;
     let tools = json!([{ "name": "ls", "description": "lists", "more": [1] }]);
-    let dry = session.ask(json!({ "conversation": "a", "setTools": tools, "dryRun": true })).await;
+    let dry =
+        session.query(json!({ "conversation": "a", "setTools": tools, "dryRun": true })).await;
     assert_eq!((&dry["dryRun"], &dry["added"]), (&json!(true), &json!([0])));
     let set = session
-        .ask(json!({ "conversation": "a", "setTools": tools, "expectedVersion": 0,
+        .query(json!({ "conversation": "a", "setTools": tools, "expectedVersion": 0,
         "idempotencyKey": "k", "return": ["state"] }))
         .await;
     assert_eq!((&set["version"], &set["toolsChanged"]), (&json!(1), &json!(true)));
     assert_eq!(set["state"]["messages"][0]["content"], "Available tools:\n- ls: lists");
     assert_eq!(session.of("tools", json!(true)).await, json!({ "tools": tools }));
-    let before = session.ask(json!({ "conversation": "a", "tools": true, "at": 0 })).await;
+    let before = session.query(json!({ "conversation": "a", "tools": true, "at": 0 })).await;
     assert_eq!(before, json!({ "tools": [] }));
     assert_eq!(session.of("settings", json!(true)).await["tools"], tools);
     let none = session.of("settings", json!({ "tools": null })).await;
@@ -213,13 +214,13 @@ async fn an_entry_has_the_same_shape_everywhere() {
     assert_eq!((&shown["conversation"], &shown["version"]), (&json!("a"), &json!(3)));
     let view = session.of("show", json!(true)).await;
     assert_eq!(view["messages"].as_array().unwrap().len(), 2);
-    let before = session.ask(json!({ "conversation": "a", "show": [1, 0], "at": 1 })).await;
+    let before = session.query(json!({ "conversation": "a", "show": [1, 0], "at": 1 })).await;
     assert_eq!(before["messages"][0].get("marks"), None);
     assert_eq!(
         (&before["messages"][0]["position"], &before["messages"][1]["position"]),
         (&json!(1), &json!(0))
     );
-    let before = session.ask(json!({ "conversation": "a", "show": true, "at": 2 })).await;
+    let before = session.query(json!({ "conversation": "a", "show": true, "at": 2 })).await;
     assert_eq!(before["messages"].as_array().unwrap().len(), 3);
     let missing = session.refused(r#"{"conversation": "a", "show": [0], "at": 0}"#).await;
     assert_eq!(missing["code"], "index_out_of_range");
@@ -303,7 +304,7 @@ async fn tokens_are_shared_out_and_checked() {
     assert_eq!((&tokens["messages"], &tokens["largest"][0]["index"]), (&json!(2), &json!(1)));
     assert_eq!(tokens["byRole"][0]["name"], "user");
     let sum = tokens["tokens"].as_u64().unwrap();
-    let before = session.ask(json!({ "conversation": "a", "tokens": true, "at": 0 })).await;
+    let before = session.query(json!({ "conversation": "a", "tokens": true, "at": 0 })).await;
     assert_eq!(before["tokens"], 0);
 
     let check = session.of("tokenCheck", json!(true)).await;
@@ -339,7 +340,7 @@ async fn states_mark_maps_and_snapshots_are_read() {
     assert_eq!(state["messages"], json!([user("two")]));
     assert_eq!((&state["totalMessageCount"], &state["currentBatchIndex"]), (&json!(1), &json!(1)));
     assert_eq!(state["batchSnapshots"][0], session.of("snapshot", json!(0)).await);
-    let before = session.ask(json!({ "conversation": "a", "state": true, "at": 1 })).await;
+    let before = session.query(json!({ "conversation": "a", "state": true, "at": 1 })).await;
     assert_eq!((&before["totalMessageCount"], &before["batchSnapshots"]), (&json!(2), &json!([])));
     let map = session.of("markMap", json!(true)).await;
     assert_eq!((&map["originalIndices"], &map["typeIndices"]["user"]), (&json!([1]), &json!([1])));
@@ -348,7 +349,7 @@ async fn states_mark_maps_and_snapshots_are_read() {
         (&all["originalIndices"], &all["typeIndices"]["user"]),
         (&json!([1]), &json!([0, 1]))
     );
-    let before = session.ask(json!({ "conversation": "a", "markMap": true, "at": 1 })).await;
+    let before = session.query(json!({ "conversation": "a", "markMap": true, "at": 1 })).await;
     assert_eq!(before["originalIndices"], json!([0, 1]));
     let missing = session.refused(r#"{"conversation": "a", "snapshot": 9}"#).await;
     assert_eq!(missing["code"], "batch_not_found");
@@ -359,14 +360,14 @@ async fn states_mark_maps_and_snapshots_are_read() {
 #[tokio::test]
 async fn a_view_is_rendered_linted_and_planned() {
     let session = Session::new().await;
-    session.ask(json!({ "create": "a", "settings": { "counter": "approx",
+    session.query(json!({ "create": "a", "settings": { "counter": "approx",
         "tools": [{ "name": "ls", "description": "lists", "input_schema": { "type": "object" } }] } })).await;
     session.of("op", append(json!([
         user("list"),
         { "role": "assistant", "content": [{ "type": "tool_use", "id": "c", "name": "ls", "input": {} }] },
     ]))).await;
     let rendered = session
-        .ask(json!({ "conversation": "a", "render": "anthropic",
+        .query(json!({ "conversation": "a", "render": "anthropic",
         "model": "claude-x", "fields": { "max_tokens": 9 } }))
         .await;
     assert_eq!(
@@ -406,7 +407,7 @@ async fn a_conversation_goes_out_and_in_again() {
     let exported = session.of("export", json!(true)).await;
     assert_eq!(exported["format"], "recto");
     let data = &exported["data"];
-    let imported = session.ask(json!({ "import": "b", "data": data, "return": ["state"] })).await;
+    let imported = session.query(json!({ "import": "b", "data": data, "return": ["state"] })).await;
     assert_eq!(imported["state"]["messages"], json!([user("one"), user("two")]));
     assert_eq!(
         (&imported["conversation"], &imported["conversations"][0]["messages"]),
@@ -414,12 +415,12 @@ async fn a_conversation_goes_out_and_in_again() {
     );
     let data: Value = serde_json::from_str(data.as_str().unwrap()).unwrap();
     session
-        .ask(json!({ "import": "c", "data": data, "format": "recto",
+        .query(json!({ "import": "c", "data": data, "format": "recto",
         "settings": { "tokenLimit": 5 } }))
         .await;
-    let settings = session.ask(json!({ "conversation": "c", "settings": true })).await;
+    let settings = session.query(json!({ "conversation": "c", "settings": true })).await;
     assert_eq!(settings["tokenLimit"], 5);
-    let log = session.ask(json!({ "conversation": "a", "export": { "scope": "all" } })).await;
+    let log = session.query(json!({ "conversation": "a", "export": { "scope": "all" } })).await;
     assert_eq!(log["messages"], 2);
     for (request, code) in [
         (json!({ "import": "b", "data": data }), "conversation_exists"),
@@ -434,7 +435,7 @@ async fn a_conversation_goes_out_and_in_again() {
     ] {
         assert_eq!(session.refused(&request.to_string()).await["code"], code, "{request}");
     }
-    let names = session.ask(json!({ "list": true })).await;
+    let names = session.query(json!({ "list": true })).await;
     assert_eq!(names["conversations"].as_array().unwrap().len(), 3, "nothing is left of them");
 }
 
@@ -447,41 +448,44 @@ async fn conversations_are_forked_renamed_and_removed() {
             false => recto_service::Service::new(recto),
         };
         let session = Session(service);
-        session.ask(json!({ "create": "a" })).await;
+        session.query(json!({ "create": "a" })).await;
         session.say(&["one"]).await;
         session.say(&["two"]).await;
         let fork = session
-            .ask(json!({ "conversation": "a", "fork": { "name": "f", "at": 1 },
+            .query(json!({ "conversation": "a", "fork": { "name": "f", "at": 1 },
             "return": ["state"] }))
             .await;
         assert_eq!(
             (&fork["from"], &fork["state"]["messages"]),
             (&json!({ "conversation": "a", "version": 1 }), &json!([user("one")]))
         );
-        let dry = session.ask(json!({ "conversation": "a", "rename": "z", "dryRun": true })).await;
+        let dry =
+            session.query(json!({ "conversation": "a", "rename": "z", "dryRun": true })).await;
         assert_eq!(dry, json!({ "from": "a", "to": "z", "dryRun": true }));
         let taken =
             session.refused(r#"{"conversation": "a", "rename": "f", "dryRun": true}"#).await;
         assert_eq!(taken["code"], "conversation_exists");
         let renamed =
-            session.ask(json!({ "conversation": "a", "rename": "z", "return": ["state"] })).await;
+            session.query(json!({ "conversation": "a", "rename": "z", "return": ["state"] })).await;
         assert_eq!(renamed["state"]["totalMessageCount"], 2);
         let gone = session.refused(r#"{"conversation": "a", "stats": true}"#).await;
         assert_eq!(gone["code"], "conversation_not_found");
-        let id = session.ask(json!({ "conversation": "z", "info": true })).await["id"].clone();
-        assert_eq!(session.ask(json!({ "conversation": id, "info": true })).await["name"], "z");
-        let dry = session.ask(json!({ "conversation": "z", "remove": true, "dryRun": true })).await;
+        let id = session.query(json!({ "conversation": "z", "info": true })).await["id"].clone();
+        assert_eq!(session.query(json!({ "conversation": id, "info": true })).await["name"], "z");
+        let dry =
+            session.query(json!({ "conversation": "z", "remove": true, "dryRun": true })).await;
         assert_eq!((&dry["forks"], &dry["messages"]), (&json!(["f"]), &json!(2)));
         let conflict =
             session.refused(r#"{"conversation": "z", "remove": true, "expectedVersion": 1}"#).await;
         assert_eq!(conflict["code"], "version_conflict");
-        let removed =
-            session.ask(json!({ "conversation": "z", "remove": true, "expectedVersion": 2 })).await;
+        let removed = session
+            .query(json!({ "conversation": "z", "remove": true, "expectedVersion": 2 }))
+            .await;
         assert_eq!(removed, json!({ "removed": "z" }));
         let gone = session.refused(r#"{"conversation": "z", "stats": true}"#).await;
         assert_eq!(gone["code"], "conversation_not_found");
         assert_eq!(
-            session.ask(json!({ "conversation": "f", "stats": true })).await["totalMessages"],
+            session.query(json!({ "conversation": "f", "stats": true })).await["totalMessages"],
             1
         );
     }
@@ -494,18 +498,18 @@ async fn messages_are_pruned_and_erased() {
     session.of("op", json!({ "operation": "DELETE", "indices": [0] })).await;
     let prune =
         |dry: bool| json!({ "conversation": "a", "prune": { "keepVersions": 1 }, "dryRun": dry });
-    assert_eq!(session.ask(prune(true)).await["entries"], json!([0]));
-    let pruned = session.ask(prune(false)).await;
+    assert_eq!(session.query(prune(true)).await["entries"], json!([0]));
+    let pruned = session.query(prune(false)).await;
     assert_eq!(
         (&pruned["entries"], &pruned["dryRun"], &pruned["keptVersions"]),
         (&json!([0]), &json!(false), &json!(1))
     );
     let nothing = session.refused(r#"{"conversation": "a", "prune": {}}"#).await;
     assert_eq!(nothing["code"], "invalid_operation");
-    let dry = session.ask(json!({ "conversation": "a", "erase": [2], "dryRun": true })).await;
+    let dry = session.query(json!({ "conversation": "a", "erase": [2], "dryRun": true })).await;
     assert_eq!(dry["entries"][0]["message"], user("three"));
     let erased = session
-        .ask(json!({ "conversation": "a", "erase": [2], "expectedVersion": 2,
+        .query(json!({ "conversation": "a", "erase": [2], "expectedVersion": 2,
         "return": ["state"] }))
         .await;
     assert_eq!(
@@ -546,14 +550,14 @@ async fn requests_run_side_by_side() {
 async fn settings_are_changed_only_at_the_expected_version() {
     let session = Session::new().await;
     let tools = json!([{ "name": "ls", "description": "lists" }]);
-    session.ask(json!({ "create": "a", "settings": { "tools": tools } })).await;
+    session.query(json!({ "create": "a", "settings": { "tools": tools } })).await;
     let change = |version: u32| json!({ "conversation": "a", "settings": { "tokenLimit": 5 }, "expectedVersion": version });
     let error = session.refused(&change(3).to_string()).await;
     assert_eq!(error["code"], "version_conflict");
-    let settings = session.ask(json!({ "conversation": "a", "settings": true })).await;
+    let settings = session.query(json!({ "conversation": "a", "settings": true })).await;
     assert_eq!(settings["tokenLimit"], Value::Null);
-    assert_eq!(session.ask(change(0)).await["tokenLimit"], 5);
-    let same = session.ask(json!({ "conversation": "a", "settings": { "tools": tools } })).await;
+    assert_eq!(session.query(change(0)).await["tokenLimit"], 5);
+    let same = session.query(json!({ "conversation": "a", "settings": { "tools": tools } })).await;
     assert_eq!(same["version"], Value::Null, "the same tools make no version");
 }
 
@@ -563,23 +567,23 @@ async fn every_entry_has_its_marks_and_every_version_its_warnings() {
     let call = json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "c", "name": "f", "input": {} }] });
     let result = json!({ "role": "tool", "content": [{ "type": "tool_result", "tool_use_id": "c", "content": "found" }] });
     session
-        .ask(json!({ "create": "a", "messages": [user("needle"), call, result], "return": null }))
+        .query(json!({ "create": "a", "messages": [user("needle"), call, result], "return": null }))
         .await;
     let op = |op: Value| json!({ "conversation": "a", "op": op });
-    session.ask(op(json!({ "operation": "MARK", "indices": [0], "mark": "kept" }))).await;
-    let blame = session.ask(json!({ "conversation": "a", "blame": 0 })).await;
+    session.query(op(json!({ "operation": "MARK", "indices": [0], "mark": "kept" }))).await;
+    let blame = session.query(json!({ "conversation": "a", "blame": 0 })).await;
     assert_eq!(blame["entry"]["marks"], json!(["kept"]));
-    let found = session.ask(json!({ "search": "needle" })).await;
+    let found = session.query(json!({ "search": "needle" })).await;
     assert_eq!(found["messages"][0]["marks"], json!(["kept"]));
-    let erase = session.ask(json!({ "conversation": "a", "erase": [0], "dryRun": true })).await;
+    let erase = session.query(json!({ "conversation": "a", "erase": [0], "dryRun": true })).await;
     assert_eq!(erase["entries"][0]["marks"], json!(["kept"]));
 
-    session.ask(op(json!({ "operation": "DELETE", "indices": [2] }))).await;
-    session.ask(op(json!({ "operation": "UNDO" }))).await;
+    session.query(op(json!({ "operation": "DELETE", "indices": [2] }))).await;
+    session.query(op(json!({ "operation": "UNDO" }))).await;
     let render =
         |version: u32| json!({ "conversation": "a", "render": "anthropic", "at": version });
-    assert_eq!(session.ask(render(2)).await["warnings"][0]["code"], "torn_call");
-    assert_eq!(session.ask(render(3)).await["warnings"], json!([]));
+    assert_eq!(session.query(render(2)).await["warnings"][0]["code"], "torn_call");
+    assert_eq!(session.query(render(3)).await["warnings"], json!([]));
 }
 
 #[tokio::test]

@@ -1,19 +1,19 @@
-//! How many single messages become durable in a second: beside bare rows, and by several writers.
+//! Durable appends of single messages per second, compared with bare rows, and by several writers.
 //!
-//! All ways take turns in rounds, and ratios are those of the median round: so what else the machine
-//! does in the meantime hits all of them alike. A round is long enough for each way to have its
-//! tables near the processor again after the others, and to empty its write-ahead log now and then.
+//! All ways take turns in rounds, and a ratio is that of the median round, so other work of the machine
+//! affects all of them alike. A round is long enough to warm the caches of the processor again, and to
+//! include checkpoints of the write-ahead log.
 
 use std::time::Instant;
 
-use recto::{Approx, Message, Recto, Settings, StoredConversation};
+use recto::{Approx, Conversation, Message, Recto, Settings};
 
 use crate::bare::{Bare, BareGroups};
 use crate::bench::{Bench, Search, median, messages, note};
 use crate::table::{Bar, Row, Table, Unit};
 
 pub(crate) const ROUNDS: usize = 12;
-/// More than are packed together at a time.
+/// More appends than are packed together.
 pub(crate) const A_ROUND: usize = 500;
 const WRITERS: usize = 8;
 
@@ -24,7 +24,7 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     let bare = Bare::new(&bench.path("bare.db"));
     let bare_groups = BareGroups::new(&bench.path("bare-groups.db"));
     let runtime = &bench.runtime;
-    // A file each, as the bare rows have one: what is written for others is nobody else's work.
+    // One file for each way, as for the bare rows, so that no way pays for the writes of another.
     let open = |file: &str, search| runtime.block_on(Bench::open(&bench.path(file), search));
     let create =
         |recto: &Recto, name: &str, settings| runtime.block_on(warm(recto, name, settings));
@@ -41,7 +41,8 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     let [mut eight, mut bare_eight]: [Rates; 2] = Default::default();
     for (round, messages) in run.chunks(A_ROUND).enumerate() {
         note(&format!("appends: round {} of {rounds}", round + 1));
-        let append = |talk: &StoredConversation| runtime.block_on(append_all(talk, messages));
+        let append =
+            |conversation: &Conversation| runtime.block_on(append_all(conversation, messages));
         bare_rates.take(A_ROUND, || messages.iter().for_each(|m| bare.append(m.json())));
         single.take(A_ROUND, || append(&one));
         by_task.take(A_ROUND, || {
@@ -68,7 +69,7 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     table.row(bare_eight.row("  those bare ones", "bare insert + commit", &bare_rates));
 }
 
-/// How many a second, round by round.
+/// Appends per second, round by round.
 #[derive(Default)]
 pub(crate) struct Rates(Vec<f64>);
 
@@ -87,23 +88,23 @@ impl Rates {
     }
 }
 
-/// A conversation whose counter has loaded what it needs.
-pub(crate) async fn warm(recto: &Recto, name: &str, settings: Settings) -> StoredConversation {
-    let talk = recto.create(name, settings).await.expect("the name is new");
-    talk.append([Message::user("Good morning.")]).await.expect("it can be appended");
-    talk
+/// A conversation whose counter has loaded its vocabulary.
+pub(crate) async fn warm(recto: &Recto, name: &str, settings: Settings) -> Conversation {
+    let conversation = recto.create(name, settings).await.expect("the name is new");
+    conversation.append([Message::user("Good morning.")]).await.expect("it can be appended");
+    conversation
 }
 
-pub(crate) async fn append_all(talk: &StoredConversation, messages: &[Message]) {
+pub(crate) async fn append_all(conversation: &Conversation, messages: &[Message]) {
     for message in messages {
-        talk.append([message.clone()]).await.expect("it can be appended");
+        conversation.append([message.clone()]).await.expect("it can be appended");
     }
 }
 
-async fn append_side_by_side(talks: &[StoredConversation], messages: &[Message]) {
-    let tasks = talks.iter().cloned().map(|talk| {
+async fn append_side_by_side(conversations: &[Conversation], messages: &[Message]) {
+    let tasks = conversations.iter().cloned().map(|conversation| {
         let messages = messages.to_vec();
-        tokio::spawn(async move { append_all(&talk, &messages).await })
+        tokio::spawn(async move { append_all(&conversation, &messages).await })
     });
     for task in tasks.collect::<Vec<_>>() {
         task.await.expect("no writer fails");

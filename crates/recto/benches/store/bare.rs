@@ -1,6 +1,6 @@
-//! The bare way: a row a message in a table of its own, inserted and committed with the same
-//! pragmas, on the thread that asks; and by several writers, on a thread that commits together what
-//! waits. Nothing is counted, hashed, checked or packed.
+//! The bare way: one row per message, inserted and committed with the same pragmas on the calling thread;
+//! for several writers, a thread that commits waiting rows together. Nothing is counted, hashed, checked or
+//! packed.
 
 use std::path::Path;
 use std::thread;
@@ -22,7 +22,7 @@ impl Bare {
         Bare(db)
     }
 
-    /// Returns when it is durable.
+    /// Returns when the row is durable.
     pub(crate) fn append(&self, json: &str) {
         let run = |sql: &str| self.0.prepare_cached(sql)?.execute([]);
         let insert = || {
@@ -32,12 +32,11 @@ impl Bare {
                 .execute([json.as_bytes()])?;
             run("COMMIT")
         };
-        insert().expect("nobody else writes");
+        insert().expect("there is no other writer");
     }
 }
 
-/// Bare rows of several conversations, each beside those of its own conversation, as whoever reads
-/// conversations needs them.
+/// Bare rows of several conversations, clustered by conversation as a reader needs them.
 #[derive(Clone)]
 pub(crate) struct BareGroups(mpsc::Sender<Job>);
 
@@ -58,7 +57,7 @@ impl BareGroups {
                 while let Ok(job) = jobs.try_recv() {
                     group.push(job);
                 }
-                commit(&db, &group).expect("nobody else writes");
+                commit(&db, &group).expect("there is no other writer");
                 for job in group {
                     job.durable.send(()).expect("every writer waits");
                 }
@@ -67,7 +66,7 @@ impl BareGroups {
         BareGroups(sender)
     }
 
-    /// Returns when it is durable.
+    /// Returns when the row is durable.
     pub(crate) async fn append(&self, conversation: usize, number: usize, json: &str) {
         let (durable, done) = oneshot::channel();
         let place = (conversation << 32 | number) as i64;

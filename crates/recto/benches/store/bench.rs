@@ -1,4 +1,4 @@
-//! What every part needs: a folder, a runtime, messages, and times.
+//! Shared by all parts: a folder, a runtime, messages, and times.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,13 +8,13 @@ use tempfile::TempDir;
 use testkit::AgentRun;
 use tokio::runtime::Runtime;
 
-/// What a run is made of.
+/// The context of a run.
 pub(crate) struct Bench {
     folder: TempDir,
     pub(crate) runtime: Runtime,
-    /// How long the agent run is.
+    /// The number of messages of the agent run.
     pub(crate) messages: usize,
-    /// Whether it only has to work.
+    /// Whether this is a test with small sizes.
     pub(crate) is_test: bool,
 }
 
@@ -32,19 +32,19 @@ impl Bench {
         Bench { folder, runtime: runtime.expect("threads can be started"), messages, is_test }
     }
 
-    /// Where a file of this name is.
+    /// The path of a file in the folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Opens the file: nothing of it is in this process.
+    /// Opens the file, with nothing loaded.
     pub(crate) async fn open(path: &Path, search: Search) -> Recto {
         let address = format!("sqlite:{}", path.display());
         let options = Options { search: search == Search::On, ..Options::default() };
         Recto::open_with(&address, options).await.expect("the file can be opened")
     }
 
-    /// So many rounds, or a few if it only has to work.
+    /// The number of rounds; at most 2 in a test.
     pub(crate) fn rounds(&self, rounds: usize) -> usize {
         if self.is_test { rounds.min(2) } else { rounds }
     }
@@ -55,14 +55,14 @@ pub(crate) fn messages(count: usize) -> impl Iterator<Item = Message> {
     AgentRun::new(1).take(count).map(|json| Message::from_json(&json).expect("it is a message"))
 }
 
-/// How many bytes a file takes, with what lies beside it.
+/// The size of a SQLite file together with its journal, in bytes.
 pub(crate) fn bytes_on_disk(path: &Path) -> u64 {
     let beside = |ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
     let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
     ["", "-wal", "-shm"].map(|ending| size(beside(ending))).iter().sum()
 }
 
-/// Times that were taken.
+/// Samples of times.
 #[derive(Default)]
 pub(crate) struct Times(Vec<Duration>);
 
@@ -71,26 +71,26 @@ impl Times {
         self.0.push(since.elapsed());
     }
 
-    /// The time that a quarter of the samples were quicker than, in seconds: others use the machine
-    /// and its disk too.
+    /// The 25th percentile in seconds. It is less disturbed by other work of the machine than the
+    /// median.
     pub(crate) fn usual(&mut self) -> f64 {
-        self.quantile(25)
+        self.percentile(25)
     }
 
-    /// The time that so many of a hundred were not longer than, in seconds.
-    pub(crate) fn quantile(&mut self, in_a_hundred: usize) -> f64 {
+    /// A percentile, in seconds.
+    pub(crate) fn percentile(&mut self, percent: usize) -> f64 {
         self.0.sort_unstable();
-        self.0[(self.0.len() - 1) * in_a_hundred / 100].as_secs_f64()
+        self.0[(self.0.len() - 1) * percent / 100].as_secs_f64()
     }
 }
 
-/// The number in the middle.
+/// The median.
 pub(crate) fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_unstable_by(f64::total_cmp);
     numbers[numbers.len() / 2]
 }
 
-/// Says what is being done: the longer parts take a minute.
+/// Prints what is being measured, because some parts take a minute.
 pub(crate) fn note(what: &str) {
     eprintln!("{what}");
 }

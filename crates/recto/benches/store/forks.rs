@@ -23,14 +23,14 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
         let [mut newest, mut random, mut row]: [Times; 3] = Default::default();
         bench.runtime.block_on(async {
             let recto = Bench::open(&path, Search::Off).await;
-            let talk = recto.conversation(long::NAME).await.expect("it is there");
-            let last = talk.version().await.expect("it has one").0;
+            let conversation = recto.conversation(long::NAME).await.expect("it is there");
+            let last = conversation.version().await.expect("it has one").0;
             for number in 0..bench.rounds(SAMPLES) as u32 {
                 let some = Version((number * 7_919) % last);
                 for (at, times) in [(Version(last), &mut newest), (some, &mut random)] {
                     let name = format!("{number} at {at}");
                     let clock = Instant::now();
-                    talk.fork(&name, at).await.expect("the version is there");
+                    conversation.fork(&name, at).await.expect("the version is there");
                     times.push(clock);
                 }
                 let clock = Instant::now();

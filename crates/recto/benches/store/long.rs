@@ -1,4 +1,4 @@
-//! Long conversations, made quickly.
+//! Long conversations for other parts.
 
 use std::path::PathBuf;
 
@@ -9,11 +9,11 @@ use crate::bench::{Bench, Search, messages, note};
 /// The name of the only conversation in a file.
 pub(crate) const NAME: &str = "long";
 
-/// How many entries the view has at the end.
+/// The length of the view at the end.
 pub(crate) const VIEW: usize = 50;
 
-/// A file with a conversation of so many messages, cut so many times: every cut keeps 40, and 10 or
-/// however many it takes come behind it.
+/// A file with a conversation of `count` messages and `cuts` TRUNCATE operations. Each of them keeps 40
+/// messages, and `count / cuts` messages follow.
 pub(crate) fn conversation(bench: &Bench, count: usize, cuts: usize) -> PathBuf {
     let path = bench.path(&format!("long-{count}-{cuts}.db"));
     if path.exists() {
@@ -23,16 +23,16 @@ pub(crate) fn conversation(bench: &Bench, count: usize, cuts: usize) -> PathBuf 
     bench.runtime.block_on(async {
         let recto = Bench::open(&path, Search::Off).await;
         let settings = Settings::counting_with(Approx);
-        let talk = recto.create(NAME, settings).await.expect("the name is new");
+        let conversation = recto.create(NAME, settings).await.expect("the name is new");
         let mut messages = messages(count);
         for _ in 0..cuts {
             let cut = Truncate { keep_last: Some(VIEW - 10), ..Truncate::default() };
-            talk.apply(cut).await.expect("it can be cut");
+            conversation.apply(cut).await.expect("it can be cut");
             let more: Vec<Message> = messages.by_ref().take(count / cuts).collect();
-            talk.append(more).await.expect("it can be appended");
+            conversation.append(more).await.expect("it can be appended");
         }
         let cut = Truncate { keep_last: Some(VIEW), ..Truncate::default() };
-        talk.apply(cut).await.expect("it can be cut");
+        conversation.apply(cut).await.expect("it can be cut");
     });
     path
 }

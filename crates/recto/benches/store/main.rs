@@ -1,14 +1,14 @@
-//! What it costs to keep conversations in a SQLite file, each figure beside its limit or beside the
-//! bare way, measured in the same run. Built with the feature `postgres`, it also appends to a
-//! PostgreSQL server that it starts.
+//! Costs of stored conversations in a SQLite file: size, appends, opening, reads, forks. Each figure is
+//! compared with its limit, or with the bare way measured in the same run. With the feature `postgres` it
+//! also appends to a PostgreSQL server that it starts.
 //!
 //! `cargo bench -p recto --bench store` prints a table; `-- --messages 1000` makes the agent run
 //! shorter, `-- --json` prints the numbers as JSON, a word chooses parts: `size`, `appends`,
-//! `postgres`, `opening`, `million`, `forks`.
+//! `postgres`, `opening`, `reads`, `million`, `forks`.
 //!
-//! Parts are a file each. Nothing is written but into a temporary folder on the disk of the target
-//! folder, since what a commit costs depends on the disk.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // a program that talks to people
+//! Each part has its own file. All data is written to a temporary folder on the disk of the target
+//! folder, because the cost of a commit depends on the disk.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // it prints its figures
 
 mod appends;
 mod bare;
@@ -19,6 +19,7 @@ mod million;
 mod opening;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod reads;
 mod size;
 mod table;
 
@@ -45,7 +46,7 @@ fn main() {
             "unknown option {unknown}; use --messages N or --json, or the name of a part"
         ));
     }
-    // `cargo test --benches` runs this without `--bench`: then it only has to work.
+    // `cargo test --benches` runs this without `--bench`, with small sizes.
     let is_test = !has("--bench");
     let bench = Bench::new(messages.unwrap_or(if is_test { 200 } else { 10_000 }), is_test);
 
@@ -73,6 +74,7 @@ const PARTS: &[(&str, Measure)] = &[
     #[cfg(feature = "postgres")]
     ("postgres", postgres::measure),
     ("opening", opening::measure),
+    ("reads", reads::measure),
     ("million", million::measure),
     ("forks", forks::measure),
 ];
@@ -87,7 +89,7 @@ fn take_messages(arguments: &mut Vec<String>) -> Option<usize> {
     Some(number)
 }
 
-fn stop(why: &str) -> ! {
-    eprintln!("{why}");
+fn stop(reason: &str) -> ! {
+    eprintln!("{reason}");
     std::process::exit(2);
 }

@@ -1,5 +1,5 @@
-//! A million messages in a hundred thousand batches: built, opened, read at the end and edited by
-//! processes of their own, which tell how long it took them and how much memory.
+//! A conversation of 1,000,000 messages in 100,000 batches: built, opened, read and edited by child
+//! processes, which print their time and their peak memory.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,11 +12,11 @@ use crate::bench::{Bench, Search, bytes_on_disk, messages, note};
 use crate::long::{NAME, VIEW};
 use crate::table::{Bar, Row, Table, Unit};
 
-/// The first argument of a process that does one of these things.
+/// The first argument of a child process.
 pub(crate) const CHILD: &str = "--million-as-child";
 
-/// No process may take more: the messages alone are more than a gigabyte.
-const MOST_MEMORY: f64 = 512.0 * 1024.0 * 1024.0;
+/// Maximum memory of a child process, in bytes. The messages alone have more than a gigabyte.
+const MAX_MEMORY_BYTES: f64 = 512.0 * 1024.0 * 1024.0;
 
 pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     let scale = if bench.is_test { 1_000 } else { 1 };
@@ -24,11 +24,12 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     table.part(format!("A conversation of {count} messages in {batches} batches"));
     note(&format!("making a conversation of {count} messages in {batches} batches"));
     let path = bench.path("million.db");
-    let (seconds, memory) = told(&path, &["build", &count.to_string(), &batches.to_string()]);
-    // Not durable request by request: that is another part's figure.
+    let (seconds, memory) = measured(&path, &["build", &count.to_string(), &batches.to_string()]);
+    // The requests are not durable one by one: the part `appends` measures that.
     table.row(Row::new("build it", Unit::Seconds, seconds));
     let most = |memory| {
-        Row::new("  most memory of that process", Unit::Bytes, memory).bar(Bar::Under(MOST_MEMORY))
+        Row::new("  most memory of that process", Unit::Bytes, memory)
+            .bar(Bar::Under(MAX_MEMORY_BYTES))
     };
     table.row(most(memory));
     table.row(Row::new("its file", Unit::Bytes, bytes_on_disk(&path) as f64));
@@ -41,7 +42,8 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
         ("rollback", "open, go back to the middle", None),
     ] {
         note(what);
-        let rounds: Vec<(f64, f64)> = (0..bench.rounds(5)).map(|_| told(&path, &[what])).collect();
+        let rounds: Vec<(f64, f64)> =
+            (0..bench.rounds(5)).map(|_| measured(&path, &[what])).collect();
         let least = rounds.iter().map(|round| round.0).fold(f64::INFINITY, f64::min);
         let row = Row::new(name, Unit::Seconds, least);
         table.row(match bar {
@@ -52,14 +54,14 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     }
 }
 
-/// What a process tells: seconds, and bytes of memory.
-fn told(path: &Path, arguments: &[&str]) -> (f64, f64) {
+/// The figures that a child process prints: seconds, and bytes of memory.
+fn measured(path: &Path, arguments: &[&str]) -> (f64, f64) {
     let program = std::env::current_exe().expect("it is running");
     let output = Command::new(program).arg(CHILD).arg(path).args(arguments).output();
     let output = output.expect("it can be started");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let told = String::from_utf8_lossy(&output.stdout);
-    let mut numbers = told.split_whitespace().map(|number| number.parse().unwrap_or(f64::NAN));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let mut numbers = printed.split_whitespace().map(|number| number.parse().unwrap_or(f64::NAN));
     (numbers.next().unwrap_or(f64::NAN), numbers.next().unwrap_or(f64::NAN))
 }
 
@@ -82,50 +84,53 @@ async fn build(path: &Path, count: usize, batches: usize) -> f64 {
     let clock = Instant::now();
     let options = SqliteOptions { search: false, unsynced: true, ..SqliteOptions::default() };
     let store = SqliteStore::open(path, options).await.expect("the file can be made");
-    let recto = Recto::over(std::sync::Arc::new(store), Options::default());
-    let talk = recto.create(NAME, Settings::counting_with(Approx)).await.expect("it is new");
+    let recto = Recto::with_store(std::sync::Arc::new(store), Options::default());
+    let conversation =
+        recto.create(NAME, Settings::counting_with(Approx)).await.expect("it is new");
     let mut messages = messages(count);
     for _ in 0..batches {
         let cut = Truncate { keep_last: Some(VIEW - 10), ..Truncate::default() };
-        talk.apply(cut).await.expect("it can be cut");
+        conversation.apply(cut).await.expect("it can be cut");
         let more: Vec<Message> = messages.by_ref().take(count / batches).collect();
-        talk.append(more).await.expect("it can be appended");
+        conversation.append(more).await.expect("it can be appended");
     }
     let cut = Truncate { keep_last: Some(VIEW), ..Truncate::default() };
-    talk.apply(cut).await.expect("it can be cut");
+    conversation.apply(cut).await.expect("it can be cut");
     clock.elapsed().as_secs_f64()
 }
 
-/// Opens the file, and does one thing with the conversation.
+/// Opens the file, and performs one operation on the conversation.
 async fn work(path: &Path, what: &str) -> f64 {
     let mut clock = Instant::now();
     let recto = Bench::open(path, Search::Off).await;
-    let talk = recto.conversation(NAME).await.expect("it is there");
+    let conversation = recto.conversation(NAME).await.expect("it is there");
     let last = async || {
-        let shown = talk.messages().await.expect("they can be read");
+        let shown = conversation.messages().await.expect("they can be read");
         shown.last().map_or(LogIndex(0), |entry| entry.index)
     };
     let delete = |index| Delete { indices: vec![index] };
     match what {
-        "tail" => drop(talk.messages().await.expect("they can be read")),
+        "tail" => drop(conversation.messages().await.expect("they can be read")),
         "past" => {
-            let newest = talk.version().await.expect("it is there");
+            let newest = conversation.version().await.expect("it is there");
             let middle = Version(newest.0 / 2);
-            assert!(!talk.messages_at(middle).await.expect("they can be read").is_empty());
+            assert!(!conversation.messages_at(middle).await.expect("they can be read").is_empty());
         }
-        "append" => drop(talk.append([Message::user("go on")]).await.expect("it is accepted")),
+        "append" => {
+            drop(conversation.append([Message::user("go on")]).await.expect("it is accepted"))
+        }
         "rollback" => {
-            let newest = talk.version().await.expect("it is there");
+            let newest = conversation.version().await.expect("it is there");
             let back = recto::Rollback::ToVersion(Version(newest.0 / 2));
-            talk.apply(back).await.expect("it is accepted");
-            talk.apply(recto::Undo).await.expect("it is accepted");
+            conversation.apply(back).await.expect("it is accepted");
+            conversation.apply(recto::Undo).await.expect("it is accepted");
         }
         _ => {
-            talk.apply(delete(last().await)).await.expect("it is accepted");
+            conversation.apply(delete(last().await)).await.expect("it is accepted");
             if what == "again" {
                 let index = last().await;
                 clock = Instant::now();
-                talk.apply(delete(index)).await.expect("it is accepted");
+                conversation.apply(delete(index)).await.expect("it is accepted");
             }
         }
     }

@@ -1,12 +1,11 @@
-//! How long it takes to open a long conversation and to read what the model reads, now or at some
-//! version, and how much memory. Each time the store is opened anew, with nothing of it in memory
-//! but what the operating system keeps of the file.
+//! Time and memory for opening a long conversation and reading its view, the present one or that of a
+//! version. Each sample opens the store again; only the operating system's cache of the file is warm.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use recto::{Message, StoredConversation, Version};
+use recto::{Conversation, Message, Version};
 
 use crate::bench::{Bench, Search, Times, bytes_on_disk, note};
 use crate::long::{self, VIEW};
@@ -20,20 +19,20 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     table.part(format!("Opening a conversation of {messages} messages in {batches} batches"));
     let path = long::conversation(bench, messages, batches);
     let mut opener = Opener { bench, path, newest: 2 * batches as u32 + 1 };
-    let (usual, late) = opener.times(|talk, _| async move {
-        assert_eq!(talk.messages().await.expect("it is there").len(), VIEW);
+    let (usual, late) = opener.times(|conversation, _| async move {
+        assert_eq!(conversation.messages().await.expect("it is there").len(), VIEW);
     });
     table.row(Row::new("open, read its view of 50", Unit::Seconds, usual).bar(Bar::Under(5e-3)));
     table.row(Row::new("  95 of 100 take less than", Unit::Seconds, late));
     let newest = opener.newest;
-    let (usual, late) = opener.times(|talk, number| async move {
+    let (usual, late) = opener.times(|conversation, number| async move {
         let version = Version(2 + (number as u32 * 7_919) % (newest - 1));
-        assert!(!talk.messages_at(version).await.expect("it is there").is_empty());
+        assert!(!conversation.messages_at(version).await.expect("it is there").is_empty());
     });
     table.row(Row::new("open, read any past version", Unit::Seconds, usual).bar(Bar::Under(20e-3)));
     table.row(Row::new("  95 of 100 take less than", Unit::Seconds, late));
-    let (usual, _) = opener.times(|talk, _| async move {
-        talk.append([Message::user("go on")]).await.expect("it can be appended");
+    let (usual, _) = opener.times(|conversation, _| async move {
+        conversation.append([Message::user("go on")]).await.expect("it can be appended");
     });
     table.row(Row::new("open, append one message", Unit::Seconds, usual));
 
@@ -42,8 +41,8 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
     let path = long::conversation(bench, messages, messages / 1_000);
     table.row(Row::new("its file", Unit::Bytes, bytes_on_disk(&path) as f64));
     opener = Opener { bench, path, newest: 0 };
-    let (usual, _) = opener.times(|talk, _| async move {
-        assert_eq!(talk.messages().await.expect("it is there").len(), VIEW);
+    let (usual, _) = opener.times(|conversation, _| async move {
+        assert_eq!(conversation.messages().await.expect("it is there").len(), VIEW);
     });
     table.row(Row::new("open, read its view of 50", Unit::Seconds, usual).bar(Bar::Under(5e-3)));
     let empty = long::conversation(bench, VIEW, 1);
@@ -58,10 +57,10 @@ struct Opener<'a> {
 }
 
 impl Opener<'_> {
-    /// How long it usually takes, and how long 95 of 100 take at most.
+    /// The usual time and the 95th percentile, in seconds.
     fn times<F: Future<Output = ()>>(
         &self,
-        mut read: impl FnMut(StoredConversation, usize) -> F,
+        mut read: impl FnMut(Conversation, usize) -> F,
     ) -> (f64, f64) {
         note("opening");
         let mut times = Times::default();
@@ -69,36 +68,36 @@ impl Opener<'_> {
             self.bench.runtime.block_on(async {
                 let clock = Instant::now();
                 let recto = Bench::open(&self.path, Search::Off).await;
-                let talk = recto.conversation(long::NAME).await.expect("it is there");
-                read(talk, number).await;
+                let conversation = recto.conversation(long::NAME).await.expect("it is there");
+                read(conversation, number).await;
                 times.push(clock);
             });
         }
-        (times.usual(), times.quantile(95))
+        (times.usual(), times.percentile(95))
     }
 }
 
-/// The first argument of a process that opens a file, reads, and tells how much memory it took.
+/// The first argument of a child process that opens a file, reads, and prints its peak memory.
 pub(crate) const CHILD: &str = "--read-as-child";
 
 fn memory(path: &Path) -> f64 {
     let program = std::env::current_exe().expect("it is running");
     let output = Command::new(program).arg(CHILD).arg(path).output().expect("it can be started");
-    let told = String::from_utf8_lossy(&output.stdout);
-    told.trim().parse().unwrap_or(f64::NAN)
+    let printed = String::from_utf8_lossy(&output.stdout);
+    printed.trim().parse().unwrap_or(f64::NAN)
 }
 
 pub(crate) fn read_as_child(arguments: &[String]) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.expect("threads can be started").block_on(async {
         let recto = Bench::open(Path::new(&arguments[0]), Search::Off).await;
-        let talk = recto.conversation(long::NAME).await.expect("it is there");
-        assert_eq!(talk.messages().await.expect("it can be read").len(), VIEW);
+        let conversation = recto.conversation(long::NAME).await.expect("it is there");
+        assert_eq!(conversation.messages().await.expect("it can be read").len(), VIEW);
     });
     println!("{}", most_memory().unwrap_or(f64::NAN));
 }
 
-/// The most bytes that this process has had, where the system tells.
+/// The peak memory of this process in bytes, if the system reports it.
 pub(crate) fn most_memory() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,5 +1,5 @@
-//! Single messages made durable in PostgreSQL, beside bare transactions of one row over the same
-//! driver, in turns.
+//! Durable appends of single messages in PostgreSQL, compared with bare transactions of one row over the
+//! same driver, in turns.
 
 use recto::{Message, Options, Recto, Settings};
 use testserver::PostgresServer;
@@ -60,6 +60,6 @@ impl Bare {
 
     async fn append(&self, json: &str) {
         let row = self.client.execute(&self.insert, &[&json.as_bytes()]).await;
-        row.expect("nobody else writes");
+        row.expect("there is no other writer");
     }
 }

@@ -1,11 +1,11 @@
-//! How much room an agent run takes, one version a message, and whether every version can be read.
+//! The size of an agent run with one version per message, and whether every version can be read.
 
-use recto::{Message, Settings, StoredConversation, Version};
+use recto::{Conversation, Message, Settings, Version};
 
 use crate::bench::{Bench, Search, bytes_on_disk, messages, note};
 use crate::table::{Bar, Row, Table, Unit};
 
-/// So many versions are read again.
+/// The number of versions that are read again.
 const SAMPLE: usize = 200;
 
 pub(crate) fn measure(bench: &Bench, table: &mut Table) {
@@ -40,28 +40,29 @@ pub(crate) fn measure(bench: &Bench, table: &mut Table) {
 
 async fn write(path: &std::path::Path, search: Search, run: &[Message]) {
     let recto = Bench::open(path, search).await;
-    let talk = recto.create("run", Settings::default()).await.expect("the name is new");
+    let conversation = recto.create("run", Settings::default()).await.expect("the name is new");
     for message in run {
-        talk.append([message.clone()]).await.expect("it can be appended");
+        conversation.append([message.clone()]).await.expect("it can be appended");
     }
 }
 
-/// How many of the newest and of random versions are what was written.
+/// The number of versions, the newest and random ones, that equal what was written.
 async fn versions_as_written(path: &std::path::Path, run: &[Message]) -> f64 {
     let recto = Bench::open(path, Search::Off).await;
-    let talk = recto.conversation("run").await.expect("it was created");
+    let conversation = recto.conversation("run").await.expect("it was created");
     let mut same = 0;
     for number in 0..SAMPLE {
-        // A step that has no divisor in common with the length: no version comes twice.
+        // The step and the length have no common divisor, so no version is read twice.
         let version = (number * 7_919 + 1) % (run.len() + 1);
-        same += usize::from(is_as_written(&talk, version, run).await);
+        same += usize::from(is_as_written(&conversation, version, run).await);
     }
-    same += usize::from(is_as_written(&talk, run.len(), run).await);
+    same += usize::from(is_as_written(&conversation, run.len(), run).await);
     same as f64
 }
 
-async fn is_as_written(talk: &StoredConversation, version: usize, run: &[Message]) -> bool {
-    let read = talk.messages_at(Version(version as u32)).await.expect("every version is there");
+async fn is_as_written(conversation: &Conversation, version: usize, run: &[Message]) -> bool {
+    let read =
+        conversation.messages_at(Version(version as u32)).await.expect("every version is there");
     let read = read.iter().map(|entry| entry.message.json());
     read.eq(run[..version].iter().map(Message::json))
 }

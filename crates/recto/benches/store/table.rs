@@ -1,8 +1,8 @@
-//! What was measured, beside what, what it must reach, and how all that is shown.
+//! Figures, comparisons and limits, and how they are printed.
 
 use serde_json::{Value, json};
 
-/// What a number is.
+/// The unit of a figure.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Unit {
     Seconds,
@@ -11,27 +11,27 @@ pub(crate) enum Unit {
     Count,
 }
 
-/// What a row must reach.
+/// The limit of a row.
 #[derive(Clone, Copy)]
 pub(crate) enum Bar {
-    /// Recto's figure is at most so many times the one beside it.
+    /// Maximum ratio of Recto's figure to the compared one.
     AtMost(f64),
-    /// Recto's figure is at least so many times the one beside it.
+    /// Minimum ratio of Recto's figure to the compared one.
     AtLeast(f64),
-    /// Recto's figure is less than this.
+    /// Upper bound of Recto's figure.
     Under(f64),
-    /// Recto's figure is the one beside it.
+    /// Recto's figure equals the compared one.
     Same,
 }
 
-/// One thing that was measured.
+/// One figure.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) unit: Unit,
     pub(crate) recto: f64,
-    /// What it is compared with, and its figure.
+    /// The name and the figure of what it is compared with.
     pub(crate) beside: Option<(&'static str, f64)>,
-    /// Recto's figure by the one beside it, if it was taken in rounds.
+    /// The ratio of the two figures, if it was measured in rounds.
     pub(crate) ratio: Option<f64>,
     pub(crate) bar: Option<Bar>,
 }
@@ -103,13 +103,13 @@ impl Row {
 pub(crate) struct Table(Vec<(String, Vec<Row>)>);
 
 impl Table {
-    /// Begins a part.
+    /// Starts a part.
     pub(crate) fn part(&mut self, title: impl Into<String>) {
         self.0.push((title.into(), Vec::new()));
     }
 
     pub(crate) fn row(&mut self, row: Row) {
-        self.0.last_mut().expect("a part has begun").1.push(row);
+        self.0.last_mut().expect("a part was started").1.push(row);
     }
 
     fn rows(&self) -> impl Iterator<Item = &Row> {

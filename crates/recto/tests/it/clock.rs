@@ -1,12 +1,12 @@
-//! Clocks that jump back, stand still and differ between programs: what is ordered by the store
-//! stays in order, and times are only what was written down.
+//! Clocks that jump back, stand still and differ between processes: the store keeps its order, and times
+//! are only recorded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use recto::{
-    Approx, BatchIndex, BatchStart, Clock, Keep, LogIndex, Mark, Message, Options, Query, Recto,
-    Rollback, Settings, Store, StoredConversation, Timestamp, Truncate, Undo, Version,
+    Approx, BatchIndex, BatchStart, Clock, Conversation, Keep, LogIndex, Mark, Message, Options,
+    Query, Recto, Rollback, Settings, Store, Timestamp, Truncate, Undo, Version,
 };
 use serde_json::{Value, json};
 
@@ -14,10 +14,10 @@ use crate::places::{Place, memory, on_every_store};
 
 on_every_store! {
     nothing_is_ordered_by_the_clock
-    questions_about_times_are_answered_by_what_was_written_down
+    queries_by_time_use_the_recorded_times
 }
 
-/// Goes forwards, back, far away and home again.
+/// Times that go forwards and back, near and far.
 const JUMPS: [Timestamp; 9] =
     [1_000, 2_000, 500, 500, -7, Timestamp::MAX, Timestamp::MIN, 0, 1_500];
 
@@ -32,55 +32,62 @@ fn steady() -> Clock {
 }
 
 fn recto(store: &Arc<dyn Store>, clock: Clock) -> Recto {
-    Recto::over(store.clone(), Options { clock, ..Options::default() })
+    Recto::with_store(store.clone(), Options { clock, ..Options::default() })
 }
 
-/// An agent at work, on two machines that take turns.
-async fn work(store: &Arc<dyn Store>, clocks: [Clock; 2]) -> StoredConversation {
+/// The requests of an agent, on two machines that take turns.
+async fn work(store: &Arc<dyn Store>, clocks: [Clock; 2]) -> Conversation {
     let [first, second] = clocks.map(|clock| recto(store, clock));
     first.create("a", Settings::counting_with(Approx)).await.unwrap();
-    let talks = [first.conversation("a").await.unwrap(), second.conversation("a").await.unwrap()];
+    let conversations =
+        [first.conversation("a").await.unwrap(), second.conversation("a").await.unwrap()];
     for number in 0..150_u32 {
-        let talk = &talks[number as usize / 2 % 2];
-        talk.append([Message::user(&format!("message number {number}"))]).await.unwrap();
+        let conversation = &conversations[number as usize / 2 % 2];
+        conversation.append([Message::user(&format!("message number {number}"))]).await.unwrap();
         match number % 25 {
-            5 => drop(talk.apply(BatchStart::default()).await.unwrap()),
+            5 => drop(conversation.apply(BatchStart::default()).await.unwrap()),
             9 => {
                 let keep = Truncate { keep_last: Some(4), ..Default::default() };
-                talk.apply(keep).await.unwrap();
+                conversation.apply(keep).await.unwrap();
             }
-            12 => drop(talk.apply(Undo).await.unwrap()),
+            12 => drop(conversation.apply(Undo).await.unwrap()),
             15 => {
                 let mark = Mark { indices: vec![LogIndex(number)], mark: "m".into() };
-                talk.apply(mark).await.unwrap();
+                conversation.apply(mark).await.unwrap();
             }
-            20 => drop(talk.apply(Rollback::ToBatch(BatchIndex(1))).await.unwrap()),
+            20 => drop(conversation.apply(Rollback::ToBatch(BatchIndex(1))).await.unwrap()),
             _ => {}
         }
     }
-    talks[1].fork("b", Version(60)).await.unwrap().append([Message::user("else")]).await.unwrap();
+    conversations[1]
+        .fork("b", Version(60))
+        .await
+        .unwrap()
+        .append([Message::user("else")])
+        .await
+        .unwrap();
     recto(store, Clock::default()).conversation("a").await.unwrap()
 }
 
-/// All that can be read, but for times.
-async fn all_but_times(talk: &StoredConversation) -> Value {
-    let newest = talk.version().await.unwrap();
+/// Everything that can be read, without times.
+async fn all_but_times(conversation: &Conversation) -> Value {
+    let newest = conversation.version().await.unwrap();
     let mut versions = Vec::new();
-    for info in talk.versions(0..newest.0 + 1).await.unwrap() {
-        let entries = talk.messages_at(info.version).await.unwrap();
+    for info in conversation.versions(0..newest.0 + 1).await.unwrap() {
+        let entries = conversation.messages_at(info.version).await.unwrap();
         let view: Vec<u32> = entries.iter().map(|entry| entry.index.0).collect();
         versions.push(json!([info.version, info.description, info.batch, view]));
     }
-    let blame = talk.blame(LogIndex(3)).await.unwrap();
+    let blame = conversation.blame(LogIndex(3)).await.unwrap();
     let blame: Vec<String> = blame.iter().map(|step| step.version.to_string()).collect();
-    let batches = talk.stats().await.unwrap().current_batch_index.0;
+    let batches = conversation.stats().await.unwrap().current_batch_index.0;
     let mut views = Vec::new();
     for batch in 0..=batches {
-        let snapshot = talk.snapshot(BatchIndex(batch)).await.unwrap();
+        let snapshot = conversation.snapshot(BatchIndex(batch)).await.unwrap();
         views.push(snapshot.view.iter().map(|index| index.0).collect::<Vec<u32>>());
     }
     let last = Query::from_json(r#"{"last":5}"#).unwrap();
-    let last = talk.ask(&last).await.unwrap();
+    let last = conversation.query(&last).await.unwrap();
     let last: Vec<u32> = last.iter().map(|entry| entry.index.0).collect();
     json!({ "versions": versions, "blame": blame, "batches": views, "last": last })
 }
@@ -98,29 +105,29 @@ async fn nothing_is_ordered_by_the_clock(place: Place) {
         infos.into_iter().map(|info| info.name).collect::<Vec<_>>()
     };
     assert_eq!(names(place.recto().list(None, 9).await.unwrap()), ["a", "b"]);
-    // The clock really has jumped, and what it said was kept.
+    // The clock has jumped, and its times were recorded.
     let versions = jumped.versions(0..100).await.unwrap();
     let times: Vec<Timestamp> = versions.iter().map(|info| info.timestamp).collect();
     assert!(!times.is_sorted() && JUMPS.iter().all(|time| times.contains(time)), "{times:?}");
 }
 
-async fn questions_about_times_are_answered_by_what_was_written_down(place: Place) {
-    let talk = work(&place.store, [jumping(), jumping()]).await;
-    let newest = talk.version().await.unwrap();
-    let versions = talk.versions(0..newest.0 + 1).await.unwrap();
-    // An entry is as old as the version that brought it.
+async fn queries_by_time_use_the_recorded_times(place: Place) {
+    let conversation = work(&place.store, [jumping(), jumping()]).await;
+    let newest = conversation.version().await.unwrap();
+    let versions = conversation.versions(0..newest.0 + 1).await.unwrap();
+    // An entry has the time of the version that added it.
     let mut arrived: Vec<(LogIndex, Timestamp)> = Vec::new();
     let mut seen = 0;
     for info in &versions {
-        let entries = talk.messages_at(info.version).await.unwrap();
+        let entries = conversation.messages_at(info.version).await.unwrap();
         let end = entries.iter().map(|entry| entry.index.0 + 1).max().unwrap_or(0);
         arrived.extend((seen..end).map(|index| (LogIndex(index), info.timestamp)));
         seen = seen.max(end);
     }
     let visible: Vec<LogIndex> =
-        talk.messages().await.unwrap().iter().map(|entry| entry.index).collect();
+        conversation.messages().await.unwrap().iter().map(|entry| entry.index).collect();
     for (from, to) in [(None, Some(500)), (Some(500), None), (Some(0), Some(1_500))] {
-        let found = talk.ask(&Query { from, to, ..Query::default() }).await.unwrap();
+        let found = conversation.query(&Query { from, to, ..Query::default() }).await.unwrap();
         let found: Vec<LogIndex> = found.iter().map(|entry| entry.index).collect();
         let is_in =
             |time: Timestamp| from.is_none_or(|from| from <= time) && to.is_none_or(|to| time < to);
@@ -130,11 +137,11 @@ async fn questions_about_times_are_answered_by_what_was_written_down(place: Plac
     for since in [Timestamp::MIN, 0, 1_000, Timestamp::MAX] {
         let late = |info: &&recto::VersionInfo| info.timestamp >= since || info.version == newest;
         let kept = versions.iter().filter(late).count();
-        // What is pruned first must not be missed by the next one: the longest time comes first.
-        let pruned = talk.prune(&Keep::since(since)).await.unwrap();
+        // The longest time first: a later prune then finds everything that it keeps.
+        let pruned = conversation.prune(&Keep::since(since)).await.unwrap();
         assert_eq!(pruned.kept_versions as usize, kept, "since {since}");
         for info in versions.iter().filter(late) {
-            for entry in talk.messages_at(info.version).await.unwrap() {
+            for entry in conversation.messages_at(info.version).await.unwrap() {
                 assert_ne!(entry.message.text(), "[pruned]", "since {since}: {}", info.version);
             }
         }

@@ -1,7 +1,7 @@
-//! All cases of `conformance/`, on every store. Every few steps the program starts anew.
+//! All cases of `conformance/`, on every store. Every few steps the store is opened again.
 
 use recto::{
-    Counter, Error, Message, Options, Outcome, Query, Recto, Request, Scope, Settings, Tool, Write,
+    Counter, Error, Message, Options, Outcome, Query, Recto, Request, Scope, Settings, Tool,
 };
 use serde_json::json;
 use testkit::conformance::{Case, Expect, ExpectedOutcome, Kind, all_cases, comparable_state};
@@ -9,7 +9,7 @@ use testkit::conformance::{Case, Expect, ExpectedOutcome, Kind, all_cases, compa
 use crate::driver::numbers;
 use crate::places::{self, Place};
 
-async fn every_case_is_answered_as_the_contract_says(place: Place) {
+async fn every_case_has_the_outcome_of_the_contract(place: Place) {
     for (number, case) in all_cases().iter().enumerate() {
         run(&place, number, case).await;
     }
@@ -17,18 +17,18 @@ async fn every_case_is_answered_as_the_contract_says(place: Place) {
 
 #[tokio::test]
 async fn in_memory() {
-    every_case_is_answered_as_the_contract_says(places::memory().await).await;
+    every_case_has_the_outcome_of_the_contract(places::memory().await).await;
 }
 
 #[tokio::test]
 async fn in_sqlite() {
-    every_case_is_answered_as_the_contract_says(places::sqlite().await).await;
+    every_case_has_the_outcome_of_the_contract(places::sqlite().await).await;
 }
 
 #[cfg(all(unix, feature = "postgres"))]
 #[tokio::test]
 async fn in_postgres() {
-    every_case_is_answered_as_the_contract_says(places::postgres().await).await;
+    every_case_has_the_outcome_of_the_contract(places::postgres().await).await;
 }
 
 async fn run(place: &Place, number: usize, case: &Case) {
@@ -39,10 +39,10 @@ async fn run(place: &Place, number: usize, case: &Case) {
         tools: Tool::list_from_json(&case.tools.to_string()).expect("the tools are well-formed"),
         ..Settings::counting_with(recto::Approx)
     };
-    // No search: nothing is asked of it here.
+    // Without a search index: no case searches.
     let start = || {
         let options = Options { search: false, ..Options::default() };
-        Recto::over(place.store.clone(), options)
+        Recto::with_store(place.store.clone(), options)
     };
     let mut recto = start();
     let messages = case.messages.as_array().expect("a list of messages").iter();
@@ -62,23 +62,23 @@ async fn run(place: &Place, number: usize, case: &Case) {
 }
 
 async fn perform(recto: &Recto, name: &str, kind: &Kind) -> Result<Expect, Error> {
-    let talk = recto.conversation(name).await?;
+    let conversation = recto.conversation(name).await?;
     match kind {
         Kind::Request(request) => {
-            let outcome = talk.apply(Request::from_json(&request.to_string())?).await?;
+            let outcome = conversation.apply(Request::from_json(&request.to_string())?).await?;
             Ok(Expect::Outcome(expected(&outcome)))
         }
         Kind::Ask(query) => {
-            let entries = talk.ask(&Query::from_json(&query.to_string())?).await?;
+            let entries = conversation.query(&Query::from_json(&query.to_string())?).await?;
             Ok(Expect::Indices(numbers(entries.into_iter().map(|entry| entry.index))))
         }
         Kind::SetTools(tools) => {
             let tools = Tool::list_from_json(&tools.to_string())?;
-            Ok(Expect::Outcome(expected(&talk.set_tools(tools, Write::default()).await?)))
+            Ok(Expect::Outcome(expected(&conversation.set_tools(tools).await?)))
         }
-        Kind::MarkMap => Ok(Expect::MarkMap(json!(talk.mark_map(Scope::Visible).await?))),
-        Kind::MarkMapOfAll => Ok(Expect::MarkMap(json!(talk.mark_map(Scope::All).await?))),
-        Kind::State => Ok(Expect::State(comparable_state(&json!(talk.state().await?)))),
+        Kind::MarkMap => Ok(Expect::MarkMap(json!(conversation.mark_map(Scope::Visible).await?))),
+        Kind::MarkMapOfAll => Ok(Expect::MarkMap(json!(conversation.mark_map(Scope::All).await?))),
+        Kind::State => Ok(Expect::State(comparable_state(&json!(conversation.state().await?)))),
     }
 }
 

@@ -1,8 +1,8 @@
-//! Rows that somebody made up: they are refused, or `verify` names them, and nothing takes long.
+//! Forged rows: they are refused, or `verify` reports them, and no call takes long.
 
 use recto::{
-    Approx, BatchIndex, ConversationId, Keep, LogIndex, Message, Settings, StoredConversation,
-    Tenant, Version, Write,
+    Approx, BatchIndex, Conversation, ConversationId, Keep, LogIndex, Message, Settings, Tenant,
+    Version,
 };
 use recto_store::{
     Commit, CommitBody, CommitRow, Entry, Head, Link, NewConversation, Rewrite, hash_of,
@@ -14,17 +14,17 @@ const START: &str = r#"{"operation":"APPEND","timestamp":0,"logLen":0,"view":{"p
     "figures":[0,0],"batch":[0,0],"batchNumber":0,
     "batches":[{"timestamp":0,"description":"start","boundary":0}]}"#;
 
-/// A conversation of these records and lengths of the log.
-async fn made_up(versions: &[(&str, u32)]) -> StoredConversation {
-    made_up_from(0, versions, Vec::new()).await
+/// A conversation with these records and log lengths.
+async fn forged(versions: &[(&str, u32)]) -> Conversation {
+    forged_from(0, versions, Vec::new()).await
 }
 
-/// The same from a version on, each of whose rows has these entries.
-async fn made_up_from(
+/// The same from a version on; each row has these entries.
+async fn forged_from(
     first: u32,
     versions: &[(&str, u32)],
     entries_of_each: Vec<Entry>,
-) -> StoredConversation {
+) -> Conversation {
     let Place { store, .. } = memory().await;
     let conversation = ConversationId(uuid::Uuid::from_bytes([1; 16]));
     let mut rows =
@@ -48,41 +48,41 @@ async fn made_up_from(
         let commit = Commit { conversation, row, key: None, words: Vec::new(), seal: None };
         store.commit(commit).await.unwrap();
     }
-    let recto = recto::Recto::over(store, recto::Options::default());
+    let recto = recto::Recto::with_store(store, recto::Options::default());
     recto.conversation("a").await.unwrap()
 }
 
 #[tokio::test]
-async fn batches_that_point_to_each_other_are_refused_at_once() {
+async fn batches_that_point_to_each_other_are_refused_quickly() {
     let circle = r#"{"operation":"CLEAR","description":"","timestamp":0,"logLen":0,
         "view":{"parts":[]},"figures":[0,0],"batch":[1,0],"batchNumber":4000000000,"batches":[
         {"timestamp":0,"description":"","boundary":0,
          "left":{"batch":[1,1],"view":{"of":0},"logLen":0}},
         {"ordinal":1,"timestamp":0,"description":"","boundary":0,
          "left":{"batch":[1,0],"view":{"of":0},"logLen":0}}]}"#;
-    let talk = made_up(&[(START, 0), (circle, 0)]).await;
-    assert_eq!(talk.mark_map(recto::Scope::Visible).await.unwrap_err().code(), "storage");
-    assert_eq!(talk.snapshot(BatchIndex(0)).await.unwrap_err().code(), "storage");
-    assert!(!talk.verify().await.unwrap().is_sound());
+    let conversation = forged(&[(START, 0), (circle, 0)]).await;
+    assert_eq!(conversation.mark_map(recto::Scope::Visible).await.unwrap_err().code(), "storage");
+    assert_eq!(conversation.snapshot(BatchIndex(0)).await.unwrap_err().code(), "storage");
+    assert!(!conversation.verify().await.unwrap().is_sound());
 }
 
 #[tokio::test]
-async fn a_version_that_claims_a_longer_log_is_refused_at_once() {
+async fn a_version_that_claims_a_longer_log_is_refused_quickly() {
     let long = START.replace("\"logLen\":0", "\"logLen\":4000000000");
     let long = long.replace("[]}", "[-1,4000000000]}").replace("[0,0],\"b", "[4000000000,0],\"b");
-    let talk = made_up(&[(&long, 0)]).await;
-    assert_eq!(talk.messages().await.unwrap_err().code(), "storage");
-    assert_eq!(talk.verify().await.unwrap_err().code(), "storage");
+    let conversation = forged(&[(&long, 0)]).await;
+    assert_eq!(conversation.messages().await.unwrap_err().code(), "storage");
+    assert_eq!(conversation.verify().await.unwrap_err().code(), "storage");
 }
 
 #[tokio::test]
-async fn a_message_that_is_put_in_the_place_of_an_erased_one_is_noticed() {
+async fn a_message_in_the_place_of_an_erased_one_is_detected() {
     let place = memory().await;
-    let talk = place.recto().create("a", Settings::counting_with(Approx)).await.unwrap();
-    talk.append([Message::user("said"), Message::user("erased")]).await.unwrap();
-    talk.erase(LogIndex(1)).await.unwrap();
-    assert!(talk.verify().await.unwrap().is_sound());
-    let mut rows = place.store.commits(talk.id(), None).await.unwrap();
+    let conversation = place.recto().create("a", Settings::counting_with(Approx)).await.unwrap();
+    conversation.append([Message::user("said"), Message::user("erased")]).await.unwrap();
+    conversation.erase(LogIndex(1)).await.unwrap();
+    assert!(conversation.verify().await.unwrap().is_sound());
+    let mut rows = place.store.commits(conversation.id(), None).await.unwrap();
     let mut row = rows.remove(1);
     let mut body = CommitBody::unpack(&row.body).unwrap();
     let entry = &mut body.entries[0];
@@ -90,57 +90,57 @@ async fn a_message_that_is_put_in_the_place_of_an_erased_one_is_noticed() {
     entry.body = entry.body.replace("said", "forged");
     row.body = body.pack();
     let rewrite = Rewrite { commits: vec![row], ..Rewrite::default() };
-    place.store.rewrite(talk.id(), 1, rewrite).await.unwrap();
-    assert_eq!(talk.verify().await.unwrap().faults.len(), 1);
+    place.store.rewrite(conversation.id(), 1, rewrite).await.unwrap();
+    assert_eq!(conversation.verify().await.unwrap().faults.len(), 1);
 }
 
-/// Everything that can be asked of a conversation ends in an answer or an error.
-async fn ask_for_everything(talk: &StoredConversation) {
+/// Calls every read and write. Each returns a result or an error.
+async fn call_everything(conversation: &Conversation) {
     let keeps = [
         Keep::newest(),
         Keep::last_batches(usize::MAX),
         Keep { last_versions: Some(2), ..Keep::default() },
     ];
     for keep in keeps {
-        let _ = talk.prune(&keep).await;
+        let _ = conversation.prune(&keep).await;
     }
-    let _ = talk.erase(LogIndex(0)).await;
-    let _ = talk.erase(LogIndex(u32::MAX)).await;
-    let _ = talk.fork("fork", Version(u32::MAX)).await;
-    let _ = talk.versions(u32::MAX - 1..u32::MAX).await;
-    let _ = talk.version_info(Version(u32::MAX)).await;
-    let _ = talk.messages().await;
-    let _ = talk.message(LogIndex(u32::MAX - 1)).await;
-    let _ = talk.stats().await;
-    let _ = talk.set_tools(Vec::new(), Write::default()).await;
+    let _ = conversation.erase(LogIndex(0)).await;
+    let _ = conversation.erase(LogIndex(u32::MAX)).await;
+    let _ = conversation.fork("fork", Version(u32::MAX)).await;
+    let _ = conversation.versions(u32::MAX - 1..u32::MAX).await;
+    let _ = conversation.version_info(Version(u32::MAX)).await;
+    let _ = conversation.messages().await;
+    let _ = conversation.message(LogIndex(u32::MAX - 1)).await;
+    let _ = conversation.stats().await;
+    let _ = conversation.set_tools(Vec::new()).await;
 }
 
 #[tokio::test]
-async fn the_last_numbers_there_are_cause_no_overflow() {
+async fn the_largest_numbers_cause_no_overflow() {
     let start =
         |version: u32| START.replace("\"batch\":[0,0]", &format!("\"batch\":[{version},0]"));
-    let talk = made_up_from(u32::MAX, &[(&start(u32::MAX), 0)], Vec::new()).await;
-    ask_for_everything(&talk).await;
-    assert_eq!(talk.append([Message::user("x")]).await.unwrap_err().code(), "storage");
-    // The last version that can be: it is read, and takes no other behind it.
-    let talk = made_up_from(u32::MAX - 1, &[(&start(u32::MAX - 1), 0)], Vec::new()).await;
-    assert_eq!(talk.version().await.unwrap(), Version(u32::MAX - 1));
-    assert_eq!(talk.append([Message::user("x")]).await.unwrap_err().code(), "too_large");
-    let pruned = talk.prune(&Keep { last_versions: Some(1), ..Keep::default() }).await;
+    let conversation = forged_from(u32::MAX, &[(&start(u32::MAX), 0)], Vec::new()).await;
+    call_everything(&conversation).await;
+    assert_eq!(conversation.append([Message::user("x")]).await.unwrap_err().code(), "storage");
+    // The largest version: it can be read, and no version can follow it.
+    let conversation = forged_from(u32::MAX - 1, &[(&start(u32::MAX - 1), 0)], Vec::new()).await;
+    assert_eq!(conversation.version().await.unwrap(), Version(u32::MAX - 1));
+    assert_eq!(conversation.append([Message::user("x")]).await.unwrap_err().code(), "too_large");
+    let pruned = conversation.prune(&Keep { last_versions: Some(1), ..Keep::default() }).await;
     assert_eq!(pruned.unwrap().kept_versions, 1);
-    ask_for_everything(&talk).await;
+    call_everything(&conversation).await;
     let long =
         START.replace("\"logLen\":0", "\"logLen\":4294967295").replace("[]}", "[-4294967295,1]}");
     let long = long.replace("[0,0],\"b", "[1,0],\"b");
-    let talk = made_up(&[(&long, u32::MAX)]).await;
-    assert_eq!(talk.messages().await.unwrap_err().code(), "storage");
-    ask_for_everything(&talk).await;
+    let conversation = forged(&[(&long, u32::MAX)]).await;
+    assert_eq!(conversation.messages().await.unwrap_err().code(), "storage");
+    call_everything(&conversation).await;
 }
 
 #[tokio::test]
 async fn a_row_with_more_entries_than_the_log_is_refused() {
     let entry = Entry { meta: Default::default(), body: r#"{"role":"user","content":"x"}"#.into() };
-    let talk = made_up_from(0, &[(START, 0)], vec![entry; 3]).await;
-    ask_for_everything(&talk).await;
-    assert_eq!(talk.prune(&Keep::newest()).await.unwrap_err().code(), "storage");
+    let conversation = forged_from(0, &[(START, 0)], vec![entry; 3]).await;
+    call_everything(&conversation).await;
+    assert_eq!(conversation.prune(&Keep::newest()).await.unwrap_err().code(), "storage");
 }

@@ -1,22 +1,22 @@
-//! Drives a stored conversation with the same JSON as the model, and compares what both answer.
+//! Drives a stored conversation with the same JSON as the model, and compares the results.
 
 use std::sync::Arc;
 
 use recto::{
-    Approx, BatchIndex, Error, LogIndex, Message, Options, Outcome, Query, Recto, Request, Scope,
-    Settings, Store, StoredConversation, Tool, Version, Write,
+    Approx, BatchIndex, Conversation, Error, LogIndex, Message, Options, Outcome, Query, Recto,
+    Request, Scope, Settings, Store, Tool, Version,
 };
 use serde_json::{Value, json};
 use testkit::conformance::comparable_state;
 use testkit::generate::Step;
 use testkit::{Model, Refusal};
 
-/// A stored conversation and the model of it, side by side.
+/// A stored conversation and its model.
 ///
-/// Two programs have the store open and take turns, and now and then one of them starts anew.
+/// Two `Recto` values have the store open and take turns. Now and then one of them is opened again.
 pub(crate) struct Pair {
     store: Arc<dyn Store>,
-    programs: [StoredConversation; 2],
+    handles: [Conversation; 2],
     turn: usize,
     pub(crate) model: Model,
     name: String,
@@ -26,8 +26,8 @@ pub(crate) fn numbers(indices: impl IntoIterator<Item = LogIndex>) -> Vec<usize>
     indices.into_iter().map(LogIndex::as_usize).collect()
 }
 
-fn recto_over(store: &Arc<dyn Store>) -> Recto {
-    Recto::over(store.clone(), Options::default())
+fn recto_with(store: &Arc<dyn Store>) -> Recto {
+    Recto::with_store(store.clone(), Options::default())
 }
 
 impl Pair {
@@ -44,64 +44,65 @@ impl Pair {
         let messages: Vec<Message> = messages
             .map(|message| Message::from_json(&message.to_string()).expect("it is well-formed"))
             .collect();
-        let recto = recto_over(&store);
+        let recto = recto_with(&store);
         let first = recto.create_with_messages(name, settings, &messages).await;
         let first = first.expect("it is new");
-        let second = recto_over(&store).conversation(name).await.expect("it is there");
-        let (programs, name) = ([first, second], name.to_owned());
-        Pair { store, programs, turn: 0, model, name }
+        let second = recto_with(&store).conversation(name).await.expect("it is there");
+        let (handles, name) = ([first, second], name.to_owned());
+        Pair { store, handles, turn: 0, model, name }
     }
 
-    /// The program whose turn it is.
-    pub(crate) fn talk(&self) -> &StoredConversation {
-        &self.programs[self.turn]
+    /// The handle whose turn it is.
+    pub(crate) fn conversation(&self) -> &Conversation {
+        &self.handles[self.turn]
     }
 
     pub(crate) fn take_turns(&mut self) {
         self.turn = 1 - self.turn;
     }
 
-    /// Starts the program whose turn it is anew: nothing is open in it any more.
+    /// Opens the store again for the handle whose turn it is, with nothing loaded.
     pub(crate) async fn restart(&mut self) {
-        let recto = recto_over(&self.store);
-        let talk = recto.conversation(&self.name).await.expect("it is still there");
-        self.programs[self.turn] = talk;
+        let recto = recto_with(&self.store);
+        let conversation = recto.conversation(&self.name).await.expect("it is still there");
+        self.handles[self.turn] = conversation;
     }
 
-    /// Performs a step on both, and panics where they differ.
+    /// Performs a step on both. Panics if the results differ.
     pub(crate) async fn step(&mut self, step: &Step) {
         match step {
             Step::Apply(request) => {
                 let ours = match Request::from_json(&request.to_string()) {
-                    Ok(request) => self.talk().apply(request).await,
+                    Ok(request) => self.conversation().apply(request).await,
                     Err(error) => Err(error.into()),
                 };
                 let theirs = self.model.apply(request, 0);
-                compare_answers(ours, theirs);
+                compare_results(ours, theirs);
             }
             Step::SetTools(tools) => {
                 let ours = match Tool::list_from_json(&tools.to_string()) {
-                    Ok(tools) => self.talk().set_tools(tools, Write::default()).await,
+                    Ok(tools) => self.conversation().set_tools(tools).await,
                     Err(error) => Err(error.into()),
                 };
                 let theirs = self.model.set_tools(tools, 0);
-                compare_answers(ours, theirs);
+                compare_results(ours, theirs);
             }
-            // Times are those of the clock here.
+            // The model has another clock.
             Step::Ask(query) if query.get("from").is_none() && query.get("to").is_none() => {
-                self.ask(query).await;
+                self.query(query).await;
             }
             Step::Ask(_) => {}
             Step::MarkMap => {
-                let ours = self.talk().mark_map(Scope::Visible).await.expect("it can be made");
+                let ours =
+                    self.conversation().mark_map(Scope::Visible).await.expect("it can be made");
                 assert_eq!(json!(ours), self.model.mark_map());
             }
             Step::MarkMapOfAll => {
-                let ours = self.talk().mark_map(Scope::All).await.expect("it can be made");
+                let ours = self.conversation().mark_map(Scope::All).await.expect("it can be made");
                 assert_eq!(json!(ours), self.model.mark_map_of_all());
             }
             Step::State => {
-                let ours = json!(self.talk().state().await.expect("it can be made"));
+                let ours = json!(self.conversation().state().await.expect("it can be made"));
                 assert_eq!(comparable_state(&ours), comparable_state(&self.model.state()));
             }
             Step::Snapshot(batch) => self.snapshot(*batch).await,
@@ -109,9 +110,9 @@ impl Pair {
         }
     }
 
-    async fn ask(&self, query: &Value) {
+    async fn query(&self, query: &Value) {
         let ours = match Query::from_json(&query.to_string()) {
-            Ok(query) => self.talk().ask(&query).await,
+            Ok(query) => self.conversation().query(&query).await,
             Err(error) => Err(error.into()),
         };
         match (ours, self.model.ask_positions(query)) {
@@ -131,7 +132,7 @@ impl Pair {
     }
 
     async fn snapshot(&self, batch: usize) {
-        match (self.talk().snapshot(BatchIndex(batch)).await, self.model.snapshot(batch)) {
+        match (self.conversation().snapshot(BatchIndex(batch)).await, self.model.snapshot(batch)) {
             (Ok(ours), Ok(theirs)) => {
                 assert_eq!(numbers(ours.view.iter()), theirs.messages);
                 for (index, message) in ours.messages() {
@@ -148,7 +149,7 @@ impl Pair {
 
     async fn diff(&self, from: u64, to: u64) {
         let version = |number: u64| Version(u32::try_from(number).unwrap_or(u32::MAX));
-        let ours = self.talk().diff(version(from), version(to)).await;
+        let ours = self.conversation().diff(version(from), version(to)).await;
         match (ours, self.model.diff(from, to)) {
             (Ok(ours), Ok(theirs)) => {
                 assert_eq!(numbers(ours.hidden.indices), theirs.hidden);
@@ -164,17 +165,18 @@ impl Pair {
     /// Compares everything that is stored with the model.
     pub(crate) async fn compare_all(&mut self) {
         self.restart().await;
-        let version = self.talk().version().await.expect("it is there").0;
+        let version = self.conversation().version().await.expect("it is there").0;
         assert_eq!(u64::from(version), self.model.version());
         for version in 0..=version {
-            let ours = self.talk().messages_at(Version(version)).await.expect("it exists");
+            let ours = self.conversation().messages_at(Version(version)).await.expect("it exists");
             let view = self.model.view_at(u64::from(version)).expect("it exists");
             assert_eq!(numbers(ours.iter().map(|entry| entry.index)), view);
-            let info = self.talk().version_info(Version(version)).await.expect("it exists");
+            let info = self.conversation().version_info(Version(version)).await.expect("it exists");
             assert_eq!(info.messages, view.len());
         }
         for index in 0..self.model.log_len() {
-            let message = self.talk().message(LogIndex(index as u32)).await.expect("it exists");
+            let message =
+                self.conversation().message(LogIndex(index as u32)).await.expect("it exists");
             assert_eq!(message.expect("it exists").text(), self.model.text(index));
         }
         let marks: Vec<(String, Vec<usize>)> = self
@@ -184,15 +186,15 @@ impl Pair {
             .filter(|(_, set)| !set.is_empty())
             .map(|(label, set)| (label.clone(), set.iter().copied().collect()))
             .collect();
-        let ours = self.talk().marks().await.expect("they can be read").into_iter();
+        let ours = self.conversation().marks().await.expect("they can be read").into_iter();
         assert_eq!(ours.map(|(label, set)| (label, numbers(set))).collect::<Vec<_>>(), marks);
-        let report = self.talk().verify().await.expect("it can be read");
+        let report = self.conversation().verify().await.expect("it can be read");
         assert_eq!(report.faults, Vec::<String>::new());
         assert_eq!(report.entries as usize, self.model.log_len());
     }
 }
 
-fn compare_answers(ours: Result<Outcome, Error>, theirs: Result<testkit::Outcome, Refusal>) {
+fn compare_results(ours: Result<Outcome, Error>, theirs: Result<testkit::Outcome, Refusal>) {
     match (ours, theirs) {
         (Ok(outcome), Ok(expected)) => compare(&outcome, &expected),
         (Err(error), Err(refusal)) => {

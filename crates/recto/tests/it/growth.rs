@@ -1,20 +1,20 @@
-//! What takes longer in a longer conversation takes so in proportion to what is stored of it, not to
-//! versions × length: four times as much of it may take about four times as long, not sixteen.
+//! Work on a whole conversation takes time in proportion to its stored size, not to versions × length:
+//! four times the size may take about four times as long, not sixteen.
 
 use std::time::{Duration, Instant};
 
 use recto::{
-    Approx, Delete, Keep, LogIndex, Mark, Message, Request, Settings, StoredConversation, Version,
+    Approx, Conversation, Delete, Keep, LogIndex, Mark, Message, Request, Settings, Version,
 };
 
 use crate::places::{Place, memory};
 
 const SHORT: u32 = 1_000;
 const LONG: u32 = 4 * SHORT;
-/// Halfway between what is linear and what is quadratic.
+/// Between the linear factor 4 and the quadratic factor 16.
 const MOST: f64 = 8.0;
 
-async fn talk(place: &Place, name: &str) -> StoredConversation {
+async fn conversation(place: &Place, name: &str) -> Conversation {
     place.recto().create(name, Settings::counting_with(Approx)).await.unwrap()
 }
 
@@ -22,8 +22,8 @@ fn say(number: u32) -> Message {
     Message::user(&format!("message number {number}"))
 }
 
-/// The shortest times count, of as many as it takes: whatever else the machine does, it can only make
-/// them longer, and what is quadratic never comes near.
+/// Compares the shortest of several times, because other work of the machine only makes times longer. A
+/// quadratic cost never passes.
 async fn assert_in_proportion(
     what: &str,
     mut short: impl AsyncFnMut(),
@@ -49,25 +49,28 @@ async fn time(what: &mut impl AsyncFnMut()) -> Duration {
 }
 
 /// A conversation with one version for each message.
-async fn long_talk(place: &Place, name: &str, count: u32) -> StoredConversation {
-    let talk = talk(place, name).await;
+async fn long_conversation(place: &Place, name: &str, count: u32) -> Conversation {
+    let conversation = conversation(place, name).await;
     for number in 0..count {
-        talk.append([say(number)]).await.unwrap();
+        conversation.append([say(number)]).await.unwrap();
         if number % 100 == 99 {
-            talk.apply(Delete { indices: vec![LogIndex(number - 50)] }).await.unwrap();
-            talk.apply(Mark { indices: vec![LogIndex(number)], mark: "m".into() }).await.unwrap();
+            conversation.apply(Delete { indices: vec![LogIndex(number - 50)] }).await.unwrap();
+            conversation
+                .apply(Mark { indices: vec![LogIndex(number)], mark: "m".into() })
+                .await
+                .unwrap();
         }
     }
-    talk
+    conversation
 }
 
-/// One request of many operations, each of which leaves another view: holes all over.
-async fn holes(place: &Place, name: &str, count: u32) -> StoredConversation {
-    let talk = talk(place, name).await;
-    talk.append((0..2 * count).map(say)).await.unwrap();
+/// One request of many operations that hide every other entry.
+async fn alternating(place: &Place, name: &str, count: u32) -> Conversation {
+    let conversation = conversation(place, name).await;
+    conversation.append((0..2 * count).map(say)).await.unwrap();
     let deletes = (0..count).map(|number| Delete { indices: vec![LogIndex(2 * number)] }.into());
-    talk.apply(Request { steps: deletes.collect() }).await.unwrap();
-    talk
+    conversation.apply(Request { steps: deletes.collect() }).await.unwrap();
+    conversation
 }
 
 #[tokio::test]
@@ -76,8 +79,8 @@ async fn a_request_of_many_operations_takes_what_it_did_to_store_and_to_open() {
     let mut sizes = Vec::new();
     for count in [SHORT, LONG] {
         let name = format!("{count}");
-        let talk = holes(&place, &name, count).await;
-        let rows = place.store.commits(talk.id(), Some(1)).await.unwrap();
+        let conversation = alternating(&place, &name, count).await;
+        let rows = place.store.commits(conversation.id(), Some(1)).await.unwrap();
         let record = recto_store::CommitBody::unpack(&rows[0].body).unwrap().record;
         sizes.push(record.len());
         let again = place.recto().conversation(&name).await.unwrap();
@@ -89,8 +92,8 @@ async fn a_request_of_many_operations_takes_what_it_did_to_store_and_to_open() {
     }
     assert!(sizes[1] < 5 * sizes[0], "{sizes:?} bytes");
     let open = async |count: u32| {
-        let talk = place.recto().conversation(&count.to_string()).await.unwrap();
-        talk.stats().await.unwrap();
+        let conversation = place.recto().conversation(&count.to_string()).await.unwrap();
+        conversation.stats().await.unwrap();
     };
     assert_in_proportion("opening", async || open(SHORT).await, async || open(LONG).await).await;
 }
@@ -98,25 +101,25 @@ async fn a_request_of_many_operations_takes_what_it_did_to_store_and_to_open() {
 #[tokio::test]
 async fn verifying_and_pruning_take_what_is_stored() {
     let place = memory().await;
-    let short = long_talk(&place, "short", SHORT).await;
-    let long = long_talk(&place, "long", LONG).await;
-    let verify = async |talk: &StoredConversation| {
-        assert!(talk.verify().await.unwrap().is_sound());
+    let short = long_conversation(&place, "short", SHORT).await;
+    let long = long_conversation(&place, "long", LONG).await;
+    let verify = async |conversation: &Conversation| {
+        assert!(conversation.verify().await.unwrap().is_sound());
     };
     assert_in_proportion("verifying", async || verify(&short).await, async || verify(&long).await)
         .await;
-    // All of them are kept, so nothing is dropped, and each is looked at.
-    let prune = async |talk: &StoredConversation, keep: &Keep| {
-        assert!(talk.prune(keep).await.unwrap().entries.is_empty());
+    // All versions are kept, so nothing is pruned, and each version is read.
+    let prune = async |conversation: &Conversation, keep: &Keep| {
+        assert!(conversation.prune(keep).await.unwrap().entries.is_empty());
     };
     let all = Keep::since(0);
     let kept = (async || prune(&short, &all).await, async || prune(&long, &all).await);
     assert_in_proportion("keeping since", kept.0, kept.1).await;
-    for talk in [&short, &long] {
-        let newest = talk.version().await.unwrap();
+    for conversation in [&short, &long] {
+        let newest = conversation.version().await.unwrap();
         for number in 0..3 {
             let name = format!("{newest} fork {number}");
-            talk.fork(&name, Version(newest.0 - number)).await.unwrap();
+            conversation.fork(&name, Version(newest.0 - number)).await.unwrap();
         }
     }
     let newest = Keep::newest();

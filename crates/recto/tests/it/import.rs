@@ -1,4 +1,4 @@
-//! Transcripts that are imported into a store.
+//! Import of transcripts into a store.
 
 use recto::{Import, Naming, Recto, Settings, Version};
 use recto_core::{Approx, Message};
@@ -26,7 +26,7 @@ fn start(name: Option<&str>) -> Step {
 }
 
 #[tokio::test]
-async fn a_session_comes_with_its_versions_and_its_compaction() {
+async fn a_session_is_imported_with_its_versions_and_its_compaction() {
     let rollout = concat!(
         r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"One"}}"#,
         "\n",
@@ -44,19 +44,19 @@ async fn a_session_comes_with_its_versions_and_its_compaction() {
     }
     let imported = into.finish().await.unwrap();
     assert_eq!((imported.len(), &*imported[0].name, imported[0].messages), (1, "counting", 3));
-    let talk = recto.conversation("counting").await.unwrap();
-    let versions = talk.versions(0..imported[0].version.0 + 1).await.unwrap();
-    let told: Vec<&str> = versions.iter().map(|version| &*version.description).collect();
-    assert!(told.contains(&"the session was compacted"), "{told:?}");
-    assert_eq!(talk.messages_at(Version(1)).await.unwrap().len(), 1);
-    assert!(talk.verify().await.unwrap().is_sound());
+    let conversation = recto.conversation("counting").await.unwrap();
+    let versions = conversation.versions(0..imported[0].version.0 + 1).await.unwrap();
+    let reasons: Vec<&str> = versions.iter().map(|version| &*version.description).collect();
+    assert!(reasons.contains(&"the session was compacted"), "{reasons:?}");
+    assert_eq!(conversation.messages_at(Version(1)).await.unwrap().len(), 1);
+    assert!(conversation.verify().await.unwrap().is_sound());
 }
 
 #[tokio::test]
-async fn until_it_is_finished_a_conversation_is_called_so() {
+async fn the_names_of_unfinished_conversations_say_so() {
     let recto = Recto::open("memory:").await.unwrap();
-    recto.create("talk (importing)", settings()).await.unwrap();
-    let mut into = Import::new(&recto, exactly("talk"), settings());
+    recto.create("conversation (importing)", settings()).await.unwrap();
+    let mut into = Import::new(&recto, exactly("conversation"), settings());
     into.step(start(None)).await.unwrap();
     into.step(Step::Append(vec![Message::user("a")])).await.unwrap();
     let fork = Step::Fork { name: "side\nway".to_owned(), parent_branch: 0, version: Version(0) };
@@ -64,11 +64,11 @@ async fn until_it_is_finished_a_conversation_is_called_so() {
     into.step(Step::Append(vec![Message::user("b"), Message::user("c")])).await.unwrap();
     into.step(Step::SwitchBranch(0)).await.unwrap();
     into.step(Step::Append(vec![Message::user("d")])).await.unwrap();
-    let left = "talk (importing)";
-    let side = "talk/side way (importing)";
-    assert_eq!(names(&recto).await, [left, "talk (importing) 2", side]);
+    let left = "conversation (importing)";
+    let side = "conversation/side way (importing)";
+    assert_eq!(names(&recto).await, [left, "conversation (importing) 2", side]);
     let imported = into.finish().await.unwrap();
-    assert_eq!(names(&recto).await, ["talk", left, "talk/side way"]);
+    assert_eq!(names(&recto).await, ["conversation", left, "conversation/side way"]);
     let [whole, side] = &imported[..] else { panic!("{imported:?}") };
     assert_eq!((whole.messages, whole.version, whole.fork_of), (2, Version(2), None));
     let from = Some((0, Version(0)));
@@ -76,7 +76,7 @@ async fn until_it_is_finished_a_conversation_is_called_so() {
 }
 
 #[tokio::test]
-async fn what_is_abandoned_leaves_nothing_behind() {
+async fn an_abandoned_import_leaves_nothing() {
     let recto = Recto::open("memory:").await.unwrap();
     let mut into = Import::new(&recto, titled(), settings());
     into.step(start(Some("one"))).await.unwrap();
@@ -86,39 +86,39 @@ async fn what_is_abandoned_leaves_nothing_behind() {
     into.step(start(Some("two"))).await.unwrap();
     let refused = Step::Apply(recto::Rollback::ToVersion(Version(9)).into());
     assert_eq!(into.step(refused).await.unwrap_err().code(), "version_not_found");
-    assert_eq!(into.abandon().await, []);
+    assert!(into.abandon().await.is_empty());
     assert_eq!(names(&recto).await, [""; 0]);
 }
 
 #[tokio::test]
-async fn an_import_stops_when_somebody_else_writes_to_it() {
+async fn an_import_stops_when_another_writer_changes_its_conversation() {
     let recto = Recto::open("memory:").await.unwrap();
-    let mut into = Import::new(&recto, exactly("talk"), settings());
+    let mut into = Import::new(&recto, exactly("conversation"), settings());
     into.step(start(None)).await.unwrap();
     into.step(Step::Append(vec![Message::user("a")])).await.unwrap();
-    let other = recto.conversation("talk (importing)").await.unwrap();
+    let other = recto.conversation("conversation (importing)").await.unwrap();
     other.append([Message::user("not in the file")]).await.unwrap();
     let next = into.step(Step::Append(vec![Message::user("b")])).await;
     assert_eq!(next.unwrap_err().code(), "version_conflict");
-    assert_eq!(into.abandon().await, []);
+    assert!(into.abandon().await.is_empty());
 }
 
 #[tokio::test]
-async fn a_name_that_was_asked_for_must_be_free_and_others_get_numbers() {
+async fn an_exact_name_must_be_free_and_other_names_get_numbers() {
     let recto = Recto::open("memory:").await.unwrap();
-    recto.create("talk", settings()).await.unwrap();
-    let mut into = Import::new(&recto, exactly("talk"), settings());
+    recto.create("conversation", settings()).await.unwrap();
+    let mut into = Import::new(&recto, exactly("conversation"), settings());
     assert_eq!(into.step(start(None)).await.unwrap_err().code(), "conversation_exists");
-    assert_eq!(into.abandon().await, []);
+    assert!(into.abandon().await.is_empty());
     let mut into = Import::new(&recto, titled(), settings());
-    for title in [Some("talk"), None, Some("talk"), Some(" "), Some("other")] {
+    for title in [Some("conversation"), None, Some("conversation"), Some(" "), Some("other")] {
         into.step(start(title)).await.unwrap();
     }
-    // Somebody takes a name in the meantime.
+    // Another conversation gets the name in the meantime.
     recto.create("other", settings()).await.unwrap();
     let imported = into.finish().await.unwrap();
     let called: Vec<&str> = imported.iter().map(|made| &*made.name).collect();
-    assert_eq!(called, ["talk 2", "untitled", "talk 3", "untitled 2", "other 2"]);
+    assert_eq!(called, ["conversation 2", "untitled", "conversation 3", "untitled 2", "other 2"]);
     let mut into = Import::new(&recto, exactly("many"), settings());
     into.step(start(Some("x"))).await.unwrap();
     into.step(start(Some("y"))).await.unwrap();
@@ -135,10 +135,102 @@ async fn steps_out_of_order_and_tools_are_refused() {
         Step::Fork { name: "f".to_owned(), parent_branch: 0, version: Version(0) },
     ];
     for step in steps {
-        let mut into = Import::new(&recto, exactly("talk"), settings());
+        let mut into = Import::new(&recto, exactly("conversation"), settings());
         assert_eq!(into.step(step).await.unwrap_err().code(), "invalid_operation");
     }
     let tools = vec![recto::Tool::new("ls", "lists")];
-    let mut into = Import::new(&recto, exactly("talk"), Settings { tools, ..settings() });
+    let mut into = Import::new(&recto, exactly("conversation"), Settings { tools, ..settings() });
     assert_eq!(into.step(start(None)).await.unwrap_err().code(), "invalid_operation");
+}
+
+/// A transcript of many lines, one message each.
+fn long_transcript(lines: usize) -> String {
+    let line = |number| format!("{{\"role\":\"user\",\"content\":\"message {number}\"}}\n");
+    (0..lines).map(line).collect()
+}
+
+fn options(naming: Naming) -> recto::ImportOptions {
+    recto::ImportOptions::new(naming, settings())
+}
+
+#[tokio::test]
+async fn one_call_imports_a_transcript() {
+    let recto = Recto::open("memory:").await.unwrap();
+    let transcript = long_transcript(1_000);
+    let bytes = transcript.len() as u64;
+    let mut read = 0;
+    let progress = &mut |bytes| read = bytes;
+    let imported = recto.import_with_progress(transcript, options(exactly("a")), progress).await;
+    let imported = imported.unwrap();
+    assert_eq!(imported.format.name(), "openai-chat");
+    assert_eq!((imported.conversations.len(), imported.conversations[0].messages), (1, 1_000));
+    assert!(read >= bytes - 1, "{read} of {bytes} bytes were reported");
+    let conversation = recto.conversation("a").await.unwrap();
+    assert_eq!(conversation.messages().await.unwrap()[999].message.text(), "message 999");
+    assert_eq!(names(&recto).await, ["a"]);
+}
+
+#[tokio::test]
+async fn a_failed_import_leaves_nothing() {
+    let recto = Recto::open("memory:").await.unwrap();
+    // A list that ends in the middle, after two steps of 256 messages.
+    let broken = format!("[{}", long_transcript(600).replace('\n', ","));
+    let error = recto.import(broken, options(exactly("a"))).await.unwrap_err();
+    let recto::Error::NotImported { cause, left } = &error else { panic!("{error:?}") };
+    assert!(matches!(**cause, recto::Error::Format(_)), "{cause:?}");
+    assert!(left.is_empty());
+    assert!(std::error::Error::source(&error).is_some());
+    assert_eq!(error.code(), "invalid_json");
+    assert_eq!(error.to_json()["error"]["details"]["left"], serde_json::json!([]));
+    assert!(error.to_string().ends_with("; nothing was imported"), "{error}");
+    assert_eq!(names(&recto).await, [""; 0]);
+
+    let empty = recto.import("[]".to_owned(), options(exactly("a"))).await.unwrap_err();
+    assert!(["empty_content", "invalid_operation"].contains(&empty.code()), "{empty}");
+    recto.create("a", settings()).await.unwrap();
+    let taken = recto.import(long_transcript(3), options(exactly("a"))).await.unwrap_err();
+    assert_eq!(taken.code(), "conversation_exists");
+    assert_eq!(names(&recto).await, ["a"]);
+}
+
+#[tokio::test]
+async fn a_cancelled_import_leaves_nothing() {
+    let recto = Recto::open("memory:").await.unwrap();
+    for bytes_before in [0, 30_000] {
+        let options = options(exactly("a"));
+        let cancel = options.cancel.clone();
+        let progress = &mut |bytes: u64| {
+            if bytes > bytes_before {
+                cancel.cancel();
+            }
+        };
+        let imported = recto.import_with_progress(long_transcript(2_000), options, progress).await;
+        let error = imported.unwrap_err();
+        assert_eq!(error.code(), "interrupted", "{error}");
+        assert_eq!(names(&recto).await, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_import_leaves_conversations_that_are_named_as_incomplete() {
+    let recto = Recto::open("memory:").await.unwrap();
+    let import = recto.import(long_transcript(50_000), options(exactly("a")));
+    let dropped = tokio::time::timeout(std::time::Duration::from_millis(5), import).await;
+    assert!(dropped.is_err(), "it was quicker than 5 ms");
+    assert!(names(&recto).await.iter().all(|name| name == "a (importing)"));
+}
+
+#[tokio::test]
+async fn a_file_is_imported_and_its_envelope_is_remarked_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("request.json");
+    let request = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"top_k":3}"#;
+    std::fs::write(&path, request).unwrap();
+    let recto = Recto::open("memory:").await.unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    let imported = recto.import(file, options(titled())).await.unwrap();
+    assert_eq!(imported.conversations[0].name, "untitled");
+    let remark = imported.warnings.last().unwrap();
+    assert_eq!(remark.field, "around the messages");
+    assert!(remark.message.contains("top_k"), "{remark:?}");
 }

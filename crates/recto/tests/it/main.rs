@@ -1,11 +1,10 @@
-//! Conversations in stores, from the outside.
+//! The public API, on every store.
 
 mod clock;
 mod conformance;
 mod corpus;
 mod damaged;
 mod driver;
-mod foretold;
 mod golden;
 mod growth;
 #[cfg(feature = "format")]
@@ -13,4 +12,6 @@ mod import;
 mod meddled;
 mod model;
 mod places;
+mod previews;
 mod stored;
+mod temporary;

@@ -1,5 +1,5 @@
-//! Random requests on stored conversations and on the plain model: the two must never differ,
-//! whoever writes and whenever a program starts anew.
+//! Random requests on stored conversations and on the plain model: the results must be the same, whichever
+//! handle writes and whenever the store is opened again.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use testkit::generate::{self, Choices};
 use crate::driver::Pair;
 use crate::places::{self, Place};
 
-/// Runs `count` random steps and says how many requests were accepted.
+/// Runs `count` random steps and returns how many requests were accepted.
 async fn run(store: Arc<dyn Store>, seed: u64, count: u64) -> u64 {
     let model = generate::conversation(&mut Choices::new(&generate::numbers(seed, 60)), 0);
-    let mut pair = Pair::new(store, &format!("talk {seed}"), model).await;
+    let mut pair = Pair::new(store, &format!("conversation {seed}"), model).await;
     for number in 0..count {
         let numbers = generate::numbers(seed.wrapping_mul(1_000_003).wrapping_add(number), 120);
         match numbers[0] % 8 {
@@ -28,7 +28,7 @@ async fn run(store: Arc<dyn Store>, seed: u64, count: u64) -> u64 {
     pair.model.version()
 }
 
-async fn answers_like_the_model(place: Place, seeds: std::ops::Range<u64>) {
+async fn behaves_like_the_model(place: Place, seeds: std::ops::Range<u64>) {
     let mut accepted = 0;
     let conversations = seeds.end - seeds.start;
     for seed in seeds {
@@ -38,19 +38,19 @@ async fn answers_like_the_model(place: Place, seeds: std::ops::Range<u64>) {
 }
 
 #[tokio::test]
-async fn the_store_in_memory_answers_like_the_model() {
-    answers_like_the_model(places::memory().await, 0..12).await;
+async fn the_store_in_memory_behaves_like_the_model() {
+    behaves_like_the_model(places::memory().await, 0..12).await;
 }
 
 #[tokio::test]
-async fn the_store_in_a_file_answers_like_the_model() {
-    answers_like_the_model(places::sqlite().await, 100..103).await;
+async fn the_store_in_a_file_behaves_like_the_model() {
+    behaves_like_the_model(places::sqlite().await, 100..103).await;
 }
 
 #[cfg(all(unix, feature = "postgres"))]
 #[tokio::test]
-async fn the_store_on_a_server_answers_like_the_model() {
-    answers_like_the_model(places::postgres().await, 200..203).await;
+async fn the_store_on_a_server_behaves_like_the_model() {
+    behaves_like_the_model(places::postgres().await, 200..203).await;
 }
 
 /// The long run of `cargo xtask sim`: as many conversations as fit into the time, on every store.

@@ -1,10 +1,10 @@
-//! New stores of every kind, each gone with its place.
+//! New stores of every kind, removed after the test.
 
 use std::sync::Arc;
 
 use recto::{MemoryStore, Options, Recto, Store};
 
-/// Every test for every store.
+/// Defines each test for every store.
 macro_rules! on_every_store {
     ($($name:ident)*) => {
         on_every_store!(@ in_memory memory $($name)*);
@@ -24,7 +24,7 @@ macro_rules! on_every_store {
 
 pub(crate) use on_every_store;
 
-/// A store, and what must live as long as it.
+/// A store and the folder of its file.
 pub(crate) struct Place {
     pub(crate) store: Arc<dyn Store>,
     folder: Option<tempfile::TempDir>,
@@ -36,7 +36,7 @@ pub(crate) async fn memory() -> Place {
 
 pub(crate) async fn sqlite() -> Place {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let path = folder.path().join("talks.db");
+    let path = folder.path().join("conversations.db");
     let store = recto_store::SqliteStore::open(&path, Default::default()).await;
     Place { store: Arc::new(store.expect("it can be opened")), folder: Some(folder) }
 }
@@ -49,17 +49,17 @@ pub(crate) async fn postgres() -> Place {
 }
 
 impl Place {
-    /// A program that has just started.
+    /// A new `Recto`, with nothing loaded.
     pub(crate) fn recto(&self) -> Recto {
-        Recto::over(self.store.clone(), Options::default())
+        Recto::with_store(self.store.clone(), Options::default())
     }
 
-    /// Whether it is a file.
+    /// Whether the store is a file.
     pub(crate) fn is_file(&self) -> bool {
         self.folder.is_some()
     }
 
-    /// Whether some bytes stand in a file of the store.
+    /// Whether a file of the store contains these bytes.
     pub(crate) fn has(&self, bytes: &[u8]) -> bool {
         let Some(folder) = &self.folder else { return false };
         let files = std::fs::read_dir(folder.path()).expect("the folder can be read");

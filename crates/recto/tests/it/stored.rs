@@ -1,4 +1,4 @@
-//! What a stored conversation promises beside the contract: forks, keys, conflicts, search, erasing,
+//! Guarantees of stored conversations beyond the contract: forks, keys, conflicts, search, erasing,
 //! pruning, verifying. Every test runs on every store.
 
 mod backups;
@@ -9,7 +9,7 @@ mod packing;
 mod reading;
 mod writers;
 
-use recto::{Approx, Message, Settings, StoredConversation};
+use recto::{Approx, Conversation, Message, Settings};
 use recto_store::{CommitBody, PageKind};
 
 use crate::places::Place;
@@ -22,14 +22,14 @@ fn say(number: usize) -> Message {
     Message::user(&format!("message number {number}"))
 }
 
-async fn texts(talk: &StoredConversation) -> Vec<String> {
-    let entries = talk.messages().await.expect("they can be read");
+async fn texts(conversation: &Conversation) -> Vec<String> {
+    let entries = conversation.messages().await.expect("they can be read");
     entries.iter().map(|entry| entry.message.text().into_owned()).collect()
 }
 
-/// Where a text stands among the stored messages of a conversation.
-async fn copies(place: &Place, talk: &StoredConversation, text: &str) -> Vec<String> {
-    let rows = place.store.rows(talk.id()).await.unwrap();
+/// The rows of a conversation whose messages contain a text.
+async fn copies(place: &Place, conversation: &Conversation, text: &str) -> Vec<String> {
+    let rows = place.store.rows(conversation.id()).await.unwrap();
     let mut found = Vec::new();
     for row in &rows.commits {
         let body = CommitBody::unpack(&row.body).unwrap();

@@ -3,9 +3,10 @@
 //! The user's first message contains a rule. A summary omits it, the agent breaks it, and the history
 //! shows why.
 
+use recto::engine::Conversation;
 use recto::{
-    Append, BatchStart, Compress, Conversation, EngineError as Error, Fit, LogIndex, Message,
-    Outcome, Request, Restore, Rollback, Settings, Timestamp, Truncate, Undo, View,
+    Append, BatchStart, Compress, EngineError as Error, Fit, LogIndex, Message, Outcome, Request,
+    Restore, Rollback, Settings, Timestamp, Truncate, Undo, View,
 };
 use serde_json::json;
 

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use recto::{OperationKind, StoredConversation, Version, VersionInfo};
+use recto::{Conversation, OperationKind, Version, VersionInfo};
 
 use crate::Error;
 
 /// The version that each of these goes on from. They are in ascending order. Of several versions with
 /// the view that was restored, it is the newest: a mark in between has not changed the view.
 pub(super) async fn parents(
-    conversation: &StoredConversation,
+    conversation: &Conversation,
     versions: &[VersionInfo],
 ) -> Result<Vec<Option<Version>>, Error> {
     let mut ancestry = Ancestry::default();

@@ -1,6 +1,6 @@
-//! Backups, whole or not at all.
+//! Backups: complete, or not there.
 
-use recto::{Message, Tenant, Truncate, Version, Write};
+use recto::{Message, Tenant, Truncate, Version, WriteOptions};
 
 use super::{say, settings, texts};
 use crate::places::{Place, memory, on_every_store, sqlite};
@@ -8,21 +8,27 @@ use crate::places::{Place, memory, on_every_store, sqlite};
 on_every_store! {
     a_backup_can_be_opened_and_restored
     a_damaged_backup_is_not_restored
-    a_backup_of_what_is_here_under_another_name_is_not_restored
-    half_a_backup_is_not_left_behind
-    long_work_tells_how_far_it_has_come
+    a_backup_of_a_conversation_that_exists_under_another_name_is_not_restored
+    an_incomplete_backup_is_removed
+    long_work_reports_its_progress
 }
 
 async fn a_backup_can_be_opened_and_restored(place: Place) {
     let recto = place.recto();
-    let talk = recto.create("a", settings()).await.unwrap();
+    let conversation = recto.create("a", settings()).await.unwrap();
     for number in 0..150 {
-        talk.append([say(number)]).await.unwrap();
+        conversation.append([say(number)]).await.unwrap();
     }
-    let write = Write { key: Some("k".into()), ..Write::default() };
+    let write = WriteOptions { idempotency_key: Some("k".into()), ..WriteOptions::default() };
     let cut = Truncate { keep_last: Some(4), ..Default::default() };
-    let first = talk.apply_with(cut.clone(), write.clone()).await.unwrap();
-    talk.fork("b", Version(70)).await.unwrap().append([Message::user("only here")]).await.unwrap();
+    let first = conversation.apply_with(cut.clone(), write.clone()).await.unwrap();
+    conversation
+        .fork("b", Version(70))
+        .await
+        .unwrap()
+        .append([Message::user("only here")])
+        .await
+        .unwrap();
     let shared = recto.create("c", settings()).await.unwrap();
     shared.append([say(1)]).await.unwrap();
     shared.fork("d", Version(1)).await.unwrap();
@@ -34,7 +40,7 @@ async fn a_backup_can_be_opened_and_restored(place: Place) {
     let path = folder.path().join("backup.db");
     recto.backup(&path).await.unwrap();
     assert_eq!(recto.backup(&path).await.unwrap_err().code(), "storage", "it is not overwritten");
-    talk.append([say(999)]).await.unwrap();
+    conversation.append([say(999)]).await.unwrap();
 
     let fresh = sqlite().await;
     let restored = fresh.recto().restore(&path).await.unwrap();
@@ -46,8 +52,8 @@ async fn a_backup_can_be_opened_and_restored(place: Place) {
     assert_eq!(texts(&again).await.len(), 4);
     assert_eq!(again.apply_with(cut, write).await.unwrap().to_json(), first.to_json());
     for name in ["a", "b", "d"] {
-        let talk = fresh.recto().conversation(name).await.unwrap();
-        assert!(talk.verify().await.unwrap().is_sound(), "{name}");
+        let conversation = fresh.recto().conversation(name).await.unwrap();
+        assert!(conversation.verify().await.unwrap().is_sound(), "{name}");
     }
     let found = fresh.recto().search("only here", 10).await.unwrap();
     assert_eq!(found.len(), 1);
@@ -59,12 +65,12 @@ async fn a_backup_can_be_opened_and_restored(place: Place) {
 
 async fn a_damaged_backup_is_not_restored(place: Place) {
     let recto = place.recto();
-    let talk = recto.create("a", settings()).await.unwrap();
-    talk.append((0..200).map(say)).await.unwrap();
+    let conversation = recto.create("a", settings()).await.unwrap();
+    conversation.append((0..200).map(say)).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("backup.db");
     recto.backup(&path).await.unwrap();
-    // One bit in every page of the file but the first, where SQLite puts what is written first.
+    // One bit in every page of the file except the first, which has the header of SQLite.
     let mut bytes = std::fs::read(&path).unwrap();
     for page in bytes.chunks_mut(4096).skip(1) {
         page[4_090] ^= 4;
@@ -75,7 +81,7 @@ async fn a_damaged_backup_is_not_restored(place: Place) {
     assert!(fresh.recto().list(None, 10).await.unwrap().is_empty());
 }
 
-async fn a_backup_of_what_is_here_under_another_name_is_not_restored(place: Place) {
+async fn a_backup_of_a_conversation_that_exists_under_another_name_is_not_restored(place: Place) {
     let recto = place.recto();
     for name in ["a", "b", "c"] {
         recto.create(name, settings()).await.unwrap().append([say(1)]).await.unwrap();
@@ -92,7 +98,7 @@ async fn a_backup_of_what_is_here_under_another_name_is_not_restored(place: Plac
     assert_eq!(names, ["other"], "nothing is copied");
 }
 
-async fn half_a_backup_is_not_left_behind(place: Place) {
+async fn an_incomplete_backup_is_removed(place: Place) {
     let recto = place.recto();
     recto.create("a", settings()).await.unwrap();
     recto.create("b", settings()).await.unwrap();
@@ -100,12 +106,12 @@ async fn half_a_backup_is_not_left_behind(place: Place) {
     let path = folder.path().join("backup.db");
     let files = || std::fs::read_dir(folder.path()).unwrap().count();
     {
-        // Whoever waits for it gives up in the middle.
+        // The future is dropped in the middle.
         let mut backup = std::pin::pin!(recto.backup(&path));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         let _ = backup.as_mut().poll(&mut context);
     }
-    // A file that copies itself goes on to the end in its own thread.
+    // A SQLite store copies itself on its own thread, which continues to the end.
     let is_left = |_: &u32| files() > 0 && !place.is_file();
     let waited = (0..200).take_while(is_left).map(|_| std::thread::sleep(PAUSE)).count();
     assert!(waited < 200, "{} files", files());
@@ -116,30 +122,34 @@ async fn half_a_backup_is_not_left_behind(place: Place) {
 
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
-async fn long_work_tells_how_far_it_has_come(place: Place) {
+async fn long_work_reports_its_progress(place: Place) {
     let recto = place.recto();
     for name in ["a", "b"] {
-        let talk = recto.create(name, settings()).await.unwrap();
+        let conversation = recto.create(name, settings()).await.unwrap();
         // Enough for several pages.
         for number in 0..200 {
-            talk.append([say(number)]).await.unwrap();
+            conversation.append([say(number)]).await.unwrap();
         }
     }
-    let mut told = Vec::new();
-    let talk = recto.conversation("a").await.unwrap();
-    talk.verify_with(&mut |progress| told.push(progress)).await.unwrap();
-    assert!(told.len() > 1 && told.is_sorted_by_key(|progress| progress.done));
-    assert_eq!(told.last(), Some(&recto::Progress { done: 201, all: 201 }));
+    let mut reported = Vec::new();
+    let conversation = recto.conversation("a").await.unwrap();
+    conversation.verify_with_progress(&mut |progress| reported.push(progress)).await.unwrap();
+    assert!(reported.len() > 1 && reported.is_sorted_by_key(|progress| progress.done));
+    assert_eq!(reported.last(), Some(&recto::Progress::new(201, 201)));
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("backup.db");
-    let mut told = Vec::new();
-    recto.backup_with(&path, &mut |progress| told.push(progress)).await.unwrap();
-    let ends = Some(&recto::Progress { done: 2, all: 2 });
-    assert!(place.is_file() && told.is_empty() || told.last() == ends, "{told:?}");
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
+    recto.backup_with_progress(&path, &mut |progress| reported.push(progress)).await.unwrap();
+    let ends = Some(&recto::Progress::new(2, 2));
+    assert!(place.is_file() && reported.is_empty() || reported.last() == ends, "{reported:?}");
+    let mut reported = Vec::new();
     let fresh = memory().await;
-    fresh.recto().restore_with(&path, &mut |progress| told.push(progress)).await.unwrap();
-    assert_eq!(told.iter().map(|progress| progress.done).collect::<Vec<_>>(), [1, 2, 3, 4]);
-    assert!(told.iter().all(|progress| progress.all == 4));
+    fresh
+        .recto()
+        .restore_with_progress(&path, &mut |progress| reported.push(progress))
+        .await
+        .unwrap();
+    assert_eq!(reported.iter().map(|progress| progress.done).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert!(reported.iter().all(|progress| progress.total == 4));
 }

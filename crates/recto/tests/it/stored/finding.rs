@@ -12,20 +12,23 @@ on_every_store! {
     tenants_do_not_see_each_other
     names_are_unique_and_can_change
     a_conversation_is_removed_only_at_the_version_that_is_expected
-    what_is_wanted_of_a_conversation_can_change
+    a_policy_can_change_and_makes_no_version
+    a_fork_starts_with_the_policy_that_another_handle_has_set
+    a_conversation_is_found_by_its_id
 }
 
 async fn search_finds_words_in_hidden_messages_too(place: Place) {
     let recto = place.recto();
-    let talk = recto.create("a", settings()).await.unwrap();
-    talk.append([
-        Message::user("The GATEWAY times out"),
-        Message::tool_call("c1", "read_logs", &serde_json::json!({"service": "gateway"})),
-        Message::tool_result("c1", "没有 错误"),
-    ])
-    .await
-    .unwrap();
-    talk.apply(recto::Clear::default()).await.unwrap();
+    let conversation = recto.create("a", settings()).await.unwrap();
+    conversation
+        .append([
+            Message::user("The GATEWAY times out"),
+            Message::tool_call("c1", "read_logs", &serde_json::json!({"service": "gateway"})),
+            Message::tool_result("c1", "没有 错误"),
+        ])
+        .await
+        .unwrap();
+    conversation.apply(recto::Clear::default()).await.unwrap();
     let found = |text: &'static str| {
         let recto = recto.clone();
         async move {
@@ -44,10 +47,10 @@ async fn search_finds_what_forks_share_with_a_removed_conversation(place: Place)
     let recto = place.recto();
     let other = recto.create("other", settings()).await.unwrap();
     other.append([Message::user("needle")]).await.unwrap();
-    let talk = recto.create("a", settings()).await.unwrap();
-    talk.append([Message::user("needle one")]).await.unwrap();
-    let fork = talk.fork("b", Version(1)).await.unwrap();
-    talk.append((0..5).map(|_| Message::user("needle not shared"))).await.unwrap();
+    let conversation = recto.create("a", settings()).await.unwrap();
+    conversation.append([Message::user("needle one")]).await.unwrap();
+    let fork = conversation.fork("b", Version(1)).await.unwrap();
+    conversation.append((0..5).map(|_| Message::user("needle not shared"))).await.unwrap();
     fork.fork("c", Version(1)).await.unwrap();
     recto.remove("a").await.unwrap();
     let found = |limit| {
@@ -60,7 +63,7 @@ async fn search_finds_what_forks_share_with_a_removed_conversation(place: Place)
         }
     };
     let store = Meddled::with(place.store.clone(), Box::new(|| Box::pin(async { Ok(()) })));
-    let watched = recto::Recto::over(store.clone(), recto::Options::default());
+    let watched = recto::Recto::with_store(store.clone(), recto::Options::default());
     assert_eq!(watched.search("needle", 10).await.unwrap().len(), 2);
     assert_eq!(store.lists(), 0, "a search does not read the names of all conversations");
     assert_eq!(found(10).await, ["b", "other"]);
@@ -72,16 +75,16 @@ async fn search_finds_what_forks_share_with_a_removed_conversation(place: Place)
 async fn a_store_in_memory_can_do_without_search() {
     let options = recto::Options { search: false, ..Default::default() };
     let recto = recto::Recto::open_with("memory:", options).await.unwrap();
-    let talk = recto.create("a", settings()).await.unwrap();
-    talk.append([say(1)]).await.unwrap();
+    let conversation = recto.create("a", settings()).await.unwrap();
+    conversation.append([say(1)]).await.unwrap();
     assert_eq!(recto.search("message", 9).await.unwrap_err().code(), "invalid_operation");
 }
 
 async fn tenants_do_not_see_each_other(place: Place) {
     let ours = place.recto().for_tenant(Tenant("ours".into()));
     let theirs = place.recto().for_tenant(Tenant("theirs".into()));
-    let talk = ours.create("a", settings()).await.unwrap();
-    talk.append([Message::user("our secret")]).await.unwrap();
+    let conversation = ours.create("a", settings()).await.unwrap();
+    conversation.append([Message::user("our secret")]).await.unwrap();
     assert_eq!(theirs.conversation("a").await.unwrap_err().code(), "conversation_not_found");
     assert!(theirs.list(None, 10).await.unwrap().is_empty());
     assert!(theirs.search("secret", 10).await.unwrap().is_empty());
@@ -105,44 +108,52 @@ async fn names_are_unique_and_can_change(place: Place) {
 
 async fn a_conversation_is_removed_only_at_the_version_that_is_expected(place: Place) {
     let recto = place.recto();
-    let talk = recto.create("a", settings()).await.unwrap();
-    talk.append([say(0)]).await.unwrap();
-    let refused = recto.remove_at("a", Some(Version(0))).await.unwrap_err();
+    let conversation = recto.create("a", settings()).await.unwrap();
+    conversation.append([say(0)]).await.unwrap();
+    let refused = recto.remove_if("a", Version(0)).await.unwrap_err();
     assert_eq!(refused.code(), "version_conflict");
-    talk.append([say(1)]).await.unwrap();
-    recto.remove_at("a", Some(Version(2))).await.unwrap();
+    conversation.append([say(1)]).await.unwrap();
+    recto.remove_if("a", Version(2)).await.unwrap();
     assert_eq!(recto.conversation("a").await.unwrap_err().code(), "conversation_not_found");
 }
 
-async fn what_is_wanted_of_a_conversation_can_change(place: Place) {
+async fn a_policy_can_change_and_makes_no_version(place: Place) {
     let recto = place.recto();
-    let talk = recto.create("a", settings()).await.unwrap();
-    assert_eq!(recto.policy("a").await.unwrap(), recto::Policy::default());
+    let conversation = recto.create("a", settings()).await.unwrap();
+    assert_eq!(conversation.policy().await.unwrap(), recto::Policy::default());
     let text = r#"{"tokenLimit": 9000, "compression":
         {"enabled": true, "threshold": 8000, "targetTokens": 4000, "strategy": "keepRecent"}}"#;
     let policy = recto::Policy::from_json(text).unwrap();
-    recto.set_policy("a", &policy).await.unwrap();
-    assert_eq!(place.recto().policy("a").await.unwrap(), policy);
-    assert_eq!(talk.version().await.unwrap(), Version(0), "it is no version");
-    assert!(talk.verify().await.unwrap().is_sound());
+    conversation.set_policy(&policy).await.unwrap();
+    let again = place.recto().conversation("a").await.unwrap();
+    assert_eq!(again.policy().await.unwrap(), policy);
+    assert_eq!(conversation.version().await.unwrap(), Version(0), "it is no version");
+    assert!(conversation.verify().await.unwrap().is_sound());
 
-    // Forks begin with it, backups have it, and a new name does not lose it.
-    let again = recto.conversation("a").await.unwrap();
-    again.fork("fork", Version(0)).await.unwrap().fork("of fork", Version(0)).await.unwrap();
+    // Forks start with it, backups contain it, and a new name does not lose it.
+    let fork = again.fork("fork", Version(0)).await.unwrap();
+    fork.fork("of fork", Version(0)).await.unwrap();
     recto.rename("a", "b").await.unwrap();
-    recto.set_policy("fork", &recto::Policy::default()).await.unwrap();
+    fork.set_policy(&recto::Policy::default()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("backup.db");
     recto.backup(&path).await.unwrap();
     let restored = memory().await;
     restored.recto().restore(&path).await.unwrap();
-    for recto in [recto, restored.recto()] {
-        assert_eq!(recto.policy("b").await.unwrap(), policy);
-        assert_eq!(recto.policy("of fork").await.unwrap(), policy);
-        assert_eq!(recto.policy("fork").await.unwrap(), recto::Policy::default());
-        let missing = recto.set_policy("a", &policy).await.unwrap_err();
-        assert_eq!(missing.code(), "conversation_not_found");
+    for recto in [recto.clone(), restored.recto()] {
+        for (name, expected) in
+            [("b", &policy), ("of fork", &policy), ("fork", &recto::Policy::default())]
+        {
+            let found = recto.conversation(name).await.unwrap().policy().await.unwrap();
+            assert_eq!(found, *expected, "{name}");
+        }
     }
+    // A handle follows the new name, and fails after the conversation was removed.
+    conversation.set_policy(&policy).await.unwrap();
+    recto.remove("b").await.unwrap();
+    let missing = conversation.set_policy(&policy).await.unwrap_err();
+    assert_eq!(missing.code(), "conversation_not_found");
+    assert_eq!(conversation.policy().await.unwrap_err().code(), "conversation_not_found");
     for wrong in [
         r#"{"tokenlimit": 1}"#,
         r#"{"tokenLimit": -1}"#,
@@ -153,4 +164,32 @@ async fn what_is_wanted_of_a_conversation_can_change(place: Place) {
         let refused = recto::Policy::from_json(wrong).unwrap_err();
         assert_eq!(refused.code().as_str(), "invalid_operation", "{wrong}");
     }
+}
+
+async fn a_fork_starts_with_the_policy_that_another_handle_has_set(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    let policy = recto::Policy { token_limit: Some(7), ..recto::Policy::default() };
+    place.recto().conversation("a").await.unwrap().set_policy(&policy).await.unwrap();
+    let fork = conversation.fork("b", Version(0)).await.unwrap();
+    assert_eq!(fork.policy().await.unwrap(), policy);
+}
+
+async fn a_conversation_is_found_by_its_id(place: Place) {
+    let recto = place.recto();
+    let conversation = recto.create("a", settings()).await.unwrap();
+    conversation.append([say(0)]).await.unwrap();
+    recto.rename("a", "b").await.unwrap();
+    let id = conversation.id();
+    let store = Meddled::with(place.store.clone(), Box::new(|| Box::pin(async { Ok(()) })));
+    let watched = recto::Recto::with_store(store.clone(), recto::Options::default());
+    let found = watched.conversation_by_id(id).await.unwrap();
+    assert_eq!((found.id(), found.version().await.unwrap()), (id, Version(1)));
+    assert_eq!(watched.info_by_id(id).await.unwrap(), recto.info("b").await.unwrap());
+    assert_eq!(store.lists(), 0, "no list of all conversations is read");
+    let other = recto.for_tenant(Tenant("other".into()));
+    assert_eq!(other.info_by_id(id).await.unwrap_err().code(), "conversation_not_found");
+    recto.remove("b").await.unwrap();
+    let removed = recto.conversation_by_id(id).await.unwrap_err();
+    assert_eq!(removed.code(), "conversation_not_found");
+    assert!(removed.to_string().contains(&id.to_string()), "{removed}");
 }

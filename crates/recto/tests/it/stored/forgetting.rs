@@ -7,35 +7,35 @@ use crate::meddled::{Deed, Meddled};
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
-    an_erased_message_is_gone_everywhere_and_the_chain_holds
+    an_erased_message_is_nowhere_and_the_chain_stays_valid
     erasing_in_a_fork_erases_in_the_original
-    what_was_erased_does_not_come_back_with_a_program_that_had_it_open
+    an_erased_message_does_not_come_back_from_a_recto_that_had_it_loaded
     a_prune_drops_what_no_kept_version_shows
     a_prune_leaves_what_forks_can_show
     a_fork_that_is_made_during_a_prune_loses_nothing
-    what_is_erased_while_others_erase_or_prune_stays_erased
+    a_message_erased_during_another_erasure_or_prune_stays_erased
 }
 
-async fn an_erased_message_is_gone_everywhere_and_the_chain_holds(place: Place) {
+async fn an_erased_message_is_nowhere_and_the_chain_stays_valid(place: Place) {
     let recto = place.recto();
-    let talk = recto.create("a", settings()).await.unwrap();
-    // Long and random, so that it cannot be packed, and stands in the file as it is.
+    let conversation = recto.create("a", settings()).await.unwrap();
+    // Long and random, so that it is not compressible and its bytes are in the file.
     let secret: String = (0..400_u64)
         .map(|n| char::from(b'a' + (n.wrapping_mul(6_364_136_223_846_793_005) >> 59) as u8 % 26))
         .collect();
     for number in 0..100 {
         let message = if number % 50 == 20 { Message::user(&secret) } else { say(number) };
-        talk.append([message]).await.unwrap();
+        conversation.append([message]).await.unwrap();
     }
-    let before = talk.verify().await.unwrap();
+    let before = conversation.verify().await.unwrap();
     assert_eq!(recto.search(&secret, 10).await.unwrap().len(), 2);
     let word = &secret.as_bytes()[..recto_store::MAX_WORD];
     assert!(!place.is_file() || place.has(word), "the index has it");
     for index in [20, 70] {
-        let receipt = talk.erase(LogIndex(index)).await.unwrap();
+        let receipt = conversation.erase(LogIndex(index)).await.unwrap();
         assert!(!receipt.was_gone && receipt.bytes > secret.len());
-        assert!(talk.erase(LogIndex(index)).await.unwrap().was_gone);
-        let message = talk.message(LogIndex(index)).await.unwrap().unwrap();
+        assert!(conversation.erase(LogIndex(index)).await.unwrap().was_gone);
+        let message = conversation.message(LogIndex(index)).await.unwrap().unwrap();
         assert_eq!(message.text(), "[erased]");
     }
     let after = place.recto().conversation("a").await.unwrap().verify().await.unwrap();
@@ -43,31 +43,31 @@ async fn an_erased_message_is_gone_everywhere_and_the_chain_holds(place: Place) 
     assert_eq!((after.erased, after.link), (2, before.link), "the chain is what it was");
     assert!(recto.search(&secret, 10).await.unwrap().is_empty());
     assert!(!place.has(word), "nothing is left in any file");
-    assert_eq!(talk.erase(LogIndex(100)).await.unwrap_err().code(), "index_out_of_range");
+    assert_eq!(conversation.erase(LogIndex(100)).await.unwrap_err().code(), "index_out_of_range");
 }
 
 async fn erasing_in_a_fork_erases_in_the_original(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    talk.append((0..10).map(say)).await.unwrap();
-    let fork = talk.fork("b", Version(1)).await.unwrap();
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append((0..10).map(say)).await.unwrap();
+    let fork = conversation.fork("b", Version(1)).await.unwrap();
     fork.append([say(10)]).await.unwrap();
     fork.erase(LogIndex(3)).await.unwrap();
-    assert_eq!(talk.message(LogIndex(3)).await.unwrap().unwrap().text(), "[erased]");
-    assert!(talk.verify().await.unwrap().is_sound());
+    assert_eq!(conversation.message(LogIndex(3)).await.unwrap().unwrap().text(), "[erased]");
+    assert!(conversation.verify().await.unwrap().is_sound());
     assert!(fork.verify().await.unwrap().is_sound());
 }
 
-async fn what_was_erased_does_not_come_back_with_a_program_that_had_it_open(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    talk.append([Message::user("secret"), say(1)]).await.unwrap();
+async fn an_erased_message_does_not_come_back_from_a_recto_that_had_it_loaded(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append([Message::user("secret"), say(1)]).await.unwrap();
     let elsewhere = place.recto().conversation("a").await.unwrap();
     elsewhere.erase(LogIndex(0)).await.unwrap();
     for number in 2..200 {
-        talk.append([say(number)]).await.unwrap();
+        conversation.append([say(number)]).await.unwrap();
     }
-    assert_eq!(copies(&place, &talk, "secret").await, Vec::<String>::new());
-    assert_eq!(texts(&talk).await[0], "[erased]");
-    assert!(talk.verify().await.unwrap().is_sound());
+    assert_eq!(copies(&place, &conversation, "secret").await, Vec::<String>::new());
+    assert_eq!(texts(&conversation).await[0], "[erased]");
+    assert!(conversation.verify().await.unwrap().is_sound());
 }
 
 #[tokio::test]
@@ -75,8 +75,8 @@ async fn copies_that_a_reader_held_up_are_gone_when_it_is_erased_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
-    let talk = recto.create("a", settings()).await.unwrap();
-    talk.append([Message::user("hunter2")]).await.unwrap();
+    let conversation = recto.create("a", settings()).await.unwrap();
+    conversation.append([Message::user("hunter2")]).await.unwrap();
     let has_copies = || {
         let files = std::fs::read_dir(folder.path()).unwrap();
         files.into_iter().any(|file| {
@@ -86,58 +86,58 @@ async fn copies_that_a_reader_held_up_are_gone_when_it_is_erased_again() {
     };
     let reader = rusqlite::Connection::open(&path).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM commits").unwrap();
-    let left = talk.erase(LogIndex(0)).await.unwrap_err();
+    let left = conversation.erase(LogIndex(0)).await.unwrap_err();
     assert!(matches!(left, Error::Store(recto_store::Error::CopiesLeft { .. })), "{left}");
     assert!(has_copies());
-    assert_eq!(texts(&talk).await, ["[erased]"]);
+    assert_eq!(texts(&conversation).await, ["[erased]"]);
     drop(reader);
-    assert!(talk.erase(LogIndex(0)).await.unwrap().was_gone);
+    assert!(conversation.erase(LogIndex(0)).await.unwrap().was_gone);
     assert!(!has_copies());
 }
 
 async fn a_prune_drops_what_no_kept_version_shows(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
+    let conversation = place.recto().create("a", settings()).await.unwrap();
     for number in 0..90 {
-        talk.append([say(number)]).await.unwrap();
+        conversation.append([say(number)]).await.unwrap();
     }
-    talk.apply(Delete { indices: vec![LogIndex(4), LogIndex(80)] }).await.unwrap();
-    talk.apply(Truncate { keep_last: Some(5), ..Default::default() }).await.unwrap();
+    conversation.apply(Delete { indices: vec![LogIndex(4), LogIndex(80)] }).await.unwrap();
+    conversation.apply(Truncate { keep_last: Some(5), ..Default::default() }).await.unwrap();
     let keep = Keep { versions: vec![Version(3)], ..Keep::default() };
-    let pruned = talk.prune(&keep).await.unwrap();
+    let pruned = conversation.prune(&keep).await.unwrap();
     assert_eq!(pruned.entries, LogIndex::range(3..85));
-    assert_eq!(texts(&talk).await.len(), 5);
-    let kept = talk.messages_at(Version(3)).await.unwrap();
+    assert_eq!(texts(&conversation).await.len(), 5);
+    let kept = conversation.messages_at(Version(3)).await.unwrap();
     assert!(kept.iter().all(|entry| entry.message.text().starts_with("message number")));
-    let lost = talk.message(LogIndex(50)).await.unwrap().unwrap();
+    let lost = conversation.message(LogIndex(50)).await.unwrap().unwrap();
     assert_eq!((lost.role(), &*lost.text()), (Role::User, "[pruned]"));
     assert!(place.recto().conversation("a").await.unwrap().verify().await.unwrap().is_sound());
-    let again = talk.prune(&keep).await.unwrap();
+    let again = conversation.prune(&keep).await.unwrap();
     assert!(again.entries.is_empty());
-    assert_eq!(talk.prune(&Keep::default()).await.unwrap_err().code(), "invalid_operation");
+    assert_eq!(conversation.prune(&Keep::default()).await.unwrap_err().code(), "invalid_operation");
     let batches = Keep { last_batches: Some(1), ..Keep::default() };
-    assert_eq!(talk.prune(&batches).await.unwrap().entries, LogIndex::range(0..3));
+    assert_eq!(conversation.prune(&batches).await.unwrap().entries, LogIndex::range(0..3));
 }
 
 async fn a_prune_leaves_what_forks_can_show(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    talk.append((0..20).map(say)).await.unwrap();
-    let fork = talk.fork("b", Version(1)).await.unwrap();
-    talk.append((20..30).map(say)).await.unwrap();
-    talk.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append((0..20).map(say)).await.unwrap();
+    let fork = conversation.fork("b", Version(1)).await.unwrap();
+    conversation.append((20..30).map(say)).await.unwrap();
+    conversation.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
     let keep = Keep { versions: vec![Version(3)], ..Keep::default() };
-    let pruned = talk.prune(&keep).await.unwrap();
+    let pruned = conversation.prune(&keep).await.unwrap();
     assert_eq!(pruned.entries, LogIndex::range(20..29));
     assert_eq!(texts(&fork).await.len(), 20);
     assert!(texts(&fork).await.iter().all(|text| text != "[pruned]"));
 }
 
 async fn a_fork_that_is_made_during_a_prune_loses_nothing(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
+    let conversation = place.recto().create("a", settings()).await.unwrap();
     for number in 0..80 {
-        talk.append([say(number)]).await.unwrap();
+        conversation.append([say(number)]).await.unwrap();
     }
-    talk.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
-    let elsewhere = talk.clone();
+    conversation.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
+    let elsewhere = conversation.clone();
     let fork: Deed = Box::new(move || {
         Box::pin(async move {
             elsewhere.fork("b", Version(30)).await.unwrap();
@@ -145,22 +145,22 @@ async fn a_fork_that_is_made_during_a_prune_loses_nothing(place: Place) {
         })
     });
     let store = Meddled::with(place.store.clone(), fork);
-    let late = recto::Recto::over(store, recto::Options::default());
+    let late = recto::Recto::with_store(store, recto::Options::default());
     let pruned = late.conversation("a").await.unwrap().prune(&Keep::newest()).await.unwrap();
     assert_eq!(pruned.entries, LogIndex::range(30..79));
     let fork = place.recto().conversation("b").await.unwrap();
-    let said: Vec<String> = (0..30).map(|number| format!("message number {number}")).collect();
-    assert_eq!(texts(&fork).await, said);
+    let expected: Vec<String> = (0..30).map(|number| format!("message number {number}")).collect();
+    assert_eq!(texts(&fork).await, expected);
 }
 
-/// What others erase makes no version, and may be in the same row.
-async fn what_is_erased_while_others_erase_or_prune_stays_erased(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    // Some of them in pages, the others in one commit.
+/// An erasure by another process makes no version, and may change the same row.
+async fn a_message_erased_during_another_erasure_or_prune_stays_erased(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    // Some entries are in pages, the others in one commit.
     for number in 0..130 {
-        talk.append([say(number)]).await.unwrap();
+        conversation.append([say(number)]).await.unwrap();
     }
-    talk.append((130..140).map(say)).await.unwrap();
+    conversation.append((130..140).map(say)).await.unwrap();
     let erasing = |index: u32| -> recto::Recto {
         let elsewhere = place.recto();
         let erase: Deed = Box::new(move || {
@@ -170,13 +170,13 @@ async fn what_is_erased_while_others_erase_or_prune_stays_erased(place: Place) {
             })
         });
         let store = Meddled::with(place.store.clone(), erase);
-        recto::Recto::over(store, recto::Options::default())
+        recto::Recto::with_store(store, recto::Options::default())
     };
     for (early, late) in [(3, 4), (132, 133)] {
-        let talk = erasing(early).conversation("a").await.unwrap();
-        assert!(!talk.erase(LogIndex(late)).await.unwrap().was_gone);
+        let conversation = erasing(early).conversation("a").await.unwrap();
+        assert!(!conversation.erase(LogIndex(late)).await.unwrap().was_gone);
     }
-    talk.fork("b", Version(131)).await.unwrap();
+    conversation.fork("b", Version(131)).await.unwrap();
     let fork = erasing(135).conversation("b").await.unwrap();
     fork.erase(LogIndex(136)).await.unwrap();
     let read = |name: &'static str| {
@@ -188,13 +188,13 @@ async fn what_is_erased_while_others_erase_or_prune_stays_erased(place: Place) {
         assert_eq!(text == "[erased]", is_erased, "{number}: {text}");
     }
     place.recto().remove("b").await.unwrap();
-    talk.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
+    conversation.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
     let late = erasing(10).conversation("a").await.unwrap();
     let pruned = late.prune(&Keep::newest()).await.unwrap();
-    assert!(!pruned.entries.contains(&LogIndex(10)), "that one was gone");
+    assert!(!pruned.entries.contains(&LogIndex(10)), "that one was erased before");
     let again = place.recto().conversation("a").await.unwrap();
     let message = again.message(LogIndex(10)).await.unwrap().unwrap();
     assert_eq!(message.text(), "[erased]");
     assert!(again.verify().await.unwrap().is_sound());
-    assert_eq!(copies(&place, &talk, "message number 10\"").await, Vec::<String>::new());
+    assert_eq!(copies(&place, &conversation, "message number 10\"").await, Vec::<String>::new());
 }

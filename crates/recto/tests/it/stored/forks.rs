@@ -1,39 +1,39 @@
-//! Forks share the past and go their own way.
+//! Forks share the past and have their own future.
 
-use recto::{LogIndex, Message, Version, Write};
+use recto::{LogIndex, Message, Version, WriteOptions};
 
 use super::{say, settings, texts};
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
-    a_fork_shares_the_past_and_goes_its_own_way
+    a_fork_shares_the_past_and_changes_alone
     a_fork_of_a_fork_reads_through_both
     a_fork_outlives_what_it_was_forked_from
-    a_fork_never_shows_what_was_said_elsewhere_after_it
+    a_fork_never_shows_later_messages_of_its_origin
 }
 
-async fn a_fork_shares_the_past_and_goes_its_own_way(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
+async fn a_fork_shares_the_past_and_changes_alone(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
     for number in 0..100 {
-        talk.append([say(number)]).await.unwrap();
+        conversation.append([say(number)]).await.unwrap();
     }
-    let fork = talk.fork("b", Version(40)).await.unwrap();
+    let fork = conversation.fork("b", Version(40)).await.unwrap();
     assert_eq!(texts(&fork).await.len(), 40);
     fork.append([Message::assistant("on its own")]).await.unwrap();
-    talk.append([say(100)]).await.unwrap();
+    conversation.append([say(100)]).await.unwrap();
     assert_eq!(fork.version().await.unwrap(), Version(41));
     assert_eq!(texts(&fork).await.last().unwrap(), "on its own");
-    assert_eq!(texts(&talk).await.len(), 101);
+    assert_eq!(texts(&conversation).await.len(), 101);
     let again = place.recto().conversation("b").await.unwrap();
     assert_eq!(again.messages_at(Version(7)).await.unwrap().len(), 7);
     assert_eq!(again.message(LogIndex(40)).await.unwrap().unwrap().text(), "on its own");
     assert!(again.message(LogIndex(41)).await.unwrap().is_none());
     assert!(again.verify().await.unwrap().is_sound());
     let info = place.recto().info("b").await.unwrap();
-    assert_eq!(info.forked_from, Some((talk.id(), Version(40))));
-    let refused = talk.fork("c", Version(500)).await.unwrap_err();
+    assert_eq!(info.forked_from, Some((conversation.id(), Version(40))));
+    let refused = conversation.fork("c", Version(500)).await.unwrap_err();
     assert_eq!(refused.code(), "version_not_found");
-    assert_eq!(talk.fork("b", Version(0)).await.unwrap_err().code(), "conversation_exists");
+    assert_eq!(conversation.fork("b", Version(0)).await.unwrap_err().code(), "conversation_exists");
 }
 
 async fn a_fork_of_a_fork_reads_through_both(place: Place) {
@@ -50,26 +50,26 @@ async fn a_fork_of_a_fork_reads_through_both(place: Place) {
     late.append([say(150)]).await.unwrap();
     early.append([say(30)]).await.unwrap();
     for (name, length) in [("2", 160), ("3", 151), ("4", 31)] {
-        let talk = place.recto().conversation(name).await.unwrap();
+        let conversation = place.recto().conversation(name).await.unwrap();
         let expected: Vec<String> = (0..length).map(|n| format!("message number {n}")).collect();
-        assert_eq!(texts(&talk).await, expected);
-        assert!(talk.verify().await.unwrap().is_sound(), "{name}");
+        assert_eq!(texts(&conversation).await, expected);
+        assert!(conversation.verify().await.unwrap().is_sound(), "{name}");
     }
 }
 
 async fn a_fork_outlives_what_it_was_forked_from(place: Place) {
     let recto = place.recto();
-    let talk = recto.create("a", settings()).await.unwrap();
-    talk.append((0..10).map(say)).await.unwrap();
-    let fork = talk.fork("b", Version(1)).await.unwrap();
+    let conversation = recto.create("a", settings()).await.unwrap();
+    conversation.append((0..10).map(say)).await.unwrap();
+    let fork = conversation.fork("b", Version(1)).await.unwrap();
     recto.remove("a").await.unwrap();
     assert_eq!(recto.conversation("a").await.unwrap_err().code(), "conversation_not_found");
     let again = place.recto().conversation("b").await.unwrap();
     assert_eq!(texts(&again).await.len(), 10);
-    // What was removed takes no more requests, also from those who have it open.
+    // A removed conversation accepts no requests, also from handles that have it loaded.
     for key in [None, Some("k".to_owned())] {
-        let write = Write { key, ..Write::default() };
-        let late = talk.apply_with(recto::Append { messages: vec![say(11)] }, write).await;
+        let write = WriteOptions { idempotency_key: key, ..WriteOptions::default() };
+        let late = conversation.apply_with(recto::Append { messages: vec![say(11)] }, write).await;
         assert_eq!(late.unwrap_err().code(), "conversation_not_found");
     }
     fork.append([say(10)]).await.unwrap();
@@ -79,14 +79,14 @@ async fn a_fork_outlives_what_it_was_forked_from(place: Place) {
     assert_eq!(recto.list(None, 10).await.unwrap().len(), 1);
 }
 
-async fn a_fork_never_shows_what_was_said_elsewhere_after_it(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
+async fn a_fork_never_shows_later_messages_of_its_origin(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
     for number in 0..200 {
-        talk.append([say(number)]).await.unwrap();
+        conversation.append([say(number)]).await.unwrap();
     }
-    let fork = talk.fork("b", Version(90)).await.unwrap();
+    let fork = conversation.fork("b", Version(90)).await.unwrap();
     fork.append((0..5).map(|_| Message::user("of the fork"))).await.unwrap();
-    // Enough requests to have its few messages packed.
+    // Enough requests that its few messages are packed.
     for number in 0..70 {
         let mark = recto::Mark { indices: vec![LogIndex(number)], mark: "m".into() };
         fork.apply(mark).await.unwrap();

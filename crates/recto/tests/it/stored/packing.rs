@@ -1,8 +1,6 @@
 //! How older rows are packed into pages together with a request.
 
-use recto::{
-    Keep, LogIndex, Message, Recto, Rollback, StoredConversation, Truncate, Undo, Version,
-};
+use recto::{Conversation, Keep, LogIndex, Message, Recto, Rollback, Truncate, Undo, Version};
 
 use super::{copies, say, settings, texts};
 use crate::meddled::{Deed, Meddled};
@@ -76,7 +74,7 @@ async fn one_large_request_is_packed_at_once(place: Place) {
 }
 
 /// A conversation with 64 rows: the next request packs them.
-async fn full(place: &Place) -> StoredConversation {
+async fn full(place: &Place) -> Conversation {
     let talk = place.recto().create("a", settings()).await.unwrap();
     for number in 0..63 {
         talk.append([say(number)]).await.unwrap();
@@ -142,7 +140,8 @@ fn append(place: &Place, number: usize) -> Deed {
 
 async fn what_is_packed_while_it_is_being_erased_or_pruned_goes_all_the_same(place: Place) {
     let talk = full(&place).await;
-    let late = |deed| Recto::over(Meddled::with(place.store.clone(), deed), Default::default());
+    let late =
+        |deed| Recto::with_store(Meddled::with(place.store.clone(), deed), Default::default());
     let late_talk = late(append(&place, 63)).conversation("a").await.unwrap();
     late_talk.erase(LogIndex(7)).await.unwrap();
     assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 1, "they were packed");
@@ -197,7 +196,8 @@ async fn runtimes_that_end_after_a_packing_lose_nothing(place: Place) {
         let ended = tokio::task::spawn_blocking(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async move {
-                let talk = Recto::over(store, Default::default()).conversation("a").await.unwrap();
+                let talk =
+                    Recto::with_store(store, Default::default()).conversation("a").await.unwrap();
                 for number in said..said + count {
                     talk.append([say(number)]).await.unwrap();
                 }

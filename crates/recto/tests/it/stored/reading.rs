@@ -1,4 +1,4 @@
-//! What is read of a conversation and its versions.
+//! Reads of a conversation and its versions.
 
 use std::sync::Arc;
 
@@ -9,70 +9,71 @@ use crate::places::{Place, on_every_store};
 
 on_every_store! {
     the_example_of_the_readme_prints_what_it_says
-    an_entry_comes_with_its_tokens_and_its_time
-    labels_times_and_the_mark_map_are_those_of_a_version
-    marks_stay_whatever_was_marked_in_vain_before
-    versions_say_which_of_them_opened_their_batch
-    a_counter_of_your_own_is_brought_along
-    nothing_of_what_is_open_is_printed
+    an_entry_has_its_tokens_and_its_time
+    marks_times_and_the_mark_map_are_those_of_a_version
+    marks_stay_after_marks_without_effect
+    a_version_names_the_version_that_opened_its_batch
+    a_counter_of_the_caller_can_be_used
+    debug_output_contains_no_messages
 }
 
 async fn the_example_of_the_readme_prints_what_it_says(place: Place) {
     let recto = place.recto();
-    let talk = recto.create("support", Settings::default()).await.unwrap();
-    talk.append([
-        Message::system("You are on call for a web shop."),
-        Message::user("Why does checkout fail?"),
-        Message::tool_call("c1", "read_logs", &serde_json::json!({"service": "checkout"})),
-        Message::tool_result("c1", &"08:02 eu-1 ERROR no answer after 500 ms\n".repeat(30)),
-        Message::assistant("The gateway times out since release 4.2."),
-    ])
-    .await
-    .unwrap();
+    let conversation = recto.create("support", Settings::default()).await.unwrap();
+    conversation
+        .append([
+            Message::system("You are on call for a web shop."),
+            Message::user("Why does checkout fail?"),
+            Message::tool_call("c1", "read_logs", &serde_json::json!({"service": "checkout"})),
+            Message::tool_result("c1", &"08:02 eu-1 ERROR no answer after 500 ms\n".repeat(30)),
+            Message::assistant("The gateway times out since release 4.2."),
+        ])
+        .await
+        .unwrap();
     let fit = recto::Fit::into_tokens(60).because("the model reads 60 tokens");
-    let outcome = talk.apply(fit).await.unwrap();
+    let outcome = conversation.apply(fit).await.unwrap();
     let stats = outcome.stats();
     assert_eq!((outcome.version, outcome.hidden().len(), stats.tokens), (Version(2), 3, 26));
-    assert_eq!(talk.messages_at(Version(1)).await.unwrap().len(), 5);
-    let fork = talk.fork("what if", Version(1)).await.unwrap();
+    assert_eq!(conversation.messages_at(Version(1)).await.unwrap().len(), 5);
+    let fork = conversation.fork("what if", Version(1)).await.unwrap();
     fork.append([Message::user("And in June?")]).await.unwrap();
     assert_eq!(recto.search("gateway", 10).await.unwrap().len(), 1);
 }
 
-async fn an_entry_comes_with_its_tokens_and_its_time(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
+async fn an_entry_has_its_tokens_and_its_time(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
     let dated = r#"{"role":"user","content":"12345678","timestamp":77}"#;
-    talk.append([Message::from_json(dated).unwrap(), say(1)]).await.unwrap();
-    talk.apply(Delete { indices: vec![LogIndex(0)] }).await.unwrap();
+    conversation.append([Message::from_json(dated).unwrap(), say(1)]).await.unwrap();
+    conversation.apply(Delete { indices: vec![LogIndex(0)] }).await.unwrap();
     let query = recto::Query { scope: recto::Scope::All, ..Default::default() };
     for entries in [
-        talk.ask(&query).await.unwrap(),
+        conversation.query(&query).await.unwrap(),
         place.recto().conversation("a").await.unwrap().messages_at(Version(1)).await.unwrap(),
     ] {
         assert_eq!((entries[0].tokens, entries[0].timestamp), (5, 77));
         assert!(entries[1].timestamp > 77);
     }
-    let entries = talk.entries(&[LogIndex(1), LogIndex(0)]).await.unwrap();
+    let entries = conversation.entries(&[LogIndex(1), LogIndex(0)]).await.unwrap();
     let found = entries.iter().map(|entry| (entry.index.0, entry.position, entry.tokens));
     assert_eq!(found.collect::<Vec<_>>(), [(1, Some(recto::Position(0)), 7), (0, None, 5)]);
-    let missing = talk.entries(&[LogIndex(2)]).await.unwrap_err();
+    let missing = conversation.entries(&[LogIndex(2)]).await.unwrap_err();
     assert_eq!(missing.code(), "index_out_of_range");
-    assert_eq!(talk.log_tokens(&[0, 1, 2, 9]).await.unwrap(), [0, 5, 12, 12]);
+    assert_eq!(conversation.log_tokens(&[0, 1, 2, 9]).await.unwrap(), [0, 5, 12, 12]);
 }
 
-async fn labels_times_and_the_mark_map_are_those_of_a_version(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
+async fn marks_times_and_the_mark_map_are_those_of_a_version(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
     let mut maps = Vec::new();
     for number in 0..100 {
         let at = 1_000 + number as i64;
         let message = format!(r#"{{"role":"user","content":"{number}","timestamp":{at}}}"#);
-        talk.append([Message::from_json(&message).unwrap()]).await.unwrap();
-        maps.push(talk.mark_map(recto::Scope::All).await.unwrap());
+        conversation.append([Message::from_json(&message).unwrap()]).await.unwrap();
+        maps.push(conversation.mark_map(recto::Scope::All).await.unwrap());
     }
     let mark = "pinned".to_owned();
-    talk.apply(recto::Mark { indices: vec![LogIndex(7)], mark }).await.unwrap();
-    talk.apply(Truncate { keep_last: Some(3), ..Truncate::default() }).await.unwrap();
-    // Opened anew, nothing of the past is at hand.
+    conversation.apply(recto::Mark { indices: vec![LogIndex(7)], mark }).await.unwrap();
+    conversation.apply(Truncate { keep_last: Some(3), ..Truncate::default() }).await.unwrap();
+    // In a new `Recto` nothing of the past is loaded.
     let again = place.recto().conversation("a").await.unwrap();
     for (version, map) in (1..).zip(&maps).step_by(9) {
         assert_eq!(
@@ -93,18 +94,18 @@ async fn labels_times_and_the_mark_map_are_those_of_a_version(place: Place) {
     assert_eq!(again.times(&[LogIndex(100)]).await.unwrap_err().code(), "index_out_of_range");
 }
 
-/// A label that was set on what had it is saved as no change, in the middle of the changes.
-async fn marks_stay_whatever_was_marked_in_vain_before(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    talk.append((0..4).map(say)).await.unwrap();
+/// A mark on an entry that already has it is saved as no change, between other changes.
+async fn marks_stay_after_marks_without_effect(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append((0..4).map(say)).await.unwrap();
     let mark = |index: u32, label: &str| recto::Mark {
         indices: vec![LogIndex(index)],
         mark: label.to_owned(),
     };
     for marked in [mark(0, "draft"), mark(0, "draft"), mark(1, "final")] {
-        talk.apply(marked).await.unwrap();
+        conversation.apply(marked).await.unwrap();
     }
-    // Opened anew, the next version is written as a change of what was read.
+    // In a new `Recto` the next version is written as a change of the loaded one.
     let again = place.recto().conversation("a").await.unwrap();
     again.append([say(4)]).await.unwrap();
     let label = |label: &str, index| (label.to_owned(), vec![LogIndex(index)]);
@@ -114,14 +115,14 @@ async fn marks_stay_whatever_was_marked_in_vain_before(place: Place) {
     assert_eq!(again.marks().await.unwrap(), marks);
 }
 
-async fn versions_say_which_of_them_opened_their_batch(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    talk.append([say(0)]).await.unwrap();
+async fn a_version_names_the_version_that_opened_its_batch(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append([say(0)]).await.unwrap();
     let start = || recto::BatchStart::default();
-    talk.apply(start()).await.unwrap();
-    talk.append([say(1)]).await.unwrap();
-    talk.apply(Rollback::ToBatch(recto::BatchIndex(0))).await.unwrap();
-    talk.apply(start()).await.unwrap();
+    conversation.apply(start()).await.unwrap();
+    conversation.append([say(1)]).await.unwrap();
+    conversation.apply(Rollback::ToBatch(recto::BatchIndex(0))).await.unwrap();
+    conversation.apply(start()).await.unwrap();
     let again = place.recto().conversation("a").await.unwrap();
     let versions = again.versions(0..6).await.unwrap();
     let batches: Vec<(usize, u32)> =
@@ -130,7 +131,7 @@ async fn versions_say_which_of_them_opened_their_batch(place: Place) {
     assert_eq!(versions.iter().map(|info| info.log).collect::<Vec<_>>(), [0, 1, 1, 2, 2, 2]);
 }
 
-async fn a_counter_of_your_own_is_brought_along(place: Place) {
+async fn a_counter_of_the_caller_can_be_used(place: Place) {
     #[derive(Debug)]
     struct Words;
     impl recto::Counter for Words {
@@ -147,10 +148,10 @@ async fn a_counter_of_your_own_is_brought_along(place: Place) {
     let counters: Vec<Arc<dyn recto::Counter>> = vec![Arc::new(Words)];
     let with = || {
         let options = recto::Options { counters: counters.clone(), ..Default::default() };
-        recto::Recto::over(place.store.clone(), options)
+        recto::Recto::with_store(place.store.clone(), options)
     };
-    let talk = with().create("a", Settings::counting_with(Words)).await.unwrap();
-    talk.append([Message::user("three little words")]).await.unwrap();
+    let conversation = with().create("a", Settings::counting_with(Words)).await.unwrap();
+    conversation.append([Message::user("three little words")]).await.unwrap();
     let again = with().conversation("a").await.unwrap();
     assert_eq!(again.stats().await.unwrap().tokens, 6);
     assert!(again.verify().await.unwrap().is_sound());
@@ -158,11 +159,11 @@ async fn a_counter_of_your_own_is_brought_along(place: Place) {
     assert!(matches!(without.stats().await.unwrap_err(), Error::UnknownCounter { .. }));
 }
 
-async fn nothing_of_what_is_open_is_printed(place: Place) {
+async fn debug_output_contains_no_messages(place: Place) {
     let recto = place.recto();
-    let talk = recto.create("a", settings()).await.unwrap();
-    talk.append([Message::user("hunter2")]).await.unwrap();
-    for printed in [format!("{recto:?}"), format!("{talk:?}")] {
+    let conversation = recto.create("a", settings()).await.unwrap();
+    conversation.append([Message::user("hunter2")]).await.unwrap();
+    for printed in [format!("{recto:?}"), format!("{conversation:?}")] {
         assert!(!printed.contains("hunter2") && printed.len() < 200, "{printed}");
     }
 }

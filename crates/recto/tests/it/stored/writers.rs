@@ -1,32 +1,33 @@
-//! Writers: what they have seen, their keys, and what is refused.
+//! Writers: expected versions, idempotency keys, and refused requests.
 
-use recto::{Delete, Error, LogIndex, Rollback, Truncate, Version, Write};
+use recto::{Delete, Error, LogIndex, Rollback, Truncate, Version, WriteOptions};
 
 use super::{say, settings, texts};
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
-    a_writer_who_has_seen_an_old_version_is_refused
+    a_writer_that_expects_an_old_version_is_refused
     many_writers_on_one_conversation_make_dense_versions
-    a_repeated_request_answers_what_the_first_one_answered
-    a_repeated_request_is_known_to_a_program_that_is_behind
-    a_key_cannot_stand_for_two_requests
+    a_repeated_request_returns_the_first_outcome
+    a_repeated_request_is_recognised_by_a_recto_with_an_older_version
+    a_key_cannot_be_used_for_two_requests
     a_key_cannot_be_empty
     refused_requests_leave_no_trace
-    a_preview_says_what_a_request_would_do_and_keeps_nothing
+    a_preview_shows_what_a_request_would_do_and_stores_nothing
 }
 
-async fn a_writer_who_has_seen_an_old_version_is_refused(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    talk.append([say(0)]).await.unwrap();
+async fn a_writer_that_expects_an_old_version_is_refused(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append([say(0)]).await.unwrap();
     let other = place.recto().conversation("a").await.unwrap();
     other.append([say(1)]).await.unwrap();
-    let seen = |version| Write { expected_version: Some(Version(version)), key: None };
+    let seen =
+        |version| WriteOptions { expected_version: Some(Version(version)), idempotency_key: None };
     let append = recto::Append { messages: vec![say(2)] };
-    let refused = talk.apply_with(append.clone(), seen(1)).await.unwrap_err();
+    let refused = conversation.apply_with(append.clone(), seen(1)).await.unwrap_err();
     assert_eq!(refused.code(), "version_conflict");
     assert!(refused.to_string().contains("at version 2, not at 1"), "{refused}");
-    talk.apply_with(append, seen(2)).await.unwrap();
+    conversation.apply_with(append, seen(2)).await.unwrap();
     assert_eq!(other.version().await.unwrap(), Version(3));
 }
 
@@ -36,10 +37,10 @@ async fn many_writers_on_one_conversation_make_dense_versions(place: Place) {
     for writer in 0..8 {
         let recto = place.recto();
         writers.push(tokio::spawn(async move {
-            let talk = recto.conversation("a").await.unwrap();
+            let conversation = recto.conversation("a").await.unwrap();
             let mut versions = Vec::new();
             for number in 0..10 {
-                let outcome = talk.append([say(writer * 100 + number)]).await.unwrap();
+                let outcome = conversation.append([say(writer * 100 + number)]).await.unwrap();
                 versions.push(outcome.version.0);
             }
             versions
@@ -53,40 +54,40 @@ async fn many_writers_on_one_conversation_make_dense_versions(place: Place) {
     }
     all.sort_unstable();
     assert_eq!(all, (1..=80).collect::<Vec<u32>>());
-    let talk = place.recto().conversation("a").await.unwrap();
-    let mut said = texts(&talk).await;
-    said.sort();
-    said.dedup();
-    assert_eq!(said.len(), 80);
-    assert!(talk.verify().await.unwrap().is_sound());
+    let conversation = place.recto().conversation("a").await.unwrap();
+    let mut found = texts(&conversation).await;
+    found.sort();
+    found.dedup();
+    assert_eq!(found.len(), 80);
+    assert!(conversation.verify().await.unwrap().is_sound());
 }
 
-async fn a_repeated_request_answers_what_the_first_one_answered(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    talk.append((0..4).map(say)).await.unwrap();
-    let write = || Write { key: Some("k1".into()), ..Write::default() };
+async fn a_repeated_request_returns_the_first_outcome(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append((0..4).map(say)).await.unwrap();
+    let write = || WriteOptions { idempotency_key: Some("k1".into()), ..WriteOptions::default() };
     let cut = || Truncate { keep_last: Some(1), ..Default::default() };
-    let first = talk.apply_with(cut(), write()).await.unwrap();
-    talk.append([say(9)]).await.unwrap();
+    let first = conversation.apply_with(cut(), write()).await.unwrap();
+    conversation.append([say(9)]).await.unwrap();
     let again = place.recto().conversation("a").await.unwrap();
     let second = again.apply_with(cut(), write()).await.unwrap();
     assert_eq!(second.to_json(), first.to_json());
     assert_eq!(again.version().await.unwrap(), Version(3), "nothing was done twice");
-    // A request that finds nothing to do is remembered too.
+    // The key of a request that changes nothing is kept too.
     let idle = || recto::Fit::into_tokens(1_000_000);
-    let write = || Write { key: Some("k2".into()), ..Write::default() };
-    let first = talk.apply_with(idle(), write()).await.unwrap();
+    let write = || WriteOptions { idempotency_key: Some("k2".into()), ..WriteOptions::default() };
+    let first = conversation.apply_with(idle(), write()).await.unwrap();
     assert!(!first.changed);
-    talk.append([say(10)]).await.unwrap();
-    let second = talk.apply_with(idle(), write()).await.unwrap();
+    conversation.append([say(10)]).await.unwrap();
+    let second = conversation.apply_with(idle(), write()).await.unwrap();
     assert_eq!(second.to_json(), first.to_json());
 }
 
-async fn a_repeated_request_is_known_to_a_program_that_is_behind(place: Place) {
+async fn a_repeated_request_is_recognised_by_a_recto_with_an_older_version(place: Place) {
     let first = place.recto().create("a", settings()).await.unwrap();
     let second = place.recto().conversation("a").await.unwrap();
     assert_eq!(texts(&second).await, Vec::<String>::new());
-    let write = Write { key: Some("k".into()), ..Write::default() };
+    let write = WriteOptions { idempotency_key: Some("k".into()), ..WriteOptions::default() };
     let request = recto::Append { messages: vec![say(0)] };
     let done = first.apply_with(request.clone(), write.clone()).await.unwrap();
     let again = second.apply_with(request, write).await.unwrap();
@@ -94,59 +95,59 @@ async fn a_repeated_request_is_known_to_a_program_that_is_behind(place: Place) {
     assert_eq!(texts(&second).await.len(), 1);
 }
 
-async fn a_key_cannot_stand_for_two_requests(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    let write = || Write { key: Some("k".into()), ..Write::default() };
+async fn a_key_cannot_be_used_for_two_requests(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    let write = || WriteOptions { idempotency_key: Some("k".into()), ..WriteOptions::default() };
     let append = |number| recto::Append { messages: vec![say(number)] };
-    talk.apply_with(append(1), write()).await.unwrap();
-    let refused = talk.apply_with(append(2), write()).await.unwrap_err();
+    conversation.apply_with(append(1), write()).await.unwrap();
+    let refused = conversation.apply_with(append(2), write()).await.unwrap_err();
     assert!(matches!(refused, Error::Store(recto_store::Error::KeyReused { .. })), "{refused}");
-    assert_eq!(talk.version().await.unwrap(), Version(1));
+    assert_eq!(conversation.version().await.unwrap(), Version(1));
 }
 
 async fn a_key_cannot_be_empty(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    let write = Write { key: Some(String::new()), ..Write::default() };
-    let refused = talk.apply_with(recto::Append { messages: vec![say(1)] }, write).await;
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    let write = WriteOptions { idempotency_key: Some(String::new()), ..WriteOptions::default() };
+    let refused = conversation.apply_with(recto::Append { messages: vec![say(1)] }, write).await;
     assert_eq!(refused.unwrap_err().code(), "invalid_operation");
 }
 
 async fn refused_requests_leave_no_trace(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    talk.append([say(0)]).await.unwrap();
-    let before = place.store.commits(talk.id(), None).await.unwrap();
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append([say(0)]).await.unwrap();
+    let before = place.store.commits(conversation.id(), None).await.unwrap();
     let refused = [
-        talk.apply(Rollback::ToVersion(Version(9))).await.unwrap_err().code(),
-        talk.apply(Delete { indices: vec![LogIndex(7)] }).await.unwrap_err().code(),
-        talk.append([]).await.unwrap_err().code(),
+        conversation.apply(Rollback::ToVersion(Version(9))).await.unwrap_err().code(),
+        conversation.apply(Delete { indices: vec![LogIndex(7)] }).await.unwrap_err().code(),
+        conversation.append([]).await.unwrap_err().code(),
     ];
     assert_eq!(refused, ["version_not_found", "index_out_of_range", "invalid_operation"]);
-    assert_eq!(place.store.commits(talk.id(), None).await.unwrap(), before);
+    assert_eq!(place.store.commits(conversation.id(), None).await.unwrap(), before);
 }
 
-async fn a_preview_says_what_a_request_would_do_and_keeps_nothing(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    talk.append((0..5).map(say)).await.unwrap();
+async fn a_preview_shows_what_a_request_would_do_and_stores_nothing(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append((0..5).map(say)).await.unwrap();
     let replace = recto::Replace { index: recto::Position(4), message: say(9) };
     let cut = Truncate { keep_last: Some(2), ..Default::default() };
     let request: recto::Request =
         [recto::Operation::from(cut), replace.into()].into_iter().collect();
-    let refused = talk.preview(request).await.unwrap_err();
+    let refused = conversation.preview(request).await.unwrap_err();
     assert_eq!(refused.code(), "index_out_of_range");
 
     let replace = recto::Replace { index: recto::Position(4), message: say(9) };
-    let preview = talk.preview(replace.clone()).await.unwrap();
+    let preview = conversation.preview(replace.clone()).await.unwrap();
     assert_eq!(preview.outcome.hidden(), [LogIndex(4)]);
     assert_eq!(preview.outcome.diff().shown.indices, [LogIndex(5)]);
     let [added] = &*preview.added else { panic!("one message is added") };
     assert_eq!((added.index, added.position), (LogIndex(5), Some(recto::Position(4))));
     assert_eq!(added.message.text(), "message number 9");
-    assert_eq!(talk.version().await.unwrap(), Version(1));
-    assert_eq!(texts(&talk).await.len(), 5);
+    assert_eq!(conversation.version().await.unwrap(), Version(1));
+    assert_eq!(texts(&conversation).await.len(), 5);
 
-    let seen = Write { expected_version: Some(Version(0)), ..Write::default() };
-    assert!(talk.preview_with(replace.clone(), seen).await.unwrap_err().is_conflict());
-    // What it said is what happens.
-    let done = talk.apply(replace).await.unwrap();
+    let seen = WriteOptions { expected_version: Some(Version(0)), ..WriteOptions::default() };
+    assert!(conversation.preview_with(replace.clone(), seen).await.unwrap_err().is_conflict());
+    // The request does what the preview shows.
+    let done = conversation.apply(replace).await.unwrap();
     assert_eq!(done.to_json(), preview.outcome.to_json());
 }

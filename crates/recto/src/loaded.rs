@@ -1,60 +1,62 @@
-//! A conversation that is open: the engine's value, and what it takes to fetch the rest of it and
-//! to write the next version.
+//! A stored conversation in memory: the value of the engine, and the state for loading more of it and for
+//! writing the next version.
 //!
-//! The engine's value has holes where nothing was asked for yet. [`Opened::with`] asks the engine,
-//! fetches what it misses, and asks again, until it answers.
+//! Loading a conversation reads only its newest version. Everything else is loaded on demand: a method
+//! of the engine that needs missing data returns `NotLoaded`, and [`LoadedConversation::with`] loads the
+//! data and calls the method again.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use recto_core::{
-    BatchIndex, Conversation, LogIndex, Measure, Message, Missing, SavedSettings, SavedState,
-    SavedVersion, SavedVersions, Saver, Shown, Version,
+    BatchIndex, LogIndex, Measure, Message, Missing, SavedSettings, SavedState, SavedVersion,
+    SavedVersions, Saver, Shown, Version,
 };
 use recto_store::{ConversationId, Entry, Head, Store};
 
-use crate::Error;
+use crate::conversation::Creation;
 use crate::recto::Counters;
 use crate::row_reader::{OpenCommit, RowReader, UnpackedCommits, damaged, measure};
-use crate::stored::Setup;
+use crate::{Error, engine};
 
-/// An open conversation at its newest version, as far as this process knows.
+/// A conversation at the newest version that this process knows.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct LoadedConversation {
     pub(crate) reader: RowReader,
-    pub(crate) conversation: Conversation,
+    pub(crate) conversation: engine::Conversation,
     pub(crate) saver: Saver,
-    /// Saved versions that were read, to put others together. Snapshots share them.
+    /// Cache of decoded versions. A version is stored as a change of other versions. Snapshots share
+    /// the cache.
     versions: Arc<SavedVersions>,
-    /// About how many bytes were put at hand since it was opened.
-    weight: usize,
+    /// Estimated bytes that were loaded.
+    loaded_bytes: usize,
 }
 
-/// An open conversation that has become heavier than this is opened anew: what nobody asks for again
-/// must not stay in memory.
-const MOST_WEIGHT: usize = 64 << 20;
-/// About what a version takes beside its messages.
-const VERSION_WEIGHT: usize = 1_024;
-/// About what an entry takes beside its message.
-const ENTRY_WEIGHT: usize = 256;
+/// Upper bound for the loaded data of one conversation, in bytes. Above it the conversation is loaded
+/// again, so that data which is not used any more leaves the memory.
+const MAX_LOADED_BYTES: usize = 64 << 20;
+/// Estimated bytes of a version without its messages.
+const VERSION_BYTES: usize = 1_024;
+/// Estimated bytes of an entry without its message.
+const ENTRY_BYTES: usize = 256;
 
-/// More saved versions than these are not kept.
-const MOST_VERSIONS: usize = 4_096;
+/// Capacity of the cache of decoded versions.
+const MAX_CACHED_VERSIONS: usize = 4_096;
 
-impl Opened {
-    /// Opens a conversation: reads its newest version, and nothing of its history beyond that.
-    pub(crate) async fn open(
+impl LoadedConversation {
+    /// Loads the newest version of a conversation.
+    pub(crate) async fn load(
         store: Arc<dyn Store>,
         id: ConversationId,
-        setup: &Setup,
+        creation: &Creation,
         counters: &Counters,
-    ) -> Result<Opened, Error> {
-        let lineage = setup.lineage.clone();
+    ) -> Result<LoadedConversation, Error> {
+        let lineage = creation.lineage.clone();
         let mut reader = RowReader { store, id, lineage, unpacked: UnpackedCommits::default() };
         reader.unpacked = reader.commits(None).await?.into();
         let newest = reader.unpacked.last().ok_or_else(|| damaged(id, "it has no version"))?;
         let version = Version(newest.head.version);
-        let settings: SavedSettings = serde_json::from_str(&setup.settings)
+        let settings: SavedSettings = serde_json::from_str(&creation.settings)
             .map_err(|_| damaged(id, "its settings cannot be read"))?;
         let counter = counters.named(&settings.counter)?;
         let mut versions = Arc::<SavedVersions>::default();
@@ -66,69 +68,72 @@ impl Opened {
         let shown = state.entries();
         let conversation = if shown.len() >= entries as usize / 2 {
             let measures = reader.measures(0..entries).await?;
-            Conversation::open_measured(&settings, counter, &state, measures)?
+            engine::Conversation::open_measured(&settings, counter, &state, measures)?
         } else {
             let measures = measures_of(&reader, &shown).await?;
             let measure = |index| measures.get(&index).cloned();
-            Conversation::open(&settings, counter, &state, measure)?
+            engine::Conversation::open(&settings, counter, &state, measure)?
         };
         let mut saver = Saver::default();
         state.tell(&mut saver);
-        Ok(Opened { reader, conversation, saver, versions, weight: 0 })
+        Ok(LoadedConversation { reader, conversation, saver, versions, loaded_bytes: 0 })
     }
 
-    /// Whether it is of a later version than another one, or of the same with more loaded.
-    pub(crate) fn is_better_than(&self, other: &Opened) -> bool {
-        let rank = |opened: &Opened| (opened.conversation.version(), opened.weight);
+    /// Whether it has a later version than another one, or the same version with more data loaded.
+    pub(crate) fn is_better_than(&self, other: &LoadedConversation) -> bool {
+        let rank =
+            |loaded: &LoadedConversation| (loaded.conversation.version(), loaded.loaded_bytes);
         rank(self) > rank(other)
     }
 
-    /// The newest version, as it is stored.
+    /// The head of the newest version.
     pub(crate) fn head(&self) -> Head {
         self.reader.unpacked.last().expect("the newest commit is always there").head
     }
 
-    /// Whether so much was put at hand that it should be opened anew.
-    pub(crate) fn is_heavy(&self) -> bool {
-        self.weight > MOST_WEIGHT
+    /// Whether so much is loaded that the conversation should be loaded again.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.loaded_bytes > MAX_LOADED_BYTES
     }
 
-    /// Asks the engine, fetching what it misses until it answers.
+    /// Calls the engine until all data that the call needs is loaded.
     pub(crate) async fn with<T>(
         &mut self,
-        mut ask: impl FnMut(&Conversation) -> Result<T, recto_core::Error>,
+        mut call: impl FnMut(&engine::Conversation) -> Result<T, recto_core::Error>,
     ) -> Result<T, Error> {
         loop {
-            match ask(&self.conversation) {
+            match call(&self.conversation) {
                 Err(error) => match error.root() {
-                    recto_core::Error::NotLoaded(missing) => self.fetch(missing.clone()).await?,
+                    recto_core::Error::NotLoaded(missing) => {
+                        self.load_missing(missing.clone()).await?
+                    }
                     _ => return Err(error.into()),
                 },
-                Ok(answer) => return Ok(answer),
+                Ok(output) => return Ok(output),
             }
         }
     }
 
-    async fn fetch(&mut self, missing: Missing) -> Result<(), Error> {
-        self.forget_versions();
+    async fn load_missing(&mut self, missing: Missing) -> Result<(), Error> {
+        self.limit_versions();
         match missing {
-            Missing::Version(version) => self.fetch_version(version).await,
+            Missing::Version(version) => self.load_version(version).await,
             Missing::Versions => self.replay().await,
             Missing::Batch(path, batch) => {
                 let entries = loop {
                     match self.versions.batch_entries(path, batch) {
-                        Err(error) => self.fetch_record(error).await?,
+                        Err(error) => self.load_record(error).await?,
                         Ok(entries) => break entries,
                     }
                 };
                 let measures = self.measures_of(|| entries).await?;
-                self.weight += VERSION_WEIGHT + measures.len() * ENTRY_WEIGHT;
+                self.loaded_bytes += VERSION_BYTES + measures.len() * ENTRY_BYTES;
                 let measure = |index| measures.get(&index).cloned();
                 Ok(self.conversation.add_batch(path, batch, &self.versions, measure)?)
             }
             Missing::Batches(path) => loop {
                 match self.conversation.add_openings(path, &self.versions) {
-                    Err(error) => self.fetch_record(error).await?,
+                    Err(error) => self.load_record(error).await?,
                     Ok(()) => return Ok(()),
                 }
             },
@@ -137,26 +142,26 @@ impl Opened {
                 let measures = self.reader.measures(0..len).await?;
                 Ok(self.conversation.add_measures(measures.into_iter())?)
             }
-            Missing::Messages(indices) => self.fetch_messages(&indices).await,
-            other => Err(damaged(self.reader.id, format!("{other:?} cannot be fetched"))),
+            Missing::Messages(indices) => self.load_messages(&indices).await,
+            other => Err(damaged(self.reader.id, format!("{other:?} cannot be loaded"))),
         }
     }
 
-    async fn fetch_version(&mut self, version: Version) -> Result<(), Error> {
+    async fn load_version(&mut self, version: Version) -> Result<(), Error> {
         let state = state_of(&self.reader, &mut self.versions, version).await?;
         let measures = self.measures_of(|| state.entries()).await?;
-        self.weight += VERSION_WEIGHT + measures.len() * ENTRY_WEIGHT;
+        self.loaded_bytes += VERSION_BYTES + measures.len() * ENTRY_BYTES;
         let measure = |index| measures.get(&index).cloned();
         Ok(self.conversation.add_version(&state, measure)?)
     }
 
-    /// Puts every version at hand, one after the other, so that they share what they have in common.
+    /// Loads every version, one after the other, so that they share their common parts.
     async fn replay(&mut self) -> Result<(), Error> {
         let newest = self.conversation.version();
         let measures = self.reader.measures(0..self.conversation.log().len() as u32).await?;
         let settings = self.conversation.saved_settings();
         let counter = self.conversation.counter().clone();
-        let mut replayed: Option<Conversation> = None;
+        let mut replayed: Option<engine::Conversation> = None;
         for version in (0..=newest.0).map(Version) {
             let saved = self.saved_version(version).await?;
             let added = saved.log_len().saturating_sub(saved.added())..saved.log_len();
@@ -165,16 +170,16 @@ impl Opened {
                 measures.get(added).ok_or_else(|| damaged(self.reader.id, "the log is short"))?;
             let added: Vec<_> = added.iter().map(|measure| (None, measure.clone())).collect();
             replayed = Some(match &replayed {
-                None => Conversation::first(&settings, counter.clone(), &saved, added)?,
+                None => engine::Conversation::first(&settings, counter.clone(), &saved, added)?,
                 Some(before) => before.followed_by(&saved, added)?,
             });
         }
         self.conversation = replayed.ok_or_else(|| damaged(self.reader.id, "it has no version"))?;
-        self.weight += newest.0 as usize * VERSION_WEIGHT;
+        self.loaded_bytes += newest.0 as usize * VERSION_BYTES;
         Ok(())
     }
 
-    /// What these entries, which are in order, measure; nothing if the engine knows it already.
+    /// The measures of sorted entries. Empty if the engine has the measures of the whole log.
     async fn measures_of(
         &self,
         entries: impl FnOnce() -> Vec<LogIndex>,
@@ -185,20 +190,20 @@ impl Opened {
         }
     }
 
-    async fn fetch_record(&mut self, error: recto_core::Error) -> Result<(), Error> {
-        fetch_record(&self.reader, &mut self.versions, error).await
+    async fn load_record(&mut self, error: recto_core::Error) -> Result<(), Error> {
+        load_record(&self.reader, &mut self.versions, error).await
     }
 
-    /// Puts messages at hand, with their neighbours in the same rows as far as they are asked for.
-    pub(crate) async fn fetch_messages(&mut self, indices: &[LogIndex]) -> Result<(), Error> {
+    /// Loads the messages of these entries.
+    pub(crate) async fn load_messages(&mut self, indices: &[LogIndex]) -> Result<(), Error> {
         let mut missing = self.conversation.missing_messages(indices.iter().copied());
         missing.sort_unstable();
-        for range in near(missing.iter().copied()) {
+        for range in ranges_of(missing.iter().copied()) {
             let entries = self.reader.entries(range.clone()).await?;
             let mut messages = Vec::new();
             for (number, entry) in range.zip(entries) {
                 if missing.binary_search(&LogIndex(number)).is_ok() {
-                    self.weight += ENTRY_WEIGHT + entry.body.len();
+                    self.loaded_bytes += ENTRY_BYTES + entry.body.len();
                     messages.push((LogIndex(number), read_message(&self.reader, &entry.body)?));
                 }
             }
@@ -207,33 +212,33 @@ impl Opened {
         Ok(())
     }
 
-    /// A version as it is saved.
+    /// The record of a version.
     pub(crate) async fn saved_version(&mut self, version: Version) -> Result<SavedVersion, Error> {
-        self.forget_versions();
+        self.limit_versions();
         loop {
             if let Some(saved) = self.versions.get(version) {
                 return Ok(saved.clone());
             }
             let missing = recto_core::Error::NotLoaded(Missing::Version(version));
-            self.fetch_record(missing).await?;
+            self.load_record(missing).await?;
         }
     }
 
-    /// Adds the entries that a version shows or marks.
+    /// Adds the entries that are visible or marked at a version.
     pub(crate) async fn show(&mut self, version: Version, shown: &mut Shown) -> Result<(), Error> {
-        self.forget_versions();
+        self.limit_versions();
         loop {
             match shown.add(&self.versions, version) {
-                Err(error) => self.fetch_record(error).await?,
+                Err(error) => self.load_record(error).await?,
                 Ok(()) => return Ok(()),
             }
         }
     }
 
-    /// Lets go of saved versions, if they have become many. Not while something is put together: it
-    /// may take any number of them.
-    fn forget_versions(&mut self) {
-        if self.versions.len() > MOST_VERSIONS {
+    /// Empties the cache of decoded versions if it is full. Not called while a version is being
+    /// decoded, because that may need any number of other versions.
+    fn limit_versions(&mut self) {
+        if self.versions.len() > MAX_CACHED_VERSIONS {
             self.versions = Arc::default();
         }
     }
@@ -246,30 +251,30 @@ impl Opened {
     ) -> Result<Version, Error> {
         loop {
             match self.versions.opened_by(version, batch) {
-                Err(error) => self.fetch_record(error).await?,
+                Err(error) => self.load_record(error).await?,
                 Ok(opened_by) => return Ok(opened_by),
             }
         }
     }
 
-    /// Goes on with a version that is stored now; the commits below another one are packed.
+    /// Makes a stored version the newest one. The commits below `packed_below` are in pages now.
     pub(crate) fn advance(
         &mut self,
         commit: Arc<OpenCommit>,
-        next: Conversation,
+        next: engine::Conversation,
         packed_below: u32,
     ) {
         self.reader.unpacked.drop_below(packed_below);
         let new = self.conversation.log().len() as u32..next.log().len() as u32;
         let messages = new.filter_map(|index| next.message(LogIndex(index)));
-        let messages = messages.map(|message| message.json().len() + ENTRY_WEIGHT);
-        self.weight += VERSION_WEIGHT + messages.sum::<usize>();
+        let messages = messages.map(|message| message.json().len() + ENTRY_BYTES);
+        self.loaded_bytes += VERSION_BYTES + messages.sum::<usize>();
         self.reader.unpacked.push(commit);
         self.conversation = next;
     }
 
-    /// Follows the versions that others have made meanwhile. `false` if they are too many: then the
-    /// conversation has to be opened anew.
+    /// Adds the versions that other writers have stored. `false` if that is not possible, for example
+    /// because they are packed already: then the conversation must be loaded again.
     pub(crate) async fn catch_up(&mut self) -> Result<bool, Error> {
         let commits = self.reader.commits(Some(self.head().version)).await?;
         if !commits.is_empty() && !self.conversation.is_log_at_hand() {
@@ -286,11 +291,11 @@ impl Opened {
             let messages: Vec<_> = messages.collect::<Result<_, Error>>()?;
             let next = self.with(|conversation| conversation.followed_by(&saved, messages.clone()));
             let next = match next.await {
-                // It is made of something that cannot be put at hand alone.
+                // The version depends on data that cannot be loaded on its own.
                 Err(Error::Engine(_)) => return Ok(false),
                 next => next?,
             };
-            // What was read tells nothing about how the new version is written: the next one is
+            // The saver knows only versions that it has written itself, so the next version is
             // written in full.
             self.saver = Saver::default();
             self.advance(commit, next, 0);
@@ -299,7 +304,7 @@ impl Opened {
     }
 }
 
-/// What a version consists of, with as many records as it takes.
+/// The state of a version, decoded from its record and the records that it depends on.
 async fn state_of(
     reader: &RowReader,
     versions: &mut Arc<SavedVersions>,
@@ -307,14 +312,14 @@ async fn state_of(
 ) -> Result<SavedState, Error> {
     loop {
         match versions.state(version) {
-            Err(error) => fetch_record(reader, versions, error).await?,
+            Err(error) => load_record(reader, versions, error).await?,
             Ok(state) => return Ok(state),
         }
     }
 }
 
-/// Fetches the record that an error asks for, and those in one row with it.
-async fn fetch_record(
+/// Loads the record that an error names, and the other records of the same row.
+async fn load_record(
     reader: &RowReader,
     versions: &mut Arc<SavedVersions>,
     error: recto_core::Error,
@@ -334,7 +339,7 @@ async fn fetch_record(
     }
 }
 
-/// What some entries measure: runs of neighbours, each with the number of its first.
+/// The measures of some entries: runs of consecutive entries, each with the index of its first.
 #[derive(Debug, Default)]
 pub(crate) struct Measures(Vec<(u32, Vec<Measure>)>);
 
@@ -345,31 +350,31 @@ impl Measures {
         run.get((index.0 - first) as usize)
     }
 
-    /// How many entries they are.
+    /// The number of entries.
     pub(crate) fn len(&self) -> usize {
         self.0.iter().map(|(_, run)| run.len()).sum()
     }
 }
 
-/// What these entries, which are in order, measure.
+/// The measures of sorted entries.
 pub(crate) async fn measures_of(
     reader: &RowReader,
     entries: &[LogIndex],
 ) -> Result<Measures, Error> {
     let mut measures = Measures::default();
-    for range in near(entries.iter().copied()) {
+    for range in ranges_of(entries.iter().copied()) {
         measures.0.push((range.start, reader.measures(range).await?));
     }
     Ok(measures)
 }
 
-/// Sorted entries as ranges; those that are less than a page apart are fetched together.
-fn near(sorted: impl Iterator<Item = LogIndex>) -> Vec<Range<u32>> {
-    const NEAR: u32 = 64;
+/// Sorted entries as ranges. Entries that are less than a page apart are in one range.
+fn ranges_of(sorted: impl Iterator<Item = LogIndex>) -> Vec<Range<u32>> {
+    const PAGE_ENTRIES: u32 = 64;
     let mut ranges: Vec<Range<u32>> = Vec::new();
     for LogIndex(index) in sorted {
         match ranges.last_mut() {
-            Some(range) if index < range.end.saturating_add(NEAR) => {
+            Some(range) if index < range.end.saturating_add(PAGE_ENTRIES) => {
                 range.end = range.end.max(index + 1)
             }
             _ => ranges.push(index..index + 1),
@@ -382,7 +387,7 @@ pub(crate) fn read_record(reader: &RowReader, json: &str) -> Result<SavedVersion
     serde_json::from_str(json).map_err(|_| damaged(reader.id, "a version cannot be read"))
 }
 
-/// A log entry, as the engine takes it.
+/// A stored log entry in the form of the engine.
 pub(crate) fn read_entry(
     reader: &RowReader,
     entry: &Entry<impl AsRef<str>>,
@@ -396,15 +401,16 @@ pub(crate) fn read_message(reader: &RowReader, json: &str) -> Result<Message, Er
     message.map_err(|_| damaged(reader.id, "a message cannot be read"))
 }
 
-impl Clone for Opened {
-    /// A copy that shares everything that is loaded. What a writer has begun stays with it.
-    fn clone(&self) -> Opened {
-        Opened {
+impl Clone for LoadedConversation {
+    /// A snapshot that shares all loaded data. The saver stays with the
+    /// writer.
+    fn clone(&self) -> LoadedConversation {
+        LoadedConversation {
             reader: self.reader.clone(),
             conversation: self.conversation.clone(),
             saver: Saver::default(),
             versions: self.versions.clone(),
-            weight: self.weight,
+            loaded_bytes: self.loaded_bytes,
         }
     }
 }

@@ -1,0 +1,369 @@
+//! The handle of one stored conversation, and its reads.
+
+use std::fmt;
+use std::sync::Arc;
+
+use recto_core::{
+    Append, ArrayState, BatchIndex, BatchSnapshot, Blame, Diff, Hit, LogEntry, LogIndex, MarkMap,
+    Marks, Measure, Message, OperationKind, Outcome, Position, Query, SavedSettings, Scope, Stats,
+    Timestamp, Tool, Version, VersionInfo, Warning,
+};
+use recto_store::{Ancestor, ConversationId};
+
+use crate::loaded::{LoadedConversation, Measures, measures_of};
+use crate::{Error, Recto, engine};
+
+/// A handle of a stored conversation. A clone costs O(1).
+///
+/// Any number of handles, in one process or in several, may read and write the same conversation. Each
+/// request is applied to the version that is newest when the request is accepted. Reads never wait for
+/// writes.
+#[derive(Clone)]
+pub struct Conversation {
+    pub(crate) recto: Recto,
+    pub(crate) id: ConversationId,
+    pub(crate) creation: Arc<Creation>,
+}
+
+impl fmt::Debug for Conversation {
+    /// Writes the id and no messages, so that the value can be logged.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Conversation({})", self.id)
+    }
+}
+
+/// What never changes after a conversation was created.
+#[derive(Debug)]
+pub(crate) struct Creation {
+    /// The settings as JSON.
+    pub(crate) settings: String,
+    /// The conversations whose rows it shares.
+    pub(crate) lineage: Vec<Ancestor>,
+}
+
+/// An entry of the log, as reads return it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The index in the log.
+    pub index: LogIndex,
+    /// The position in the view; `None` if the entry is hidden.
+    pub position: Option<Position>,
+    /// The message.
+    pub message: Message,
+    /// The tokens of the message.
+    pub tokens: u64,
+    /// The time that the message contains, or the time when it was added.
+    pub timestamp: Timestamp,
+}
+
+impl Entry {
+    /// A hidden entry with 0 tokens and the timestamp 0, for tests of programs that read entries.
+    pub fn new(index: LogIndex, message: Message) -> Entry {
+        Entry { index, position: None, message, tokens: 0, timestamp: 0 }
+    }
+}
+
+impl Conversation {
+    /// The id. It never changes; the name can.
+    pub fn id(&self) -> ConversationId {
+        self.id
+    }
+
+    /// The present time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.recto.shared.clock.now()
+    }
+
+    /// Appends messages.
+    pub async fn append(
+        &self,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> Result<Outcome, Error> {
+        self.apply(Append { messages: messages.into_iter().collect() }).await
+    }
+
+    /// The newest version.
+    pub async fn version(&self) -> Result<Version, Error> {
+        self.read(|conversation| Ok(conversation.version())).await
+    }
+
+    /// Counts of messages, tokens and batches.
+    pub async fn stats(&self) -> Result<Stats, Error> {
+        self.read(|conversation| Ok(conversation.stats())).await
+    }
+
+    /// The visible entries, in order.
+    pub async fn messages(&self) -> Result<Vec<Entry>, Error> {
+        self.query(&Query::default()).await
+    }
+
+    /// The entries that were visible at a version, in order.
+    pub async fn messages_at(&self, version: Version) -> Result<Vec<Entry>, Error> {
+        let moment = recto_core::Moment::Version(version);
+        self.query(&Query { moment, ..Query::default() }).await
+    }
+
+    /// The entries that a query selects.
+    pub async fn query(&self, query: &Query) -> Result<Vec<Entry>, Error> {
+        let mut reading = self.reading().await?;
+        let loaded = &mut *reading;
+        let hits = loaded.with(|conversation| conversation.ask(query)).await?;
+        let indices: Vec<LogIndex> = hits.iter().map(|hit| hit.index).collect();
+        loaded.load_messages(&indices).await?;
+        let entry = |hit: Hit| {
+            let LogEntry { message, timestamp } = loaded.conversation.log().get(hit.index)?.clone();
+            let Hit { index, position, tokens } = hit;
+            Some(Entry { index, position, message, tokens, timestamp })
+        };
+        Ok(hits.into_iter().filter_map(entry).collect())
+    }
+
+    /// The number of entries that a query selects. Messages are loaded only if the query looks into
+    /// them.
+    pub async fn count(&self, query: &Query) -> Result<usize, Error> {
+        self.read(|conversation| Ok(conversation.ask(query)?.len())).await
+    }
+
+    /// The message of an index, visible or hidden. `None` if the log is shorter.
+    pub async fn message(&self, index: LogIndex) -> Result<Option<Message>, Error> {
+        let mut reading = self.reading().await?;
+        let loaded = &mut *reading;
+        if index.as_usize() >= loaded.conversation.log().len() {
+            return Ok(None);
+        }
+        loaded.load_messages(&[index]).await?;
+        Ok(loaded.conversation.message(index).cloned())
+    }
+
+    /// The entries of these indices, visible or hidden, in the order of `indices`.
+    pub async fn entries(&self, indices: &[LogIndex]) -> Result<Vec<Entry>, Error> {
+        let mut reading = self.reading().await?;
+        let loaded = &mut *reading;
+        let measures = measures_in(loaded, indices).await?;
+        loaded.load_messages(indices).await?;
+        let conversation = &loaded.conversation;
+        let entry = |&index: &LogIndex| {
+            let message = conversation.message(index)?.clone();
+            let Measure { tokens, timestamp, .. } = *measures.get(&index)?;
+            let position = conversation.view().position_of(index);
+            Some(Entry { index, position, message, tokens, timestamp })
+        };
+        Ok(indices.iter().filter_map(entry).collect())
+    }
+
+    /// The timestamps of these entries, in the order of `indices`. No message is loaded.
+    pub async fn times(&self, indices: &[LogIndex]) -> Result<Vec<Timestamp>, Error> {
+        let mut reading = self.reading().await?;
+        let loaded = &mut *reading;
+        let measures = measures_in(loaded, indices).await?;
+        let time = |index: &LogIndex| Some(measures.get(index)?.timestamp);
+        Ok(indices.iter().filter_map(time).collect())
+    }
+
+    /// The marks in alphabetical order, each with the entries that have it.
+    pub async fn marks(&self) -> Result<Vec<(String, Vec<LogIndex>)>, Error> {
+        self.read(|conversation| Ok(listed(conversation.marks()))).await
+    }
+
+    /// The [`marks`](Self::marks) at a version.
+    pub async fn marks_at(&self, version: Version) -> Result<Vec<(String, Vec<LogIndex>)>, Error> {
+        self.read(|conversation| Ok(listed(conversation.at(version)?.marks()))).await
+    }
+
+    /// The tools.
+    pub async fn tools(&self) -> Result<Vec<Tool>, Error> {
+        self.read(|conversation| {
+            Ok(conversation.tools().map_or(Vec::new(), |tools| tools.tools().to_vec()))
+        })
+        .await
+    }
+
+    /// The tools at a version.
+    pub async fn tools_at(&self, version: Version) -> Result<Vec<Tool>, Error> {
+        self.read(|conversation| {
+            let then = conversation.at(version)?;
+            Ok(then.tools().map_or(Vec::new(), |tools| tools.tools().to_vec()))
+        })
+        .await
+    }
+
+    /// The settings that the conversation was created with.
+    pub async fn settings(&self) -> Result<SavedSettings, Error> {
+        self.read(|conversation| Ok(conversation.saved_settings())).await
+    }
+
+    /// For each length, the tokens of the first entries of the log up to that length.
+    pub async fn log_tokens(&self, lengths: &[usize]) -> Result<Vec<u64>, Error> {
+        self.read(|conversation| {
+            lengths.iter().map(|&length| conversation.log_tokens(length)).collect()
+        })
+        .await
+    }
+
+    /// Warnings about the view: torn tool exchanges, and stale tool descriptions.
+    pub async fn warnings(&self) -> Result<Vec<Warning>, Error> {
+        self.read(engine::Conversation::warnings).await
+    }
+
+    /// The [`warnings`](Self::warnings) about the view of a version.
+    pub async fn warnings_at(&self, version: Version) -> Result<Vec<Warning>, Error> {
+        self.read(|conversation| conversation.at(version)?.warnings()).await
+    }
+
+    /// The operation, reason, time and counts of a version.
+    pub async fn version_info(&self, version: Version) -> Result<VersionInfo, Error> {
+        let found = self.versions(version.0..version.0.saturating_add(1)).await?;
+        let current = Version(u32::MAX - 1);
+        let missing = recto_core::Error::VersionNotFound { version, current, field: "version" };
+        // The range is empty only for the largest number, which is never a version.
+        Ok(found.into_iter().next().ok_or(missing)?)
+    }
+
+    /// [`version_info`](Self::version_info) of a range of versions, in order. Refused if one of them
+    /// does not exist.
+    pub async fn versions(&self, range: std::ops::Range<u32>) -> Result<Vec<VersionInfo>, Error> {
+        let mut reading = self.reading().await?;
+        let loaded = &mut *reading;
+        let current = loaded.conversation.version();
+        if range.start > range.end {
+            let (start, end) = (range.start as usize, range.end as usize);
+            return Err(recto_core::Error::InvalidRange { start, end }.into());
+        }
+        if range.end > current.0 + 1 {
+            let version = Version(range.start.max(current.0 + 1));
+            return Err(
+                recto_core::Error::VersionNotFound { version, current, field: "version" }.into()
+            );
+        }
+        let mut versions = Vec::new();
+        for number in range {
+            let version = Version(number);
+            let saved = loaded.saved_version(version).await?;
+            versions.push(VersionInfo {
+                version,
+                operation: saved.operation(),
+                description: saved.description(),
+                timestamp: saved.timestamp(),
+                messages: saved.messages() as usize,
+                tokens: saved.tokens(),
+                batch: BatchIndex(saved.batch_number() as usize),
+                batch_opened_by: saved.batch_opened_by(),
+                log: saved.log_len() as usize,
+            });
+        }
+        Ok(versions)
+    }
+
+    /// The version that a version continues: the one before it or, after ROLLBACK, BATCH_END, UNDO and
+    /// REDO, the one whose view was restored. `None` for version 0.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recto::{Approx, Message, Recto, Rollback, Settings, Version};
+    ///
+    /// let recto = Recto::open("memory:").await?;
+    /// let conversation = recto.create("a", Settings::counting_with(Approx)).await?;
+    /// conversation.append([Message::user("Left or right?")]).await?;
+    /// conversation.append([Message::assistant("Left.")]).await?;
+    /// conversation.apply(Rollback::ToVersion(Version(1))).await?;
+    /// conversation.append([Message::assistant("Right.")]).await?;
+    /// assert_eq!(conversation.parent(Version(4)).await?, Some(Version(3)));
+    /// assert_eq!(conversation.parent(Version(3)).await?, Some(Version(1)));
+    /// # Ok::<(), recto::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn parent(&self, version: Version) -> Result<Option<Version>, Error> {
+        let info = self.version_info(version).await?;
+        let Some(before) = version.0.checked_sub(1) else { return Ok(None) };
+        let restores_a_view = matches!(
+            info.operation,
+            OperationKind::Rollback
+                | OperationKind::BatchEnd
+                | OperationKind::Undo
+                | OperationKind::Redo
+        );
+        if !restores_a_view {
+            return Ok(Some(Version(before)));
+        }
+        let mut reading = self.reading().await?;
+        let loaded = &mut *reading;
+        if let Some(origin) = loaded.saved_version(version).await?.view_of() {
+            return Ok(Some(origin));
+        }
+        // It carried messages, so its view is new: it continues the last version of the batch.
+        for earlier in (0..=before).rev().map(Version) {
+            let saved = loaded.saved_version(earlier).await?;
+            if saved.batch_opened_by() == info.batch_opened_by {
+                return Ok(Some(earlier));
+            }
+        }
+        Ok(Some(Version(before)))
+    }
+
+    /// The entries that are visible in one of two versions, and those that are visible in both.
+    pub async fn diff(&self, from: Version, to: Version) -> Result<Diff, Error> {
+        self.read(|conversation| conversation.diff(from, to)).await
+    }
+
+    /// The versions that added, hid, showed or marked an entry, oldest first, with their reasons.
+    pub async fn blame(&self, index: LogIndex) -> Result<Vec<Blame>, Error> {
+        self.read(|conversation| conversation.blame(index)).await
+    }
+
+    /// The batch snapshot of a batch of the live path: when and why it was opened, and its view.
+    pub async fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
+        let mut reading = self.reading().await?;
+        let loaded = &mut *reading;
+        let snapshot = loaded.with(|conversation| conversation.snapshot(batch)).await?;
+        let indices: Vec<LogIndex> = snapshot.view.iter().collect();
+        loaded.load_messages(&indices).await?;
+        Ok(loaded.conversation.snapshot(batch)?)
+    }
+
+    /// The mark map. Its `typeIndices` list the visible entries or, with [`Scope::All`], all entries of
+    /// the log.
+    pub async fn mark_map(&self, scope: Scope) -> Result<MarkMap, Error> {
+        self.read(|conversation| conversation.mark_map(scope)).await
+    }
+
+    /// The [`mark_map`](Self::mark_map) at a version.
+    pub async fn mark_map_at(&self, version: Version, scope: Scope) -> Result<MarkMap, Error> {
+        self.read(|conversation| conversation.at(version)?.mark_map(scope)).await
+    }
+
+    /// The visible messages, and a batch snapshot of each batch below the current one.
+    pub async fn state(&self) -> Result<ArrayState, Error> {
+        self.read(engine::Conversation::array_state).await
+    }
+
+    /// The [`state`](Self::state) at a version.
+    pub async fn state_at(&self, version: Version) -> Result<ArrayState, Error> {
+        self.read(|conversation| conversation.at(version)?.array_state()).await
+    }
+
+    /// The entries that a provider request contains at a version, in order: the visible ones without
+    /// tool descriptions. The provider receives the tools themselves instead.
+    pub async fn messages_to_send(&self, version: Version) -> Result<Vec<Entry>, Error> {
+        let described = self.read(|conversation| conversation.at(version)?.tool_descriptions());
+        let described = described.await?;
+        let mut entries = self.messages_at(version).await?;
+        entries.retain(|entry| described.binary_search(&entry.index).is_err());
+        Ok(entries)
+    }
+}
+
+/// The measures of these entries alone: measuring a long log takes much longer.
+async fn measures_in(loaded: &LoadedConversation, indices: &[LogIndex]) -> Result<Measures, Error> {
+    let len = loaded.conversation.log().len();
+    if let Some(&index) = indices.iter().find(|index| index.as_usize() >= len) {
+        return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
+    }
+    let mut sorted = indices.to_vec();
+    sorted.sort_unstable();
+    measures_of(&loaded.reader, &sorted).await
+}
+
+fn listed(marks: &Marks) -> Vec<(String, Vec<LogIndex>)> {
+    marks.labels().map(|label| (label.to_owned(), marks.with(label).collect())).collect()
+}

@@ -1,0 +1,129 @@
+//! Search for words in the messages of all conversations.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use recto_core::{LogIndex, Message, Query, Scope};
+use recto_store::{ConversationId, ConversationRow, Hit, words_of};
+
+use crate::{Error, Recto};
+
+/// A message that a search found.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FoundMessage {
+    /// The name of the conversation that the message was added to. If that one was removed, the name
+    /// of a fork that shares the message.
+    pub conversation: String,
+    /// The index of the message in the log.
+    pub index: LogIndex,
+    /// The message.
+    pub message: Message,
+}
+
+impl Recto {
+    /// Finds messages that contain all words of `text`, visible or hidden, in any conversation.
+    ///
+    /// A word is a run of letters and digits, compared without case and as a whole: "gate" does not
+    /// find "gateway". A message that forks share is found once, in the conversation that it was added
+    /// to.
+    pub async fn search(&self, text: &str, limit: usize) -> Result<Vec<FoundMessage>, Error> {
+        if !self.shared.is_searched {
+            return Err(recto_store::Error::NoSearch.into());
+        }
+        let words = words_of(text);
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut known = KnownRows::default();
+        let mut requested = limit;
+        loop {
+            let hits = self.shared.store.search(&self.tenant, &words, None, requested).await?;
+            let is_all = hits.len() < requested;
+            let mut shown = Vec::new();
+            for hit in &hits {
+                if shown.len() < limit
+                    && let Some(row) = self.shown_by(hit, &mut known).await?
+                {
+                    shown.push((row, hit.entry));
+                }
+            }
+            if shown.len() < limit && !is_all {
+                // Some hits belong to removed conversations: request more.
+                requested = requested.saturating_mul(4);
+                continue;
+            }
+            let mut found = Vec::new();
+            for (row, entry) in shown {
+                let index = LogIndex(entry);
+                if let Some(message) = self.handle_of((*row).clone()).message(index).await? {
+                    found.push(FoundMessage { conversation: row.name.clone(), index, message });
+                }
+            }
+            return Ok(found);
+        }
+    }
+
+    /// [`search`](Self::search) in a store without an index: it reads every message. A message that
+    /// forks share is found in each of them.
+    pub async fn search_without_index(
+        &self,
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<FoundMessage>, Error> {
+        let words = words_of(text);
+        let mut found = Vec::new();
+        if words.is_empty() {
+            return Ok(found);
+        }
+        for info in self.list(None, usize::MAX).await? {
+            let query = Query { scope: Scope::All, ..Query::default() };
+            for entry in self.conversation(&info.name).await?.query(&query).await? {
+                if found.len() == limit {
+                    return Ok(found);
+                }
+                let contained = words_of(&entry.message.text());
+                if words.iter().all(|word| contained.contains(word)) {
+                    let (index, message) = (entry.index, entry.message);
+                    let conversation = info.name.clone();
+                    found.push(FoundMessage { conversation, index, message });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The conversation that a message was added to, or a fork that shares it.
+    async fn shown_by(
+        &self,
+        hit: &Hit,
+        known: &mut KnownRows,
+    ) -> Result<Option<Arc<ConversationRow>>, Error> {
+        let (id, store) = (hit.conversation, &self.shared.store);
+        if let Entry::Vacant(unknown) = known.0.entry(id) {
+            let found = match store.get(&self.tenant, id).await? {
+                Some(row) => vec![row],
+                None => match store.forks(id).await {
+                    // The conversation and its forks were removed in between.
+                    Err(recto_store::Error::ConversationNotFound { .. }) => Vec::new(),
+                    forks => forks?,
+                },
+            };
+            unknown.insert(found.into_iter().map(Arc::new).collect());
+        }
+        let mut rows = known.0[&id].iter();
+        Ok(rows.find(|row| row.id == id || shares(row, hit)).cloned())
+    }
+}
+
+/// Rows of the conversations with hits, by the id of the conversation that the message was added to:
+/// its own row or, if it was removed, those of its forks.
+#[derive(Default)]
+struct KnownRows(HashMap<ConversationId, Vec<Arc<ConversationRow>>>);
+
+/// Whether a fork shares a message with the conversation that it was added to.
+fn shares(fork: &ConversationRow, hit: &Hit) -> bool {
+    let owner = fork.lineage.iter().find(|ancestor| hit.entry < ancestor.entries);
+    owner.is_some_and(|ancestor| ancestor.id == hit.conversation)
+}
