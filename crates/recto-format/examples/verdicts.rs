@@ -143,7 +143,11 @@ impl Judged {
     ) -> Result<()> {
         let request: Value = serde_json::from_str(body)?;
         let model = model_of(&request, recorded);
-        let options = RenderOptions { model: model.as_deref(), ..RenderOptions::default() };
+        let fields = other_fields(body, target)?;
+        let fields: Vec<(&str, &str)> =
+            fields.iter().map(|(key, value)| (key.as_str(), value.get())).collect();
+        let options =
+            RenderOptions { model: model.as_deref(), fields: &fields, ..RenderOptions::default() };
         let mut replay = Replay::new(Settings::counting_with(Approx), 0);
         import(body, Some(format), &ImportOptions::default(), &mut replay)?;
         let conversation =
@@ -196,21 +200,35 @@ fn model_of(request: &Value, recorded: Option<&Recorded>) -> Option<String> {
     Some(rest[..end].to_owned())
 }
 
+/// The fields of a request beside its history.
+fn other_fields(body: &str, target: Target) -> Result<BTreeMap<String, &RawValue>> {
+    let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(body)?;
+    let (system, messages) = history_fields(target);
+    fields.retain(|key, _| key != messages && !system.contains(&key.as_str()));
+    Ok(fields)
+}
+
+/// The fields for system texts, and the field with the list of messages.
+fn history_fields(target: Target) -> (&'static [&'static str], &'static str) {
+    match target {
+        Target::Anthropic => (&["system"], "messages"),
+        Target::OpenAiResponses => (&["instructions"], "input"),
+        Target::Gemini => (&["systemInstruction", "system_instruction"], "contents"),
+        _ => (&[], "messages"),
+    }
+}
+
 /// The history of a request: the raw JSON of its system text and of each of its messages.
 struct History(Vec<String>);
 
 impl History {
     fn of(body: &str, target: Target) -> Result<History> {
         let fields: BTreeMap<String, &RawValue> = serde_json::from_str(body)?;
-        let (system, messages): (&[&str], &str) = match target {
-            Target::Anthropic => (&["system"], "messages"),
-            Target::OpenAiResponses => (&["instructions"], "input"),
-            Target::Gemini => (&["systemInstruction", "system_instruction"], "contents"),
-            _ => (&[], "messages"),
-        };
+        let (system, messages) = history_fields(target);
         let mut parts = Vec::new();
         for field in system {
-            parts.extend(fields.get(*field).map(|value| value.get().to_owned()));
+            let value = fields.get(*field).map(|value| value.get().to_owned());
+            parts.extend(value.filter(|value| value != "null"));
         }
         let messages = fields.get(messages).ok_or("the request has no messages")?;
         match serde_json::from_str::<Vec<&RawValue>>(messages.get()) {

@@ -14,6 +14,10 @@
 //! - `hole`, `hole_at`: the field that was elided from the original of a session line because the
 //!   message contains the same bytes, and the byte offset of the `null` that replaces it.
 //! - `before`: session lines in front of the message that contain no message, such as bookkeeping.
+//! - `field`: the field of the request that held the message, such as `system`; its `original` is the
+//!   value of that field.
+//! - `after`: the id of the reasoning item in front of an item of OpenAI's Responses. The provider
+//!   rejects the item without it.
 //! - `provider` and `model` name the producer of an assistant message. Signatures and opaque parts are
 //!   sent to that producer only.
 
@@ -46,6 +50,10 @@ pub struct Source<'a> {
     pub elided_at: usize,
     /// JSON values in front of the message in the file that contain no message, as a list.
     pub before: Option<&'a str>,
+    /// Field of the request that held the message, if it was not in the list of messages.
+    pub field: Option<Str<'a>>,
+    /// Id of the reasoning item that the provider requires in front of this item.
+    pub after: Option<Str<'a>>,
 }
 
 /// White space of a JSON text.
@@ -76,6 +84,8 @@ impl<'a> Source<'a> {
                 "pieces" => read.pieces = value.parse::<u32>().map_or(1, |count| count as usize),
                 "hole" => read.elided_field = Str::of(value),
                 "hole_at" => read.elided_at = value.parse().unwrap_or(usize::MAX),
+                "field" => read.field = Str::of(value),
+                "after" => read.after = Str::of(value),
                 "before" => read.before = Some(value).filter(|value| json::is_list(value)),
                 _ => {}
             }
@@ -91,7 +101,7 @@ impl<'a> Source<'a> {
     /// True if the provider produced the message and, if both models are known, so did the model.
     pub(crate) fn is_made_by(&self, provider: &str, model: Option<&str>) -> bool {
         let is_model = match (self.model, model) {
-            (Some(made_by), Some(model)) => made_by.text() == model,
+            (Some(made_by), Some(model)) => is_same_model(&made_by.text(), model),
             _ => true,
         };
         is_model && self.provider.is_some_and(|made_by| made_by.text() == provider)
@@ -107,6 +117,8 @@ impl<'a> Source<'a> {
             ("model", self.model),
             ("of", self.original_hash),
             ("hole", self.elided_field),
+            ("field", self.field),
+            ("after", self.after),
         ];
         for (key, value) in strings {
             if let Some(value) = value {
@@ -145,6 +157,33 @@ fn key_into(key: &str, start: usize, out: &mut String) {
     out.push_str("\":");
 }
 
+/// True if two names denote the same model. A name without a date is an alias of the dated one.
+pub(crate) fn is_same_model(left: &str, right: &str) -> bool {
+    without_date(left) == without_date(right)
+}
+
+/// The name of a model without a date (`-20250929`, `-2025-09-29`, `@20250929`) or `-latest` at its end.
+fn without_date(model: &str) -> &str {
+    let name = model.strip_suffix("-latest").unwrap_or(model);
+    let is_digits = |text: &str, len: usize| {
+        text.len() == len && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if let Some((front, date)) = name.rsplit_once(['-', '@'])
+        && is_digits(date, 8)
+    {
+        return front;
+    }
+    let mut words = name.rsplitn(4, '-');
+    match (words.next(), words.next(), words.next(), words.next()) {
+        (Some(day), Some(month), Some(year), Some(front))
+            if is_digits(day, 2) && is_digits(month, 2) && is_digits(year, 4) =>
+        {
+            front
+        }
+        _ => name,
+    }
+}
+
 /// FNV-1a with 64 bits, as 16 hexadecimal digits. The hash is stored, so it must never change.
 pub(crate) fn hash(text: &str) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -175,12 +214,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_alias_of_a_model_is_the_dated_model() {
+        assert!(is_same_model("claude-sonnet-4-5", "claude-sonnet-4-5-20250929"));
+        assert!(is_same_model("gpt-4o-2024-08-06", "gpt-4o"));
+        assert!(is_same_model("claude-3-7-sonnet@20250219", "claude-3-7-sonnet-latest"));
+        assert!(!is_same_model("claude-sonnet-4-5", "claude-sonnet-4"));
+        assert!(!is_same_model("gpt-4o", "gpt-4o-mini"));
+    }
+
+    #[test]
     fn a_source_is_read_as_it_was_written() {
         for source in [
             r#"{"format":"openai-chat"}"#,
             r#"{"format":"anthropic","provider":"anthropic","model":"m\"1","of":"00ff","piece":1,"pieces":3}"#,
             r#"{"format":"x","layout":"spaced","original":{"a": 1e400}}"#,
             r#"{"format":"x","hole":"text","hole_at":7,"original":{"a":null}}"#,
+            r#"{"format":"anthropic","field":"system"}"#,
+            r#"{"format":"openai-responses","after":"rs_1"}"#,
             r#"{"format":"x","before":[{"type":"summary"}],"original":{}}"#,
         ] {
             let metadata = format!(r#"{{"source":{source}}}"#);

@@ -151,7 +151,9 @@ async fn a_few_reports_tell_what_a_models_tokens_are_worth() {
     let server = ModelServer::answering(move |received| {
         let request: serde_json::Value = serde_json::from_slice(&received.body).unwrap();
         let texts = request["messages"].as_array().unwrap().iter().map(|message| {
-            message["content"][0]["text"].as_str().unwrap().split_whitespace().count() as u64
+            let content = &message["content"];
+            let text = content.as_str().or(content[0]["text"].as_str()).unwrap();
+            text.split_whitespace().count() as u64
         });
         let input = texts.sum::<u64>() * 3 / 2 + 9;
         says("so it is, as far as anybody can tell from here", input, 10).streamed(target)

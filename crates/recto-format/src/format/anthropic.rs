@@ -47,6 +47,38 @@ fn likelihood(message: &str) -> Likelihood {
     best
 }
 
+/// The likelihood that an object is a request of this format, by its fields beside the messages.
+fn request_likelihood(object: &str) -> Likelihood {
+    let fields = json::Object::of(object);
+    let Some(messages) = fields.get("messages").filter(|list| json::is_list(list)) else {
+        return Likelihood::No;
+    };
+    if fields.get("anthropic_version").is_some() {
+        return Likelihood::Certain;
+    }
+    // Chat completions put the system text into the first message.
+    let role = json::items(messages).next().and_then(|first| json::get_str(first, "role"));
+    if !role.is_some_and(|role| role.is("user") || role.is("assistant")) {
+        return Likelihood::No;
+    }
+    let tool = fields.get("tools").and_then(|tools| json::items(tools).next());
+    if tool.is_some_and(|tool| json::get(tool, "function").is_some()) {
+        return Likelihood::No;
+    }
+    let is_claude = |model: Str<'_>| {
+        let name = model.text();
+        name.starts_with("claude") || name.contains("anthropic.claude")
+    };
+    if tool.is_some_and(|tool| json::get(tool, "input_schema").is_some())
+        || fields.get_str("model").is_some_and(is_claude) && fields.get("max_tokens").is_some()
+        || fields.get("thinking").is_some_and(|it| json::get(it, "budget_tokens").is_some())
+    {
+        return Likelihood::Certain;
+    }
+    let is_typical = fields.get("system").is_some() || fields.get("stop_sequences").is_some();
+    if is_typical { Likelihood::Likely } else { Likelihood::No }
+}
+
 impl MessageCodec for Anthropic {
     fn recognise(&self, head: &Head) -> Likelihood {
         let mut best = Likelihood::No;
@@ -54,9 +86,7 @@ impl MessageCodec for Anthropic {
         let is_from_tool =
             |message: &str| json::get_str(message, "role").is_some_and(|role| role.is("tool"));
         for object in head.objects() {
-            if json::get(object, "system").is_some() && json::get(object, "messages").is_some() {
-                best = best.max(Likelihood::Likely);
-            }
+            best = best.max(request_likelihood(object));
             let listed = json::get(object, "messages").map(json::items).into_iter().flatten();
             for message in std::iter::once(object).chain(listed) {
                 if is_from_tool(message) {
@@ -170,7 +200,8 @@ pub(crate) fn read(foreign: &str) -> Result<ReadMessage<'_>, FieldError> {
             "content is missing; it must be a string or a list of blocks",
         ));
     };
-    let is_bare = fields.has_only(&["role", "content"]);
+    // Only some models accept system messages in the list: the source records that this one did.
+    let is_bare = fields.has_only(&["role", "content"]) && role != Role::System;
     let model = fields.get_str("model").map(|model| model.escaped().to_owned());
     let id = fields.get_str("id");
     let message = |drafts: Vec<Draft>| ReadMessage { drafts, role, content, id };

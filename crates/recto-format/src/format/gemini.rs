@@ -275,12 +275,12 @@ fn read_response(
     let name = name
         .ok_or_else(|| FieldError::new("functionResponse.name", "a response must have a name"))?;
     let generated;
-    let id = match response.get_str("id") {
-        Some(id) => id,
-        None => {
-            generated = state
-                .take_call_id(&name.text())
-                .unwrap_or_else(|| format!("{GENERATED_ID}{}_{number}", state.message_count));
+    // A call without an id may get a response with one: they belong together by name and order.
+    let id = match (state.take_call_id(&name.text()), response.get_str("id")) {
+        (None, Some(id)) => id,
+        (waiting, _) => {
+            let new_id = || format!("{GENERATED_ID}{}_{number}", state.message_count);
+            generated = waiting.unwrap_or_else(new_id);
             Str::plain(&generated)
         }
     };

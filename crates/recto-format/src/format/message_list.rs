@@ -109,6 +109,14 @@ impl<F: MessageCodec> Codec for F {
         matches!(self.read_envelope(key, value), Some(Ok(_)))
     }
 
+    fn list_key(&self) -> &'static str {
+        self.list_keys()[0]
+    }
+
+    fn original<'a>(&self, pieces: &[MessageParts<'a>]) -> Option<Cow<'a, str>> {
+        write::original(self, pieces)
+    }
+
     fn is_unchanged(&self, message: &str) -> bool {
         let read = self.read(message, &mut ReadState::default());
         matches!(read.as_deref(), Ok([Draft::Unchanged]))
@@ -144,6 +152,10 @@ pub(crate) struct ReadState {
     warnings: Vec<FieldError>,
     /// True if a part of the current message is unreadable.
     has_unreadable_part: bool,
+    /// Id of the newest reasoning item of the current turn of the model.
+    pub(crate) reasoning: Option<String>,
+    /// Id of the reasoning item that the current message belongs to.
+    pub(crate) after: Option<String>,
 }
 
 impl ReadState {

@@ -29,6 +29,7 @@ mod sharegpt;
 mod time;
 mod vercel;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{Read, Write};
 
@@ -37,6 +38,7 @@ use recto_core::Message;
 use crate::Error;
 use crate::export::{ExportOptions, Extent};
 use crate::import::{Input, TranscriptWarning};
+use crate::parts::MessageParts;
 use crate::step_writer::StepWriter;
 use crate::unpack;
 
@@ -159,6 +161,17 @@ pub(crate) trait Codec: Sync {
     /// True if import converts this field of an envelope to a message.
     fn is_message(&self, _key: &str, _value: &str) -> bool {
         false
+    }
+
+    /// The field of a request that contains the list of messages; empty if there are no requests.
+    fn list_key(&self) -> &'static str {
+        ""
+    }
+
+    /// The bytes of the foreign message that was imported from this format as these messages; `None` if
+    /// one of its pieces is missing.
+    fn original<'a>(&self, _pieces: &[MessageParts<'a>]) -> Option<Cow<'a, str>> {
+        None
     }
 
     /// True if a foreign message is also a Recto message with the same meaning.

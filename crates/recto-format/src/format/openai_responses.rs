@@ -48,6 +48,11 @@ fn likelihood(item: &str) -> Likelihood {
     }
 }
 
+/// True for a value that can be the `input` of a request: a list of items or a text.
+fn is_input(value: &str) -> bool {
+    json::is_list(value) || Str::of(value).is_some()
+}
+
 impl MessageCodec for OpenAiResponses {
     fn recognise(&self, head: &Head) -> Likelihood {
         let mut best = Likelihood::No;
@@ -55,8 +60,9 @@ impl MessageCodec for OpenAiResponses {
             if json::get(object, "payload").is_some() {
                 return Likelihood::No; // a codex rollout, which contains such items
             }
-            if json::get_str(object, "instructions").is_some()
-                && json::get(object, "input").is_some_and(json::is_list)
+            if json::get(object, "input").is_some_and(is_input)
+                && (json::get_str(object, "instructions").is_some()
+                    || json::get_str(object, "model").is_some())
             {
                 best = best.max(Likelihood::Likely);
             }
@@ -85,17 +91,31 @@ impl MessageCodec for OpenAiResponses {
             return false;
         }
         let has_list = self.list_keys().iter().any(|key| message_list::holds_list(object, key));
-        has_list && json::get(object, "call_id").is_none()
+        let has_text =
+            || json::get_str(object, "input").is_some() && json::get_str(object, "model").is_some();
+        (has_list || has_text()) && json::get(object, "call_id").is_none()
     }
 
-    fn read(&self, foreign: &str, _memory: &mut ReadState) -> Result<Vec<Draft>, FieldError> {
-        read(foreign).map(|item| vec![item.draft])
+    fn read(&self, foreign: &str, state: &mut ReadState) -> Result<Vec<Draft>, FieldError> {
+        let draft = read(foreign)?.draft;
+        let is_output = matches!(&draft, Draft::Converted { role: Role::Assistant, .. });
+        if !is_output {
+            state.reasoning = None;
+        } else if json::get_str(foreign, "type").is_some_and(|kind| kind.is("reasoning")) {
+            state.reasoning = json::get_str(foreign, "id").map(|id| id.text().into_owned());
+        } else {
+            state.after.clone_from(&state.reasoning);
+        }
+        Ok(vec![draft])
     }
 
     fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, FieldError>> {
         match key {
             "instructions" if Str::of(value).is_some_and(|text| !text.is_empty()) => {
                 Some(Ok(vec![Draft::converted(Role::System, value.to_owned())]))
+            }
+            "input" if Str::of(value).is_some_and(|text| !text.is_empty()) => {
+                Some(Ok(vec![Draft::converted(Role::User, value.to_owned())]))
             }
             "previous_response_id" if value != "null" => Some(Err(FieldError::new(
                 "previous_response_id",

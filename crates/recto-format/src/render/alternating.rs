@@ -22,6 +22,7 @@ impl AlternatingWriter {
         match self.open {
             Some((same, _)) if same == side => return,
             Some(_) => body.push("]},"),
+            None if body.has_content => body.push(","),
             None => {}
         }
         body.has_content = true;
@@ -36,6 +37,18 @@ impl AlternatingWriter {
         {
             body.push(",");
         }
+    }
+
+    /// Writes a whole message as it is.
+    pub(super) fn message(&mut self, text: &str, body: &mut Body) {
+        if self.open.take().is_some() {
+            body.push("]}");
+        }
+        if body.has_content {
+            body.push(",");
+        }
+        body.has_content = true;
+        body.push(text);
     }
 
     /// Ends the list of messages and the request.

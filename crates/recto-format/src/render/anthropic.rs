@@ -55,9 +55,10 @@ pub(super) fn accepts_media(media: &Media<'_>) -> bool {
 
 pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
     let (system, turns): (Vec<&Turn<'_>>, Vec<&Turn<'_>>) =
-        plan.turns.iter().partition(|turn| turn.side == Side::System);
+        plan.turns.iter().partition(|turn| turn.is_in_system_field());
     let mut is_first = true;
-    for block in system.iter().flat_map(|turn| &turn.blocks) {
+    let only = body.system_field(&system);
+    for block in system.iter().filter(|_| !only).flat_map(|turn| &turn.blocks) {
         body.push(if std::mem::replace(&mut is_first, false) { "\"system\":[" } else { "," });
         write_block(block, body);
     }
@@ -72,6 +73,13 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
     for (number, turn) in turns.into_iter().enumerate() {
         if number > last {
             body.mark_unstable();
+        }
+        if turn.is_unstable {
+            body.mark_unstable();
+        }
+        if let Some(original) = &turn.original {
+            writer.message(&original.text, body);
+            continue;
         }
         writer.switch_to(turn.side, body);
         for (at, block) in turn.blocks.iter().enumerate() {

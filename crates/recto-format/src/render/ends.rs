@@ -20,7 +20,11 @@ impl<'a> Planner<'a, '_> {
         for turn in turns {
             let continues = |merged: &[Turn<'a>]| {
                 merged.last().is_some_and(|before| {
-                    before.side == turn.side && turn.side != Side::System && !before.has_calls()
+                    before.side == turn.side
+                        && turn.side != Side::System
+                        && !before.has_calls()
+                        && before.original.is_none()
+                        && turn.original.is_none()
                 })
             };
             if !continues(&merged) {
@@ -31,7 +35,7 @@ impl<'a> Planner<'a, '_> {
                 Some(before) if is_joined => {
                     if before.from.last() != turn.from.last() {
                         let with = before.from.last().copied();
-                        let message = "the message has the same role as the one before it";
+                        let message = "the same role as the message before it";
                         self.report_with(&rule::ALTERNATION, turn.from[0], with, message);
                     }
                     before.from.extend(turn.from);
@@ -51,7 +55,9 @@ impl<'a> Planner<'a, '_> {
         if self.dialect.target != Target::Anthropic {
             return;
         }
-        let Some(turn) = turns.last_mut().filter(|turn| turn.side == Side::Assistant) else {
+        let is_converted =
+            |turn: &&mut Turn<'a>| turn.side == Side::Assistant && turn.original.is_none();
+        let Some(turn) = turns.last_mut().filter(is_converted) else {
             return;
         };
         self.unstable_block = self.drop_unpaired_server_calls(turn);
@@ -122,7 +128,14 @@ impl<'a> Planner<'a, '_> {
             let at = turn.from.last().copied().unwrap_or(0);
             self.report(&rule::LAST_FROM_THE_USER, at, "the last message is from the assistant");
             let blocks = vec![Block::text(NO_MESSAGE)];
-            self.turns.push(Turn { side: Side::User, blocks, name: None, from: Vec::new() });
+            self.turns.push(Turn {
+                side: Side::User,
+                blocks,
+                name: None,
+                from: Vec::new(),
+                original: None,
+                is_unstable: false,
+            });
             return;
         }
         let Some(turn) = self.turns.last_mut().filter(|turn| turn.side == Side::Assistant) else {
@@ -177,7 +190,7 @@ impl<'a> Planner<'a, '_> {
                 self.report(&rule::REASONING_WITH_ITS_ITEM, at, message);
             }
         }
-        self.turns.retain(|turn| !turn.blocks.is_empty());
+        self.turns.retain(|turn| !turn.blocks.is_empty() || turn.original.is_some());
         self.keep_item_ids();
         self.keep_paired_items();
     }

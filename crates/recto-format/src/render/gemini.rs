@@ -37,9 +37,10 @@ pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bo
 
 pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
     let (system, turns): (Vec<&Turn<'_>>, Vec<&Turn<'_>>) =
-        plan.turns.iter().partition(|turn| turn.side == Side::System);
+        plan.turns.iter().partition(|turn| turn.is_in_system_field());
     let mut is_first = true;
-    for block in system.iter().flat_map(|turn| &turn.blocks) {
+    let only = body.system_field(&system);
+    for block in system.iter().filter(|_| !only).flat_map(|turn| &turn.blocks) {
         let is_first = std::mem::replace(&mut is_first, false);
         body.push(if is_first { "\"systemInstruction\":{\"parts\":[" } else { "," });
         write_block(block, body);
@@ -48,6 +49,13 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
     let mut writer =
         AlternatingWriter::new("{\"role\":\"user\",\"parts\":[", "{\"role\":\"model\",\"parts\":[");
     for turn in turns {
+        if turn.is_unstable {
+            body.mark_unstable();
+        }
+        if let Some(original) = &turn.original {
+            writer.message(&original.text, body);
+            continue;
+        }
         writer.switch_to(turn.side, body);
         for block in &turn.blocks {
             writer.start_block(body);

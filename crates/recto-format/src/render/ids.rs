@@ -33,6 +33,11 @@ pub(super) fn encode(identifier: Str<'_>, rules: &IdentifierRules) -> Option<Str
 pub(super) struct Ids<'a>(HashMap<Cow<'a, str>, u64>);
 
 impl<'a> Ids<'a> {
+    /// Marks an id as used.
+    pub(super) fn reserve(&mut self, id: Cow<'a, str>) {
+        self.0.entry(id).or_insert(2);
+    }
+
     /// Returns the id if it is not in use, otherwise the id with a number appended, and whether it
     /// differs. The result depends only on earlier calls.
     pub(super) fn assign(

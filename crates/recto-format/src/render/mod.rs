@@ -30,6 +30,7 @@ mod ids;
 mod models;
 mod openai_chat;
 mod openai_responses;
+mod originals;
 mod plan;
 mod rule;
 mod schema;
@@ -51,6 +52,7 @@ pub use tools::{RenamedTool, ToolFinding};
 
 pub(crate) use anthropic::context;
 pub(crate) use openai_chat::detail;
+pub(crate) use originals::Original;
 pub(crate) use plan::Plan;
 pub(crate) use tools::RenderedTools;
 pub(crate) use turn::{Block, Call, CallResult, Extra, ResultContent, Side, Turn};
@@ -187,7 +189,7 @@ pub fn render<'m>(
         Target::Anthropic => anthropic::write(&plan, &mut body),
         Target::Gemini => gemini::write(&plan, &mut body),
     }
-    if !body.has_content {
+    if !body.has_content && !originals::has_stored_history(options) {
         return Err(Error::NothingToSend { target: target.name() });
     }
     let stable = body.stable.unwrap_or(body.out.len());
@@ -298,6 +300,27 @@ impl Body {
             self.out.push_str(value);
             self.out.push(',');
         }
+    }
+
+    /// Writes a field of the request with its original value.
+    fn field(&mut self, original: &Original<'_>) {
+        if let Some(field) = original.field {
+            json::push_str(field, &mut self.out);
+            self.out.push(':');
+            self.out.push_str(&original.text);
+        }
+    }
+
+    /// Writes the field for system texts with its original value, if it is the only system text.
+    fn system_field(&mut self, system: &[&Turn<'_>]) -> bool {
+        if let [turn] = system
+            && let Some(original) = &turn.original
+        {
+            self.field(original);
+            self.push(",");
+            return true;
+        }
+        false
     }
 
     fn push(&mut self, text: &str) {

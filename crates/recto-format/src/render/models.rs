@@ -1,12 +1,47 @@
 //! Requirements of single models, as data. A model is identified by its name, because a request contains
 //! nothing else.
 
+use crate::media::MediaKind;
+
 /// First version of Anthropic's models that reject a request whose last message is the assistant's.
 const USER_LAST_SINCE: (u32, u32) = (4, 6);
 /// Models with the same requirement whose names have no version.
 const USER_LAST: &[&str] = &["claude-mythos", "claude-fable"];
 /// First version of Google's models that require a signature on the first call of a turn.
 const SIGNED_SINCE: (u32, u32) = (3, 0);
+
+/// Models of OpenAI that reject system and developer messages.
+/// Source: error text "'messages[0].role' does not support 'developer' with this model" for `o1-mini`.
+const WITHOUT_SYSTEM: &[&str] = &["o1-mini", "o1-preview"];
+/// Prefixes of OpenAI's models. Only those with `audio` in their name accept audio.
+/// Source: error text "Content blocks are expected to be either text or image_url type" for
+/// `input_audio` and `gpt-5-mini`; `gpt-audio` accepted it.
+const OPENAI: &[&str] = &["gpt-", "o1", "o3", "o4"];
+/// Prefix of models that accept only text.
+/// Source: error text "unknown variant `image_url`, expected `text`" for `deepseek-v4-flash`.
+const TEXT_ONLY: &str = "deepseek";
+
+/// The name of a model without the provider in front: `openai/gpt-5` is `gpt-5`.
+fn short_name(model: &str) -> &str {
+    model.rsplit('/').next().unwrap_or(model)
+}
+
+/// True if a model rejects system messages.
+pub(super) fn rejects_system(model: &str) -> bool {
+    WITHOUT_SYSTEM.iter().any(|known| crate::source::is_same_model(short_name(model), known))
+}
+
+/// True if a model accepts only text.
+pub(super) fn is_text_only(model: &str) -> bool {
+    short_name(model).starts_with(TEXT_ONLY)
+}
+
+/// True if a model is known to reject this kind of media in messages.
+pub(super) fn rejects_media(model: &str, kind: MediaKind) -> bool {
+    let name = short_name(model);
+    let is_openai = OPENAI.iter().any(|prefix| name.starts_with(prefix));
+    is_text_only(model) || kind == MediaKind::Audio && is_openai && !name.contains("audio")
+}
 
 /// True if a model of Anthropic requires the last message to be from the user.
 pub(super) fn requires_user_last(model: &str) -> bool {
@@ -34,6 +69,18 @@ fn version(name: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn media_and_system_messages_depend_on_the_model() {
+        assert!(rejects_media("gpt-5-mini", MediaKind::Audio));
+        assert!(rejects_media("openai/o3", MediaKind::Audio));
+        assert!(!rejects_media("gpt-5-mini", MediaKind::Image));
+        assert!(!rejects_media("gpt-audio", MediaKind::Audio));
+        assert!(!rejects_media("voxtral-small-latest", MediaKind::Audio));
+        assert!(rejects_media("deepseek-v4-flash", MediaKind::Image));
+        assert!(rejects_system("o1-mini") && rejects_system("openai/o1-mini-2024-09-12"));
+        assert!(!rejects_system("o1") && !rejects_system("gpt-5-mini"));
+    }
 
     #[test]
     fn requirements_follow_from_the_name() {

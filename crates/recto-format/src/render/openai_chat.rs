@@ -23,6 +23,13 @@ pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
         if std::mem::replace(&mut body.has_content, true) {
             body.push(",");
         }
+        if turn.is_unstable {
+            body.mark_unstable();
+        }
+        if let Some(original) = &turn.original {
+            body.push(&original.text);
+            continue;
+        }
         message(turn, body);
         for call in turn.calls() {
             body.push(",");

@@ -45,8 +45,30 @@ pub(super) fn is_provider_part(kind: &str, json: &str, is_assistant: bool) -> bo
 }
 
 pub(super) fn write(plan: &Plan<'_>, body: &mut Body) {
-    body.push("\"input\":[");
-    for turn in &plan.turns {
+    let is_in_field =
+        |turn: &&Turn<'_>| turn.original.as_ref().is_some_and(|original| original.field.is_some());
+    let (fields, turns): (Vec<&Turn<'_>>, Vec<&Turn<'_>>) =
+        plan.turns.iter().partition(is_in_field);
+    for (number, original) in fields.iter().filter_map(|turn| turn.original.as_ref()).enumerate() {
+        body.push(if number == 0 { "" } else { "," });
+        body.field(original);
+    }
+    // A string `input` is a field, and the whole history.
+    if fields.iter().any(|turn| turn.side == Side::User) {
+        body.has_content = true;
+        body.mark_unstable();
+        return body.push("}");
+    }
+    body.push(if fields.is_empty() { "\"input\":[" } else { ",\"input\":[" });
+    for turn in turns {
+        if turn.is_unstable {
+            body.mark_unstable();
+        }
+        if let Some(original) = &turn.original {
+            next_item(body);
+            body.push(&original.text);
+            continue;
+        }
         items(turn, body);
         for call in turn.calls() {
             next_item(body);

@@ -16,9 +16,10 @@ use super::dialect::{Dialect, Thinking, is_base64};
 use super::ends::SKIP_SIGNATURE;
 use super::exchange::{Exchanges, PartPosition};
 use super::ids::Ids;
+use super::originals::{Original, Originals};
 use super::rule::{self, Finding, Rule};
 use super::turn::{Block, Call, Extra, Side, Turn};
-use super::{RenderOptions, Target, openai_responses};
+use super::{RenderOptions, Target, models, openai_responses};
 use crate::format::item_of;
 use crate::json::{self, Str};
 use crate::media::{Media, MediaBody, MediaKind};
@@ -40,10 +41,30 @@ impl<'a> Plan<'a> {
         options: &RenderOptions<'_>,
         findings: Vec<Finding>,
     ) -> Plan<'a> {
+        let mut originals = Originals::of(messages, dialect, options);
+        let none = Originals::default();
+        let converted = Planner::of(messages, dialect, options, findings.clone(), &none);
+        originals.remove_affected(messages, &converted);
+        let planner = Planner::of(messages, dialect, options, findings, &originals);
+        let Planner { turns, findings, unstable_block, .. } = planner;
+        Plan { turns, findings, unstable_block }
+    }
+}
+
+impl<'a, 'o> Planner<'a, 'o> {
+    /// Converts all messages except those of `originals`, which keep their bytes.
+    fn of(
+        messages: &'a [MessageParts<'a>],
+        dialect: &'static Dialect,
+        options: &'o RenderOptions<'o>,
+        findings: Vec<Finding>,
+        originals: &'o Originals<'a>,
+    ) -> Planner<'a, 'o> {
         let mut planner = Planner {
             messages,
             dialect,
             options,
+            originals,
             exchanges: Exchanges::default(),
             assistant_from: 0,
             has_dialogue: false,
@@ -70,8 +91,7 @@ impl<'a> Plan<'a> {
             Target::OpenAiChat => {}
         }
         planner.findings.sort_by_key(|finding| finding.index);
-        let Planner { turns, findings, unstable_block, .. } = planner;
-        Plan { turns, findings, unstable_block }
+        planner
     }
 }
 
@@ -80,6 +100,7 @@ pub(super) struct Planner<'a, 'o> {
     pub(super) messages: &'a [MessageParts<'a>],
     pub(super) dialect: &'static Dialect,
     pub(super) options: &'o RenderOptions<'o>,
+    pub(super) originals: &'o Originals<'a>,
     pub(super) exchanges: Exchanges,
     /// Messages of the assistant before this position become text from the user.
     pub(super) assistant_from: usize,
@@ -121,6 +142,10 @@ impl<'a> Planner<'a, '_> {
         with: Option<usize>,
         message: impl Into<String>,
     ) {
+        // A message that keeps its bytes is accepted as it is.
+        if self.originals.contains(at) && *rule != rule::LAST_FROM_THE_USER {
+            return;
+        }
         debug_assert!(rule.targets.contains(&self.dialect.target), "{}", rule.name);
         self.findings.push(Finding { rule, index: at, message: message.into(), with });
     }
@@ -128,7 +153,7 @@ impl<'a> Planner<'a, '_> {
     /// The position from which messages of the assistant keep their role. If roles must alternate, the
     /// user comes first, so a first message of the assistant becomes text from the user.
     fn find_assistant_from(&mut self) -> usize {
-        if !self.dialect.requires_alternation {
+        if self.dialect.target != Target::Gemini {
             return 0;
         }
         for (at, message) in self.messages.iter().enumerate() {
@@ -187,11 +212,17 @@ impl<'a> Planner<'a, '_> {
     }
 
     pub(super) fn has_text(&self, text: Str<'_>) -> bool {
-        if self.dialect.accepts_blank_text { !text.is_empty() } else { !text.is_blank() }
+        self.dialect.accepts_empty_text || !text.is_blank()
     }
 
     /// Converts the message at position `at` into blocks and adds its turns.
     fn convert_message(&mut self, at: usize) {
+        if let Some(original) = self.originals.starting_at(at) {
+            return self.keep_original(at, original.clone());
+        }
+        if self.originals.contains(at) {
+            return; // the first message of the original has all of it
+        }
         let message = &self.messages[at];
         let side = match message.role {
             Role::System => Side::System,
@@ -219,11 +250,39 @@ impl<'a> Planner<'a, '_> {
         self.add_turn(Side::User, user_blocks, None, at);
     }
 
+    /// Adds a turn that keeps its bytes. Its blocks are not written; they tell which calls it has.
+    fn keep_original(&mut self, at: usize, original: Original<'a>) {
+        let mut converted = ConvertedParts::default();
+        let mut side = Side::User;
+        let from: Vec<usize> = (at..at + original.len).collect();
+        for &at in &from {
+            side = match self.messages[at].role {
+                Role::System => Side::System,
+                Role::Assistant => Side::Assistant,
+                _ => side,
+            };
+            for (number, part) in self.messages[at].parts.iter().enumerate() {
+                self.convert_part(side, (at, number), part, &mut converted);
+            }
+        }
+        self.has_dialogue |= side != Side::System;
+        let (blocks, original) = (converted.blocks, Some(original));
+        self.turns.push(Turn { side, blocks, name: None, from, original, is_unstable: false });
+    }
+
     fn add_turn(&mut self, side: Side, blocks: Vec<Block<'a>>, name: Option<Str<'a>>, at: usize) {
         if blocks.is_empty() {
             return;
         }
         let side = match side {
+            Side::System
+                if self.dialect.provider == "openai"
+                    && self.options.model.is_some_and(models::rejects_system) =>
+            {
+                let message = "a system or developer message that the model does not accept";
+                self.report(&rule::SYSTEM_FOR_THE_MODEL, at, message);
+                Side::User
+            }
             Side::System if self.dialect.requires_alternation && self.has_dialogue => {
                 self.report(&rule::SYSTEM_IN_FRONT, at, "a system message follows other messages");
                 Side::User
@@ -237,6 +296,7 @@ impl<'a> Planner<'a, '_> {
             // Only if the turn has an open call at this position: bytes after it are not stable.
             let was_open = |call: &Call<'_>| call.result.from.is_none_or(|from| from > at);
             is_next
+                && before.original.is_none()
                 && before.side == side
                 && before.calls().any(was_open)
                 && blocks.iter().all(is_call)
@@ -247,7 +307,17 @@ impl<'a> Planner<'a, '_> {
                 before.blocks.extend(blocks);
                 before.from.push(at);
             }
-            _ => self.turns.push(Turn { side, blocks, name, from: vec![at] }),
+            _ => {
+                let is_unstable = self.originals.may_return(at);
+                self.turns.push(Turn {
+                    side,
+                    blocks,
+                    name,
+                    from: vec![at],
+                    original: None,
+                    is_unstable,
+                });
+            }
         }
     }
 
@@ -364,6 +434,18 @@ impl<'a> Planner<'a, '_> {
     /// becomes a text.
     pub(super) fn convert_media(&mut self, at: usize, media: &Media<'a>) -> Option<Block<'a>> {
         let media = media.with_registered_type();
+        let model = self.options.model;
+        if model.is_some_and(|model| models::rejects_media(model, media.kind))
+            || self.is_odd_file(&media)
+        {
+            let (message, text) = match media.kind {
+                MediaKind::Image => ("an image that the model does not accept", "[image]"),
+                MediaKind::Audio => ("audio that the model does not accept", "[audio]"),
+                _ => ("a file that the model does not accept", "[file]"),
+            };
+            self.report(&rule::MEDIA_FOR_THE_MODEL, at, message);
+            return Some(Block::text(text));
+        }
         if (self.dialect.media_from_user)(&media) {
             let extra = self.extra(Side::User, at, &Part::Media(media));
             return Some(Block::Media { media, extra });
@@ -378,6 +460,31 @@ impl<'a> Planner<'a, '_> {
         None
     }
 
+    /// True for a file with audio or video at OpenAI, which accepts documents only.
+    fn is_odd_file(&self, media: &Media<'_>) -> bool {
+        let is_sound = |name: &str| {
+            name.starts_with("audio/")
+                || name.starts_with("video/")
+                || [".mp3", ".wav", ".mp4", ".mov", ".webm"].iter().any(|end| name.ends_with(end))
+        };
+        let name = match media.body {
+            MediaBody::Base64 { media_type, .. } => media_type.text(),
+            MediaBody::Url(url) => url.text(),
+            _ => return false,
+        };
+        self.dialect.target == Target::OpenAiResponses
+            && media.kind == MediaKind::File
+            && is_sound(&name)
+    }
+
+    /// True if the original message has a part without a type.
+    fn has_untyped_part(&self, at: usize) -> bool {
+        let original = self.messages[at].source.and_then(|source| source.original);
+        let content = original.and_then(|original| json::get(original, "content"));
+        let parts = content.filter(|content| json::is_list(content)).map(json::items);
+        parts.into_iter().flatten().any(|part| json::get_str(part, "type").is_none())
+    }
+
     fn convert_other(
         &mut self,
         side: Side,
@@ -388,7 +495,7 @@ impl<'a> Planner<'a, '_> {
         converted: &mut ConvertedParts<'a>,
     ) {
         if let Some(text) = refusal(part) {
-            if text.is_empty() || !self.has_text(text) {
+            if !self.has_text(text) {
                 self.report(&rule::NO_EMPTY_TEXT, at, "an empty refusal");
             } else if side == Side::Assistant && self.dialect.has_refusals {
                 converted.blocks.push(Block::Refusal(text));
@@ -410,6 +517,17 @@ impl<'a> Planner<'a, '_> {
         } else if let Some(text) = transcript(part).filter(|text| self.has_text(*text)) {
             converted.blocks.push(Block::text(text.escaped()));
         } else {
+            if kind.is("unread")
+                && self.dialect.target != Target::Gemini
+                && self.has_untyped_part(at)
+            {
+                return self.report(&rule::PARTS_HAVE_A_TYPE, at, "a part without a type");
+            }
+            if !kind.is("reasoning") && self.options.model.is_some_and(models::is_text_only) {
+                let message =
+                    format!("a part of type {:?}, but the model accepts text", kind.text());
+                return self.report(&rule::MEDIA_FOR_THE_MODEL, at, message);
+            }
             let message = format!("a part of type {:?} that is not this provider's", kind.text());
             self.report(&rule::PARTS_FOR_THEIR_MAKER, at, message);
         }
@@ -537,7 +655,23 @@ impl<'a> Planner<'a, '_> {
         let mut ids = Ids::default();
         let rules = &self.dialect.ids;
         let findings = &mut self.findings;
-        for block in self.turns.iter_mut().flat_map(|turn| &mut turn.blocks) {
+        // Ids in original bytes cannot change, so they are reserved.
+        let kept = self.turns.iter().filter(|turn| turn.original.is_some());
+        for call in kept.flat_map(Turn::calls) {
+            ids.reserve(call.id.clone());
+        }
+        // At Anthropic, a later turn may use an id again.
+        let may_reuse = self.dialect.target == Target::Anthropic;
+        let converted = self.turns.iter_mut().filter(|turn| turn.original.is_none());
+        let blocks = converted.flat_map(|turn| {
+            let number = turn.from.first().copied();
+            turn.blocks.iter_mut().map(move |block| (number, block))
+        });
+        let mut turn = None;
+        for (number, block) in blocks {
+            if may_reuse && turn != Some(number) {
+                (turn, ids) = (Some(number), Ids::default());
+            }
             let Block::Call(call) = block else { continue };
             let (id, is_other) = ids.assign(call.id.clone(), rules);
             if is_other {

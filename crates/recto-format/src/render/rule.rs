@@ -59,6 +59,7 @@ const GEMINI: &[Target] = &[Target::Gemini];
 const OPENAI: &[Target] = &[Target::OpenAiChat, Target::OpenAiResponses];
 const RESPONSES: &[Target] = &[Target::OpenAiResponses];
 const REJECT_UNIONS: &[Target] = &[Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic];
+const TYPED: &[Target] = &[Target::OpenAiChat, Target::OpenAiResponses, Target::Anthropic];
 const TURNS: &[Target] = &[Target::Anthropic, Target::Gemini];
 
 /// Declares a constant for each rule, and the list of all rules.
@@ -105,7 +106,7 @@ rules! {
     INPUT_IS_AN_OBJECT "input_is_an_object" TURNS Error
         "the input of a call is a JSON object whose numbers fit into a double"
         "it is wrapped: {\"input\": …}"
-    NO_EMPTY_TEXT "no_empty_text" ALL Error
+    NO_EMPTY_TEXT "no_empty_text" ANTHROPIC Error
         "no text is empty; for Anthropic, none is only white space"
         "the empty text is omitted"
     ERRORS_SAY_SOMETHING "errors_say_something" ANTHROPIC Error
@@ -114,7 +115,7 @@ rules! {
     SOMETHING_IS_SAID "something_is_said" ALL Error
         "a message has content"
         "a message without content is omitted"
-    FIRST_FROM_THE_USER "first_from_the_user" TURNS Error
+    FIRST_FROM_THE_USER "first_from_the_user" GEMINI Error
         "the first message is from the user"
         "leading messages of the assistant are kept as text from the user"
     LAST_FROM_THE_USER "last_from_the_user" ANTHROPIC Error
@@ -150,6 +151,15 @@ rules! {
     MEDIA_HAS_A_FORM "media_has_a_form" ALL Warning
         "an image, audio or file is in a form that the provider accepts"
         "media in any other form is omitted"
+    MEDIA_FOR_THE_MODEL "media_for_the_model" ALL Error
+        "the model accepts the kind of media; OpenAI's files are not audio or video"
+        "a marked placeholder replaces the media"
+    PARTS_HAVE_A_TYPE "parts_have_a_type" TYPED Error
+        "every part of a message has a type"
+        "a part without a type is omitted"
+    SYSTEM_FOR_THE_MODEL "system_for_the_model" OPENAI Error
+        "the model accepts system and developer messages"
+        "the message is kept as text from the user"
     MEDIA_WHERE_IT_MAY_STAND "media_where_it_may_stand" ALL Warning
         "images, audio and files are in messages from the user, or in results that support them"
         "other media is moved to a message from the user directly after"

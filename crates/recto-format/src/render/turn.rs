@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use crate::json::Str;
 use crate::media::Media;
 
+use super::originals::Original;
+
 /// The role of a turn. Tool results are part of the assistant's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -25,6 +27,10 @@ pub(crate) struct Turn<'a> {
     pub(crate) name: Option<Str<'a>>,
     /// Positions of its messages in the view. Empty for a placeholder.
     pub(crate) from: Vec<usize>,
+    /// The bytes that are written instead of the blocks and the results of the calls.
+    pub(crate) original: Option<Original<'a>>,
+    /// True if an append can change the first byte of the turn.
+    pub(crate) is_unstable: bool,
 }
 
 impl<'a> Turn<'a> {
@@ -33,6 +39,12 @@ impl<'a> Turn<'a> {
             Block::Call(call) => Some(&**call),
             _ => None,
         })
+    }
+
+    /// True if it belongs into the field of the request for system texts.
+    pub(crate) fn is_in_system_field(&self) -> bool {
+        let is_listed = self.original.as_ref().is_some_and(|original| original.field.is_none());
+        self.side == Side::System && !is_listed
     }
 
     pub(crate) fn has_calls(&self) -> bool {

@@ -112,7 +112,7 @@ fn calls_of_gemini_without_ids_find_their_responses_by_name_and_order() {
     assert_eq!(calls[2], "fc-3");
     let read = contents(&messages);
     assert_eq!(read[2].1[0], json!({"type": "thinking", "text": "Two logs to read."}));
-    assert_eq!(read[2].1[1]["signature"], "CiQB0e2Kb");
+    assert_eq!(read[2].1[1]["signature"], "CiQB0e2KbQ==");
     assert_eq!(read[3].1[0]["content"], "eu-1 slow");
     assert_eq!(read[3].1[1]["content"], r#"{"output":{"lines":[1,2]}}"#);
     assert_eq!(read[3].1[2]["is_error"], true);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use recto_core::{Approx, Conversation, Message, Settings};
 use recto_format::{Error, Finding, RenderOptions, Rendered, Severity, Target, fix, lint, render};
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::generate::{self, Choices};
 use testkit::provider::{Provider, gemini};
 
@@ -55,6 +55,43 @@ pub(crate) fn check(view: &[Message], target: Target, model: Option<&str>) -> Op
     Some(rendered)
 }
 
+/// A request in one form: providers read a text as a list of one text, and neighbouring messages of one
+/// role as one.
+fn normalized(body: &str, target: Target) -> Value {
+    let mut body: Value = serde_json::from_str(body).unwrap();
+    let (list, content, kind) = match target {
+        Target::OpenAiResponses => ("input", "content", "input_text"),
+        Target::Gemini => ("contents", "parts", "text"),
+        _ => ("messages", "content", "text"),
+    };
+    let Some(messages) = body[list].as_array_mut() else { return body };
+    let mut merged: Vec<Value> = Vec::new();
+    for mut message in std::mem::take(messages) {
+        if let Some(text) = message[content].as_str() {
+            let is_assistant = message["role"] == "assistant";
+            let kind = if is_assistant && target == Target::OpenAiResponses {
+                "output_text"
+            } else {
+                kind
+            };
+            message[content] = json!([{"type": kind, "text": text}]);
+        }
+        if target == Target::OpenAiResponses && message["role"].is_string() {
+            message["type"] = json!("message");
+        }
+        let merges = matches!(target, Target::Anthropic | Target::Gemini);
+        match merged.last_mut() {
+            Some(last) if merges && last["role"] == message["role"] => {
+                let more = message[content].as_array().unwrap().clone();
+                last[content].as_array_mut().unwrap().extend(more);
+            }
+            _ => merged.push(message),
+        }
+    }
+    *messages = merged;
+    body
+}
+
 /// A fix is an ordinary request. Afterwards lint finds only notes, and the request is the same.
 pub(crate) fn check_fix(view: &[Message], target: Target, model: Option<&str>) {
     let options = RenderOptions { model, ..RenderOptions::default() };
@@ -81,7 +118,7 @@ pub(crate) fn check_fix(view: &[Message], target: Target, model: Option<&str>) {
         shown(&messages)
     );
     let rendered = |messages: &[Message]| {
-        render(messages, target, &options).map(|rendered| rendered.body).unwrap_or_default()
+        render(messages, target, &options).map(|it| normalized(&it.body, target)).ok()
     };
     assert_eq!(
         rendered(&messages),

@@ -254,7 +254,7 @@ fn a_call_keeps_the_id_of_its_item_beside_its_reasoning_only() {
     };
     assert_eq!(ids(&view), [json!("fc_1"), json!("ctc_1")]);
     let without: Vec<Message> =
-        view.iter().filter(|message| !message.json().contains("rs_1")).cloned().collect();
+        view.iter().filter(|message| !message.json().contains("summary")).cloned().collect();
     assert_eq!(ids(&without), [json!(null), json!(null)]);
     // A message built from the same parts is rendered in the same way.
     let written = crate::files::exported(&view, Format::OpenAiResponses, Container::List);
@@ -281,7 +281,7 @@ fn the_last_message_is_from_the_user_where_a_model_requires_it() {
         (Some("claude-sonnet-4-5"), &[("thinking", r#"{"type":"enabled","budget_tokens":1024}"#)]),
     ] {
         let rendered = rendered(model, fields);
-        let end = r#"{"type":"text","text":"The answer is "}]},{"role":"user","content":[{"type":"text","text":"[no message]"}]}]}"#;
+        let end = r#"{"role":"assistant","content":"The answer is "},{"role":"user","content":[{"type":"text","text":"[no message]"}]}]}"#;
         assert!(rendered.body.ends_with(end), "{}", rendered.body);
         let names: Vec<&str> = rendered.findings.iter().map(|it| it.rule.name).collect();
         assert_eq!(names, ["last_from_the_user"]);
@@ -372,10 +372,11 @@ fn media_types_are_sent_as_they_are_registered() {
 /// A note means that nothing is lost, so there is nothing to fix.
 #[test]
 fn what_is_only_noted_is_not_fixed() {
-    let view = [Message::user("One."), Message::user("Two.")];
+    let named = json!({"role": "user", "content": "One.", "name": "ada"});
+    let view = [message(named), Message::user("Two.")];
     let options = RenderOptions::default();
     let findings = recto_format::lint(&view, Target::Anthropic, &options);
-    assert_eq!(findings[0].rule.name, "alternation");
+    assert_eq!(findings[0].rule.name, "speakers");
     let entries = view.iter().enumerate();
     let entries = entries.map(|(at, message)| (recto_core::LogIndex(at as u32), message));
     assert_eq!(recto_format::fix(entries, Target::Anthropic, &options).unwrap(), None);

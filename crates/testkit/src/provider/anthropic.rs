@@ -6,8 +6,6 @@
 //! content; here results stand in the very next message, and no message is
 //! empty.
 
-use std::collections::HashSet;
-
 use serde_json::{Map, Value};
 
 use super::{
@@ -20,7 +18,6 @@ pub const RULES: &[&str] = &[
     "messages",
     "role",
     "field",
-    "first_message",
     "content",
     "empty_text",
     "block",
@@ -78,7 +75,6 @@ pub fn check(request: &Value) -> Check {
     check_system(request.get("system"))?;
     let messages = filled_list(request.get("messages"), "messages", "messages")?;
     let mut asked: Vec<&str> = Vec::new();
-    let mut known = HashSet::new();
     for (index, message) in messages.iter().enumerate() {
         let at = format!("messages[{index}]");
         let message = object(message, "messages", &at)?;
@@ -87,12 +83,9 @@ pub fn check(request: &Value) -> Check {
         if !["user", "assistant"].contains(&role) {
             return refuse("role", at, format!("no role {role:?}"));
         }
-        if index == 0 && role != "user" {
-            return refuse("first_message", at, "the first message is from the user");
-        }
         let blocks = blocks_of(message, &at)?;
         check_results(blocks, &asked, &at)?;
-        asked = check_blocks(blocks, role, &at, &mut known, index + 1 == messages.len())?;
+        asked = check_blocks(blocks, role, &at, index + 1 == messages.len())?;
     }
     let last = format!("messages[{}]", messages.len() - 1);
     if let Some(id) = asked.first() {
@@ -166,13 +159,7 @@ fn check_results(blocks: &[Value], asked: &[&str], at: &str) -> Check {
 }
 
 /// Checks each block; answers the calls that the next message has to answer.
-fn check_blocks<'a>(
-    blocks: &'a [Value],
-    role: &str,
-    at: &str,
-    known: &mut HashSet<&'a str>,
-    last: bool,
-) -> Check<Vec<&'a str>> {
+fn check_blocks<'a>(blocks: &'a [Value], role: &str, at: &str, last: bool) -> Check<Vec<&'a str>> {
     let mut asked = Vec::new();
     let mut at_server = Vec::new();
     for (index, block) in blocks.iter().enumerate() {
@@ -198,7 +185,8 @@ fn check_blocks<'a>(
             }
             "tool_use" => {
                 let id = check_call(block, &at)?;
-                if !known.insert(id) {
+                // A later message may use the id again.
+                if asked.contains(&id) {
                     return refuse("duplicate_call", at, format!("{id} was called already"));
                 }
                 asked.push(id);

@@ -14,10 +14,8 @@ pub const RULES: &[&str] = &[
     "role",
     "field",
     "first_content",
-    "alternation",
     "parts",
     "part",
-    "empty_text",
     "system",
     "function_name",
     "args",
@@ -63,9 +61,6 @@ pub fn check(request: &Value) -> Check {
         match &before {
             None if turn.role != "user" => {
                 return refuse("first_content", at, "the first content is from the user");
-            }
-            Some(before) if before.role == turn.role => {
-                return refuse("alternation", at, format!("{} twice in a row", turn.role));
             }
             _ => {}
         }
@@ -149,8 +144,7 @@ fn check_system(system: &Value) -> Check {
         let at = format!("{at}.parts[{index}]");
         let part = object(part, "system", &at)?;
         match part.get("text") {
-            Some(Value::String(text)) if !text.is_empty() => {}
-            Some(Value::String(_)) => return refuse("empty_text", at, "an empty text"),
+            Some(Value::String(_)) => {}
             _ => return refuse("system", at, "only text"),
         }
     }
@@ -160,7 +154,7 @@ fn check_system(system: &Value) -> Check {
 fn check_content<'a>(content: &'a Value, at: &str) -> Check<Turn<'a>> {
     let content = object(content, "contents", at)?;
     only_fields(content, &["role", "parts"], at)?;
-    let role = string(content, "role", "role", at)?;
+    let role = content.get("role").map_or(Ok("user"), |_| string(content, "role", "role", at))?;
     if !["user", "model"].contains(&role) {
         return refuse("role", at, format!("no role {role:?}: user or model"));
     }
@@ -186,8 +180,6 @@ fn check_part<'a>(part: &'a Map<String, Value>, turn: &mut Turn<'a>, at: &str) -
     }
     match kind {
         "text" => match value.as_str() {
-            // The last part of an answer may carry nothing but its signature.
-            Some("") if signature.is_none() => refuse("empty_text", at, "an empty text"),
             Some(_) => Ok(()),
             None => refuse("part", at, "text is a string"),
         },

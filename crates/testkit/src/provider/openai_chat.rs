@@ -14,7 +14,6 @@ pub const RULES: &[&str] = &[
     "role",
     "field",
     "content",
-    "empty_text",
     "part",
     "name",
     "tool_calls",
@@ -101,9 +100,6 @@ fn check_content(message: &Map<String, Value>, role: &str, at: &str) -> Check {
     match message.get("content") {
         None | Some(Value::Null) if says_otherwise => Ok(()),
         None | Some(Value::Null) => refuse("content", at, "missing, and nothing stands for it"),
-        Some(Value::String(text)) if text.is_empty() && role != "tool" && !says_otherwise => {
-            refuse("empty_text", at, "an empty string")
-        }
         Some(Value::String(_)) => Ok(()),
         Some(Value::Array(parts)) if parts.is_empty() => refuse("content", at, "an empty list"),
         Some(Value::Array(parts))
@@ -133,11 +129,11 @@ fn check_part(part: &Value, role: &str, at: &str) -> Check {
     match kind {
         "text" => {
             only_fields(part, &["type", "text"], "field", at)?;
-            filled_text(part, "text", at)
+            text_field(part, "text", at)
         }
         "refusal" => {
             only_fields(part, &["type", "refusal"], "field", at)?;
-            filled_text(part, "refusal", at)
+            text_field(part, "refusal", at)
         }
         "image_url" => {
             only_fields(part, &["type", "image_url"], "field", at)?;
@@ -168,11 +164,8 @@ fn check_part(part: &Value, role: &str, at: &str) -> Check {
     }
 }
 
-fn filled_text(part: &Map<String, Value>, field: &str, at: &str) -> Check {
-    match string(part, field, "part", at)? {
-        "" => refuse("empty_text", at, "an empty text"),
-        _ => Ok(()),
-    }
+fn text_field(part: &Map<String, Value>, field: &str, at: &str) -> Check {
+    string(part, field, "part", at).map(drop)
 }
 
 fn inner<'a>(part: &'a Map<String, Value>, field: &str, at: &str) -> Check<&'a Map<String, Value>> {

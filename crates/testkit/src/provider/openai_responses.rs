@@ -20,7 +20,6 @@ pub const RULES: &[&str] = &[
     "role",
     "field",
     "content",
-    "empty_text",
     "part",
     "item_id",
     "call_id",
@@ -34,7 +33,6 @@ pub const RULES: &[&str] = &[
     "reasoning",
     "reasoning_alone",
     "not_stored",
-    "call_without_reasoning",
     "duplicate_item",
     "instructions",
 ];
@@ -82,25 +80,20 @@ pub fn check(request: &Value) -> Check {
         None | Some(Value::Null | Value::String(_)) => {}
         Some(_) => return refuse("instructions", "instructions", "not a string"),
     }
-    if let Some(Value::String(text)) = request.get("input") {
-        return match text.is_empty() {
-            true => refuse("empty_text", "input", "an empty string"),
-            false => Ok(()),
-        };
+    if let Some(Value::String(_)) = request.get("input") {
+        return Ok(());
     }
     let items = filled_list(request.get("input"), "input", "input")?;
     let stored = request.get("store") != Some(&Value::Bool(false));
     let continues = request.get("previous_response_id").is_some_and(Value::is_string);
     let mut calls = Calls::default();
     let mut ids = HashSet::new();
-    let mut reasoned = false;
     for (index, item) in items.iter().enumerate() {
         let at = format!("input[{index}]");
         let item = object(item, "item", &at)?;
         let kind = kind_of(item, &at)?;
         check_id(item, kind, &at)?;
-        reasoned = kind == "reasoning" || (reasoned && is_the_models(item, kind));
-        check_linked(item, kind, reasoned, &mut ids, &at)?;
+        check_linked(item, kind, &mut ids, &at)?;
         match kind {
             "message" => {
                 check_message(item, &at)?;
@@ -208,12 +201,10 @@ fn is_the_models(item: &Map<String, Value>, kind: &str) -> bool {
     said || CALLS.iter().any(|(call, _)| *call == kind) || MADE_BY_THE_MODEL.contains(&kind)
 }
 
-/// A call that is known by its item's id stands behind the reasoning that led to it, and an id of a
-/// call stands once.
+/// The id of an item is used once.
 fn check_linked<'a>(
     item: &'a Map<String, Value>,
     kind: &str,
-    reasoned: bool,
     ids: &mut HashSet<&'a str>,
     at: &str,
 ) -> Check {
@@ -222,9 +213,6 @@ fn check_linked<'a>(
     let Some(id) = item.get("id").and_then(Value::as_str).filter(|_| is_linked) else {
         return Ok(());
     };
-    if !reasoned {
-        return refuse("call_without_reasoning", at, format!("{id} without its reasoning"));
-    }
     match ids.insert(id) {
         true => Ok(()),
         false => refuse("duplicate_item", at, format!("{id} stands there twice")),
@@ -247,7 +235,6 @@ fn check_message(item: &Map<String, Value>, at: &str) -> Check {
     }
     let at = format!("{at}.content");
     match item.get("content") {
-        Some(Value::String(text)) if text.is_empty() => refuse("empty_text", at, "an empty string"),
         Some(Value::String(_)) => Ok(()),
         content => {
             let allowed: &[&str] = match role {
@@ -280,9 +267,7 @@ fn check_parts(parts: &[Value], allowed: &[&str], at: &str) -> Check {
         match kind {
             "output_text" | "input_text" | "refusal" => {
                 let field = if kind == "refusal" { "refusal" } else { "text" };
-                if string(part, field, "part", &at)?.is_empty() {
-                    return refuse("empty_text", at, "an empty text");
-                }
+                string(part, field, "part", &at)?;
             }
             "input_image" | "input_file" => {
                 let given = ["image_url", "file_id", "file_data", "file_url"];

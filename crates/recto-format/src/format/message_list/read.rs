@@ -143,14 +143,17 @@ impl Reader<'_> {
             }
             let line = values.line();
             let value = values.value()?;
-            envelope.push_str(value);
+            // A single text in the place of the list.
+            let is_text = codec.list_keys().contains(&key) && !has_list && Str::of(value).is_some();
+            has_list |= is_text;
+            envelope.push_str(if is_text { "null" } else { value });
             match codec.read_envelope(key, value) {
                 None => {}
                 Some(Err(error)) => out.warn(line, &join(path, &error.field), error.reason),
                 Some(Ok(drafts)) if drafts.is_empty() => {}
                 Some(Ok(drafts)) => {
-                    let messages = messages_of_field(codec, drafts)?;
-                    if has_list {
+                    let messages = messages_of_field(codec, key, value, drafts)?;
+                    if has_list && !is_text {
                         let count = messages.len();
                         out.apply(Insert { position: Position(0), messages }, count)?;
                     } else {
@@ -204,11 +207,12 @@ impl Reader<'_> {
         let drafts = self.codec.read(foreign, &mut self.state);
         self.state.message_count += 1;
         let has_unreadable_part = std::mem::take(&mut self.state.has_unreadable_part);
+        let after = self.state.after.take().map(|id| json::string(&id));
         for warning in self.state.warnings.drain(..) {
             out.warn(line, &join(path, &warning.field), warning.reason);
         }
         let error = match drafts {
-            Ok(drafts) => match finish(self.codec, foreign, &drafts) {
+            Ok(drafts) => match finish(self.codec, foreign, &drafts, after.as_deref()) {
                 Ok(messages) if !has_unreadable_part => return Ok(messages),
                 Ok(messages) => {
                     if messages.iter().all(is_unreadable) {
@@ -221,7 +225,7 @@ impl Reader<'_> {
                         for FieldError { field, reason } in errors {
                             out.warn(line, &join(path, &field), reason);
                         }
-                        return Ok(finish(self.codec, foreign, &drafts)?);
+                        return Ok(finish(self.codec, foreign, &drafts, after.as_deref())?);
                     }
                     None => FieldError::of(&error),
                 },
@@ -253,6 +257,7 @@ fn finish(
     codec: &dyn MessageCodec,
     foreign: &str,
     drafts: &[Draft],
+    after: Option<&str>,
 ) -> Result<Vec<Message>, recto_core::Error> {
     if let [Draft::Unchanged] = drafts {
         return Ok(vec![parse_converted(foreign)?]);
@@ -263,6 +268,7 @@ fn finish(
         format: Some(Str::plain(codec.format().name())),
         original_hash: (pieces > 1).then(|| Str::plain(&hash)),
         pieces,
+        after: after.and_then(Str::of),
         ..Source::default()
     };
     let roles: Vec<Role> = drafts.iter().map(Draft::role).collect();
@@ -301,12 +307,33 @@ fn with_source(json: &str, source: Source<'_>) -> String {
     out
 }
 
-/// The messages of a field of the envelope. The envelope preserves their bytes.
+/// The messages of a field of the envelope, with the field's value if writing the message again would
+/// give another one.
 fn messages_of_field(
     codec: &dyn MessageCodec,
+    field: &str,
+    value: &str,
     drafts: Vec<Draft>,
 ) -> Result<Vec<Message>, recto_core::Error> {
-    let format = Some(Str::plain(codec.format().name()));
-    let source = Source { format, pieces: 1, ..Source::default() };
-    drafts.into_iter().map(|draft| parse_converted(&draft.to_json("", source))).collect()
+    let name = json::string(field);
+    let plain = Source {
+        format: Some(Str::plain(codec.format().name())),
+        field: Str::of(&name),
+        pieces: 1,
+        ..Source::default()
+    };
+    let message = |draft: Draft| {
+        let json = draft.to_json("", plain);
+        let read = MessageParts::of_json(draft.role(), &json);
+        let mut written = String::with_capacity(value.len());
+        codec.write_system(std::slice::from_ref(&read), &mut written);
+        match written == value {
+            true => parse_converted(&json),
+            false => {
+                let source = Source { original: Some(value), ..plain };
+                parse_converted(&with_source(&json, source))
+            }
+        }
+    };
+    drafts.into_iter().map(message).collect()
 }

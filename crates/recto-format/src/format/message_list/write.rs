@@ -35,6 +35,14 @@ pub(super) fn export(
         }
     }
     let number = systems.len() as u64;
+    // A text in the place of the list stays one as long as it is alone.
+    let first = messages.next_if(|message| is_in_list_field(codec, message));
+    let is_alone = messages.peek().is_none();
+    let is_request = matches!(options.container, Container::Envelope(_));
+    let (text, first) = match first {
+        Some(first) if is_alone && is_request => (original(codec, &[first]), None),
+        first => (None, first),
+    };
     // System messages of the envelope turn a list into a request.
     let request = format!("{{{}:null}}", json::string(codec.list_keys()[0]));
     let (envelope, between) = match options.container {
@@ -47,7 +55,10 @@ pub(super) fn export(
         Some(envelope) => {
             let envelope = with_system(codec, envelope, &systems);
             let (before, after) = split_envelope(codec, &envelope)?;
-            (format!("{before}["), format!("]{after}\n"))
+            match &text {
+                Some(text) => (format!("{before}{text}"), format!("{after}\n")),
+                None => (format!("{before}["), format!("]{after}\n")),
+            }
         }
         None if options.container == Container::Lines => (String::new(), "\n".to_owned()),
         None => ("[".to_owned(), "]\n".to_owned()),
@@ -65,7 +76,7 @@ pub(super) fn export(
     let mut writer = ListWriter { codec, between, is_lines, is_first: true, number };
     let mut group: Vec<MessageParts<'_>> = Vec::new();
     let mut names = CallNames::default();
-    for message in messages {
+    for message in first.into_iter().chain(messages) {
         if group.last().is_some_and(|last| !is_next(codec, last, &message)) {
             writer.group(&group, &names, file, &mut warnings)?;
             group.clear();
@@ -103,10 +114,17 @@ fn is_recognised_again(codec: &dyn MessageCodec, messages: &[&Message]) -> bool 
 fn is_in_system_field(codec: &dyn MessageCodec, message: &MessageParts<'_>) -> bool {
     let source = message.source.filter(|source| source.is_from(codec.format().name()));
     let is_listed = match source {
+        Some(source) if source.field.is_some() => false,
         Some(source) => source.original.is_some() || (codec.lists_system() && !message.is_string),
         None => codec.lists_system(),
     };
     message.role == Role::System && !is_listed
+}
+
+/// True if a message is the text that takes the place of the list in a request.
+fn is_in_list_field(codec: &dyn MessageCodec, message: &MessageParts<'_>) -> bool {
+    let field = message.source.and_then(|source| source.field);
+    field.is_some_and(|field| codec.list_keys().contains(&&*field.text()))
 }
 
 /// True if a message belongs to the same foreign message as the last one.
@@ -255,6 +273,30 @@ fn write_group(
         Some(source) if source.layout == Layout::Spaced => json::spaced(&out),
         _ => out,
     }
+}
+
+/// The bytes of a foreign message of the codec's format, if these are all of its pieces. Import stored the
+/// original wherever writing the pieces gives other bytes.
+pub(super) fn original<'a>(
+    codec: &dyn MessageCodec,
+    pieces: &[MessageParts<'a>],
+) -> Option<Cow<'a, str>> {
+    let first = pieces[0].source.filter(|source| source.is_from(codec.format().name()))?;
+    if first.piece != 0 || first.pieces != pieces.len() {
+        return None;
+    }
+    if let Some(original) = first.original {
+        return Some(Cow::Borrowed(original));
+    }
+    let mut out = String::new();
+    match first.field {
+        Some(_) => codec.write_system(pieces, &mut out),
+        None => codec.write(pieces, &CallNames::default(), &mut out, &mut Vec::new()),
+    }
+    Some(Cow::Owned(match first.layout {
+        Layout::Spaced => json::spaced(&out),
+        _ => out,
+    }))
 }
 
 /// True if a message has an unreadable part. Of Recto's own messages, only these are restored from their

@@ -71,7 +71,6 @@ fn every_rule_refuses_what_breaks_it() {
     let cases = vec![
         Refused("input", "input", json!({"input": []})),
         Refused("instructions", "instructions", json!({"input": "hi", "instructions": []})),
-        Refused("empty_text", "input", json!({"input": ""})),
         Refused("item", "input[0]", request(vec![json!({"type": "tool_use"})])),
         Refused("item", "input[0]", request(vec![json!({"content": "hi"})])),
         Refused("role", "input[0]", request(vec![json!({"role": "tool", "content": "hi"})])),
@@ -94,16 +93,6 @@ fn every_rule_refuses_what_breaks_it() {
             "content",
             "input[0].content",
             request(vec![json!({"role": "user", "content": null})]),
-        ),
-        Refused(
-            "empty_text",
-            "input[0].content",
-            request(vec![json!({"role": "user", "content": ""})]),
-        ),
-        Refused(
-            "empty_text",
-            "input[0].content[0]",
-            request(vec![json!({"role": "user", "content": [{"type": "input_text", "text": ""}]})]),
         ),
         Refused(
             "part",
@@ -206,22 +195,6 @@ fn every_rule_refuses_what_breaks_it() {
             "not_stored",
             "input[0]",
             json!({"store": false, "input": [{"type": "item_reference", "id": "msg_1"}]}),
-        ),
-        Refused(
-            "call_without_reasoning",
-            "input[0]",
-            request(vec![changed(call("a"), "id", json!("fc_1")), output("a")]),
-        ),
-        Refused(
-            "call_without_reasoning",
-            "input[3]",
-            request(vec![
-                thought(),
-                says(),
-                user(),
-                changed(call("a"), "id", json!("fc_1")),
-                output("a"),
-            ]),
         ),
         Refused(
             "duplicate_item",

@@ -1,0 +1,389 @@
+//! Messages of the view that are written with their original bytes.
+//!
+//! A message that was imported from the provider's own format, or that already has the provider's form,
+//! is written unchanged: unknown fields, the order of fields and white space survive, and a provider's
+//! prompt cache stays valid. The exception are messages that a rule has to repair. [`Originals`] finds
+//! the candidates and removes those that a finding affects; the planner converts the others.
+
+use std::borrow::Cow;
+
+use recto_core::Role;
+
+use super::RenderOptions;
+use super::dialect::Dialect;
+use super::exchange::Exchanges;
+use super::plan::Planner;
+use super::rule::{self, Rule};
+use super::turn::Turn;
+use crate::format::{Format, item_of};
+use crate::json::{self, Str};
+use crate::parts::{MessageParts, Part};
+use crate::render::Target;
+use crate::source::is_same_model;
+
+/// Rules that an imported message cannot violate: the provider itself accepted or produced its bytes.
+/// All others concern the relation of messages, which an edit can change.
+const ACCEPTED: &[Rule] = &[
+    rule::ALTERNATION,
+    rule::CALLS_FROM_THE_ASSISTANT,
+    rule::ERRORS_ARE_MARKED,
+    rule::ERRORS_SAY_SOMETHING,
+    rule::FIRST_FROM_THE_USER,
+    rule::IDS_FIT,
+    rule::INPUT_IS_AN_OBJECT,
+    rule::MEDIA_HAS_A_FORM,
+    rule::MEDIA_WHERE_IT_MAY_STAND,
+    rule::NAMES_FIT,
+    rule::NO_EMPTY_TEXT,
+    rule::PARTS_FOR_THEIR_MAKER,
+    rule::SIGNED_CALLS,
+    rule::SOMETHING_IS_SAID,
+    rule::SPEAKERS,
+    rule::SYSTEM_IN_FRONT,
+    rule::UNIQUE_IDS,
+];
+
+/// The rules that a message of texts can violate, if it was not imported.
+const ABOUT_TEXTS: &[Rule] = &[
+    rule::NO_EMPTY_TEXT,
+    rule::NO_TRAILING_SPACE,
+    rule::RESULTS_HAVE_CALLS,
+    rule::SOMETHING_IS_SAID,
+    rule::SPEAKERS,
+    rule::SYSTEM_FOR_THE_MODEL,
+    rule::SYSTEM_IN_FRONT,
+    rule::WHOLE_CHARACTERS,
+];
+
+/// Rules whose violation can end when a message is appended.
+const CAN_END: &[Rule] = &[
+    rule::ANSWERED_CALLS,
+    rule::NO_TRAILING_SPACE,
+    rule::REASONING_WITH_ITS_ITEM,
+    rule::SERVER_CALLS_ARE_WHOLE,
+    rule::THINKING_IS_NOT_LAST,
+];
+
+/// Fields of a request that refer to messages stored at the provider.
+const STORED_HISTORY: &[&str] = &["previous_response_id", "conversation"];
+
+/// The bytes of one foreign message.
+#[derive(Clone, Debug)]
+pub(crate) struct Original<'a> {
+    pub(crate) text: Cow<'a, str>,
+    /// The field of the request that contains it, such as `system`; `None` for a message of the list.
+    pub(crate) field: Option<Str<'a>>,
+    /// Number of messages of the view that it became.
+    pub(crate) len: usize,
+    /// True if it was imported from the provider's format.
+    is_imported: bool,
+}
+
+/// The foreign messages of a view that can be written unchanged, by the position of their first message.
+#[derive(Default)]
+pub(super) struct Originals<'a> {
+    starts: Vec<Option<Original<'a>>>,
+    /// For each message, the position of the first message of its original.
+    group_of: Vec<Option<usize>>,
+    /// Positions of messages that were removed and may return when a message is appended.
+    unstable: Vec<bool>,
+}
+
+impl<'a> Originals<'a> {
+    pub(super) fn of(
+        messages: &'a [MessageParts<'a>],
+        dialect: &Dialect,
+        options: &RenderOptions<'_>,
+    ) -> Originals<'a> {
+        let codec = dialect.target.format().codec();
+        let name = dialect.target.format().name();
+        let mut originals = Originals {
+            starts: vec![None; messages.len()],
+            group_of: vec![None; messages.len()],
+            unstable: vec![false; messages.len()],
+        };
+        let is_given = |field: Str<'_>| options.fields.iter().any(|(key, _)| field.is(key));
+        let mut reasoning = None;
+        let mut at = 0;
+        while at < messages.len() {
+            let source = messages[at].source.filter(|source| source.is_from(name));
+            let (len, original) = match source {
+                Some(source) => {
+                    let len = group_len(&messages[at..]);
+                    let text = codec.original(&messages[at..at + len]);
+                    let text = text.filter(|_| !source.field.is_some_and(is_given));
+                    let is_field = source.field.is_some();
+                    let text =
+                        text.filter(|text| is_field || is_request_message(text, dialect.target));
+                    let after = source.after.map(Str::escaped);
+                    let text = text.filter(|_| after.is_none() || after == reasoning);
+                    let field = source.field;
+                    (len, text.map(|text| Original { text, field, len, is_imported: true }))
+                }
+                None if is_by_claude(&messages[at]) && codec.is_unchanged(messages[at].json) => {
+                    let text = Cow::Borrowed(messages[at].json);
+                    (1, Some(Original { text, field: None, len: 1, is_imported: true }))
+                }
+                None if is_plain(&messages[at]) && codec.is_unchanged(messages[at].json) => {
+                    let text = Cow::Borrowed(messages[at].json);
+                    (1, Some(Original { text, field: None, len: 1, is_imported: false }))
+                }
+                None => (1, None),
+            };
+            if let Some(original) = original {
+                originals.group_of[at..at + len].fill(Some(at));
+                originals.starts[at] = Some(original);
+            }
+            reasoning = reasoning_id(&messages[at]).or(reasoning);
+            if messages[at].role != Role::Assistant {
+                reasoning = None;
+            }
+            at += len;
+        }
+        originals.place_fields(messages, dialect.target);
+        originals
+    }
+
+    /// A field of the request can hold an original only in front of all messages, and a string `input`
+    /// only alone.
+    fn place_fields(&mut self, messages: &[MessageParts<'a>], target: Target) {
+        let list = target.format().codec().list_key();
+        let in_field = |original: &Option<Original<'a>>| {
+            original.as_ref().is_some_and(|original| original.field.is_some())
+        };
+        let leading = self.starts.iter().take_while(|original| in_field(original)).count();
+        for at in 0..messages.len() {
+            let Some(original) = &mut self.starts[at] else { continue };
+            let Some(field) = original.field else { continue };
+            if field.is(list) {
+                if messages.len() > at + 1 || leading != at + 1 {
+                    original.text =
+                        Cow::Owned(format!(r#"{{"role":"user","content":{}}}"#, original.text));
+                    original.field = None;
+                }
+            } else if at > 0 {
+                self.remove(at);
+            }
+        }
+    }
+
+    /// The original whose first message is at this position.
+    pub(super) fn starting_at(&self, at: usize) -> Option<&Original<'a>> {
+        self.starts.get(at)?.as_ref()
+    }
+
+    /// True if the message at this position is written with its original bytes.
+    pub(super) fn contains(&self, at: usize) -> bool {
+        self.group_of.get(at).is_some_and(Option::is_some)
+    }
+
+    /// True if the message at this position may be written with its original bytes after an append.
+    pub(super) fn may_return(&self, at: usize) -> bool {
+        self.unstable.get(at).copied().unwrap_or_default()
+    }
+
+    /// Removes the messages that a finding affects, and the other messages of their tool exchanges.
+    pub(super) fn remove_affected(
+        &mut self,
+        messages: &[MessageParts<'a>],
+        planned: &Planner<'a, '_>,
+    ) {
+        let Planner { findings, exchanges, turns, options, dialect, .. } = planned;
+        for finding in findings {
+            for at in [Some(finding.index), finding.with].into_iter().flatten() {
+                let Some(start) = self.group_of.get(at).copied().flatten() else { continue };
+                let is_imported =
+                    self.starts[start].as_ref().is_some_and(|original| original.is_imported);
+                let is_accepted = !is_imported && !ABOUT_TEXTS.contains(finding.rule)
+                    || is_imported && ACCEPTED.contains(finding.rule)
+                    || is_imported && is_accepted_here(finding.rule, &messages[at], options)
+                    || is_imported
+                        && *finding.rule == rule::RESULTS_HAVE_CALLS
+                        && has_earlier_call(messages, at)
+                    || *finding.rule == rule::LAST_FROM_THE_USER;
+                if !is_accepted {
+                    self.remove_unstable(start, CAN_END.contains(finding.rule));
+                }
+            }
+        }
+        // In chat completions, parallel calls must be in one message.
+        if dialect.target == Target::OpenAiChat {
+            for turn in turns.iter().filter(|turn| turn.from.len() > 1 && turn.has_calls()) {
+                for &at in &turn.from {
+                    self.remove_unstable(at, true);
+                }
+            }
+        }
+        // The provider accepts audio of the model by its id only.
+        for (at, message) in messages.iter().enumerate() {
+            let is_audio = |part: &Part<'_>| matches!(part, Part::Other { kind, .. } if kind.is("openai_audio"));
+            if message.parts.iter().any(is_audio) {
+                self.remove(at);
+            }
+        }
+        // An item of a built-in tool needs the result of the same type.
+        for call in turns.iter().flat_map(Turn::calls).filter(|call| call.extra.item.is_none()) {
+            if messages[call.at].parts.iter().any(|part| item_of(part).is_some()) {
+                self.remove_unstable(call.at, false);
+            }
+        }
+        while self.remove_partners(messages, exchanges) {}
+    }
+
+    /// A call and its result are both written unchanged, or neither. Returns true if one was removed.
+    fn remove_partners(&mut self, messages: &[MessageParts<'a>], exchanges: &Exchanges) -> bool {
+        let mut has_removed = false;
+        for (at, message) in messages.iter().enumerate() {
+            for (number, part) in message.parts.iter().enumerate() {
+                if !matches!(part, Part::ToolResult { .. }) {
+                    continue;
+                }
+                let Some((call, _)) = exchanges.call_of((at, number)) else { continue };
+                if self.contains(at) != self.contains(call) {
+                    let can_end = self.may_return(at) || self.may_return(call);
+                    self.remove_unstable(at, can_end);
+                    self.remove_unstable(call, can_end);
+                    has_removed = true;
+                }
+            }
+        }
+        has_removed
+    }
+
+    fn remove_unstable(&mut self, at: usize, may_return: bool) {
+        if let Some(start) = self.group_of[at]
+            && let Some(original) = &self.starts[start]
+            && may_return
+        {
+            let len = original.len;
+            self.unstable[start..start + len].fill(true);
+        }
+        self.remove(at);
+    }
+
+    fn remove(&mut self, at: usize) {
+        if let Some(start) = self.group_of[at]
+            && let Some(original) = self.starts[start].take()
+        {
+            self.group_of[start..start + original.len].fill(None);
+        }
+    }
+}
+
+/// True if the request refers to messages that are stored at the provider.
+pub(super) fn has_stored_history(options: &RenderOptions<'_>) -> bool {
+    options.fields.iter().any(|(key, value)| STORED_HISTORY.contains(key) && *value != "null")
+}
+
+/// True if an earlier item has the call id of a result: calls of some built-in tools are parts that only
+/// the provider understands.
+fn has_earlier_call(messages: &[MessageParts<'_>], at: usize) -> bool {
+    let results = messages[at].parts.iter().filter_map(|part| match part {
+        Part::ToolResult { id, .. } => Some(id.escaped()),
+        _ => None,
+    });
+    let is_call = |id: &str, message: &MessageParts<'_>| {
+        message.parts.iter().any(|part| match part {
+            Part::Other { json, .. } => {
+                json::get_str(json, "call_id").is_some_and(|call| call.escaped() == id)
+            }
+            _ => false,
+        })
+    };
+    results.into_iter().all(|id| messages[..at].iter().any(|message| is_call(id, message)))
+}
+
+/// True if the message has a result of a server call for each call.
+fn has_nested_result(message: &MessageParts<'_>) -> bool {
+    let count = |is_result: bool| {
+        let is_it = |part: &&Part<'_>| match part {
+            Part::Other { kind, .. } => {
+                let kind = kind.escaped();
+                if is_result { kind.ends_with("_tool_result") } else { kind.ends_with("tool_use") }
+            }
+            _ => false,
+        };
+        message.parts.iter().filter(is_it).count()
+    };
+    count(true) > 0 && count(true) == count(false)
+}
+
+/// Rules that an imported message can violate only in some cases.
+fn is_accepted_here(rule: &Rule, message: &MessageParts<'_>, options: &RenderOptions<'_>) -> bool {
+    if *rule == rule::THINKING_FOR_ITS_MAKER {
+        // Without a model, the message comes from a request that its own model accepted.
+        let model = message.source.and_then(|source| source.model).zip(options.model);
+        return model.is_none_or(|(made_by, model)| is_same_model(&made_by.text(), model));
+    }
+    if *rule == rule::SERVER_CALLS_ARE_WHOLE {
+        // A call of the server is in flight while the client answers the calls beside it. A result may
+        // also be of a kind that is not known here.
+        let is_client_call = |part: &Part<'_>| matches!(part, Part::ToolUse { .. });
+        return message.parts.iter().any(is_client_call) || has_nested_result(message);
+    }
+    // The call is stored at the provider.
+    *rule == rule::RESULTS_HAVE_CALLS && has_stored_history(options)
+}
+
+/// False for a whole response of a model: a request accepts only the message of it.
+fn is_request_message(text: &str, target: Target) -> bool {
+    let fields = json::Object::of(text);
+    match target {
+        Target::Anthropic => fields.has_only(&["role", "content"]),
+        Target::OpenAiChat => fields.get("role").is_some(),
+        _ => true,
+    }
+}
+
+/// True for a message without a source whose calls have ids of Anthropic's models: it is in that format.
+fn is_by_claude(message: &MessageParts<'_>) -> bool {
+    let mut ids = message.parts.iter().filter_map(|part| match part {
+        Part::ToolUse { id, .. } => Some(id.escaped()),
+        _ => None,
+    });
+    let is_first = ids.next().is_some_and(|id| id.starts_with("toolu_"));
+    let is_assistant = message.source.is_none() && message.role == Role::Assistant;
+    is_assistant && is_first && ids.all(|id| id.starts_with("toolu_"))
+}
+
+/// True for a message without a source that has only texts: the form in which it is written anyway.
+fn is_plain(message: &MessageParts<'_>) -> bool {
+    let is_text = |part: &Part<'_>| matches!(part, Part::Text { .. }) && !part.has_more();
+    message.source.is_none()
+        && json::Object::of(message.json).has_only(&["role", "content"])
+        && message.parts.iter().all(is_text)
+}
+
+/// The id of a reasoning item of OpenAI's Responses.
+fn reasoning_id<'a>(message: &MessageParts<'a>) -> Option<&'a str> {
+    match message.parts[..] {
+        [Part::Other { kind, json }] if kind.is("reasoning") => {
+            json::get_str(json, "id").map(Str::escaped)
+        }
+        _ => None,
+    }
+}
+
+/// Number of consecutive messages that are the pieces of one foreign message, in order.
+fn group_len(messages: &[MessageParts<'_>]) -> usize {
+    let Some(first) = messages[0].source else { return 1 };
+    let Some(hash) = first.original_hash.map(Str::escaped) else { return 1 };
+    let is_next = |(number, message): &(usize, &MessageParts<'_>)| {
+        message.source.is_some_and(|source| {
+            source.original_hash.map(Str::escaped) == Some(hash) && source.piece == *number
+        })
+    };
+    messages.iter().enumerate().take_while(is_next).count().max(1)
+}
+
+impl Target {
+    /// The format of the provider's own messages.
+    pub(crate) fn format(self) -> Format {
+        match self {
+            Target::OpenAiChat => Format::OpenAiChat,
+            Target::OpenAiResponses => Format::OpenAiResponses,
+            Target::Anthropic => Format::Anthropic,
+            Target::Gemini => Format::Gemini,
+        }
+    }
+}
