@@ -218,7 +218,7 @@ impl Reader {
             let _receiver_is_gone = sink.events.blocking_send(Event::End(read, sink.warnings));
         };
         let thread = std::thread::Builder::new().name("recto-import".to_owned()).spawn(read);
-        thread.map_err(|error| recto_format::Error::Io(error))?;
+        thread.map_err(recto_format::Error::Io)?;
         Ok(Reader { events, is_dropped })
     }
 }

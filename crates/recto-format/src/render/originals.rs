@@ -194,13 +194,16 @@ impl<'a> Originals<'a> {
                 let Some(start) = self.group_of.get(at).copied().flatten() else { continue };
                 let is_imported =
                     self.starts[start].as_ref().is_some_and(|original| original.is_imported);
-                let is_accepted = !is_imported && !ABOUT_TEXTS.contains(finding.rule)
-                    || is_imported && ACCEPTED.contains(finding.rule)
-                    || is_imported && is_accepted_here(finding.rule, &messages[at], options)
-                    || is_imported
-                        && *finding.rule == rule::RESULTS_HAVE_CALLS
-                        && has_earlier_call(messages, at)
-                    || *finding.rule == rule::LAST_FROM_THE_USER;
+                let is_accepted = match is_imported {
+                    false => !ABOUT_TEXTS.contains(finding.rule),
+                    true => {
+                        ACCEPTED.contains(finding.rule)
+                            || *finding.rule == rule::LAST_FROM_THE_USER
+                            || is_accepted_here(finding.rule, &messages[at], options)
+                            || *finding.rule == rule::RESULTS_HAVE_CALLS
+                                && has_earlier_call(messages, at)
+                    }
+                };
                 if !is_accepted {
                     self.remove_unstable(start, CAN_END.contains(finding.rule));
                 }
