@@ -434,7 +434,7 @@ impl<'a> Planner<'a, '_> {
     /// becomes a text.
     pub(super) fn convert_media(&mut self, at: usize, media: &Media<'a>) -> Option<Block<'a>> {
         let media = media.with_registered_type();
-        let model = self.options.model;
+        let model = self.options.model.filter(|_| self.dialect.provider == "openai");
         if model.is_some_and(|model| models::rejects_media(model, media.kind))
             || self.is_odd_file(&media)
         {
