@@ -244,14 +244,14 @@ impl Agent {
     async fn take_back(&self, appended: &Outcome) -> Result<(), Error> {
         let why = "it could not be sent";
         if let Some(before) = appended.version.0.checked_sub(1).map(Version) {
-            let back = Operation::from(Rollback::ToVersion(before)).because(why);
+            let back = Operation::from(Rollback::ToVersion(before)).reason(why);
             if self.write(back, appended.version).await?.is_some() {
                 return Ok(());
             }
         }
         // Something was done behind it, by a strategy or by others, and stays.
         let delete = Operation::from(Delete { indices: appended.added().to_vec() });
-        self.talk.apply(delete.because(why)).await?;
+        self.talk.apply(delete.reason(why)).await?;
         Ok(())
     }
 

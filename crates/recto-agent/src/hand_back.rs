@@ -82,7 +82,7 @@ pub async fn hand_back(
         return Ok(None);
     }
     let why = format!("handed back from the conversation {}", child.id());
-    Ok(Some(parent.apply(Append { messages }.because(why)).await?))
+    Ok(Some(parent.apply(Append { messages }.reason(why)).await?))
 }
 
 /// A message as it goes to the parent. The manifest of the call that brought it is of the child: its

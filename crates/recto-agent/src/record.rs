@@ -105,7 +105,7 @@ impl Agent {
             let append = Operation::from(Append { messages: vec![note] });
             let back = Operation::from(Rollback::ToVersion(version));
             let why = format!("no {what} call {}", call.number);
-            let request: Request = [append.because(&why), back.because(&why)].into_iter().collect();
+            let request: Request = [append.reason(&why), back.reason(&why)].into_iter().collect();
             if self.write(request, version).await?.is_some() {
                 return Ok(());
             }

@@ -75,8 +75,8 @@ pub async fn sources(talk: &StoredConversation, summary: LogIndex) -> Result<Vec
 pub async fn expand(talk: &StoredConversation, summary: LogIndex) -> Result<Outcome, Error> {
     let indices = sources(talk, summary).await?;
     let why = format!("expand the summary {summary}");
-    let restore = Operation::from(Restore { indices }).because(&why);
-    let delete = Operation::from(Delete { indices: vec![summary] }).because(&why);
+    let restore = Operation::from(Restore { indices }).reason(&why);
+    let delete = Operation::from(Delete { indices: vec![summary] }).reason(&why);
     let request: Request = [restore, delete].into_iter().collect();
     Ok(talk.apply(request).await?)
 }

@@ -62,6 +62,7 @@ pub(crate) fn of_warning(code: WarningCode) -> (&'static str, &'static str) {
             "insert adds to the end and does not use indices",
             "`recto insert` and `recto replace` act on a place",
         ),
+        _ => ("the view has a problem", "`recto lint` names it"),
     }
 }
 

@@ -118,9 +118,9 @@ pub fn fix<'m>(
     let why = || format!("fixed for {target}");
     let mut steps: Vec<Step> = Vec::new();
     if !hidden.is_empty() {
-        steps.push(Delete { indices: hidden }.because(why()));
+        steps.push(Delete { indices: hidden }.reason(why()));
     }
-    steps.extend(inserts.into_iter().map(|insert| insert.because(why())));
+    steps.extend(inserts.into_iter().map(|insert| insert.reason(why())));
     Ok(Some(Request { steps }))
 }
 

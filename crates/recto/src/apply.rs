@@ -1,7 +1,7 @@
 //! How a request is accepted: the engine makes the next version, the store keeps it, and only then
 //! is it visible.
 
-use recto_core::{Conversation, LogIndex, Outcome, Request, Tool, Version};
+use recto_core::{LogIndex, Outcome, PartialConversation, Request, Tool, Version};
 use recto_store::{IdempotencyKey, hash_of};
 
 use crate::clock::now;
@@ -52,7 +52,7 @@ impl StoredConversation {
         let request = request.into();
         let hash = || hash_of(request.to_json().as_bytes());
         let perform =
-            |conversation: &Conversation| conversation.apply_request(&request, self.now());
+            |conversation: &PartialConversation| conversation.apply_request(&request, self.now());
         let mut outcome = self.perform(perform, hash, write).await?;
         // A repeated request is not performed again, but its warnings are the same.
         outcome.add_warnings_of(&request);
@@ -72,35 +72,37 @@ impl StoredConversation {
     ) -> Result<Preview, Error> {
         let request = request.into();
         let perform =
-            |conversation: &Conversation| conversation.apply_request(&request, self.now());
+            |conversation: &PartialConversation| conversation.apply_request(&request, self.now());
         self.foretell(perform, write).await
     }
 
     /// What [`set_tools`](Self::set_tools) would do to the newest version. Nothing is kept.
     pub async fn preview_tools(&self, tools: Vec<Tool>, write: Write) -> Result<Preview, Error> {
         let perform =
-            |conversation: &Conversation| conversation.set_tools(tools.clone(), self.now());
+            |conversation: &PartialConversation| conversation.set_tools(tools.clone(), self.now());
         self.foretell(perform, write).await
     }
 
     async fn foretell(
         &self,
-        perform: impl Fn(&Conversation) -> Result<(Conversation, Outcome), recto_core::Error>,
+        perform: impl Fn(
+            &PartialConversation,
+        ) -> Result<(PartialConversation, Outcome), recto_core::Error>,
         write: Write,
     ) -> Result<Preview, Error> {
         let mut opened = self.reading().await?;
         check_expected(&opened, write.expected_version)?;
-        let perform = |conversation: &Conversation| {
+        let perform = |conversation: &PartialConversation| {
             let (next, outcome) = perform(conversation)?;
             let descriptions = next.tool_descriptions()?;
             Ok((next, outcome, descriptions))
         };
         let (next, outcome, descriptions) = opened.with(perform).await?;
         let entry = |index: LogIndex| {
-            let entry = next.log().get(index)?;
+            let entry = next.entry(index)?;
             let (message, timestamp) = (entry.message.clone(), entry.timestamp);
-            let tokens = next.log().tokens(index)?;
-            Some(Entry {
+            let tokens = next.tokens(index)?;
+            Ok(Entry {
                 index,
                 position: next.view().position_of(index),
                 message,
@@ -108,7 +110,9 @@ impl StoredConversation {
                 timestamp,
             })
         };
-        let added = outcome.added().into_iter().filter_map(entry).collect();
+        let added: Result<Vec<Entry>, recto_core::Error> =
+            outcome.added().into_iter().map(entry).collect();
+        let added = added?;
         Ok(Preview { outcome, added, descriptions })
     }
 
@@ -119,13 +123,15 @@ impl StoredConversation {
             hash_of(format!(r#"{{"operation":"SET_TOOLS","tools":{list}}}"#).as_bytes())
         };
         let perform =
-            |conversation: &Conversation| conversation.set_tools(tools.clone(), self.now());
+            |conversation: &PartialConversation| conversation.set_tools(tools.clone(), self.now());
         self.perform(perform, hash, write).await
     }
 
     async fn perform(
         &self,
-        perform: impl Fn(&Conversation) -> Result<(Conversation, Outcome), recto_core::Error>,
+        perform: impl Fn(
+            &PartialConversation,
+        ) -> Result<(PartialConversation, Outcome), recto_core::Error>,
         hash: impl Fn() -> [u8; 32],
         write: Write,
     ) -> Result<Outcome, Error> {
@@ -197,7 +203,7 @@ impl StoredConversation {
     async fn keep(
         &self,
         opened: &mut Opened,
-        next: Conversation,
+        next: PartialConversation,
         outcome: &Outcome,
         key: Option<IdempotencyKey>,
     ) -> Result<(), Error> {

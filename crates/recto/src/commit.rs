@@ -1,6 +1,6 @@
 //! The next version of a conversation as a row. `packing.rs` says when rows are packed into pages.
 
-use recto_core::{Conversation, LogIndex};
+use recto_core::{LogIndex, PartialConversation};
 use recto_store::{
     Commit, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Words, WordsOf, pack_commit,
 };
@@ -20,14 +20,14 @@ impl Opened {
     /// Prepares the version that the engine made on top of the newest one.
     pub(crate) async fn prepare(
         &mut self,
-        next: &Conversation,
+        next: &PartialConversation,
         key: Option<IdempotencyKey>,
         is_searched: bool,
     ) -> Result<Prepared, Error> {
         let before = self.head();
         let saved = self.saver.newest(next);
         let record = serde_json::to_string(&saved).expect("plain data can be written");
-        let entries = entries_of(next, before.entries);
+        let entries = entries_of(next, before.entries)?;
         let head = head_of(before, &record, &entries, saved.timestamp());
         let words = if is_searched { words(next, before.entries) } else { Vec::new() };
         let mut open = OpenCommit { head, record, entries, packed: Vec::new() };
@@ -40,25 +40,25 @@ impl Opened {
 }
 
 /// The log entries from one on, as they are stored.
-pub(crate) fn entries_of(conversation: &Conversation, from: u32) -> Vec<Entry<Body>> {
-    let end = conversation.log().len() as u32;
-    let measures = conversation.measures(from..end);
-    (from..end)
-        .zip(measures)
-        .map(|(number, measure)| Entry {
+pub(crate) fn entries_of(
+    conversation: &PartialConversation,
+    from: u32,
+) -> Result<Vec<Entry<Body>>, Error> {
+    let end = conversation.log_len() as u32;
+    let entry = |(number, meta): (u32, recto_core::EntryMeta)| {
+        Ok(Entry {
             meta: EntryMeta {
-                role: measure.role.number() as u8
-                    | if measure.is_written_by_engine { WRITTEN_BY_ENGINE } else { 0 },
-                tokens: measure.tokens as u32,
-                timestamp: measure.timestamp,
-                edges: measure.edges,
+                role: meta.role.number() as u8
+                    | if meta.is_written_by_engine { WRITTEN_BY_ENGINE } else { 0 },
+                tokens: meta.tokens as u32,
+                timestamp: meta.timestamp,
+                edges: meta.edges,
                 gone: None,
             },
-            body: conversation
-                .message(LogIndex(number))
-                .map_or_else(|| Body::Read(String::new()), |message| Body::Of(message.clone())),
+            body: Body::Of(conversation.message(LogIndex(number))?.clone()),
         })
-        .collect()
+    };
+    (from..end).zip(conversation.metadata(from..end)?).map(entry).collect()
 }
 
 /// The head after one more version.
@@ -75,11 +75,11 @@ pub(crate) fn head_of(before: Head, record: &str, entries: &[Entry<Body>], commi
 }
 
 /// The words of the log entries from one on.
-pub(crate) fn words(conversation: &Conversation, from: u32) -> Vec<WordsOf> {
-    let entries = from..conversation.log().len() as u32;
+pub(crate) fn words(conversation: &PartialConversation, from: u32) -> Vec<WordsOf> {
+    let entries = from..conversation.log_len() as u32;
     entries
         .filter_map(|entry| {
-            let message = conversation.message(LogIndex(entry))?;
+            let message = conversation.message(LogIndex(entry)).ok()?;
             Some(WordsOf { entry, words: Words::of(&message.text()) })
         })
         .collect()

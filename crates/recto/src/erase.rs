@@ -45,7 +45,7 @@ impl StoredConversation {
         let (receipt, done) = loop {
             let opened = self.newest(&slot, &mut open).await?;
             check_expected(opened, expected_version)?;
-            let len = opened.conversation.log().len();
+            let len = opened.conversation.log_len();
             if index.as_usize() >= len {
                 return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
             }

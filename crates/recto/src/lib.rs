@@ -15,7 +15,7 @@
 //! talk.append([Message::assistant("Since when?")]).await?;
 //!
 //! // What was acknowledged is durable, and every version can be read again.
-//! talk.apply(Fit::into_tokens(16)).await?;
+//! talk.apply(Fit::within(16)).await?;
 //! assert_eq!(talk.messages().await?.len(), 2);
 //! assert_eq!(talk.messages_at(Version(2)).await?.len(), 3);
 //!

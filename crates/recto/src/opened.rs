@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use recto_core::{
-    BatchIndex, Conversation, LogIndex, Measure, Message, Missing, SavedSettings, SavedState,
-    SavedVersion, SavedVersions, Saver, Shown, Version,
+    BatchIndex, EntryMeta, LogIndex, Message, Missing, PartialConversation, SavedSettings,
+    SavedState, SavedVersion, SavedVersions, Saver, Shown, Version,
 };
 use recto_store::{ConversationId, Entry, Head, Store};
 
@@ -23,7 +23,7 @@ use crate::stored::Setup;
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) shelf: Shelf,
-    pub(crate) conversation: Conversation,
+    pub(crate) conversation: PartialConversation,
     pub(crate) saver: Saver,
     /// Saved versions that were read, to put others together. Snapshots share them.
     versions: Arc<SavedVersions>,
@@ -69,14 +69,14 @@ impl Opened {
         let shown = state.entries();
         let conversation = if shown.len() >= entries as usize / 2 {
             let measures = shelf.measures(0..entries).await?;
-            Conversation::open_measured(&settings, counter, &state, measures)?
+            PartialConversation::open_with_log(&settings, counter, &state, measures)?
         } else {
             let measures = measures_of(&shelf, &shown).await?;
             let measure = |index| measures.get(&index).cloned();
-            Conversation::open(&settings, counter, &state, measure)?
+            PartialConversation::open(&settings, counter, &state, measure)?
         };
         let mut saver = Saver::default();
-        state.tell(&mut saver);
+        saver.resume_from(&state);
         Ok(Opened { shelf, conversation, saver, versions, weight: 0, packing: None })
     }
 
@@ -99,7 +99,7 @@ impl Opened {
     /// Asks the engine, fetching what it misses until it answers.
     pub(crate) async fn with<T>(
         &mut self,
-        mut ask: impl FnMut(&Conversation) -> Result<T, recto_core::Error>,
+        mut ask: impl FnMut(&PartialConversation) -> Result<T, recto_core::Error>,
     ) -> Result<T, Error> {
         loop {
             match ask(&self.conversation) {
@@ -136,9 +136,9 @@ impl Opened {
                 }
             },
             Missing::Log => {
-                let len = self.conversation.log().len() as u32;
+                let len = self.conversation.log_len() as u32;
                 let measures = self.shelf.measures(0..len).await?;
-                Ok(self.conversation.add_measures(measures.into_iter())?)
+                Ok(self.conversation.add_metadata(measures.into_iter())?)
             }
             Missing::Messages(indices) => self.fetch_messages(&indices).await,
             other => Err(damaged(self.shelf.id, format!("{other:?} cannot be fetched"))),
@@ -156,10 +156,10 @@ impl Opened {
     /// Puts every version at hand, one after the other, so that they share what they have in common.
     async fn replay(&mut self) -> Result<(), Error> {
         let newest = self.conversation.version();
-        let measures = self.shelf.measures(0..self.conversation.log().len() as u32).await?;
+        let measures = self.shelf.measures(0..self.conversation.log_len() as u32).await?;
         let settings = self.conversation.saved_settings();
         let counter = self.conversation.counter().clone();
-        let mut replayed: Option<Conversation> = None;
+        let mut replayed: Option<PartialConversation> = None;
         for version in (0..=newest.0).map(Version) {
             let saved = self.saved_version(version).await?;
             let added = saved.log_len().saturating_sub(saved.added())..saved.log_len();
@@ -168,7 +168,7 @@ impl Opened {
                 measures.get(added).ok_or_else(|| damaged(self.shelf.id, "the log is short"))?;
             let added: Vec<_> = added.iter().map(|measure| (None, measure.clone())).collect();
             replayed = Some(match &replayed {
-                None => Conversation::first(&settings, counter.clone(), &saved, added)?,
+                None => PartialConversation::first(&settings, counter.clone(), &saved, added)?,
                 Some(before) => before.followed_by(&saved, added)?,
             });
         }
@@ -182,7 +182,7 @@ impl Opened {
         &self,
         entries: impl FnOnce() -> Vec<LogIndex>,
     ) -> Result<Measures, Error> {
-        match self.conversation.is_log_at_hand() {
+        match self.conversation.has_metadata() {
             true => Ok(Measures::default()),
             false => measures_of(&self.shelf, &entries()).await,
         }
@@ -259,12 +259,12 @@ impl Opened {
     pub(crate) fn advance(
         &mut self,
         commit: Arc<OpenCommit>,
-        next: Conversation,
+        next: PartialConversation,
         packed_below: u32,
     ) {
         self.shelf.tail.drop_below(packed_below);
-        let new = self.conversation.log().len() as u32..next.log().len() as u32;
-        let messages = new.filter_map(|index| next.message(LogIndex(index)));
+        let new = self.conversation.log_len() as u32..next.log_len() as u32;
+        let messages = new.filter_map(|index| next.message(LogIndex(index)).ok());
         let messages = messages.map(|message| message.json().len() + ENTRY_WEIGHT);
         self.weight += VERSION_WEIGHT + messages.sum::<usize>();
         self.shelf.tail.push(commit);
@@ -275,7 +275,7 @@ impl Opened {
     /// conversation has to be opened anew.
     pub(crate) async fn catch_up(&mut self) -> Result<bool, Error> {
         let commits = self.shelf.commits(Some(self.head().version)).await?;
-        if !commits.is_empty() && !self.conversation.is_log_at_hand() {
+        if !commits.is_empty() && !self.conversation.has_metadata() {
             return Ok(false);
         }
         for commit in commits {
@@ -339,10 +339,10 @@ async fn fetch_record(
 
 /// What some entries measure: runs of neighbours, each with the number of its first.
 #[derive(Debug, Default)]
-pub(crate) struct Measures(Vec<(u32, Vec<Measure>)>);
+pub(crate) struct Measures(Vec<(u32, Vec<EntryMeta>)>);
 
 impl Measures {
-    pub(crate) fn get(&self, index: &LogIndex) -> Option<&Measure> {
+    pub(crate) fn get(&self, index: &LogIndex) -> Option<&EntryMeta> {
         let behind = self.0.partition_point(|(first, _)| *first <= index.0);
         let (first, run) = self.0.get(behind.checked_sub(1)?)?;
         run.get((index.0 - first) as usize)
@@ -386,7 +386,7 @@ pub(crate) fn read_record(shelf: &Shelf, json: &str) -> Result<SavedVersion, Err
 pub(crate) fn read_entry(
     shelf: &Shelf,
     entry: &Entry<impl AsRef<str>>,
-) -> Result<(Option<Message>, Measure), Error> {
+) -> Result<(Option<Message>, EntryMeta), Error> {
     let measure = measure(entry.meta.clone()).map_err(|error| damaged(shelf.id, error))?;
     Ok((Some(read_message(shelf, entry.body.as_ref())?), measure))
 }

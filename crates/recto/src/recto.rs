@@ -6,7 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use recto_core::{
-    Conversation, Counter, LogIndex, Message, Query, Scope, Settings, Timestamp, Version,
+    Conversation, Counter, LogIndex, Message, PartialConversation, Query, Scope, Settings,
+    Timestamp, Version,
 };
 use recto_store::{
     Address, Ancestor, CommitRow, ConversationId, ConversationRow, Head, Hit, Link, MemoryStore,
@@ -193,6 +194,7 @@ impl Recto {
     ) -> Result<StoredConversation, Error> {
         let now = self.shared.clock.now();
         let conversation = Conversation::with_messages(settings, messages, now)?;
+        let conversation = PartialConversation::from(conversation);
         let id = ConversationId(Uuid::now_v7());
         let settings = conversation.saved_settings();
         // Whoever opens it again must be able to count.
@@ -200,7 +202,7 @@ impl Recto {
         let settings = serde_json::to_string(&settings).expect("plain data can be written");
         let record = recto_core::Saver::default().newest(&conversation);
         let record = serde_json::to_string(&record).expect("plain data can be written");
-        let entries = entries_of(&conversation, 0);
+        let entries = entries_of(&conversation, 0)?;
         let numbered = (0..).zip(&entries);
         let hashed = numbered.map(|(number, entry)| (number, &entry.meta, entry.body_hash()));
         let head = Head {

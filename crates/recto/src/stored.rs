@@ -5,8 +5,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use recto_core::{
-    Append, ArrayState, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Hit, LogEntry,
-    LogIndex, MarkMap, Marks, Measure, Message, OperationKind, Outcome, Position, Query,
+    Append, ArrayState, BatchIndex, BatchSnapshot, Blame, Diff, EntryMeta, Hit, LogEntry, LogIndex,
+    MarkMap, Marks, Message, OperationKind, Outcome, PartialConversation, Position, Query,
     SavedSettings, Scope, Stats, Timestamp, Tool, Version, VersionInfo, Warning,
 };
 use recto_store::{Ancestor, ConversationId};
@@ -107,7 +107,7 @@ impl StoredConversation {
     /// a `Result` fill them. For messages use [`messages`](Self::messages) and its neighbours.
     async fn read<T>(
         &self,
-        ask: impl FnMut(&Conversation) -> Result<T, recto_core::Error>,
+        ask: impl FnMut(&PartialConversation) -> Result<T, recto_core::Error>,
     ) -> Result<T, Error> {
         self.reading().await?.with(ask).await
     }
@@ -144,32 +144,32 @@ impl StoredConversation {
     pub async fn ask(&self, query: &Query) -> Result<Vec<Entry>, Error> {
         let mut reading = self.reading().await?;
         let opened = &mut *reading;
-        let hits = opened.with(|conversation| conversation.ask(query)).await?;
+        let hits = opened.with(|conversation| conversation.query(query)).await?;
         let indices: Vec<LogIndex> = hits.iter().map(|hit| hit.index).collect();
         opened.fetch_messages(&indices).await?;
         let entry = |hit: Hit| {
-            let LogEntry { message, timestamp } = opened.conversation.log().get(hit.index)?.clone();
-            let Hit { index, position, tokens } = hit;
-            Some(Entry { index, position, message, tokens, timestamp })
+            let LogEntry { message, timestamp, .. } = opened.conversation.entry(hit.index)?.clone();
+            let Hit { index, position, tokens, .. } = hit;
+            Ok(Entry { index, position, message, tokens, timestamp })
         };
-        Ok(hits.into_iter().filter_map(entry).collect())
+        hits.into_iter().map(entry).collect()
     }
 
     /// The number of entries that a query finds. Messages are read only where the query looks into
     /// them.
     pub async fn count(&self, query: &Query) -> Result<usize, Error> {
-        self.read(|conversation| Ok(conversation.ask(query)?.len())).await
+        self.read(|conversation| Ok(conversation.query(query)?.len())).await
     }
 
     /// A message by its number, visible or not.
     pub async fn message(&self, index: LogIndex) -> Result<Option<Message>, Error> {
         let mut reading = self.reading().await?;
         let opened = &mut *reading;
-        if index.as_usize() >= opened.conversation.log().len() {
+        if index.as_usize() >= opened.conversation.log_len() {
             return Ok(None);
         }
         opened.fetch_messages(&[index]).await?;
-        Ok(opened.conversation.message(index).cloned())
+        Ok(Some(opened.conversation.message(index)?.clone()))
     }
 
     /// Log entries by their numbers, visible or not, in the order of `indices`.
@@ -180,8 +180,8 @@ impl StoredConversation {
         opened.fetch_messages(indices).await?;
         let conversation = &opened.conversation;
         let entry = |&index: &LogIndex| {
-            let message = conversation.message(index)?.clone();
-            let Measure { tokens, timestamp, .. } = *measures.get(&index)?;
+            let message = conversation.message(index).ok()?.clone();
+            let EntryMeta { tokens, timestamp, .. } = *measures.get(&index)?;
             let position = conversation.view().position_of(index);
             Some(Entry { index, position, message, tokens, timestamp })
         };
@@ -241,7 +241,7 @@ impl StoredConversation {
     /// What a user should know of the view: separated tool calls and results, and descriptions of
     /// other tools.
     pub async fn warnings(&self) -> Result<Vec<Warning>, Error> {
-        self.read(Conversation::warnings).await
+        self.read(PartialConversation::warnings).await
     }
 
     /// The [`warnings`](Self::warnings) about the view of a version.
@@ -278,17 +278,7 @@ impl StoredConversation {
         for number in range {
             let version = Version(number);
             let saved = opened.saved_version(version).await?;
-            versions.push(VersionInfo {
-                version,
-                operation: saved.operation(),
-                description: saved.description(),
-                timestamp: saved.timestamp(),
-                messages: saved.messages() as usize,
-                tokens: saved.tokens(),
-                batch: BatchIndex(saved.batch_number() as usize),
-                batch_opened_by: saved.batch_opened_by(),
-                log: saved.log_len() as usize,
-            });
+            versions.push(saved.info(version));
         }
         Ok(versions)
     }
@@ -350,12 +340,7 @@ impl StoredConversation {
 
     /// A batch of the live path: when and why it was opened, and what it holds.
     pub async fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
-        let mut reading = self.reading().await?;
-        let opened = &mut *reading;
-        let snapshot = opened.with(|conversation| conversation.snapshot(batch)).await?;
-        let indices: Vec<LogIndex> = snapshot.view.iter().collect();
-        opened.fetch_messages(&indices).await?;
-        Ok(opened.conversation.snapshot(batch)?)
+        self.read(|conversation| conversation.snapshot(batch)).await
     }
 
     /// The mark map. Its `typeIndices` list the visible entries, or with [`Scope::All`] the whole
@@ -371,7 +356,7 @@ impl StoredConversation {
 
     /// The visible messages and a snapshot of each batch below the current one.
     pub async fn state(&self) -> Result<ArrayState, Error> {
-        self.read(Conversation::array_state).await
+        self.read(PartialConversation::array_state).await
     }
 
     /// The [`state`](Self::state) as it was at a version.
@@ -424,7 +409,7 @@ impl Drop for Reading {
 /// What is known of entries without their messages. Of these alone, so that a long log need not be
 /// measured.
 async fn measures_in(opened: &Opened, indices: &[LogIndex]) -> Result<Measures, Error> {
-    let len = opened.conversation.log().len();
+    let len = opened.conversation.log_len();
     if let Some(&index) = indices.iter().find(|index| index.as_usize() >= len) {
         return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
     }

@@ -205,7 +205,7 @@ async fn begin(talk: &StoredConversation, scope: &Temporary, id: &str) -> Result
             Operation::from(Mark { indices: vec![index], mark: LEASE.into() }),
             Operation::from(BatchStart::default()),
         ];
-        let request = steps.into_iter().map(|step| step.because(&reason)).collect();
+        let request = steps.into_iter().map(|step| step.reason(&reason)).collect();
         if accepted(talk, request, version).await? {
             return Ok(());
         }
@@ -238,7 +238,7 @@ async fn renew_once(talk: &StoredConversation, scope: &Temporary, id: &str) -> R
             Operation::from(Unmark { indices: vec![old], mark: LEASE.into() }),
         ];
         let why = "a lease is renewed";
-        let request = steps.into_iter().map(|step| step.because(why)).collect();
+        let request = steps.into_iter().map(|step| step.reason(why)).collect();
         if accepted(talk, request, version).await? {
             return Ok(());
         }
@@ -266,7 +266,7 @@ async fn end(talk: &StoredConversation, id: &str, carry: Carry) -> Result<(), Er
         let indices = mine.iter().map(|(note, _)| *note).collect();
         steps.push(Unmark { indices, mark: LEASE.into() }.into());
         let why = format!("end of scope {first}");
-        let request = steps.into_iter().map(|step| step.because(&why)).collect();
+        let request = steps.into_iter().map(|step| step.reason(&why)).collect();
         if accepted(talk, request, version).await? {
             return Ok(());
         }

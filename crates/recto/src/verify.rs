@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use recto_core::{Conversation, Counter, Measure, Message, SavedSettings, SavedVersion, Version};
+use recto_core::{
+    Counter, EntryMeta, Message, PartialConversation, SavedSettings, SavedVersion, Version,
+};
 use recto_store::{Entry, Link};
 
 use crate::opened::{read_entry, read_record};
@@ -99,7 +101,7 @@ struct Check {
     /// How many entries were read so far.
     entries: u32,
     /// The conversation as it was read so far; none if a version could not be made.
-    conversation: Option<Conversation>,
+    conversation: Option<PartialConversation>,
     settings: SavedSettings,
     counter: Arc<dyn Counter>,
 }
@@ -130,7 +132,7 @@ impl Check {
         &mut self,
         version: Version,
         entries: &[Entry],
-        messages: &[(Option<Message>, Measure)],
+        messages: &[(Option<Message>, EntryMeta)],
     ) {
         let gone = entries.iter().zip(messages).filter(|(entry, _)| entry.meta.gone.is_some());
         for (entry, (message, _)) in gone {
@@ -144,11 +146,11 @@ impl Check {
         }
     }
 
-    fn follow(&mut self, saved: &SavedVersion, messages: Vec<(Option<Message>, Measure)>) {
+    fn follow(&mut self, saved: &SavedVersion, messages: Vec<(Option<Message>, EntryMeta)>) {
         let next = match &self.conversation {
             Some(conversation) => conversation.followed_by(saved, messages),
             None if self.report.faults.is_empty() => {
-                Conversation::first(&self.settings, self.counter.clone(), saved, messages)
+                PartialConversation::first(&self.settings, self.counter.clone(), saved, messages)
             }
             None => return,
         };

@@ -127,7 +127,7 @@ impl Strategy {
         let indices: Vec<_> = hidden.map(|at| seen.entries[at].index).collect();
         match indices.is_empty() {
             true => Err("there is nothing that could be left out".into()),
-            false => Ok(Delete { indices }.because(why).into()),
+            false => Ok(Delete { indices }.reason(why).into()),
         }
     }
 }
@@ -178,7 +178,7 @@ fn clear_results(seen: &Seen, target: u64, why: &str) -> Result<Request, String>
         }
         let (Some(position), Ok(message)) = (entry.position, placeholder(entry)) else { continue };
         left = left.saturating_sub(entry.tokens - SHORTEST_RESULT / 2);
-        steps.push(Replace { index: position, message }.because(why));
+        steps.push(Replace { index: position, message }.reason(why));
     }
     match steps.is_empty() {
         true => Err("there are no old results of tools that are worth clearing".into()),

@@ -135,7 +135,7 @@ impl Agent {
         let message = json!({ "role": "user", "content": content, "metadata": metadata });
         let summary = Message::from_json(&message.to_string())?;
         let compress = Compress { indices: entries.clone(), summary: Some(summary) };
-        Ok(compress.because(why).into())
+        Ok(compress.reason(why).into())
     }
 
     /// Keeps the manifest of a call whose summary was not used.

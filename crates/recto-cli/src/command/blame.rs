@@ -53,6 +53,7 @@ impl Answer for EntryHistory {
                 Effect::AddedHidden => ("added, hidden", BAD),
                 Effect::Hidden => ("hidden", BAD),
                 Effect::Shown => ("shown", GOOD),
+                _ => ("changed", GOOD),
             };
             let line = Line::new().styled(STRONG, format!("{:>6} ", format!("v{}", blame.version)));
             let line = line.styled(style, format!("{effect:<9} "));

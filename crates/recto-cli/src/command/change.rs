@@ -94,7 +94,7 @@ impl ChangeArguments {
     ) -> Result<(), Failure> {
         let operation: Operation = operation.into();
         let step = match self.because.clone() {
-            Some(reason) => operation.because(reason),
+            Some(reason) => operation.reason(reason),
             None => Step::from(operation),
         };
         self.perform(step.into(), desk)
@@ -113,7 +113,7 @@ impl ChangeArguments {
         desk: &mut Desk<'_>,
     ) -> Result<(), Failure> {
         if let (Some(because), [step]) = (&self.because, &mut *request.steps) {
-            step.description.get_or_insert_with(|| because.clone());
+            step.reason.get_or_insert_with(|| because.clone());
         }
         let session = desk.session()?;
         let named = session.conversation(&self.of.conversation)?;

@@ -402,7 +402,7 @@ impl Session<'_, '_> {
     /// The user went back to a line, or to the start.
     fn go_back(&mut self, number: usize, to: Option<Node>) -> Result<(), Error> {
         let version = to.map_or(0, |node| node.version);
-        let step = Rollback::ToVersion(Version(version)).because("the user went back");
+        let step = Rollback::ToVersion(Version(version)).reason("the user went back");
         self.out.apply(step, 0)?;
         self.chains[number].go_back(to);
         Ok(())
@@ -414,7 +414,7 @@ impl Session<'_, '_> {
         let first = self.out.log_len();
         let count = messages.len();
         let insert = Insert { position: Position(position), messages };
-        self.out.apply(insert.because("a further piece of the same answer"), count)?;
+        self.out.apply(insert.reason("a further piece of the same answer"), count)?;
         let logs: Vec<u32> = (first..first + count).map(|log| log as u32).collect();
         self.chains[number].insert(position, &logs);
         self.chains[number].response_end += count;
@@ -471,7 +471,7 @@ impl Session<'_, '_> {
             self.out.line(place.chain)?;
             let new = self.out.log_len() as u32;
             let replace = Replace { index: Position(position), message };
-            self.out.apply(replace.because("the program shortened the result"), 1)?;
+            self.out.apply(replace.reason("the program shortened the result"), 1)?;
             let chain = &mut self.chains[place.chain];
             chain.replaced.entry(place.log).or_default().push(new);
             // Who hangs on the line before hangs on what it is now.

@@ -218,7 +218,7 @@ impl<'m> Reading<'m> {
     pub(crate) fn of(messages: impl IntoIterator<Item = &'m Message>) -> Reading<'m> {
         let whole = |message: &'m Message| {
             // Only an escape can say half a pair.
-            let text = match message.has_plain_escapes() {
+            let text = match message.uses_minimal_escapes() {
                 true => Cow::Borrowed(message.json()),
                 false => whole_characters(message.json()),
             };

@@ -123,7 +123,7 @@ async fn a_hostile_query_is_answered_as_without_a_store(place: Place) {
     let plain = plain.unwrap().0;
     for &(query, expected) in QUERIES {
         let query = Query::from_json(query);
-        let alone = query.clone().and_then(|query| plain.ask(&query)).map_err(Error::from);
+        let alone = query.clone().and_then(|query| plain.query(&query)).map_err(Error::from);
         let found = match query {
             Ok(query) => stored.ask(&query).await,
             Err(error) => Err(error.into()),

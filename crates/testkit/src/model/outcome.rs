@@ -32,7 +32,7 @@ pub struct Outcome {
     pub shown: Vec<usize>,
     /// New log entries, visible or not, sorted.
     pub added: Vec<usize>,
-    /// How many entries at the front of the view are the same as before.
+    /// Length of the common prefix of the views before and after.
     pub shared_prefix_messages: usize,
     /// Their tokens.
     pub shared_prefix_tokens: u64,
@@ -56,7 +56,7 @@ impl Outcome {
     }
 }
 
-/// What was before a request and what is now.
+/// The states before and after a request.
 pub(super) struct Comparison<'a> {
     pub(super) log: &'a [Arc<Entry>],
     pub(super) state: &'a State,

@@ -47,21 +47,21 @@ impl Story {
         let keep_last = Some(newest_within(BUDGET, teller.conversation.view()));
         let cut = Truncate { keep_last, ..Truncate::default() };
         let (_, plain_cut) = teller.conversation.apply(cut, START)?;
-        let fitted = teller.apply(Fit::into_tokens(BUDGET))?;
+        let fitted = teller.apply(Fit::within(BUDGET))?;
         let undone = teller.apply(Undo)?;
 
         let summary = "So far: release 4.2 set timeout_ms to 500, so slow payments fail.";
         let compress =
             Compress { indices: LogIndex::range(1..7), summary: Some(Message::system(summary)) };
-        let compressed = teller.apply(compress.because("the cause is found"))?;
+        let compressed = teller.apply(compress.reason("the cause is found"))?;
 
         let before_the_try = compressed.affected_batch();
-        let opened = teller.apply(BatchStart::default().because("let the agent try"))?;
+        let opened = teller.apply(BatchStart::default().reason("let the agent try"))?;
         let tried = teller.apply(Append { messages: mistake() })?;
         let roll_back = Rollback::ToBatch(before_the_try);
-        let rolled_back = teller.apply(roll_back.because("the agent broke the user's rule"))?;
+        let rolled_back = teller.apply(roll_back.reason("the agent broke the user's rule"))?;
         let restore = Restore { indices: vec![RULE] };
-        let restored = teller.apply(restore.because("the summary had lost the rule"))?;
+        let restored = teller.apply(restore.reason("the summary had lost the rule"))?;
 
         Ok(Story {
             conversation: teller.conversation,

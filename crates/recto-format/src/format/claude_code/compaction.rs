@@ -76,7 +76,7 @@ impl Session<'_, '_> {
         if has_place {
             let summary = is_summary.then(|| messages.remove(0));
             let reason = "the session was compacted";
-            steps.push(Compress { indices, summary }.because(reason));
+            steps.push(Compress { indices, summary }.reason(reason));
         }
         // The summary stands in front of what is kept, the rest behind it.
         let in_front = usize::from(has_place && is_summary);

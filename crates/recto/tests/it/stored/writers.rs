@@ -73,7 +73,7 @@ async fn a_repeated_request_answers_what_the_first_one_answered(place: Place) {
     assert_eq!(second.to_json(), first.to_json());
     assert_eq!(again.version().await.unwrap(), Version(3), "nothing was done twice");
     // A request that finds nothing to do is remembered too.
-    let idle = || recto::Fit::into_tokens(1_000_000);
+    let idle = || recto::Fit::within(1_000_000);
     let write = || Write { key: Some("k2".into()), ..Write::default() };
     let first = talk.apply_with(idle(), write()).await.unwrap();
     assert!(!first.changed);
