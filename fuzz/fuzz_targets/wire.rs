@@ -92,9 +92,9 @@ fn read_request(text: &str) {
 
 fn read_query(text: &str) {
     let (engine, model) = &*START;
-    let ours = Query::from_json(text).and_then(|query| engine.ask(&query));
+    let ours = Query::from_json(text).and_then(|query| engine.query(&query));
     let Some(value) = plain_value(text) else { return };
-    match (ours, model.ask(&value)) {
+    match (ours, model.query(&value)) {
         (Ok(hits), Ok(expected)) => {
             let found: Vec<usize> = hits.iter().map(|hit| hit.index.as_usize()).collect();
             assert_eq!(found, expected);

@@ -7,9 +7,9 @@ use triomphe::ThinArc;
 
 use crate::{Item, Summary};
 
-/// Whether nodes are tiny: in this crate's own tests, and wherever the feature asks for it.
-const TINY: bool =
-    cfg!(any(feature = "tiny-nodes", all(test, not(feature = "full-nodes-in-tests"))));
+/// Whether nodes have two to four entries, so that short sequences make deep trees. For tests only:
+/// `RUSTFLAGS="--cfg recto_tiny_nodes"`.
+const TINY: bool = cfg!(recto_tiny_nodes);
 
 /// How many children an inner node of a tree of `T` has at most.
 pub(crate) const fn fan<T: Item>() -> usize {

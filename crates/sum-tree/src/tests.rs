@@ -1,5 +1,5 @@
-//! Random edits against a plain `Vec`, with nodes of two to four entries (or of the usual size, with
-//! the feature `full-nodes-in-tests`).
+//! Random edits against a plain `Vec`. `cargo xtask test` also runs them with nodes of two to four entries
+//! (`--cfg recto_tiny_nodes`).
 
 use proptest::prelude::*;
 
