@@ -57,7 +57,7 @@ pub enum Error {
         len: usize,
     },
     /// REPLACE at a position after the end of the view.
-    #[error("there is no entry at place {position} of the view; {}", up_to(*.len))]
+    #[error("there is no entry at position {position} of the view; {}", up_to(*.len))]
     NoEntryAtPosition {
         /// The value in the request.
         position: Position,
@@ -73,7 +73,7 @@ pub enum Error {
         len: usize,
     },
     /// A boundary after the end of the log.
-    #[error("boundary {boundary} is behind the log's end; use 0 to {len}")]
+    #[error("boundary {boundary} is past the log's end; use 0 to {len}")]
     BoundaryOutOfRange {
         /// The value in the request.
         boundary: LogIndex,
@@ -81,7 +81,7 @@ pub enum Error {
         len: usize,
     },
     /// An entry that must be visible is hidden.
-    #[error("log entry {index} is hidden; name a visible one, or bring it back with RESTORE first")]
+    #[error("log entry {index} is hidden; name a visible one, or show it with RESTORE first")]
     NotVisible {
         /// The entry.
         index: LogIndex,
@@ -133,7 +133,7 @@ pub enum Error {
         field: &'static str,
     },
     /// The request would hide a pinned entry.
-    #[error("log entry {index} is pinned; take the mark off with UNMARK first")]
+    #[error("log entry {index} is pinned; remove the mark with UNMARK first")]
     Pinned {
         /// The entry.
         index: LogIndex,
@@ -146,10 +146,10 @@ pub enum Error {
     )]
     NothingToCompress,
     /// UNDO without a request that can be undone.
-    #[error("there is no request left to take back")]
+    #[error("there is no request left to undo")]
     NothingToUndo,
     /// REDO without an UNDO right before it.
-    #[error("there is nothing to put back: REDO follows UNDO, and any other request ends it")]
+    #[error("there is nothing to redo: REDO must follow UNDO without another request between them")]
     NothingToRedo,
     /// FIT with a budget into which no run fits.
     #[error(
@@ -184,7 +184,7 @@ pub enum Error {
     },
     /// The counter of a saved conversation is not built in.
     #[error(
-        "the conversation was counted by {name:?}, which is not built in; bring that counter with load_with"
+        "the conversation was counted by {name:?}, which is not built in; pass that counter to load_with"
     )]
     UnknownCounter {
         /// The counter's name.
@@ -192,7 +192,7 @@ pub enum Error {
     },
     /// A saved conversation is loaded with another counter than its own.
     #[error(
-        "the conversation was counted by {saved:?}, not by {given:?}; bring the counter of that name"
+        "the conversation was counted by {saved:?}, not by {given:?}; pass the counter with that name"
     )]
     OtherCounter {
         /// The counter of the conversation.

@@ -107,7 +107,7 @@ impl WarningCode {
                  neither paired nor rendered; write them as tool_use and tool_result parts, or \
                  import them"
             }
-            WarningCode::ViewEmpty => "nothing is visible; UNDO brings the view back",
+            WarningCode::ViewEmpty => "the view is empty; UNDO restores it",
             WarningCode::IgnoredIndices => {
                 "insert adds to the end and does not use indices; use REPLACE or INSERT for a place"
             }

@@ -4,7 +4,7 @@
 //! of log entries may be *not loaded*. A method that needs something that is not loaded returns
 //! [`Error::NotLoaded`] and changes nothing; the error names what is [`Missing`]. The caller reads it
 //! from its store, adds it with one of the `add_` methods, and calls the method again. The engine
-//! therefore reads a long conversation without any I/O of its own.
+//! therefore reads a long conversation without doing I/O.
 //!
 //! No method of [`PartialConversation`] answers from incomplete data, and no method hands out a
 //! [`Conversation`] that is not complete.

@@ -46,7 +46,7 @@ use self::tool_description::Descriptions;
 #[derive(Clone)]
 pub struct Model {
     settings: Settings,
-    /// The messages given at creation, as they came.
+    /// The messages given at creation, unchanged.
     initial_messages: Value,
     /// Every message ever added, in order. It never shrinks.
     log: Vec<Arc<Entry>>,
@@ -206,15 +206,16 @@ impl Model {
         let request = self
             .done
             .pop()
-            .ok_or_else(|| Refusal::new("nothing_to_undo", "no request is left to take back"))?;
+            .ok_or_else(|| Refusal::new("nothing_to_undo", "no request is left to undo"))?;
         self.undone.push(request);
         Ok(self.commit(self.return_to(request.before)))
     }
 
     fn redo(&mut self) -> Result<Outcome, Refusal> {
-        let request = self.undone.pop().ok_or_else(|| {
-            Refusal::new("nothing_to_redo", "no request that was taken back is left")
-        })?;
+        let request = self
+            .undone
+            .pop()
+            .ok_or_else(|| Refusal::new("nothing_to_redo", "no undone request is left"))?;
         self.done.push(request);
         Ok(self.commit(self.return_to(request.after)))
     }
@@ -366,7 +367,7 @@ impl Model {
         !self.undone.is_empty()
     }
 
-    /// A log entry's message as it came.
+    /// A log entry's message, unchanged.
     pub fn message(&self, index: usize) -> &Value {
         &self.log[index].message.json
     }

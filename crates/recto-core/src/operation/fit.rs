@@ -245,7 +245,7 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Which tool exchanges cross this start, as far as the tree's summaries tell.
+    /// The tool exchanges that cross this start, from the summaries of the tree.
     fn behind_crossing(&self, start: usize) -> Crossing {
         let before = OpenEdges::of(self.view, ..start);
         let behind = OpenEdges::of(self.view, start..);

@@ -413,7 +413,7 @@ impl Request {
 }
 
 pub(crate) fn stands_alone(kind: OperationKind) -> Error {
-    Error::operation(format!("{kind} stands alone; send it as a request of its own"))
+    Error::operation(format!("{kind} must be the only operation of its request"))
 }
 
 fn check_indices(indices: &[LogIndex]) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! What an accepted request answers (section 7).
+//! The outcome of an accepted request (section 7).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::state::State;
 use super::tool_description::Descriptions;
 use super::tool_exchange::torn;
 
-/// The answer to an accepted request.
+/// The outcome of an accepted request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The version afterwards.
@@ -102,8 +102,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// The warnings about the view afterwards, then those about what the request
-    /// brought:
+    /// The warnings about the view after the request, then those about its new
+    /// messages:
     /// - `torn_call`, `torn_result`: visible entries that the view tore apart.
     /// - `stale_tools`: visible stale descriptions, pinned or not.
     /// - `view_empty`: nothing is visible; no indices.
