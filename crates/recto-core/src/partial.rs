@@ -41,9 +41,9 @@ impl From<Conversation> for PartialConversation {
 
 /// Methods of [`Conversation`] that return an error if they need something that is not loaded.
 macro_rules! delegate {
-    ($($(#[$doc:meta])* $name:ident(&self $(, $argument:ident: $type:ty)*) -> $result:ty;)*) => {
+    ($($name:ident(&self $(, $argument:ident: $type:ty)*) -> $result:ty;)*) => {
         impl PartialConversation {
-            $($(#[$doc])*
+            $(#[doc = concat!("See [`Conversation::", stringify!($name), "`].")]
             pub fn $name(&self $(, $argument: $type)*) -> $result {
                 self.0.$name($($argument),*)
             })*
@@ -52,43 +52,24 @@ macro_rules! delegate {
 }
 
 delegate! {
-    /// See [`Conversation::version`].
     version(&self) -> Version;
-    /// See [`Conversation::view`]. The metadata of its entries is always loaded.
     view(&self) -> &View;
-    /// See [`Conversation::stats`].
     stats(&self) -> Stats;
-    /// See [`Conversation::marks`].
     marks(&self) -> &Marks;
-    /// See [`Conversation::tools`].
     tools(&self) -> Option<&ToolSet>;
-    /// See [`Conversation::counter`].
     counter(&self) -> &Arc<dyn Counter>;
-    /// See [`Conversation::saved_settings`].
     saved_settings(&self) -> SavedSettings;
-    /// See [`Conversation::query`].
     query(&self, query: &Query) -> Result<Vec<Hit>, Error>;
-    /// See [`Conversation::diff`].
     diff(&self, from: Version, to: Version) -> Result<Diff, Error>;
-    /// See [`Conversation::blame`].
     blame(&self, index: LogIndex) -> Result<Vec<Blame>, Error>;
-    /// See [`Conversation::mark_map`].
     mark_map(&self, scope: Scope) -> Result<MarkMap, Error>;
-    /// See [`Conversation::snapshot`].
     snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error>;
-    /// See [`Conversation::array_state`].
     array_state(&self) -> Result<ArrayState, Error>;
-    /// See [`Conversation::warnings`].
     warnings(&self) -> Result<Vec<Warning>, Error>;
-    /// See [`Conversation::tool_descriptions`].
     tool_descriptions(&self) -> Result<Vec<LogIndex>, Error>;
-    /// See [`Conversation::log_tokens`].
     log_tokens(&self, len: usize) -> Result<u64, Error>;
-    /// See [`Conversation::outcome`].
     outcome(&self, version: Version) -> Result<Outcome, Error>;
-    /// See [`Conversation::idle_outcome`].
     idle_outcome(&self, version: Version) -> Result<Outcome, Error>;
-    /// See [`Conversation::verify`]. A conversation that is not whole is inconsistent.
     verify(&self) -> Result<(), Inconsistency>;
 }
 

@@ -10,7 +10,6 @@ use super::{
 };
 use crate::live_path::Opening;
 use crate::missing::{BatchOrigin, StoredPath};
-use crate::operation::OperationKind;
 use crate::state::Origins;
 use crate::{BatchIndex, Error, LogIndex, Marks, Missing, Timestamp, Tool, Version, VersionInfo};
 
@@ -98,21 +97,6 @@ impl SavedVersion {
     /// Time of the request.
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
-    }
-
-    /// The operation that made the version.
-    pub fn operation(&self) -> OperationKind {
-        self.operation
-    }
-
-    /// Number of messages in the view.
-    pub fn messages(&self) -> u32 {
-        self.figures.0
-    }
-
-    /// Number of tokens in the view.
-    pub fn tokens(&self) -> u64 {
-        self.figures.1
     }
 
     /// The number of the current batch.
