@@ -1,9 +1,8 @@
-//! Any bytes, given to every importer: each answers with steps or a typed error.
+//! Arbitrary bytes for every importer. Each must return steps or a typed error.
 //!
-//! The first byte chooses the format, or none, so that it is recognised. The steps must be ones that
-//! conversations accept; what was imported is written again in a format of the fuzzer's choice and
-//! read once more; and what the model would read is rendered for a provider. Limits are low, so that
-//! a few bytes reach them.
+//! The first byte selects the format, or automatic recognition. Conversations must accept the steps. The
+//! imported messages are exported in a format that the fuzzer selects and imported again, and the view is
+//! rendered for a provider. Limits are low, so that a few bytes reach them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -47,7 +46,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// What is written is a file of its format.
+/// The exported text must be importable in its format.
 fn write_and_read(messages: &[Message], format: Format, envelope: Option<&str>) {
     let container = envelope.map_or(Container::Lines, Container::Envelope);
     let mut file = Vec::new();

@@ -1,8 +1,8 @@
-//! Any bytes, given to the readers of requests, queries, messages and tools: each answers with a
-//! value or a typed error.
+//! Arbitrary bytes for the readers of requests, queries, messages and tools. Each must return a value or
+//! a typed error.
 //!
-//! What is accepted must also work: a message gives its bytes back, a request leaves a conversation
-//! that holds together. Where the plain model can read the same JSON, both give the same verdict.
+//! An accepted message must return its bytes, and a conversation must be consistent after an accepted
+//! request. If the plain model can read the same JSON, both must give the same result.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use testkit::Model;
 
 const NOW: i64 = 1_000;
 
-/// A short conversation with something of everything: hidden entries, a pin, batches, an exchange.
+/// A short conversation with hidden entries, a pin, batches and a tool exchange.
 static START: LazyLock<(Conversation, Model)> = LazyLock::new(|| {
     let requests = [
         json!({"op": {"operation": "APPEND", "messages": [
@@ -106,8 +106,8 @@ fn read_query(text: &str) {
     }
 }
 
-/// The JSON as the model reads it; `None` where its plain values cannot hold what the engine's raw
-/// text can: numbers beyond 64 bits, minus zero, half surrogate pairs, JSON that is too deep.
+/// The JSON for the model; `None` if its plain values cannot represent it: numbers beyond 64 bits, minus
+/// zero, half surrogate pairs, JSON that is too deep.
 fn plain_value(text: &str) -> Option<Value> {
     let value: Value = serde_json::from_str(text).ok()?;
     let digits = text.split(|c: char| !c.is_ascii_digit());

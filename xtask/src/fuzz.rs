@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::requirement;
 use crate::seed;
 use crate::step::{Console, Finished, Step, StepsFailed};
-use crate::workspace::Workspace;
+use crate::workspace::{TINY_NODES, Workspace};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -63,12 +63,14 @@ pub(crate) fn run(
 
 /// Built apart from the run, so that a compile error is not taken for a finding.
 fn build(target: &str, workspace: &Workspace) -> Step {
-    let command = workspace.cargo(["+nightly", "fuzz", "build", target]);
+    let mut command = workspace.cargo(["+nightly", "fuzz", "build", target]);
+    command.env("RUSTFLAGS", TINY_NODES);
     Step::new("fuzz build", command, "make the target compile again")
 }
 
 fn fuzz(target: &str, seed: u64, seconds: u64, workspace: &Workspace) -> Step {
     let mut command = workspace.cargo(["+nightly", "fuzz", "run", target, "--"]);
+    command.env("RUSTFLAGS", TINY_NODES);
     command.arg(format!("-seed={seed}")).arg(format!("-max_total_time={seconds}"));
     let advice = format!(
         "replay the input named above: cargo +nightly fuzz run {target} FILE; \

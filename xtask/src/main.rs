@@ -12,7 +12,6 @@
 
 mod bench;
 mod compare;
-mod features;
 mod fuzz;
 mod requirement;
 mod seed;

@@ -8,11 +8,10 @@ use std::process::Command;
 use clap::Args;
 use serde_json::json;
 
-use crate::features::{self, TINY_ENGINE, TINY_NODES};
 use crate::requirement;
 use crate::step::{Console, Finished, Step, StepsFailed, seconds};
 use crate::test_results::TestResults;
-use crate::workspace::Workspace;
+use crate::workspace::{TINY_NODES, Workspace};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -47,11 +46,10 @@ pub(crate) fn run(
 
 /// All steps, the quickest to fail first.
 fn steps(workspace: &Workspace) -> Vec<Step> {
-    let full = workspace.features().full();
     let mut steps = formatting(workspace);
-    steps.extend(lints(workspace, &full));
-    steps.push(docs(workspace, &full));
-    steps.extend(tests(workspace, &full));
+    steps.extend(lints(workspace));
+    steps.push(docs(workspace));
+    steps.extend(tests(workspace));
     steps
 }
 
@@ -64,54 +62,41 @@ fn formatting(workspace: &Workspace) -> Vec<Step> {
     ]
 }
 
-/// Clippy on each set of features that somebody builds.
-fn lints(workspace: &Workspace, full: &[&str]) -> Vec<Step> {
+/// Clippy on the workspace with all features, on the engine without any, and on the fuzz targets.
+fn lints(workspace: &Workspace) -> Vec<Step> {
     const ADVICE: &str = "fix what clippy names, or allow it there with a reason";
-    let clippy = |name, args: &[&str], features: &[&str]| {
+    let clippy = |name, args: &[&str]| {
         let mut command = workspace.cargo(["clippy"]);
-        command.args(args).args(features::arguments(features));
-        command.args(["--", "-D", "warnings"]);
+        command.args(args).args(["--", "-D", "warnings"]);
         Step::new(name, command, ADVICE)
     };
-    let all = ["--workspace", "--all-targets"];
-    let mut steps = vec![clippy("lint", &all, &[])];
-    if !workspace.features().are_default(full) {
-        steps.push(clippy("lint full", &all, full));
-    }
-    let trees = ["-p", "sum-tree", "-p", "recto-core", "--all-targets"];
-    steps.push(clippy("lint tiny", &trees, &[TINY_NODES, TINY_ENGINE]));
-    steps.push(clippy("lint bare", &["-p", "recto-core", "--no-default-features"], &[]));
-
+    let all = clippy("lint", &["--workspace", "--all-targets", "--all-features"]);
+    let bare = clippy("lint bare", &["-p", "recto-core", "--no-default-features"]);
     // Without libFuzzer itself the targets need neither nightly nor a C++ compiler to be checked.
     let fuzz = ["--manifest-path", "fuzz/Cargo.toml", "--no-default-features"];
-    let mut fuzz = clippy("lint fuzz", &fuzz, &[]);
+    let mut fuzz = clippy("lint fuzz", &fuzz);
     fuzz.command.env("CARGO_TARGET_DIR", workspace.target());
-    steps.push(fuzz);
-    steps
+    vec![all, bare, fuzz]
 }
 
-fn docs(workspace: &Workspace, full: &[&str]) -> Step {
-    let mut command = workspace.cargo(["doc", "--workspace", "--no-deps"]);
-    command.args(features::arguments(full)).env("RUSTDOCFLAGS", "-D warnings");
+fn docs(workspace: &Workspace) -> Step {
+    let mut command = workspace.cargo(["doc", "--workspace", "--no-deps", "--all-features"]);
+    command.env("RUSTDOCFLAGS", "-D warnings");
     Step::new("docs", command, "mend the links and examples that rustdoc names")
 }
 
-fn tests(workspace: &Workspace, full: &[&str]) -> Vec<Step> {
-    let test = |name, args: &[&str], features: &[&str]| {
+fn tests(workspace: &Workspace) -> Vec<Step> {
+    let test = |name, args: &[&str]| {
         let mut command: Command = workspace.cargo(["test", "--no-fail-fast"]);
-        command.args(args).args(features::arguments(features));
+        command.args(args);
         Step::new(name, command, "run the failing test alone: cargo test -p CRATE NAME")
     };
-    vec![
-        test("test", &["--workspace"], full),
-        // The same target directory: cargo keeps both builds, and the dependencies are shared.
-        // `--tests` leaves out the doctests, which small nodes do not change.
-        test(
-            "test tiny",
-            &["-p", "sum-tree", "-p", "recto-core", "--tests"],
-            &[TINY_NODES, TINY_ENGINE],
-        ),
-    ]
+    // Other compiler flags rebuild everything, so this step has a target directory of its own.
+    // `--tests` leaves out the doctests, which tiny nodes do not change.
+    let mut tiny = test("test tiny", &["-p", "sum-tree", "-p", "recto-core", "--tests"]);
+    tiny.command.env("RUSTFLAGS", TINY_NODES);
+    tiny.command.env("CARGO_TARGET_DIR", workspace.target().join("tiny"));
+    vec![test("test", &["--workspace", "--all-features"]), tiny]
 }
 
 /// What a step adds to the summary.

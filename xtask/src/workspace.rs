@@ -1,4 +1,4 @@
-//! Where things are: the repository, the target directory, the packages and their features.
+//! Where things are: the repository, the target directory and the packages.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-use crate::features::Features;
+/// Compiler flags that give trees nodes of a few entries, so that short sequences make deep trees.
+pub(crate) const TINY_NODES: &str = "--cfg recto_tiny_nodes";
 
 /// The workspace as `cargo metadata` describes it.
 pub(crate) struct Workspace {
     root: PathBuf,
     target: PathBuf,
-    features: Features,
 }
 
 impl Workspace {
@@ -36,11 +36,7 @@ impl Workspace {
             let text = metadata[key].as_str();
             Ok(text.with_context(|| format!("cargo metadata names no {key}"))?.into())
         };
-        Ok(Self {
-            root: path("workspace_root")?,
-            target: path("target_directory")?,
-            features: Features::from_metadata(&metadata),
-        })
+        Ok(Self { root: path("workspace_root")?, target: path("target_directory")? })
     }
 
     /// The top directory of the repository.
@@ -51,11 +47,6 @@ impl Workspace {
     /// Where cargo builds; everything that xtask makes lies there too.
     pub(crate) fn target(&self) -> &Path {
         &self.target
-    }
-
-    /// The features of all packages.
-    pub(crate) fn features(&self) -> &Features {
-        &self.features
     }
 
     /// Where xtask installs programs, so that it never replaces those of other projects.

@@ -271,14 +271,14 @@ impl Agent {
     async fn remove_unsent(&self, appended: &Outcome) -> Result<(), Error> {
         let reason = "it could not be sent";
         if let Some(before) = appended.version.0.checked_sub(1).map(Version) {
-            let back = Operation::from(Rollback::ToVersion(before)).because(reason);
+            let back = Operation::from(Rollback::ToVersion(before)).reason(reason);
             if self.apply_at(back, appended.version).await?.is_some() {
                 return Ok(());
             }
         }
         // A strategy or another writer created versions behind it. They stay; only the message is hidden.
         let delete = Operation::from(Delete { indices: appended.added().to_vec() });
-        self.conversation.apply(delete.because(reason)).await?;
+        self.conversation.apply(delete.reason(reason)).await?;
         Ok(())
     }
 

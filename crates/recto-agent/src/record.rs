@@ -112,7 +112,7 @@ impl Agent {
             let back = Operation::from(Rollback::ToVersion(version));
             let reason = format!("no {what} call {}", call.number);
             let request: Request =
-                [append.because(&reason), back.because(&reason)].into_iter().collect();
+                [append.reason(&reason), back.reason(&reason)].into_iter().collect();
             if self.apply_at(request, version).await?.is_some() {
                 return Ok(());
             }

@@ -88,8 +88,8 @@ pub(crate) async fn expand(
 ) -> Result<Outcome, Error> {
     let indices = sources(conversation, summary).await?;
     let reason = format!("expand the summary {summary}");
-    let restore = Operation::from(Restore { indices }).because(&reason);
-    let delete = Operation::from(Delete { indices: vec![summary] }).because(&reason);
+    let restore = Operation::from(Restore { indices }).reason(&reason);
+    let delete = Operation::from(Delete { indices: vec![summary] }).reason(&reason);
     let request: Request = [restore, delete].into_iter().collect();
     Ok(conversation.apply(request).await?)
 }

@@ -36,7 +36,7 @@ pub(crate) async fn append_from_child(
         return Ok(None);
     }
     let reason = format!("appended from the child conversation {}", child.id());
-    Ok(Some(parent.apply(Append { messages }.because(reason)).await?))
+    Ok(Some(parent.apply(Append { messages }.reason(reason)).await?))
 }
 
 /// The message with `metadata.handedBack` instead of the manifest of its call. The number and the

@@ -64,6 +64,7 @@ pub(crate) fn warning_text(code: WarningCode) -> (&'static str, &'static str) {
             "insert adds messages to the end and ignores indices",
             "`recto insert` and `recto replace` take a position",
         ),
+        _ => ("the view has a problem", "`recto lint` names it"),
     }
 }
 

@@ -126,7 +126,7 @@ fn undo() -> (Conversation, Request) {
 fn fit() -> (Conversation, Request) {
     let talk = conversation();
     let half = talk.view().tokens() / 2;
-    (talk, Fit::into_tokens(half).into())
+    (talk, Fit::within(half).into())
 }
 
 // About 300 instructions of each request keep tool descriptions: the log's set of those that the

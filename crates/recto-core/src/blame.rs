@@ -1,4 +1,4 @@
-//! Who hid a log entry, or brought it back, and why.
+//! Blame: the requests that added, hid or showed a log entry, and their reasons.
 
 use serde::Serialize;
 
@@ -8,36 +8,38 @@ use crate::{Conversation, Error, LogIndex, Timestamp, Version, View};
 
 /// A request that changed whether an entry is visible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Blame {
-    /// The version that it made.
+    /// The version that the request made.
     pub version: Version,
-    /// The operation; in a list of operations the one that did it.
+    /// The operation; in a list of operations, the one that had the effect.
     pub operation: OperationKind,
-    /// Why, as the caller said, or what the operation does.
+    /// The reason of the operation.
     pub description: String,
-    /// When.
+    /// The time of the request.
     pub timestamp: Timestamp,
-    /// What it did to the entry.
+    /// The effect on the entry.
     pub effect: Effect,
 }
 
-/// What happened to an entry.
+/// The effect of a request on an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Effect {
-    /// It entered the log and the view.
+    /// The entry was added to the log and the view.
     Added,
-    /// It entered the log, but was not visible when the request was done.
+    /// The entry was added to the log and was hidden after the request.
     AddedHidden,
-    /// It was taken out of the view.
+    /// The entry was hidden.
     Hidden,
-    /// It was brought back into the view.
+    /// The entry was shown again.
     Shown,
 }
 
 impl Conversation {
-    /// Everything that happened to an entry, oldest first. The last one says why it is visible or
-    /// hidden now.
+    /// The requests that changed whether an entry is visible, oldest first. The last one explains why it
+    /// is visible or hidden now.
     pub fn blame(&self, index: LogIndex) -> Result<Vec<Blame>, Error> {
         self.log.check_index(index)?;
         self.history.check_whole()?;
@@ -68,7 +70,8 @@ impl Conversation {
         Ok(blames)
     }
 
-    /// The operation of a request after which the entry stayed as the request left it.
+    /// The operation of a request that had the effect: after it, the visibility of the entry did not
+    /// change.
     fn responsible(
         &self,
         version: Version,
@@ -79,8 +82,8 @@ impl Conversation {
         let shows = |view: &View| view.position_of(index).is_some();
         let step = record.steps().iter().rev();
         match step.take_while(|step| shows(&step.view) == is_visible).last() {
-            Some(step) => (step.kind, step.description.to_string()),
-            None => (record.kind, self.history.description(version, record)),
+            Some(step) => (step.kind, step.reason.to_string()),
+            None => (record.kind, self.history.reason(version, record)),
         }
     }
 }

@@ -1,61 +1,30 @@
-//! A conversation: one log, one current view, one history of versions. Start here: [`Conversation::apply`].
+//! A conversation: one log, one current view and one history of versions. Start with
+//! [`Conversation::apply`].
 
 use std::sync::Arc;
 
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::counter::Counter;
 use crate::draft::Draft;
-use crate::history::{Held, History, Jump, Record, StepRecord, Story};
-use crate::live_path::{KnownBatches, LivePath};
-use crate::message_log::{Meter, check_at_hand, is_at_hand};
+use crate::history::{History, Reason, Record, StateRef, StepRecord};
+use crate::live_path::LivePath;
+use crate::message_log::{Meter, check_loaded, is_loaded};
+use crate::number::OptVersion;
 use crate::operation::{Append, Operation, OperationKind, Request, Rollback, Step};
 use crate::outcome::torn_exchanges;
-use crate::state::{Homes, State};
-use crate::tools::{self, DEFAULT_HEADING, Descriptions, Headings, ToolSet};
+use crate::settings::{Settings, Setup};
+use crate::state::{Origins, State};
+use crate::tools::{self, Descriptions, ToolSet};
 use crate::{
     BatchIndex, Error, LogIndex, Marks, Message, MessageLog, Outcome, Position, Stats, Timestamp,
     Tool, Version, View, Warning, WarningCode,
 };
 
-/// How a conversation is set up.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// What counts tokens.
-    pub counter: Arc<dyn Counter>,
-    /// What an image, audio or file part counts for.
-    pub media_tokens: u64,
-    /// The tools that the model may call; their description is in the log from the start.
-    pub tools: Vec<Tool>,
-    /// The heading of the tool description. Default: [`DEFAULT_HEADING`].
-    pub heading: String,
-}
-
-#[cfg(feature = "bpe")]
-impl Default for Settings {
-    /// The usual settings, counting with `o200k_base`.
-    fn default() -> Self {
-        Settings::counting_with(crate::Bpe::O200kBase)
-    }
-}
-
-impl Settings {
-    /// The usual settings with this counter: 1,000 tokens for each image, audio or file, no tools.
-    pub fn counting_with(counter: impl Counter + 'static) -> Settings {
-        Settings {
-            counter: Arc::new(counter),
-            media_tokens: 1_000,
-            tools: Vec::new(),
-            heading: DEFAULT_HEADING.to_owned(),
-        }
-    }
-}
-
-/// A conversation at one version: an immutable value. Cloning one costs O(1).
+/// A conversation at one version: an immutable value. A clone costs O(1).
 ///
-/// [`apply`](Self::apply) returns the next value and leaves this one as it is, so a request is
-/// atomic by construction and any value can be kept, compared or gone on from.
+/// [`apply`](Self::apply) returns the next value and does not change this one. A request is therefore
+/// atomic, and every value can be kept, compared and continued.
 ///
 /// ```
 /// use recto_core::{Append, Approx, Conversation, Message, Rollback, Settings, Truncate, Version};
@@ -64,7 +33,7 @@ impl Settings {
 /// let messages = ["one", "two", "three"].map(Message::user).to_vec();
 /// let (full, _) = start.apply(Append { messages }, 1)?;
 ///
-/// let (cut, outcome) = full.apply(Truncate { keep_last: Some(1), ..Default::default() }, 2)?;
+/// let (cut, outcome) = full.apply(Truncate::keep_last(1), 2)?;
 /// assert_eq!(cut.view().len(), 1);
 /// assert_eq!(outcome.hidden().len(), 2);       // hidden, not lost
 ///
@@ -80,30 +49,14 @@ pub struct Conversation {
     pub(crate) history: History,
 }
 
-/// What all versions share.
-#[derive(Debug)]
-pub(crate) struct Setup {
-    pub(crate) meter: Meter,
-    /// The headings of tool descriptions.
-    pub(crate) headings: Headings,
-    pub(crate) known_batches: KnownBatches,
-}
-
-impl Setup {
-    pub(crate) fn new(meter: Meter, heading: String) -> Arc<Setup> {
-        let headings = Headings::new(heading);
-        Arc::new(Setup { meter, headings, known_batches: KnownBatches::default() })
-    }
-}
-
 impl Conversation {
-    /// A new conversation at version 0. Tools, if it has any, are described in its log.
+    /// A new conversation at version 0. If it has tools, its log starts with their description.
     pub fn new(settings: Settings, now: Timestamp) -> Result<Conversation, Error> {
         Self::with_messages(settings, &[], now)
     }
 
-    /// A new conversation that shows messages at version 0, behind the description of its tools if
-    /// it has any. If the messages hold that description, it is not added.
+    /// A new conversation that shows messages at version 0. If it has tools and the messages do not
+    /// contain their description, the description comes first.
     pub fn with_messages(
         settings: Settings,
         messages: &[Message],
@@ -123,24 +76,23 @@ impl Conversation {
         log.append(messages, now, &setup.meter)?;
         let view = log.as_view().clone();
         let (path, marks) = (LivePath::new(now), Marks::default());
-        let state = State { view, path, marks, homes: Homes::default() };
+        let state = State { view, path, marks, origins: Origins::default() };
         let record = Record {
-            held: Held::Own(state),
+            state_ref: StateRef::Owned(state),
             timestamp: now,
             log_len: log.len() as u32,
-            undo: Jump::NONE,
-            redo: Jump::NONE,
+            undo: OptVersion::NONE,
+            redo: OptVersion::NONE,
             kind: OperationKind::Create,
-            story: Story::told("the conversation was created".into()),
+            reason: Reason::text("the conversation was created".into()),
             tools,
-            tools_home: Version(0),
+            tools_origin: Version(0),
         };
         let history = History::new(record);
         Ok(Conversation { setup, log, history })
     }
 
-    /// Performs a request and returns the conversation after it. This value stays as it is; if the
-    /// request is refused there is no other.
+    /// Performs a request and returns the next conversation and the outcome. This value does not change.
     pub fn apply(
         &self,
         request: impl Into<Request>,
@@ -149,14 +101,14 @@ impl Conversation {
         self.apply_request(&request.into(), now)
     }
 
-    /// [`apply`](Self::apply) for a request that may have to be performed again.
+    /// [`apply`](Self::apply) by reference, for a request that may have to be repeated.
     pub fn apply_request(
         &self,
         request: &Request,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
         request.check()?;
-        self.log.check_measured()?;
+        self.log.check_metadata()?;
         if let [step] = &*request.steps {
             match step.operation {
                 Operation::Undo(_) => return self.undo(step, now),
@@ -180,7 +132,7 @@ impl Conversation {
             if is_list {
                 records.push(StepRecord {
                     kind: step.operation.kind(),
-                    description: draft.description(),
+                    reason: draft.reason(),
                     view: draft.state.view.clone(),
                 });
             }
@@ -190,11 +142,11 @@ impl Conversation {
             outcome.add_warnings_of(request);
             return Ok((self.clone(), outcome));
         }
-        let (kind, story) = match &*request.steps {
-            [step] => (step.operation.kind(), Story::of(step, || draft.description())),
-            _ => (OperationKind::List, Story::of_list(records)),
+        let (kind, reason) = match &*request.steps {
+            [step] => (step.operation.kind(), Reason::of(step, || draft.reason())),
+            _ => (OperationKind::List, Reason::of_list(records)),
         };
-        let mut done = self.commit_draft(draft, kind, story)?;
+        let mut done = self.commit_draft(draft, kind, reason)?;
         done.1.add_warnings_of(request);
         Ok(done)
     }
@@ -203,25 +155,25 @@ impl Conversation {
         &self,
         draft: Draft<'_>,
         kind: OperationKind,
-        story: Story,
+        reason: Reason,
     ) -> Result<(Conversation, Outcome), Error> {
-        let (homes, tools_home) = (draft.homes(), draft.tools_home());
+        let (origins, tools_origin) = (draft.origins(), draft.tools_origin());
         let Draft { log, state, tools, now, adds_foreign, .. } = draft;
         let record = Record {
-            held: Held::Own(State { homes, ..state }),
+            state_ref: StateRef::Owned(State { origins, ..state }),
             timestamp: now,
             log_len: log.len() as u32,
             undo: self.version().into(),
-            redo: Jump::NONE,
+            redo: OptVersion::NONE,
             kind,
-            story,
+            reason,
             tools,
-            tools_home,
+            tools_origin,
         };
         self.commit(log, record, adds_foreign)
     }
 
-    /// The next value: this log, and a version more.
+    /// The next value, with this log and one more version.
     fn commit(
         &self,
         log: MessageLog,
@@ -244,7 +196,7 @@ impl Conversation {
     }
 
     /// The warnings about stale descriptions in the view, and about foreign messages among the log
-    /// entries from `old_len` on. What the caller knows to be impossible is not looked for.
+    /// entries from `old_len` on. The flags let the caller skip a search that cannot find anything.
     fn notices(
         &self,
         old_len: usize,
@@ -261,21 +213,21 @@ impl Conversation {
         Ok(notices)
     }
 
-    /// The warning that log entries from one on have tool calls that are not read.
+    /// The warning about log entries from `from` on with tool calls in a field of another format.
     fn foreign_messages(&self, from: usize) -> Result<Option<Warning>, Error> {
         let mut absent = Vec::new();
         let mut foreign = Vec::new();
         for index in (from as u32..self.log.len() as u32).map(LogIndex) {
             let entry = self.log.get(index).expect("the entry is in the log");
-            if is_at_hand(entry, index, &mut absent) && entry.message.is_foreign() {
+            if is_loaded(entry, index, &mut absent) && entry.message.is_foreign() {
                 foreign.push(index);
             }
         }
-        check_at_hand(absent)?;
+        check_loaded(absent)?;
         Ok(Warning::about(WarningCode::ForeignMessage, foreign))
     }
 
-    /// The warning that the view shows descriptions of tools that the conversation does not have.
+    /// The warning about visible descriptions of tools that the conversation does not have.
     fn stale_tools(&self) -> Result<Option<Warning>, Error> {
         let stale = self.descriptions().contradicting(self.view())?;
         Ok(Warning::about(WarningCode::StaleTools, stale))
@@ -285,8 +237,8 @@ impl Conversation {
         Descriptions { headings: &self.setup.headings, tools: self.tools(), log: &self.log }
     }
 
-    /// The visible entries that describe tools, stale or not, in log order; none in a conversation
-    /// without tools. A provider that receives the tools natively must not get them.
+    /// The visible tool descriptions, stale or not, in log order; none in a conversation without tools.
+    /// A provider request that has the tools in a field of its own must not contain them.
     pub fn tool_descriptions(&self) -> Result<Vec<LogIndex>, Error> {
         let descriptions = self.descriptions();
         if descriptions.tools.is_none() {
@@ -302,9 +254,9 @@ impl Conversation {
         Ok(found)
     }
 
-    /// The result that the request answered which made a version.
+    /// The [`Outcome`] of the request that made a version.
     pub fn outcome(&self, version: Version) -> Result<Outcome, Error> {
-        self.log.check_measured()?;
+        self.log.check_metadata()?;
         let after = self.at(version)?;
         let Some(before) = version.0.checked_sub(1) else {
             return after.outcome_of(&after, false);
@@ -312,28 +264,28 @@ impl Conversation {
         after.outcome_of(&self.at(Version(before))?, true)
     }
 
-    /// The result of a request that found nothing to do at a version.
+    /// The [`Outcome`] of a request that did nothing at a version.
     pub fn idle_outcome(&self, version: Version) -> Result<Outcome, Error> {
-        self.log.check_measured()?;
+        self.log.check_metadata()?;
         let at = self.at(version)?;
         at.outcome_of(&at, false)
     }
 
     fn undo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
-        let target = self.history.current().undo.target().ok_or(Error::NothingToUndo)?;
+        let target = self.history.current().undo.get().ok_or(Error::NothingToUndo)?;
         let to = self.history.record(target, "version")?;
-        let held = to.held_by(target);
-        let tools = (to.tools.clone(), to.tools_home);
+        let state_ref = to.state_ref_for(target);
+        let tools = (to.tools.clone(), to.tools_origin);
         let redo = self.version().into();
-        self.travel(Destination { held, tools, undo: to.undo, redo }, step, now)
+        self.travel(Destination { state_ref, tools, undo: to.undo, redo }, step, now)
     }
 
     fn redo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
-        let target = self.history.current().redo.target().ok_or(Error::NothingToRedo)?;
+        let target = self.history.current().redo.get().ok_or(Error::NothingToRedo)?;
         let to = self.history.record(target, "version")?;
-        let held = to.held_by(target);
-        let tools = (to.tools.clone(), to.tools_home);
-        self.travel(Destination { held, tools, undo: to.undo, redo: to.redo }, step, now)
+        let state_ref = to.state_ref_for(target);
+        let tools = (to.tools.clone(), to.tools_origin);
+        self.travel(Destination { state_ref, tools, undo: to.undo, redo: to.redo }, step, now)
     }
 
     /// ROLLBACK to a version, alone in its request.
@@ -343,10 +295,10 @@ impl Conversation {
         step: &Step,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
-        let (held, tools, tools_home) = self.history.held_again(target, "targetVersion")?;
+        let (state_ref, tools, tools_origin) = self.history.reuse_state(target, "targetVersion")?;
         let undo = self.version().into();
         self.travel(
-            Destination { held, tools: (tools, tools_home), undo, redo: Jump::NONE },
+            Destination { state_ref, tools: (tools, tools_origin), undo, redo: OptVersion::NONE },
             step,
             now,
         )
@@ -359,29 +311,29 @@ impl Conversation {
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
         let record = Record {
-            held: to.held,
+            state_ref: to.state_ref,
             timestamp: now,
             log_len: self.log.len() as u32,
             undo: to.undo,
             redo: to.redo,
             kind: step.operation.kind(),
-            story: Story::of(step, || step.reason()),
+            reason: Reason::of(step, || step.reason_text()),
             tools: to.tools.0,
-            tools_home: to.tools.1,
+            tools_origin: to.tools.1,
         };
         self.commit(self.log.clone(), record, false)
     }
 
-    /// Sets other tools: a request of its own. Visible descriptions that are stale now and not
-    /// pinned leave, and the present one takes the place of the first, in a new batch; if none
-    /// leaves, it is appended. Without tools, every visible description that is not pinned is
-    /// hidden, in a new batch. Setting the same tools does nothing.
+    /// Sets the tools: a request of its own. In a new batch, it hides the visible descriptions that
+    /// are stale now and not pinned, and shows the present description at the place of the first of
+    /// them; if it hides none, it appends the present description. Without tools, it hides every
+    /// visible description that is not pinned, in a new batch. Setting the same tools does nothing.
     pub fn set_tools(
         &self,
         tools: Vec<Tool>,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
-        self.log.check_measured()?;
+        self.log.check_metadata()?;
         let tools = ToolSet::new(tools, &self.setup.headings)?.map(Arc::new);
         if tools::are_same(tools.as_deref(), self.tools()) {
             return Ok((self.clone(), self.outcome_of(self, false)?));
@@ -403,30 +355,30 @@ impl Conversation {
         {
             draft.state.view.push(entry);
         }
-        let story = Story::told(draft.description());
-        self.commit_draft(draft, OperationKind::SetTools, story)
+        let reason = Reason::text(draft.reason());
+        self.commit_draft(draft, OperationKind::SetTools, reason)
     }
 
     pub(crate) fn state(&self) -> &State {
         self.history.state()
     }
 
-    /// How many requests were accepted so far.
+    /// The version: the number of requests that have changed the conversation.
     pub fn version(&self) -> Version {
         self.history.current_version()
     }
 
-    /// What the model reads.
+    /// The view: the entries that the model reads.
     pub fn view(&self) -> &View {
         &self.state().view
     }
 
-    /// The messages that the model reads, in order.
+    /// The messages of the view, in order.
     pub fn messages(&self) -> impl DoubleEndedIterator<Item = &Message> {
         self.view().iter().map(|index| self.log.message(index))
     }
 
-    /// What the model reads, in order: each message with its number, its place and its tokens.
+    /// The entries of the view, in order: each message with its index, position and tokens.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = VisibleEntry<'_>> + ExactSizeIterator {
         self.view().0.iter().enumerate().map(|(at, placed)| VisibleEntry {
             index: placed.index(),
@@ -436,26 +388,25 @@ impl Conversation {
         })
     }
 
-    /// A message by its number, visible or not.
+    /// The message of a log entry, visible or hidden.
     pub fn message(&self, index: LogIndex) -> Option<&Message> {
         self.log.get(index).map(|entry| &entry.message)
     }
 
-    /// What a user should know of the view: tool calls and results that it has torn apart, and
-    /// descriptions of other tools.
+    /// Warnings about the view: torn tool exchanges and stale tool descriptions.
     pub fn warnings(&self) -> Result<Vec<Warning>, Error> {
-        self.log.check_measured()?;
+        self.log.check_metadata()?;
         let mut warnings = torn_exchanges(self.view(), self.log.as_view());
         warnings.extend(self.stale_tools()?);
         Ok(warnings)
     }
 
-    /// Every message ever added.
+    /// The log: every message ever added.
     pub fn log(&self) -> &MessageLog {
         &self.log
     }
 
-    /// The labels on log entries.
+    /// The marks on log entries.
     pub fn marks(&self) -> &Marks {
         &self.state().marks
     }
@@ -465,12 +416,12 @@ impl Conversation {
         self.history.current().tools.as_deref()
     }
 
-    /// What counts tokens.
+    /// The counter of the conversation.
     pub fn counter(&self) -> &Arc<dyn Counter> {
         &self.setup.meter.counter
     }
 
-    /// The figures.
+    /// Sizes of the log, the view and the live path.
     pub fn stats(&self) -> Stats {
         let state = self.state();
         Stats {
@@ -482,8 +433,7 @@ impl Conversation {
         }
     }
 
-    /// The conversation as it was at a version: a value like this one, which can be read, compared
-    /// and gone on from (that is a fork).
+    /// The conversation at a version. The value can be read, compared and continued (which is a fork).
     pub fn at(&self, version: Version) -> Result<Conversation, Error> {
         let record = self.history.record(version, "version")?;
         Ok(Conversation {
@@ -493,50 +443,12 @@ impl Conversation {
         })
     }
 
-    /// The view of a batch of the live path as it was when it was left; the current one: now.
-    pub fn batch_view(&self, batch: BatchIndex) -> Result<View, Error> {
-        Ok(self.snapshot(batch)?.view)
-    }
-
-    /// A batch of the live path: when and why it was opened, and what it holds.
-    pub fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
-        let path = &self.state().path;
-        let current = path.current_number();
-        let left =
-            if batch == current { None } else { path.left(batch, &self.setup.known_batches)? };
-        if left.is_none() && batch != current {
-            return Err(Error::BatchNotFound { batch, current, field: "batchIndex" });
-        }
-        let opening = &left.as_ref().map_or(&path.current, |left| &left.batch).opening;
-        Ok(BatchSnapshot {
-            batch,
-            timestamp: opening.timestamp,
-            description: opening.description.to_string(),
-            view: left.as_ref().map_or(self.view(), |left| &left.view).clone(),
-            log: self.log.clone(),
-        })
-    }
-
-    /// The visible messages and a snapshot of each batch below the current one.
-    pub fn array_state(&self) -> Result<ArrayState, Error> {
-        let current = self.state().path.current_number();
-        let below = (0..current.0).map(|batch| self.snapshot(BatchIndex(batch)));
-        let below: Vec<BatchSnapshot> = below.collect::<Result<_, Error>>()?;
-        let now = self.snapshot(current)?;
-        let mut absent = Vec::new();
-        for snapshot in below.iter().chain([&now]) {
-            absent.extend(snapshot.messages().filter(|(_, m)| m.is_absent()).map(|(at, _)| at));
-        }
-        check_at_hand(absent)?;
-        Ok(ArrayState { now, below })
-    }
-
-    /// The versions in order: which request made each, when, and why.
+    /// All versions in order, each with the operation, time and reason of its request.
     pub fn versions(&self) -> impl DoubleEndedIterator<Item = VersionInfo> {
         self.history.iter().map(|(version, record)| self.describe_version(version, record))
     }
 
-    /// Which request made a version, when, and why.
+    /// The operation, time and reason of the request that made a version.
     pub fn version_info(&self, version: Version) -> Result<VersionInfo, Error> {
         Ok(self.describe_version(version, self.history.record(version, "version")?))
     }
@@ -546,23 +458,23 @@ impl Conversation {
         VersionInfo {
             version,
             operation: record.kind,
-            description: self.history.description(version, record),
+            description: self.history.reason(version, record),
             timestamp: record.timestamp,
             messages: state.view.len(),
             tokens: state.view.tokens(),
             batch: state.path.current_number(),
-            batch_opened_by: state.path.current.home.version,
+            batch_opened_by: state.path.current.origin.version,
             log: record.log_len as usize,
         }
     }
 
-    /// The tokens of the first `len` entries of the log, all of them if it is shorter.
+    /// Sum of the tokens of the first `len` log entries, or of all if the log is shorter.
     pub fn log_tokens(&self, len: usize) -> Result<u64, Error> {
-        self.log.check_measured()?;
+        self.log.check_metadata()?;
         Ok(self.log.as_view().tokens_in(..len.min(self.log.len())))
     }
 
-    /// Appends messages: short for [`apply`](Self::apply) with [`Append`].
+    /// Appends messages: a shortcut for [`apply`](Self::apply) with [`Append`].
     pub fn append(
         &self,
         messages: impl IntoIterator<Item = Message>,
@@ -572,79 +484,22 @@ impl Conversation {
     }
 }
 
-/// Where a request goes back to, and where one can go from there.
+/// The version that UNDO, REDO or ROLLBACK restores, with the references of the new version.
 struct Destination {
-    held: Held,
+    state_ref: StateRef,
     /// The tools, and the version that set them.
     tools: (Option<Arc<ToolSet>>, Version),
-    undo: Jump,
-    redo: Jump,
+    undo: OptVersion,
+    redo: OptVersion,
 }
 
-/// A batch of the live path.
-#[derive(Clone, Debug)]
-pub struct BatchSnapshot {
-    /// Its number.
-    pub batch: BatchIndex,
-    /// When it was opened.
-    pub timestamp: Timestamp,
-    /// Why it was opened.
-    pub description: String,
-    /// What it held when it was left; the current one: what it holds now.
-    pub view: View,
-    log: MessageLog,
-}
-
-impl Serialize for BatchSnapshot {
-    /// As the contract writes it: `{batchIndex, timestamp, description, messageCount, messages}`.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut snapshot = serializer.serialize_struct("BatchSnapshot", 5)?;
-        let messages: Vec<&Message> = self.messages().map(|(_, message)| message).collect();
-        snapshot.serialize_field("batchIndex", &self.batch)?;
-        snapshot.serialize_field("timestamp", &self.timestamp)?;
-        snapshot.serialize_field("description", &self.description)?;
-        snapshot.serialize_field("messageCount", &messages.len())?;
-        snapshot.serialize_field("messages", &messages)?;
-        snapshot.end()
-    }
-}
-
-impl BatchSnapshot {
-    /// Its messages in order.
-    pub fn messages(&self) -> impl DoubleEndedIterator<Item = (LogIndex, &Message)> {
-        self.view.iter().map(|index| (index, self.log.message(index)))
-    }
-}
-
-/// The view as an array of messages, and the batches below the current one.
-#[derive(Clone, Debug)]
-pub struct ArrayState {
-    /// The current batch.
-    pub now: BatchSnapshot,
-    /// The batches below it, from batch 0.
-    pub below: Vec<BatchSnapshot>,
-}
-
-impl Serialize for ArrayState {
-    /// As the contract writes it: `{messages, batchSnapshots, currentBatchIndex,
-    /// totalMessageCount}`. The count is that of the visible messages.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut state = serializer.serialize_struct("ArrayState", 4)?;
-        let messages: Vec<&Message> = self.now.messages().map(|(_, message)| message).collect();
-        state.serialize_field("messages", &messages)?;
-        state.serialize_field("batchSnapshots", &self.below)?;
-        state.serialize_field("currentBatchIndex", &self.now.batch)?;
-        state.serialize_field("totalMessageCount", &messages.len())?;
-        state.end()
-    }
-}
-
-/// A message that the model reads.
+/// An entry of the view.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct VisibleEntry<'a> {
-    /// Its number in the log.
+    /// Its index in the log.
     pub index: LogIndex,
-    /// Its place in the view.
+    /// Its position in the view.
     pub position: Position,
     /// The message.
     pub message: &'a Message,
@@ -652,16 +507,17 @@ pub struct VisibleEntry<'a> {
     pub tokens: u64,
 }
 
-/// A version: which request made it, and what it left behind.
+/// A version: the request that made it, and the sizes afterwards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct VersionInfo {
-    /// Its number.
+    /// The number of the version.
     pub version: Version,
     /// The operation that made it.
     pub operation: OperationKind,
-    /// Why.
+    /// The reason of the request.
     pub description: String,
-    /// When.
+    /// The time of the request.
     pub timestamp: Timestamp,
     /// The length of its view.
     pub messages: usize,
@@ -669,8 +525,8 @@ pub struct VersionInfo {
     pub tokens: u64,
     /// Its current batch.
     pub batch: BatchIndex,
-    /// The version whose request opened that batch. Batch numbers are used again, this is not: so
-    /// it tells which versions belong together.
+    /// The version whose request opened that batch. Batch numbers are reused after a rollback, this is
+    /// not, so it identifies the batch.
     #[serde(rename = "batchOpenedBy")]
     pub batch_opened_by: Version,
     /// The length of its log.

@@ -1,21 +1,19 @@
-//! How many tokens a text has.
-//! A counter sees one text at a time; what a message costs on top of its text
-//! (3 tokens, and `mediaTokens` for each image, audio or file) is the engine's to add.
-//! The exact counters and their vocabularies are in `counter/bpe.rs` (feature `bpe`).
+//! Token counters: the trait [`Counter`], the estimate [`Approx`] and the exact counters of the crate
+//! `recto-bpe` (feature `bpe`).
+//!
+//! A counter sees one text at a time. The engine adds the rest of a message: 3 tokens, and
+//! `mediaTokens` for each image, audio or file.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 #[cfg(feature = "bpe")]
-mod bpe;
-
-#[cfg(feature = "bpe")]
-pub use bpe::Bpe;
+pub use recto_bpe::Bpe;
 
 /// Counts the tokens of one text.
 ///
-/// Implement it for a tokenizer of your own. The same text must always give the same
-/// number, because a message is counted once, when it enters the log.
+/// Implement this trait to use another tokenizer. The same text must always have the same count,
+/// because a message is counted once, when it enters the log.
 ///
 /// ```
 /// use recto_core::Counter;
@@ -38,27 +36,27 @@ pub trait Counter: Send + Sync + Debug {
     /// The name that is stored with a conversation, such as `o200k_base`.
     fn name(&self) -> &str;
 
-    /// Whether the counts are those of the model's own tokenizer, not an estimate.
+    /// Whether the counts are those of the model's tokenizer, not an estimate.
     fn is_exact(&self) -> bool {
         false
     }
 
-    /// Whether [`count`](Self::count) looks at the text. A counter that does not (because nobody
-    /// asks for tokens) is handed an empty one, and no message has to be decoded for it.
+    /// Whether [`count`](Self::count) reads the text. A counter that does not gets an empty text, and
+    /// the engine decodes no message for it.
     fn reads_text(&self) -> bool {
         true
     }
 
-    /// The number of tokens in `text`. An empty text has none.
+    /// Number of tokens in `text`; 0 for an empty text.
     fn count(&self, text: &str) -> u64;
 }
 
 impl dyn Counter {
-    /// The names that `named` knows in this build.
+    /// The names of the built-in counters, for `named`.
     pub const BUILT_IN: &'static [&'static str] =
         if cfg!(feature = "bpe") { &["o200k_base", "cl100k_base", "approx"] } else { &["approx"] };
 
-    /// The built-in counter of that name. Nothing is loaded before its first count.
+    /// The built-in counter with this name.
     ///
     /// ```
     /// use recto_core::Counter;
@@ -71,15 +69,14 @@ impl dyn Counter {
         match name {
             "approx" => Some(Arc::new(Approx)),
             #[cfg(feature = "bpe")]
-            "o200k_base" => Some(Arc::new(Bpe::O200kBase)),
-            #[cfg(feature = "bpe")]
-            "cl100k_base" => Some(Arc::new(Bpe::Cl100kBase)),
+            name => Bpe::named(name).map(|bpe| Arc::new(bpe) as Arc<dyn Counter>),
+            #[cfg(not(feature = "bpe"))]
             _ => None,
         }
     }
 }
 
-/// An estimate that needs no vocabulary: a token for every four UTF-8 bytes begun.
+/// An estimate without a vocabulary: one token for every four UTF-8 bytes, rounded up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Approx;
 
@@ -90,6 +87,21 @@ impl Counter for Approx {
 
     fn count(&self, text: &str) -> u64 {
         text.len().div_ceil(4) as u64
+    }
+}
+
+#[cfg(feature = "bpe")]
+impl Counter for Bpe {
+    fn name(&self) -> &str {
+        Bpe::name(*self)
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+
+    fn count(&self, text: &str) -> u64 {
+        Bpe::count(*self, text)
     }
 }
 
@@ -106,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn every_built_in_name_leads_to_a_counter_of_that_name() {
+    fn every_built_in_name_has_a_counter_with_that_name() {
         for name in <dyn Counter>::BUILT_IN {
             let counter = <dyn Counter>::named(name).expect("built in");
             assert_eq!(counter.name(), *name);

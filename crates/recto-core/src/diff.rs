@@ -1,4 +1,4 @@
-//! What changed between two versions.
+//! Differences between two versions.
 
 use std::collections::HashMap;
 
@@ -9,32 +9,34 @@ use crate::{Conversation, Error, LogIndex, Version};
 
 /// The difference between the views of two versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Diff {
-    /// How much is in both.
+    /// The entries that both show.
     pub kept: Portion,
-    /// What only the first one shows.
+    /// The entries that only the first one shows.
     pub hidden: Entries,
-    /// What only the second one shows, whether it was hidden before or is new.
+    /// The entries that only the second one shows, hidden before or new.
     pub shown: Entries,
-    /// What is in both, but in another order: as few entries as explain it.
+    /// The fewest entries that explain the different order of the entries that both show.
     pub moved: Entries,
 }
 
 /// A number of messages and their tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Portion {
-    /// How many messages.
+    /// Number of messages.
     pub messages: usize,
-    /// How many tokens.
+    /// Number of tokens.
     pub tokens: u64,
 }
 
-/// Some log entries and their tokens.
+/// Log entries and the sum of their tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Entries {
-    /// Which, in log order.
+    /// The indices, in log order.
     pub indices: Vec<LogIndex>,
-    /// How many tokens they have together.
+    /// Sum of the tokens.
     pub tokens: u64,
 }
 
@@ -49,7 +51,7 @@ impl FromIterator<(LogIndex, u64)> for Entries {
 }
 
 impl Conversation {
-    /// Compares the views of two versions. The cost is that of what differs, not that of the views.
+    /// Compares the views of two versions. The cost depends on the difference, not on the views.
     pub fn diff(&self, from: Version, to: Version) -> Result<Diff, Error> {
         let before = self.history.record(from, "from")?;
         let after = self.history.record(to, "to")?;
@@ -58,7 +60,7 @@ impl Conversation {
     }
 }
 
-/// A stretch that both views have: a shared part of the trees, or a single entry.
+/// A run that both views have: a shared part of the trees, or a single entry.
 struct Common {
     start: usize,
     elsewhere: usize,
@@ -100,10 +102,10 @@ impl Diff {
     }
 }
 
-/// The entries outside the heaviest series of stretches that stand in the same order in both views.
-/// `common` is in the order of the first view.
+/// The entries outside the heaviest series of runs that have the same order in both views. `common` is
+/// in the order of the first view.
 fn moved(common: &[Common], before: &View) -> Entries {
-    if common.is_sorted_by_key(|stretch| stretch.elsewhere) {
+    if common.is_sorted_by_key(|run| run.elsewhere) {
         return Entries::default();
     }
     // By place in the second view: the heaviest series that ends at or before it.
@@ -115,10 +117,10 @@ fn moved(common: &[Common], before: &View) -> Entries {
     }
     let mut heaviest = Heaviest::new(common.len());
     let mut previous: Vec<Option<usize>> = Vec::with_capacity(common.len());
-    for (number, stretch) in common.iter().enumerate() {
+    for (number, run) in common.iter().enumerate() {
         let (weight, end) = heaviest.before(rank[number]);
         previous.push(end);
-        heaviest.offer(rank[number], weight + stretch.len, number);
+        heaviest.offer(rank[number], weight + run.len, number);
     }
     let mut stays = vec![false; common.len()];
     let mut at = heaviest.before(common.len()).1;
@@ -128,7 +130,7 @@ fn moved(common: &[Common], before: &View) -> Entries {
     }
     let moved = common.iter().zip(stays).filter(|(_, stays)| !stays);
     moved
-        .flat_map(|(stretch, _)| before.0.iter_range(stretch.start..stretch.start + stretch.len))
+        .flat_map(|(run, _)| before.0.iter_range(run.start..run.start + run.len))
         .map(|entry| (entry.index(), entry.tokens()))
         .collect()
 }
@@ -141,7 +143,7 @@ impl Heaviest {
         Heaviest(vec![(0, None); len + 1])
     }
 
-    /// The weight and the last stretch of the heaviest series that ends before `place`.
+    /// The weight and the last run of the heaviest series that ends before `place`.
     fn before(&self, place: usize) -> (usize, Option<usize>) {
         let mut best = (0, None);
         let mut at = place;

@@ -1,13 +1,14 @@
-//! A request at work: a copy of the conversation's state on which operations are performed, and
-//! which is thrown away if one of them fails.
+//! The draft of a new version: a copy of the conversation's state on which the operations of a request
+//! are performed. If one of them fails, the draft is dropped and nothing has changed.
 
 use std::sync::Arc;
 
 use crate::history::{History, Record};
-use crate::live_path::{BatchHome, KnownBatches, Leaving, LeftBatch, Opening};
+use crate::live_path::{Leaving, LeftBatch, LoadedBatches, Opening};
 use crate::message_log::{MessageLog, Meter};
+use crate::missing::BatchOrigin;
 use crate::operation::{Scope, Step};
-use crate::state::{Homes, State};
+use crate::state::{Origins, State};
 use crate::tools::{Descriptions, Headings};
 use crate::view::Placed;
 use crate::{
@@ -18,28 +19,28 @@ pub(crate) struct Draft<'a> {
     pub(crate) meter: &'a Meter,
     pub(crate) headings: &'a Headings,
     pub(crate) history: &'a History,
-    pub(crate) known_batches: &'a KnownBatches,
+    pub(crate) loaded_batches: &'a LoadedBatches,
     pub(crate) log: MessageLog,
     pub(crate) state: State,
     pub(crate) tools: Option<Arc<ToolSet>>,
-    /// The version that set the tools; none if this request does.
-    tools_home: Option<Version>,
+    /// The version that set the tools; `None` if this request sets them.
+    tools_origin: Option<Version>,
     pub(crate) now: Timestamp,
-    /// How long the log was before the operation at work: the batch that it leaves is left then.
+    /// The length of the log before the present operation. A batch that the operation leaves keeps it.
     pub(crate) log_len_before: usize,
-    /// The operation at work; none while tools are set.
+    /// The present operation; `None` while tools are set.
     pub(crate) step: Option<&'a Step>,
-    /// Why it was asked for, once somebody wanted to know.
-    description: Option<Arc<str>>,
-    /// Whether the operation at work found nothing to do.
+    /// The reason of the present operation, computed when it is first needed.
+    reason: Option<Arc<str>>,
+    /// Whether the present operation did nothing.
     pub(crate) is_idle: bool,
-    /// Whether an operation of the request did anything.
+    /// Whether an operation of the request has done anything.
     pub(crate) did_anything: bool,
-    /// Whether a message that the request adds has tool calls that are not read.
+    /// Whether the request adds a message with tool calls in a field of another format.
     pub(crate) adds_foreign: bool,
-    /// The version that the state came from: the newest, or one that was rolled back to.
-    pub(crate) origin: &'a Record,
-    /// The batch that was rolled back to last.
+    /// The version that the state is based on: the newest, or the target of a ROLLBACK.
+    pub(crate) based_on: &'a Record,
+    /// The batch that the last rollback returned to.
     pub(crate) returned_to: Option<Arc<LeftBatch>>,
     opened_batches: u32,
 }
@@ -50,28 +51,28 @@ impl<'a> Draft<'a> {
             meter: &conversation.setup.meter,
             headings: &conversation.setup.headings,
             history: &conversation.history,
-            known_batches: &conversation.setup.known_batches,
+            loaded_batches: &conversation.setup.loaded_batches,
             log: conversation.log.clone(),
             state: conversation.state().clone(),
             tools: conversation.history.current().tools.clone(),
-            tools_home: Some(conversation.history.current().tools_home),
+            tools_origin: Some(conversation.history.current().tools_origin),
             now,
             log_len_before: conversation.log.len(),
             step: None,
-            description: None,
+            reason: None,
             is_idle: false,
             did_anything: false,
             adds_foreign: false,
-            origin: conversation.history.current(),
+            based_on: conversation.history.current(),
             returned_to: None,
             opened_batches: 0,
         }
     }
 
-    /// Goes on to the next operation.
+    /// Performs the next operation.
     pub(crate) fn perform(&mut self, step: &'a Step) -> Result<(), Error> {
         self.step = Some(step);
-        self.description = None;
+        self.reason = None;
         self.log_len_before = self.log.len();
         self.is_idle = false;
         step.perform(self)?;
@@ -79,10 +80,10 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Why the operation at work was asked for.
-    pub(crate) fn description(&mut self) -> Arc<str> {
-        let made = || self.step.map_or_else(|| "SET_TOOLS".into(), Step::reason);
-        self.description.get_or_insert_with(made).clone()
+    /// The reason of the present operation.
+    pub(crate) fn reason(&mut self) -> Arc<str> {
+        let made = || self.step.map_or_else(|| "SET_TOOLS".into(), Step::reason_text);
+        self.reason.get_or_insert_with(made).clone()
     }
 
     /// Appends messages to the log.
@@ -91,7 +92,7 @@ impl<'a> Draft<'a> {
         self.log.append(messages, self.now, self.meter)
     }
 
-    /// Appends messages to the log and returns their entries as a view holds them.
+    /// Appends messages to the log and returns their entries for a view.
     pub(crate) fn add_to_log(&mut self, messages: &[Message]) -> Result<Vec<Placed>, Error> {
         let start = self.log.len();
         self.append_to_log(messages)?;
@@ -103,13 +104,13 @@ impl<'a> Draft<'a> {
         Ok(added.expect("one message makes one entry"))
     }
 
-    /// Leaves the current batch, and opens the next one with this view.
+    /// Opens the next batch with this view.
     pub(crate) fn open_batch(&mut self, view: View) {
         let return_to = self.state.path.current.opening.return_to;
         self.open_batch_returning_to(return_to, view);
     }
 
-    /// Leaves the current batch for a temporary one with this view: BATCH_END returns to it.
+    /// Opens the next batch with this view. BATCH_END returns to the present batch.
     pub(crate) fn open_temporary_batch(&mut self, view: View) {
         self.open_batch_returning_to(Some(self.state.path.current_number()), view);
     }
@@ -118,18 +119,18 @@ impl<'a> Draft<'a> {
         let end = LogIndex(self.log.len() as u32);
         let opening = Opening {
             timestamp: self.now,
-            description: self.description(),
-            boundary: view.0.summary().least().unwrap_or(end),
+            description: self.reason(),
+            boundary: view.0.summary().min_index().unwrap_or(end),
             return_to,
         };
         let leaving = Leaving {
-            view_home: self.view_home().into(),
+            view_origin: self.view_origin().into(),
             view: std::mem::replace(&mut self.state.view, view),
             log_len: self.log_len_before,
         };
-        let home = BatchHome { version: self.version(), ordinal: self.opened_batches };
+        let origin = BatchOrigin { version: self.version(), ordinal: self.opened_batches };
         self.opened_batches += 1;
-        self.state.path.open(leaving, opening, home);
+        self.state.path.open(leaving, opening, origin);
     }
 
     /// The version that is being made.
@@ -137,48 +138,48 @@ impl<'a> Draft<'a> {
         Version(self.history.current_version().0 + 1)
     }
 
-    /// The version that made the view, if it was not made just now.
-    fn view_home(&self) -> Option<Version> {
+    /// The version that introduced the view; `None` if this request did.
+    fn view_origin(&self) -> Option<Version> {
         let view = &self.state.view;
-        let origin = self.history.state_of(self.origin);
-        if view.is_same_as(&origin.view) {
-            return Some(origin.homes.view);
+        let based_on = self.history.state_of(self.based_on);
+        if view.is_same_as(&based_on.view) {
+            return Some(based_on.origins.view);
         }
         let left = self.returned_to.as_ref().filter(|left| view.is_same_as(&left.view))?;
-        left.view_home.target()
+        left.view_origin.get()
     }
 
-    /// The versions that made what the state consists of.
-    pub(crate) fn homes(&self) -> Homes {
-        let origin = self.history.state_of(self.origin);
-        let has_same_marks = self.state.marks.address() == origin.marks.address();
+    /// The versions that introduced the view and the marks.
+    pub(crate) fn origins(&self) -> Origins {
+        let based_on = self.history.state_of(self.based_on);
+        let has_same_marks = self.state.marks.address() == based_on.marks.address();
         let this = self.version();
-        Homes {
-            view: self.view_home().unwrap_or(this),
-            marks: if has_same_marks { origin.homes.marks } else { this },
+        Origins {
+            view: self.view_origin().unwrap_or(this),
+            marks: if has_same_marks { based_on.origins.marks } else { this },
         }
     }
 
     /// The version that set the tools.
-    pub(crate) fn tools_home(&self) -> Version {
-        self.tools_home.unwrap_or(self.version())
+    pub(crate) fn tools_origin(&self) -> Version {
+        self.tools_origin.unwrap_or(self.version())
     }
 
     /// Sets other tools.
     pub(crate) fn set_tools(&mut self, tools: Option<Arc<ToolSet>>) {
         self.tools = tools;
-        self.tools_home = None;
+        self.tools_origin = None;
     }
 
-    /// Brings the state and the tools of a version back.
+    /// Restores the state and the tools of a version.
     pub(crate) fn restore(&mut self, target: &'a Record) {
         self.state = self.history.state_of(target).clone();
-        self.origin = target;
+        self.based_on = target;
         self.tools = target.tools.clone();
-        self.tools_home = Some(target.tools_home);
+        self.tools_origin = Some(target.tools_origin);
     }
 
-    /// What tells tool descriptions from other messages.
+    /// Recognises tool descriptions.
     pub(crate) fn descriptions(&self) -> Descriptions<'_> {
         Descriptions { headings: self.headings, tools: self.tools.as_deref(), log: &self.log }
     }
@@ -194,8 +195,8 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// The present description, as it stands in a view: the newest log entry that is one, else a
-    /// new one. None without tools.
+    /// The entry of the present description: the newest log entry that is one, else a new entry. `None`
+    /// without tools.
     pub(crate) fn present_description(&mut self) -> Result<Option<Placed>, Error> {
         let Some(tools) = self.tools.clone() else { return Ok(None) };
         if let Some(index) = self.descriptions().newest_present()? {
@@ -206,25 +207,25 @@ impl<'a> Draft<'a> {
         Ok(Some(entry))
     }
 
-    /// A view without the descriptions at these places. If it does not show the present one, that
-    /// takes the place of the first.
+    /// A view without the descriptions at these places. If it does not show the present description,
+    /// that is inserted at the first of the places.
     pub(crate) fn replace_descriptions(
         &mut self,
         view: &View,
         places: &[usize],
     ) -> Result<View, Error> {
-        let mut mended = view.clone();
-        mended.hide(places);
+        let mut view = view.clone();
+        view.hide(places);
         if let Some(&first) = places.first()
-            && !self.descriptions().is_shown_in(&mended)?
+            && !self.descriptions().is_shown_in(&view)?
             && let Some(entry) = self.present_description()?
         {
-            mended.0.splice(first..first, [entry]);
+            view.0.splice(first..first, [entry]);
         }
-        Ok(mended)
+        Ok(view)
     }
 
-    /// What an operation chooses from.
+    /// The entries that an operation selects from.
     pub(crate) fn base(&self, scope: Scope) -> View {
         match scope {
             Scope::Visible => self.state.view.clone(),
@@ -232,7 +233,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Where the visible pinned entries stand in what an operation chooses from, in order.
+    /// The positions of the visible pinned entries in [`base`](Self::base), in order.
     pub(crate) fn pinned(&self, scope: Scope) -> Vec<Position> {
         let view = &self.state.view;
         match scope {
@@ -241,14 +242,14 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Where pinned entries stand in a view, in order.
+    /// The positions of pinned entries in a view, in order.
     pub(crate) fn pinned_in(&self, view: &View) -> Vec<Position> {
         let mut places: Vec<Position> = self.pins_in(view).map(|(at, _)| Position(at)).collect();
         places.sort_unstable();
         places
     }
 
-    /// The pinned entries of a view in log order, with their places.
+    /// The pinned entries of a view in log order, with their positions.
     fn pins_in<'b>(&'b self, view: &'b View) -> impl Iterator<Item = (usize, LogIndex)> + 'b {
         let mut locator = view.locator();
         let pins = self.state.marks.pins().into_iter().flat_map(|pins| pins.iter());

@@ -1,4 +1,4 @@
-//! What can go wrong: one type for the crate, with the contract's codes.
+//! The error type of the crate, with the codes of the contract.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,22 +10,22 @@ use crate::{BatchIndex, LogIndex, Missing, Position, Version};
 
 /// Why a request or a query was refused. A refused request changes nothing.
 ///
-/// [`code`](Error::code) is the contract's word for programs; the text says what was wrong, where,
-/// and what would be right. What is wrong in a list of operations comes as [`InList`](Error::InList):
-/// match on [`root`](Error::root) to see through it.
+/// [`code`](Error::code) is the code of the contract, for programs. The text says what was wrong, where,
+/// and what is allowed. An error in a list of operations is [`InList`](Error::InList); match on
+/// [`root`](Error::root) to get the error of the operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The bytes are not JSON.
+    /// The text is not JSON.
     #[error("this is not JSON: {reason}")]
     InvalidJson {
-        /// What the parser stumbled over, and where.
+        /// What the parser found, with line and column.
         reason: String,
     },
-    /// An operation or query is unknown, or one of its fields is.
+    /// An operation, a query or one of their fields is unknown or wrong.
     #[error("{reason}")]
     InvalidOperation {
-        /// What is wrong and what would be right.
+        /// What is wrong and what is allowed.
         reason: String,
         /// The field that is wrong, if it is a single one.
         field: Option<String>,
@@ -33,55 +33,55 @@ pub enum Error {
     /// A message lacks something or has a malformed part.
     #[error("{reason}")]
     InvalidMessage {
-        /// What is wrong and what would be right.
+        /// What is wrong and what is allowed.
         reason: String,
         /// The field that is wrong, such as `messages[2].role`.
         field: Option<String>,
     },
-    /// A message has nothing to say.
+    /// A message has no content.
     #[error("the message of role {role} has no content; {}", about_empty(*.is_foreign))]
     EmptyContent {
-        /// Whose message it is; only `tool` messages may be empty.
+        /// The role of the message; only `tool` messages may be empty.
         role: crate::Role,
-        /// Whether it has its tool calls in a field of another format.
+        /// Whether the message has tool calls in a field of another format.
         is_foreign: bool,
-        /// Where the message stands in the request.
+        /// The path of the message in the request.
         field: Option<String>,
     },
-    /// INSERT past the view's end.
+    /// INSERT at a position after the end of the view.
     #[error("position {position} is past the view's end; use 0 to {len}")]
     PositionOutOfRange {
-        /// What was asked for.
+        /// The value in the request.
         position: Position,
-        /// How long the view is.
+        /// Length of the view.
         len: usize,
     },
-    /// REPLACE past the view's end.
-    #[error("there is no entry at place {position} of the view; {}", up_to(*.len))]
+    /// REPLACE at a position after the end of the view.
+    #[error("there is no entry at position {position} of the view; {}", up_to(*.len))]
     NoEntryAtPosition {
-        /// What was asked for.
+        /// The value in the request.
         position: Position,
-        /// How long the view is.
+        /// Length of the view.
         len: usize,
     },
-    /// A log entry that does not exist.
+    /// A log entry does not exist.
     #[error("there is no log entry {index}; {}", up_to(*.len))]
     IndexOutOfRange {
-        /// What was asked for.
+        /// The value in the request.
         index: LogIndex,
-        /// How long the log is.
+        /// Length of the log.
         len: usize,
     },
-    /// A boundary behind the log's end.
-    #[error("boundary {boundary} is behind the log's end; use 0 to {len}")]
+    /// A boundary after the end of the log.
+    #[error("boundary {boundary} is past the log's end; use 0 to {len}")]
     BoundaryOutOfRange {
-        /// What was asked for.
+        /// The value in the request.
         boundary: LogIndex,
-        /// How long the log is.
+        /// Length of the log.
         len: usize,
     },
     /// An entry that must be visible is hidden.
-    #[error("log entry {index} is hidden; name a visible one, or bring it back with RESTORE first")]
+    #[error("log entry {index} is hidden; name a visible one, or show it with RESTORE first")]
     NotVisible {
         /// The entry.
         index: LogIndex,
@@ -91,19 +91,19 @@ pub enum Error {
         "the range starts at {start} and ends before it, at {end}; start must not be above end"
     )]
     InvalidRange {
-        /// The first of the range.
+        /// The start of the range.
         start: usize,
-        /// One past its last.
+        /// The end of the range.
         end: usize,
     },
-    /// A batch that is not on the live path.
+    /// A batch is not on the live path.
     #[error("there is no batch {batch} on the live path; use 0 to {current}")]
     BatchNotFound {
-        /// What was asked for.
+        /// The value in the request.
         batch: BatchIndex,
         /// The current batch, which is the highest.
         current: BatchIndex,
-        /// The field that asked for it.
+        /// The field of the request.
         field: &'static str,
     },
     /// BATCH_END without a target and without a BATCH_START.
@@ -122,36 +122,36 @@ pub enum Error {
         /// The number that the new batch would get.
         actual: BatchIndex,
     },
-    /// A version that does not exist yet.
+    /// A version does not exist yet.
     #[error("there is no version {version} yet; use 0 to {current}")]
     VersionNotFound {
-        /// What was asked for.
+        /// The value in the request.
         version: Version,
         /// The newest version.
         current: Version,
-        /// The field that asked for it.
+        /// The field of the request.
         field: &'static str,
     },
-    /// A pinned entry was named where it would be hidden.
-    #[error("log entry {index} is pinned; take the mark off with UNMARK first")]
+    /// The request would hide a pinned entry.
+    #[error("log entry {index} is pinned; remove the mark with UNMARK first")]
     Pinned {
         /// The entry.
         index: LogIndex,
-        /// The field that named it.
+        /// The field of the request.
         field: &'static str,
     },
-    /// A summary with nothing visible to stand for.
+    /// COMPRESS with a summary, although none of the entries is visible.
     #[error(
         "none of the entries is visible, so the summary has no place; leave it out or name visible entries"
     )]
     NothingToCompress,
-    /// UNDO at the start.
-    #[error("there is no request left to take back")]
+    /// UNDO without a request that can be undone.
+    #[error("there is no request left to undo")]
     NothingToUndo,
     /// REDO without an UNDO right before it.
-    #[error("there is nothing to put back: REDO follows UNDO, and any other request ends it")]
+    #[error("there is nothing to redo: REDO must follow UNDO without another request between them")]
     NothingToRedo,
-    /// FIT with a budget in which no run fits.
+    /// FIT with a budget into which no run fits.
     #[error(
         "no run of messages fits into {max_tokens} tokens beside what must stay; \
          set maxTokens to {needed} or more, unpin entries or set keepSystem to false"
@@ -162,66 +162,76 @@ pub enum Error {
         /// The budget.
         max_tokens: u64,
     },
-    /// More than a limit allows.
+    /// A limit is exceeded.
     #[error("{what} is {size}, over the limit of {limit}; split it, or raise the limit")]
     TooLarge {
         /// What is too large.
         what: &'static str,
-        /// How large it is.
+        /// The size.
         size: usize,
-        /// How large it may be.
+        /// The limit.
         limit: usize,
-        /// Where it is, if it is a single message.
+        /// The path of the message, if it is a single one.
         field: Option<String>,
     },
-    /// What is wrong with one operation of a list.
+    /// An error of one operation of a list.
     #[error("ops[{number}]: {error}")]
     InList {
-        /// Which operation, from 0.
+        /// The number of the operation, from 0.
         number: usize,
-        /// What is wrong with it.
+        /// The error of the operation.
         error: Box<Error>,
     },
-    /// A saved conversation whose counter is not built in.
+    /// The counter of a saved conversation is not built in.
     #[error(
-        "the conversation was counted by {name:?}, which is not built in; bring that counter with load_with"
+        "the conversation was counted by {name:?}, which is not built in; pass that counter to load_with"
     )]
     UnknownCounter {
         /// The counter's name.
         name: String,
     },
-    /// A saved conversation that is loaded with another counter than the one that counted it.
+    /// A saved conversation is loaded with another counter than its own.
     #[error(
-        "the conversation was counted by {saved:?}, not by {given:?}; bring the counter of that name"
+        "the conversation was counted by {saved:?}, not by {given:?}; pass the counter with that name"
     )]
     OtherCounter {
-        /// The counter that counted it.
+        /// The counter of the conversation.
         saved: String,
-        /// The counter that was brought.
+        /// The given counter.
         given: String,
     },
-    /// A saved conversation of a format that this build does not read.
+    /// A saved conversation has a format that this build does not read.
     #[error("the saved conversation has format {found}; this build reads {reads}")]
     UnknownFormat {
         /// Its format.
         found: u32,
-        /// The format that can be read.
+        /// The format that this build reads.
         reads: u32,
     },
-    /// Something that is still in a store.
-    #[error("this is not at hand yet: {0:?}; fetch it from the store and ask again")]
+    /// Something is not loaded from the store; see [`Missing`].
+    #[error("not loaded: {0:?}; load it from the store and try again")]
     NotLoaded(Missing),
-    /// A saved conversation that does not hold together.
+    /// A saved conversation is inconsistent.
     #[error("the saved conversation is damaged: {reason}")]
     Damaged {
-        /// What does not fit.
+        /// What is inconsistent.
         reason: String,
     },
 }
 
+impl From<recto_json::InvalidJson> for Error {
+    fn from(error: recto_json::InvalidJson) -> Self {
+        Error::InvalidJson { reason: error.reason }
+    }
+}
+
+/// Advice for a message with tool calls in a field of another format.
+pub(crate) const FOREIGN_HINT: &str = "its tool calls are in a field of another format, which is \
+    kept but not read; write them as tool_use and tool_result parts, or import the message";
+
 fn about_empty(is_foreign: bool) -> &'static str {
     match is_foreign {
-        true => crate::message::read::FOREIGN_HINT,
+        true => FOREIGN_HINT,
         false => "give it text or parts, or leave the message out",
     }
 }
@@ -233,11 +243,11 @@ fn up_to(len: usize) -> String {
     }
 }
 
-/// The contract's error codes that the engine gives.
+/// The error codes of the contract that the engine uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each is explained at the error that gives it")]
+#[allow(missing_docs, reason = "each is explained at its error")]
 pub enum Code {
     InvalidJson,
     InvalidOperation,
@@ -259,7 +269,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// Every code that the engine gives.
+    /// Every code that the engine uses.
     pub const ALL: [Code; 17] = [
         Code::InvalidJson,
         Code::InvalidOperation,
@@ -280,7 +290,7 @@ impl Code {
         Code::Storage,
     ];
 
-    /// The code as it is written in JSON.
+    /// The code in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Code::InvalidJson => "invalid_json",
@@ -311,7 +321,7 @@ impl fmt::Display for Code {
 }
 
 impl Error {
-    /// The contract's word for this error.
+    /// The code of the error.
     pub fn code(&self) -> Code {
         match self {
             Error::InvalidJson { .. } => Code::InvalidJson,
@@ -342,7 +352,7 @@ impl Error {
         }
     }
 
-    /// The error itself: for one in a list of operations, what is wrong with that operation.
+    /// The error itself; for an error in a list of operations, that of the operation.
     pub fn root(&self) -> &Error {
         match self {
             Error::InList { error, .. } => error.root(),
@@ -350,7 +360,7 @@ impl Error {
         }
     }
 
-    /// The field that is wrong, where it is a single one, such as `ops[1].messages[0].role`.
+    /// The field that is wrong, if it is a single one, such as `ops[1].messages[0].role`.
     pub fn field(&self) -> Option<Cow<'_, str>> {
         let field = match self {
             Error::InList { number, error } => {
@@ -379,7 +389,7 @@ impl Error {
         Some(field.into())
     }
 
-    /// The error as the contract writes it: `{error: {code, message, field?, details?}}`.
+    /// The error in the form of the contract: `{error: {code, message, field?, details?}}`.
     pub fn to_json(&self) -> Value {
         let mut error = json!({ "code": self.code().as_str(), "message": self.to_string() });
         if let Some(field) = self.field() {
@@ -427,7 +437,7 @@ impl Error {
         Error::TooLarge { what, size, limit, field: None }
     }
 
-    /// The same error, found in this operation of a list.
+    /// The error as that of an operation of a list.
     pub(crate) fn in_list(self, number: usize) -> Error {
         Error::InList { number, error: Box::new(self) }
     }
@@ -448,7 +458,7 @@ impl Error {
         Error::InvalidMessage { reason: reason.into(), field: Some(field.into()) }
     }
 
-    /// The same error, found inside `place` of a request.
+    /// The error with `place` before the path of its field.
     pub(crate) fn within(mut self, place: &str) -> Error {
         if let Error::InvalidMessage { field, .. }
         | Error::EmptyContent { field, .. }

@@ -1,8 +1,8 @@
-//! Every version: the state it left behind, and which request made it, when and why.
+//! The history: every version with its state, and the request that made it, with its time and reason.
 //!
-//! UNDO and REDO move along the versions. Each version remembers two others: `undo`, whose state
-//! comes back when the newest request that still counts is taken back, and `redo`, whose state comes
-//! back when that is regretted. So taking back several requests jumps over the undos between them:
+//! UNDO and REDO follow two references of each version. `undo` is the version whose state UNDO restores,
+//! `redo` the version whose state REDO restores. Undoing several requests therefore skips the UNDOs
+//! between them:
 //!
 //! ```text
 //!   version    0    1    2    3    4      5      6
@@ -16,76 +16,54 @@ use std::sync::Arc;
 
 use sum_tree::{Item, SumTree, Summary};
 
+use crate::number::OptVersion;
 use crate::operation::{Operation, OperationKind, Redo, Rollback, Step, Undo, describe_append};
 use crate::state::State;
 use crate::{Error, Missing, Timestamp, ToolSet, Version, View};
 
-/// A version. Conversations keep many of them, so it is small.
+/// The record of a version. A conversation keeps many of them, so it is small.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
-    pub(crate) held: Held,
+    pub(crate) state_ref: StateRef,
     pub(crate) timestamp: Timestamp,
     pub(crate) log_len: u32,
-    pub(crate) undo: Jump,
-    pub(crate) redo: Jump,
+    pub(crate) undo: OptVersion,
+    pub(crate) redo: OptVersion,
     pub(crate) kind: OperationKind,
-    pub(crate) story: Story,
-    /// The tools, if the conversation has any, and the version that set them.
+    pub(crate) reason: Reason,
+    /// The tools, if the conversation has any.
     pub(crate) tools: Option<Arc<ToolSet>>,
-    pub(crate) tools_home: Version,
+    /// The version that set the tools.
+    pub(crate) tools_origin: Version,
 }
 
-/// Where the state of a version is.
+/// The state of a version, or a reference to it.
 #[derive(Clone, Debug)]
-pub(crate) enum Held {
-    Own(State),
-    /// It is that of an earlier version, which holds its own. So bringing a version back touches
-    /// nothing but its record, however far back that is.
-    Of(Version),
+pub(crate) enum StateRef {
+    Owned(State),
+    /// The state of an earlier version, whose record owns it. Restoring a version therefore writes
+    /// only a record, for any distance.
+    SameAs(Version),
 }
 
-/// A version to go to, if there is one: an `Option` that takes no room of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Jump(u32);
-
-impl Jump {
-    pub(crate) const NONE: Jump = Jump(u32::MAX);
-
-    pub(crate) fn target(self) -> Option<Version> {
-        (self != Jump::NONE).then_some(Version(self.0))
-    }
-}
-
-impl From<Version> for Jump {
-    fn from(version: Version) -> Self {
-        Jump(version.0)
-    }
-}
-
-impl From<Option<Version>> for Jump {
-    fn from(version: Option<Version>) -> Self {
-        version.map_or(Jump::NONE, Jump::from)
-    }
-}
-
-/// What a request was for. The most frequent requests are described when somebody reads it: that
-/// costs neither time nor memory before.
+/// The reason of a request. The reason of the most frequent requests is computed when it is read, so it
+/// takes neither time nor memory before.
 #[derive(Clone, Debug)]
-pub(crate) enum Story {
-    /// The rest of the record says it: an APPEND, UNDO or REDO, or a ROLLBACK to the batch that is
-    /// current since.
-    Plain,
+pub(crate) enum Reason {
+    /// The reason follows from the rest of the record: an APPEND, UNDO or REDO, or a ROLLBACK to the
+    /// batch that is current afterwards.
+    Implicit,
     /// A ROLLBACK to this version.
-    ToVersion(Version),
-    /// All else, and what the caller gave a reason for.
-    Told(Arc<Told>),
+    RollbackTo(Version),
+    /// Any other request, and a request for which the caller gave a reason.
+    Text(Arc<ReasonText>),
 }
 
-/// What a request was for, in words.
+/// The reason of a request as text.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
-    pub(crate) description: Arc<str>,
-    /// The operations of a request that has several, in order; none if they are not at hand.
+pub(crate) struct ReasonText {
+    pub(crate) text: Arc<str>,
+    /// The operations of a request that has several, in order; `None` if they are not loaded.
     pub(crate) steps: Option<Vec<StepRecord>>,
 }
 
@@ -93,68 +71,70 @@ pub(crate) struct Told {
 #[derive(Clone, Debug)]
 pub(crate) struct StepRecord {
     pub(crate) kind: OperationKind,
-    pub(crate) description: Arc<str>,
-    /// The view that it left behind.
+    pub(crate) reason: Arc<str>,
+    /// The view after the operation.
     pub(crate) view: View,
 }
 
-impl Story {
-    pub(crate) fn told(description: Arc<str>) -> Story {
-        Story::Told(Arc::new(Told { description, steps: Some(Vec::new()) }))
+impl Reason {
+    pub(crate) fn text(text: Arc<str>) -> Reason {
+        Reason::Text(Arc::new(ReasonText { text, steps: Some(Vec::new()) }))
     }
 
-    /// What a single operation was for; `describe` says it in words where they have to be kept.
-    pub(crate) fn of(step: &Step, describe: impl FnOnce() -> Arc<str>) -> Story {
-        match (&step.description, &step.operation) {
-            (Some(_), _) => Story::told(describe()),
-            (None, Operation::Append(_) | Operation::Undo(_) | Operation::Redo(_)) => Story::Plain,
-            (None, Operation::Rollback(Rollback::ToBatch(_))) => Story::Plain,
-            (None, &Operation::Rollback(Rollback::ToVersion(to))) => Story::ToVersion(to),
-            (None, _) => Story::told(describe()),
+    /// The reason of a single operation. `describe` is called only if the text must be stored.
+    pub(crate) fn of(step: &Step, describe: impl FnOnce() -> Arc<str>) -> Reason {
+        match (&step.reason, &step.operation) {
+            (Some(_), _) => Reason::text(describe()),
+            (None, Operation::Append(_) | Operation::Undo(_) | Operation::Redo(_)) => {
+                Reason::Implicit
+            }
+            (None, Operation::Rollback(Rollback::ToBatch(_))) => Reason::Implicit,
+            (None, &Operation::Rollback(Rollback::ToVersion(to))) => Reason::RollbackTo(to),
+            (None, _) => Reason::text(describe()),
         }
     }
 
-    /// What several operations in one request were for. What neighbours share is said once.
-    pub(crate) fn of_list(steps: Vec<StepRecord>) -> Story {
-        let mut all: Vec<&str> = steps.iter().map(|step| &*step.description).collect();
+    /// The reason of a request with several operations. Equal reasons of neighbours are listed once.
+    pub(crate) fn of_list(steps: Vec<StepRecord>) -> Reason {
+        let mut all: Vec<&str> = steps.iter().map(|step| &*step.reason).collect();
         all.dedup();
-        Story::Told(Arc::new(Told { description: all.join("; ").into(), steps: Some(steps) }))
+        Reason::Text(Arc::new(ReasonText { text: all.join("; ").into(), steps: Some(steps) }))
     }
 }
 
 impl Record {
-    /// Whether nothing was told about the request.
-    pub(crate) fn is_plain(&self) -> bool {
-        matches!(self.story, Story::Plain)
+    /// Whether the reason follows from the rest of the record.
+    pub(crate) fn has_implicit_reason(&self) -> bool {
+        matches!(self.reason, Reason::Implicit)
     }
 
     /// The operations of a request that has several, in order.
     pub(crate) fn steps(&self) -> &[StepRecord] {
-        match &self.story {
-            Story::Told(told) => told.steps.as_deref().unwrap_or_default(),
-            Story::Plain | Story::ToVersion(_) => &[],
+        match &self.reason {
+            Reason::Text(text) => text.steps.as_deref().unwrap_or_default(),
+            Reason::Implicit | Reason::RollbackTo(_) => &[],
         }
     }
 
-    /// How a later version holds the state of this one, whose number is given.
-    pub(crate) fn held_by(&self, version: Version) -> Held {
-        Held::Of(match self.held {
-            Held::Own(_) => version,
-            Held::Of(owner) => owner,
+    /// A reference to the state of this record, whose version is given, for a later version.
+    pub(crate) fn state_ref_for(&self, version: Version) -> StateRef {
+        StateRef::SameAs(match self.state_ref {
+            StateRef::Owned(_) => version,
+            StateRef::SameAs(owner) => owner,
         })
     }
 
-    /// Whether the operations of a request are at hand.
+    /// Whether the operations of the request are loaded.
     fn has_steps(&self) -> bool {
-        !matches!(&self.story, Story::Told(told) if told.steps.is_none())
+        !matches!(&self.reason, Reason::Text(text) if text.steps.is_none())
     }
 }
 
-/// A place for a version. Of a conversation that a store opened, most are empty until somebody asks.
+/// The slot of a version; empty if the version is not loaded.
 #[derive(Clone, Debug)]
 struct Slot(Option<Record>);
 
-/// Number of slots. Bit 63: a slot has no state of its own. Bit 62: a slot may have tools.
+/// Number of slots. Bit 63: a slot does not own its state. Bit 62: a slot may have tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally(u64);
 
@@ -192,7 +172,7 @@ impl Item for Slot {
         let flags = match &self.0 {
             None => Tally::FLAGS,
             Some(record) => {
-                let owns_none = !matches!(record.held, Held::Own(_));
+                let owns_none = !matches!(record.state_ref, StateRef::Owned(_));
                 (if owns_none { Tally::SOME_OWN_NONE } else { 0 })
                     | (if record.tools.is_some() { Tally::SOME_HAVE_TOOLS } else { 0 })
             }
@@ -201,7 +181,7 @@ impl Item for Slot {
     }
 }
 
-/// All versions of a conversation, in order; there is always version 0. Cloning it costs O(1).
+/// All versions of a conversation, in order. Version 0 always exists. A clone costs O(1).
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     records: SumTree<Slot>,
@@ -212,7 +192,7 @@ impl History {
         Self::opened_at(Version(0), first)
     }
 
-    /// A history of which only the newest version is at hand.
+    /// A history of which only the newest version is loaded.
     pub(crate) fn opened_at(version: Version, record: Record) -> History {
         let mut records = SumTree::repeat(Slot(None), version.as_usize());
         records.push(Slot(Some(record)));
@@ -224,7 +204,7 @@ impl History {
     }
 
     pub(crate) fn current(&self) -> &Record {
-        self.get(self.current_version()).expect("the newest version is always at hand")
+        self.get(self.current_version()).expect("the newest version is always loaded")
     }
 
     /// The state at the newest version.
@@ -232,41 +212,42 @@ impl History {
         self.state_of(self.current())
     }
 
-    /// The state at the version that a record of this history is about.
+    /// The state of the version of a record of this history.
     pub(crate) fn state_of<'a>(&'a self, record: &'a Record) -> &'a State {
         let mut record = record;
         loop {
-            match &record.held {
-                Held::Own(state) => return state,
-                &Held::Of(version) => {
-                    record = self.get(version).expect("what was brought back is at hand");
+            match &record.state_ref {
+                StateRef::Owned(state) => return state,
+                &StateRef::SameAs(version) => {
+                    record = self.get(version).expect("the owner of a restored state is loaded");
                 }
             }
         }
     }
 
-    /// How a new version holds the state of an earlier one, which the field `field` asks for, and
-    /// its tools with the version that set them (without tools: the version itself).
-    pub(crate) fn held_again(
+    /// A reference to the state of an earlier version, and its tools with the version that set them
+    /// (without tools: the earlier version itself). `field` is the request's field that names the
+    /// version, for errors.
+    pub(crate) fn reuse_state(
         &self,
         version: Version,
         field: &'static str,
-    ) -> Result<(Held, Option<Arc<ToolSet>>, Version), Error> {
-        // Going far back is quick because the record itself need not be read, as a rule.
+    ) -> Result<(StateRef, Option<Arc<ToolSet>>, Version), Error> {
+        // Usually the summaries of the tree suffice, and the record itself is not read.
         let around = self.records.summary_around(version.as_usize());
         if around.is_some_and(|tally| tally.are_all_owners() && tally.has_no_tools()) {
-            return Ok((Held::Of(version), None, version));
+            return Ok((StateRef::SameAs(version), None, version));
         }
         let record = self.record(version, field)?;
-        Ok((record.held_by(version), record.tools.clone(), record.tools_home))
+        Ok((record.state_ref_for(version), record.tools.clone(), record.tools_origin))
     }
 
-    /// A version, if it is at hand.
+    /// The record of a version, if it is loaded.
     pub(crate) fn get(&self, version: Version) -> Option<&Record> {
         self.records.get(version.as_usize())?.0.as_ref()
     }
 
-    /// A version, which the field `field` asks for.
+    /// The record of a version that the field `field` of a request names.
     pub(crate) fn record(&self, version: Version, field: &'static str) -> Result<&Record, Error> {
         let current = self.current_version();
         match self.records.get(version.as_usize()) {
@@ -276,13 +257,13 @@ impl History {
         }
     }
 
-    /// All versions in order; those that are not at hand are left out.
+    /// All loaded versions in order. Call [`check_whole`](Self::check_whole) first if all are needed.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Version, &Record)> {
         let numbered = self.records.iter().enumerate();
         numbered.filter_map(|(number, slot)| Some((Version(number as u32), slot.0.as_ref()?)))
     }
 
-    /// Tests that every version is at hand, with all of its steps.
+    /// Tests that every version is loaded, with all of its steps.
     pub(crate) fn check_whole(&self) -> Result<(), Error> {
         match self.records.iter().all(|slot| slot.0.as_ref().is_some_and(Record::has_steps)) {
             true => Ok(()),
@@ -290,8 +271,8 @@ impl History {
         }
     }
 
-    /// Puts a version, which exists, at hand.
-    pub(crate) fn fill(&mut self, version: Version, record: Record) {
+    /// Sets the record of an existing version.
+    pub(crate) fn load(&mut self, version: Version, record: Record) {
         let place = version.as_usize();
         self.records.splice(place..=place, [Slot(Some(record))]);
     }
@@ -311,18 +292,18 @@ impl History {
         History { records: self.records.slice(..=version.as_usize()) }
     }
 
-    /// Why a version was made.
-    pub(crate) fn description(&self, version: Version, record: &Record) -> String {
-        match (&record.story, record.kind) {
-            (Story::Told(told), _) => told.description.to_string(),
-            (&Story::ToVersion(to), _) => Operation::from(Rollback::ToVersion(to)).describe(),
-            (Story::Plain, OperationKind::Undo) => Operation::from(Undo).describe(),
-            (Story::Plain, OperationKind::Redo) => Operation::from(Redo).describe(),
-            (Story::Plain, OperationKind::Rollback) => {
+    /// The reason of the request that made a version.
+    pub(crate) fn reason(&self, version: Version, record: &Record) -> String {
+        match (&record.reason, record.kind) {
+            (Reason::Text(reason), _) => reason.text.to_string(),
+            (&Reason::RollbackTo(to), _) => Operation::from(Rollback::ToVersion(to)).describe(),
+            (Reason::Implicit, OperationKind::Undo) => Operation::from(Undo).describe(),
+            (Reason::Implicit, OperationKind::Redo) => Operation::from(Redo).describe(),
+            (Reason::Implicit, OperationKind::Rollback) => {
                 let batch = self.state_of(record).path.current_number();
                 Operation::from(Rollback::ToBatch(batch)).describe()
             }
-            (Story::Plain, _) => {
+            (Reason::Implicit, _) => {
                 let before = version.0.checked_sub(1).and_then(|before| self.get(Version(before)));
                 let added = record.log_len - before.map_or(0, |before| before.log_len);
                 describe_append(added as usize)
@@ -351,14 +332,14 @@ mod tests {
     }
 
     fn owner(conversation: &Conversation) -> Option<Version> {
-        match conversation.history.current().held {
-            Held::Own(_) => None,
-            Held::Of(owner) => Some(owner),
+        match conversation.history.current().state_ref {
+            StateRef::Owned(_) => None,
+            StateRef::SameAs(owner) => Some(owner),
         }
     }
 
     #[test]
-    fn what_was_brought_back_again_and_again_is_one_step_away() {
+    fn a_state_that_is_restored_repeatedly_is_one_reference_away() {
         let mut now = appended(100);
         assert_eq!(owner(&now), None);
         now = now.apply(Rollback::ToVersion(Version(7)), 0).unwrap().0;
@@ -375,16 +356,16 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_is_not_at_hand_is_not_brought_back_unread() {
+    fn a_version_that_is_not_loaded_is_not_restored() {
         let now = appended(3);
         let newest = now.history.current().clone();
         let history = History::opened_at(Version(1_000), newest);
         for version in [0, 500, 999].map(Version) {
-            let missing = history.held_again(version, "targetVersion").unwrap_err();
+            let missing = history.reuse_state(version, "targetVersion").unwrap_err();
             assert!(matches!(missing, Error::NotLoaded(Missing::Version(at)) if at == version));
         }
-        let unknown = history.held_again(Version(1_001), "targetVersion").unwrap_err();
+        let unknown = history.reuse_state(Version(1_001), "targetVersion").unwrap_err();
         assert!(matches!(unknown, Error::VersionNotFound { .. }));
-        assert!(history.held_again(Version(1_000), "targetVersion").is_ok());
+        assert!(history.reuse_state(Version(1_000), "targetVersion").is_ok());
     }
 }

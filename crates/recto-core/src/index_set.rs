@@ -1,10 +1,10 @@
-//! A sorted set of log entries that shares structure with the set before it.
+//! A persistent sorted set of log indices.
 
 use sum_tree::{Item, SumTree, Summary};
 
 use crate::LogIndex;
 
-/// An entry of a set.
+/// A member of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Member(LogIndex);
 
@@ -13,22 +13,22 @@ impl Item for Member {
 
     fn add_to(&self, bounds: &mut Bounds) {
         bounds.count += 1;
-        bounds.most = self.0.0;
+        bounds.max = self.0.0;
     }
 }
 
-/// How many entries, and the largest.
+/// Number of members, and the largest one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Bounds {
     count: u32,
-    most: u32,
+    max: u32,
 }
 
 impl Summary for Bounds {
     fn add(&mut self, later: &Self) {
         if later.count > 0 {
             self.count += later.count;
-            self.most = later.most;
+            self.max = later.max;
         }
     }
 
@@ -37,7 +37,7 @@ impl Summary for Bounds {
     }
 }
 
-/// A sorted set. Cloning one costs O(1), adding or removing an entry O(log n).
+/// A sorted set. A clone costs O(1), adding or removing a member O(log n).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IndexSet(SumTree<Member>);
 
@@ -54,9 +54,9 @@ impl IndexSet {
         self.0.iter().map(|member| member.0)
     }
 
-    /// Where `index` stands or would stand, and whether it is there.
+    /// The place of `index` in the order, and whether it is a member.
     fn place(&self, index: LogIndex) -> (usize, bool) {
-        match self.0.find(|bounds| bounds.most >= index.0, |member| member.0 >= index) {
+        match self.0.find(|bounds| bounds.max >= index.0, |member| member.0 >= index) {
             Some((place, found)) => (place, found.0 == index),
             None => (self.len(), false),
         }
@@ -66,17 +66,17 @@ impl IndexSet {
         self.place(index).1
     }
 
-    /// Adds an entry that is above all others.
+    /// Adds an index that is above all members.
     pub(crate) fn push(&mut self, index: LogIndex) {
         self.0.push(Member(index));
     }
 
-    /// The entries below an index.
+    /// The members below an index.
     pub(crate) fn below(&self, index: LogIndex) -> IndexSet {
         IndexSet(self.0.slice(..self.place(index).0))
     }
 
-    /// With all of `indices`, which are sorted and not doubled.
+    /// The set with all of `indices` (sorted, without duplicates).
     pub(crate) fn union(&self, indices: &[LogIndex]) -> IndexSet {
         if self.is_small_change(indices) {
             let mut set = self.clone();
@@ -93,7 +93,7 @@ impl IndexSet {
         IndexSet(all.into_iter().map(Member).collect())
     }
 
-    /// Without any of `indices`, which are sorted.
+    /// The set without `indices` (sorted).
     pub(crate) fn without(&self, indices: &[LogIndex]) -> IndexSet {
         if self.is_small_change(indices) {
             let mut set = self.clone();
@@ -108,7 +108,7 @@ impl IndexSet {
         IndexSet(rest.map(Member).collect())
     }
 
-    /// The entries that `other` does not have, in order. Costs what differs.
+    /// The members that `other` does not have, in order. The cost depends on the difference.
     pub(crate) fn missing_in(&self, other: &IndexSet) -> Vec<LogIndex> {
         let difference = self.0.difference(&other.0);
         let unshared = difference.left.iter().flat_map(|block| block.items());

@@ -1,31 +1,31 @@
-//! How large input may be.
+//! Limits on the size of input.
 
 use crate::{Error, json};
 
-/// Limits on what is read from JSON. Over them the answer is `too_large`, and nothing changes.
+/// Limits on input. Larger input is refused with the error `too_large`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The bytes of one message.
+    /// Maximum size of a message, in bytes.
     pub message_bytes: usize,
-    /// How deep lists and objects may go.
+    /// Maximum depth of lists and objects.
     pub depth: usize,
-    /// How many messages one request may bring.
+    /// Maximum number of messages in one request.
     pub messages: usize,
 }
 
 impl Default for Limits {
-    /// 4 MiB a message, 64 levels, 10,000 messages a request.
+    /// 4 MiB per message, 64 levels, 10,000 messages per request.
     fn default() -> Self {
         Limits { message_bytes: 4 << 20, depth: 64, messages: 10_000 }
     }
 }
 
 impl Limits {
-    /// No limits but those of the engine's own numbers, for input that is trusted.
+    /// No limits except those of the engine (4 GiB per message), for trusted input.
     pub const NONE: Limits =
         Limits { message_bytes: u32::MAX as usize, depth: usize::MAX, messages: usize::MAX };
 
-    /// Whether a message of that size and depth is within them.
+    /// Whether a message of this size and depth is within the limits.
     pub(crate) fn allow_message(&self, bytes: usize, depth: usize) -> bool {
         bytes <= self.message_bytes.min(u32::MAX as usize) && depth <= self.depth
     }
@@ -37,7 +37,7 @@ impl Limits {
     }
 
     pub(crate) fn check_depth(&self, text: &str) -> Result<(), Error> {
-        // A text is never deeper than it is long.
+        // Each level takes at least one byte.
         if text.len() <= self.depth {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Labels on log entries. The mark `pinned` protects an entry.
+//! Marks on log entries. The mark `pinned` protects an entry from being hidden.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use sum_tree::{Item, Length, SumTree};
 use crate::LogIndex;
 use crate::index_set::IndexSet;
 
-/// The mark that protects an entry: TRUNCATE, FILTER, CLEAR, FIT and BATCH_START keep it where it
-/// is, and DELETE, COMPRESS and REPLACE refuse to hide it. Going back (ROLLBACK, BATCH_END, UNDO)
-/// brings an earlier view back as it was, pinned or not.
+/// The mark that protects an entry. TRUNCATE, FILTER, CLEAR, FIT and BATCH_START keep a visible pinned
+/// entry, and DELETE, COMPRESS and REPLACE refuse to hide it. ROLLBACK, BATCH_END and UNDO restore an
+/// earlier view, whether it shows pinned entries or not.
 pub const PINNED: &str = "pinned";
 
-/// All labels of a conversation. Cloning them costs O(1).
+/// All marks of a conversation. A clone costs O(1).
 #[derive(Clone, Debug, Default)]
 pub struct Marks(Option<Arc<SumTree<Mark>>>);
 
-/// A label and where it stands: never on no entry.
+/// A mark and its entries, at least one.
 #[derive(Clone, Debug)]
 struct Mark {
     label: Arc<str>,
@@ -39,7 +39,7 @@ impl Marks {
         self.0.iter().flat_map(|marks| marks.iter())
     }
 
-    /// Where a label stands in alphabetical order, or would stand.
+    /// The place of a label in alphabetical order: `Ok` if it exists, else `Err`.
     fn find(&self, label: &str) -> Result<usize, usize> {
         let Some(marks) = &self.0 else { return Err(0) };
         let (mut from, mut to) = (0, marks.len());
@@ -60,7 +60,7 @@ impl Marks {
         Some(&self.0.as_ref()?.get(at)?.entries)
     }
 
-    /// Puts a label in the place of the one that stands there, or between the others.
+    /// Sets the entries of a label whose place is known. A label without entries is removed.
     fn put(&mut self, place: Result<usize, usize>, label: &str, entries: IndexSet) {
         let mut marks = self.0.as_deref().cloned().unwrap_or_default();
         let mark = (!entries.is_empty()).then(|| Mark { label: label.into(), entries });
@@ -71,17 +71,17 @@ impl Marks {
         self.0 = (!marks.is_empty()).then(|| Arc::new(marks));
     }
 
-    /// All labels that stand on some entry, in alphabetical order.
+    /// The labels of all marks, in alphabetical order.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
         self.marks().map(|mark| &*mark.label)
     }
 
-    /// The entries with this label, in log order.
+    /// The entries with this mark, in log order.
     pub fn with(&self, label: &str) -> impl DoubleEndedIterator<Item = LogIndex> {
         self.entries(label).into_iter().flat_map(IndexSet::iter)
     }
 
-    /// Whether an entry has this label.
+    /// Whether an entry has this mark.
     pub fn has(&self, index: LogIndex, label: &str) -> bool {
         self.entries(label).is_some_and(|entries| entries.contains(index))
     }
@@ -95,13 +95,13 @@ impl Marks {
         self.entries(PINNED)
     }
 
-    /// Sets a label on entries (sorted, each once).
+    /// Sets a mark on entries (sorted, without duplicates).
     pub(crate) fn set(&mut self, indices: &[LogIndex], label: &str) {
         let entries = self.entries(label).cloned().unwrap_or_default().union(indices);
         self.put(self.find(label), label, entries);
     }
 
-    /// Takes a label off entries (sorted).
+    /// Removes a mark from entries (sorted).
     pub(crate) fn unset(&mut self, indices: &[LogIndex], label: &str) {
         if let Some(entries) = self.entries(label) {
             let entries = entries.without(indices);
@@ -113,7 +113,7 @@ impl Marks {
         self.0.is_none()
     }
 
-    /// What was set and unset since `earlier`, by label.
+    /// The changes since `earlier`: for each label the entries that were set and unset.
     pub(crate) fn changes_since(
         &self,
         earlier: &Marks,
@@ -122,7 +122,7 @@ impl Marks {
         let none = SumTree::new();
         let now = self.0.as_deref().unwrap_or(&none);
         let before = earlier.0.as_deref().unwrap_or(&none);
-        // Only labels that the two do not share can differ.
+        // Shared nodes contain equal marks.
         let difference = now.difference(before);
         let blocks = difference.left.iter().chain(&difference.right);
         let mut labels: Vec<&str> =
@@ -138,18 +138,18 @@ impl Marks {
         changes.filter(|(_, set, unset)| !set.is_empty() || !unset.is_empty()).collect()
     }
 
-    /// How many labels stand on how many entries.
+    /// Number of labels plus number of marked entries.
     pub(crate) fn size(&self) -> usize {
         self.marks().map(|mark| 1 + mark.entries.len()).sum()
     }
 
-    /// How long a log must be at least to hold every marked entry.
+    /// Minimum length of a log that contains every marked entry.
     pub(crate) fn needed_log_len(&self) -> usize {
         let last = self.marks().filter_map(|mark| mark.entries.iter().next_back()).max();
         last.map_or(0, |last| last.as_usize() + 1)
     }
 
-    /// Tells two values apart by where they are, so that equal ones need not be compared.
+    /// The address of the value. Two values with the same address are equal.
     pub(crate) fn address(&self) -> usize {
         self.0.as_ref().map_or(0, |marks| Arc::as_ptr(marks).addr())
     }
@@ -158,7 +158,10 @@ impl Marks {
         for mark in self.marks() {
             mark.entries.check()?;
             if mark.entries.iter().next_back().is_none_or(|last| last.as_usize() >= log_len) {
-                return Err(format!("the mark {:?} stands on no entry of the log", mark.label));
+                return Err(format!(
+                    "the mark {:?} is on an entry that the log does not have",
+                    mark.label
+                ));
             }
         }
         Ok(())

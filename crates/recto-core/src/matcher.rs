@@ -1,20 +1,17 @@
-//! Finding words in messages.
+//! Tests whether messages contain words.
 
 use std::cell::RefCell;
 
-use aho_corasick::AhoCorasick;
-use memchr::memmem;
-
-use crate::gram_search::GramSearch;
 use crate::message::PartText;
+use crate::word_search::WordSearch;
 use crate::{Error, Message};
 
-/// Tests whether the text of a message contains some of one list of words and none of another.
+/// Tests whether the text of a message contains at least one word of one list and no word of another.
 /// Matching is case-sensitive.
 pub(crate) struct TextMatcher {
     contains: Option<Words>,
     excludes: Option<Words>,
-    /// Reused for texts that have to be decoded.
+    /// Buffer for decoded texts.
     scratch: RefCell<String>,
 }
 
@@ -28,7 +25,7 @@ impl TextMatcher {
         Ok(TextMatcher { contains, excludes, scratch: RefCell::default() })
     }
 
-    /// Whether every message passes.
+    /// Whether every message passes, because there are no words.
     pub(crate) fn passes_all(&self) -> bool {
         self.contains.is_none() && self.excludes.is_none()
     }
@@ -40,44 +37,21 @@ impl TextMatcher {
     }
 }
 
-/// Words of which at least one is sought.
+/// Words of which at least one must occur.
 struct Words {
-    searchers: Vec<Searcher>,
-    /// Whether a word may reach from one part of a message into the next, over the newline that
-    /// joins their texts.
+    search: WordSearch,
+    /// Whether a word contains a newline, so that it can span two parts of a message, whose texts are
+    /// joined by newlines.
     spans_parts: bool,
     /// Whether no word has a character that JSON writes as an escape.
     needs_no_escape: bool,
 }
 
-enum Searcher {
-    One(Box<memmem::Finder<'static>>),
-    /// Words of at least four bytes.
-    Grams(GramSearch),
-    /// Shorter ones.
-    Short(AhoCorasick),
-}
-
 impl Words {
     fn new(words: &[String]) -> Result<Words, Error> {
-        let searchers = match words {
-            [word] => {
-                vec![Searcher::One(Box::new(memmem::Finder::new(word.as_bytes()).into_owned()))]
-            }
-            _ => {
-                let (long, short) = GramSearch::split(words);
-                let mut searchers: Vec<Searcher> = long.into_iter().map(Searcher::Grams).collect();
-                if !short.is_empty() {
-                    searchers.push(Searcher::Short(AhoCorasick::new(short).map_err(|error| {
-                        Error::operation(format!("there are too many words to search for: {error}"))
-                    })?));
-                }
-                searchers
-            }
-        };
         let is_escaped = |c: char| matches!(c, '"' | '\\') || c.is_control();
         Ok(Words {
-            searchers,
+            search: WordSearch::new(words)?,
             spans_parts: words.iter().any(|word| word.contains('\n')),
             needs_no_escape: !words.iter().any(|word| word.contains(is_escaped)),
         })
@@ -87,28 +61,20 @@ impl Words {
         if self.spans_parts {
             scratch.clear();
             message.text_into(scratch);
-            return self.is_match(scratch);
+            return self.search.is_match(scratch);
         }
-        let reads_raw = self.needs_no_escape && message.has_plain_escapes();
+        let reads_raw = self.needs_no_escape && message.uses_minimal_escapes();
         let mut found = false;
         message.for_each_text(|text| {
-            // What is not in the text as it stands in the JSON need not be decoded.
+            // A word that is not in the escaped text is not in the decoded text either.
             let is_ruled_out = match text {
-                PartText::String(escaped) => reads_raw && !self.is_match(escaped),
+                PartText::String(escaped) => reads_raw && !self.search.is_match(escaped),
                 PartText::Call { .. } => false,
             };
-            found = !is_ruled_out && self.is_match(text.read(scratch));
+            found = !is_ruled_out && self.search.is_match(text.read(scratch));
             !found
         });
         found
-    }
-
-    fn is_match(&self, text: &str) -> bool {
-        self.searchers.iter().any(|searcher| match searcher {
-            Searcher::One(finder) => finder.find(text.as_bytes()).is_some(),
-            Searcher::Grams(grams) => grams.is_match(text),
-            Searcher::Short(automaton) => automaton.is_match(text),
-        })
     }
 }
 
@@ -118,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// The same text, with every character or none but the necessary ones written as an escape.
+    /// The text as JSON, with every character escaped or with the fewest escapes.
     fn spelled(text: &str, escapes_all: bool) -> String {
         if !escapes_all {
             return serde_json::to_string(text).expect("a string can always be written");
@@ -131,7 +97,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
         #[test]
-        fn words_are_found_however_the_text_is_spelled(
+        fn words_are_found_with_any_escapes(
             text in "[anu/\\\\\"\n计]{1,30}",
             words in prop::collection::vec("[anu/\\\\\"\n计]{1,8}", 1..4),
             escapes_all in any::<bool>(),

@@ -1,9 +1,9 @@
-//! A message: the JSON it came as, byte for byte, and what the engine needs to know of it.
+//! A message: its JSON, byte for byte, and a header with what the engine reads of it.
 //!
-//! Nothing is ever written back into the JSON, so unknown fields, unknown parts, signatures and the
-//! spelling of numbers survive. What the engine reads (role, texts, tool calls) is kept as places in
-//! that text.
+//! The engine never changes the JSON, so unknown fields, unknown parts, signatures and the spelling of
+//! numbers are kept. The header holds the role, and the places of texts and tool calls in the JSON.
 
+mod make;
 pub(crate) mod read;
 
 use std::borrow::Cow;
@@ -12,20 +12,19 @@ use std::hash::Hasher;
 use std::sync::LazyLock;
 
 use serde::{Serialize, Serializer};
-use serde_json::json;
 use siphasher::sip::SipHasher13;
 use triomphe::{Arc, HeaderSlice};
 
+use crate::edges::{Edge, Edges};
 use crate::json;
-use crate::tool_exchange::{Edge, Edges};
 use crate::{Error, Limits, Role, Timestamp};
 
-/// An immutable message. Cloning one costs O(1).
+/// An immutable message. A clone costs O(1).
 ///
-/// Messages are in Recto's own form: `{role, content, id?, timestamp?, metadata?, name?}`, where the
-/// content is a string or a list of parts, and tool calls are `tool_use` and `tool_result` parts.
-/// Other fields are kept, but mean nothing here: a `tool_calls` list as one provider has it is not
-/// read as calls.
+/// A message has the form `{role, content, id?, timestamp?, metadata?, name?}`. The content is a string
+/// or a list of parts; tool calls and results are `tool_use` and `tool_result` parts. Other fields are
+/// kept but have no meaning: the engine does not read a `tool_calls` list, which some providers use, as
+/// calls.
 ///
 /// ```
 /// use recto_core::{Message, Role};
@@ -44,30 +43,31 @@ struct Header {
     content: Content,
     /// The calls and results that have no partner inside the message.
     edges: Edges,
-    /// Where the timestamp starts; 0, where no value can stand, if there is none.
+    /// Offset of the timestamp; 0, where no value can start, if there is none.
     timestamp_at: u32,
     role: Role,
-    /// Whether no character is written as an escape that need not be one.
-    has_plain_escapes: bool,
-    /// Whether it has tool calls or ids in a field of another format.
+    /// See [`json::uses_minimal_escapes`].
+    uses_minimal_escapes: bool,
+    /// Whether the message has tool calls or ids in a field of another format.
     is_foreign: bool,
 }
 
 enum Content {
     Text(Span),
-    /// One tool result and one text: what most tools answer. It needs no list.
+    /// One tool result with one text, as most tools return. It needs no list.
     Result {
         id: Span,
         text: Span,
     },
     Parts(Box<[Part]>),
+    /// The content that a constructor was given is refused with this error.
+    Refused(Box<Error>),
 }
 
-/// What the engine knows of a part. Parts that mean nothing to it are not listed; the parts inside a
-/// tool result stand behind it.
+/// A part that the engine reads. Other parts are not listed. The parts inside a tool result follow it.
 enum Part {
     Text(Span),
-    /// What the model thought: counted, because it is sent, but neither searched nor filtered by.
+    /// Thinking of the model: counted, because it is sent, but not searched.
     Thinking(Span),
     /// An image, audio or file.
     Media,
@@ -79,14 +79,14 @@ enum Part {
     ToolResult {
         id: Span,
     },
-    /// A call that a tool quotes in its result: text like any other.
+    /// A tool call inside a tool result. It is text, not a call.
     QuotedCall {
         name: Span,
         input: Span,
     },
 }
 
-/// A place in a message's JSON. For strings: what stands between the quotes.
+/// A range of the JSON of a message. For a string: the text between the quotes.
 #[derive(Clone, Copy)]
 struct Span {
     start: u32,
@@ -94,7 +94,7 @@ struct Span {
 }
 
 impl Span {
-    /// Where `part`, a slice of `whole`, stands in it.
+    /// The range of `part`, which must be a slice of `whole`.
     fn of(part: &str, whole: &str) -> Span {
         let start = part.as_ptr().addr() - whole.as_ptr().addr();
         Span { start: start as u32, len: part.len() as u32 }
@@ -106,12 +106,12 @@ impl Span {
 }
 
 impl Message {
-    /// Reads a message from its JSON, within the default [`Limits`]. The text is kept as it is.
+    /// Reads a message from JSON, within the default [`Limits`]. The text is kept unchanged.
     pub fn from_json(text: &str) -> Result<Message, Error> {
         Self::from_json_within(text, &Limits::default())
     }
 
-    /// [`from_json`](Self::from_json) with limits of your own.
+    /// [`from_json`](Self::from_json) with other limits.
     pub fn from_json_within(text: &str, limits: &Limits) -> Result<Message, Error> {
         let object = json::trimmed(text);
         if let Some(checked) = json::check(object)
@@ -119,12 +119,12 @@ impl Message {
         {
             return Self::read(object);
         }
-        // Whatever it is, it is refused, and here is told why.
+        // The text is refused. This slower path finds the reason.
         Self::from_checked_json(json::value(text)?, limits)
     }
 
-    /// Reads a message from a text that is known to be one JSON value without space around it, such as
-    /// one that [`json::value`] gave: it is not checked again. For programs that have checked it.
+    /// Reads a message from a text that is one JSON value without space around it, such as one that
+    /// [`json::value`] returned. The text is not checked again.
     #[doc(hidden)]
     pub fn from_checked_json(text: &str, limits: &Limits) -> Result<Message, Error> {
         debug_assert!(json::value(text).is_ok_and(|value| value.len() == text.len()));
@@ -136,121 +136,7 @@ impl Message {
         Ok(Message(Arc::from_header_and_str(read::header(text)?, text)))
     }
 
-    /// A message of plain text.
-    pub fn new(role: Role, text: &str) -> Result<Message, Error> {
-        Self::made_here(&json!({ "role": role, "content": text }))
-    }
-
-    /// A system message. The text must not be empty.
-    ///
-    /// # Panics
-    /// If `text` is empty; [`Message::new`] gives an error instead.
-    #[track_caller]
-    pub fn system(text: &str) -> Message {
-        Self::new(Role::System, text).expect("a system message has a text")
-    }
-
-    /// A user's message. The text must not be empty.
-    ///
-    /// # Panics
-    /// If `text` is empty; [`Message::new`] gives an error instead.
-    #[track_caller]
-    pub fn user(text: &str) -> Message {
-        Self::new(Role::User, text).expect("a user message has a text")
-    }
-
-    /// The model's answer. The text must not be empty.
-    ///
-    /// # Panics
-    /// If `text` is empty; [`Message::new`] gives an error instead.
-    #[track_caller]
-    pub fn assistant(text: &str) -> Message {
-        Self::new(Role::Assistant, text).expect("an assistant message has a text")
-    }
-
-    /// The model's call of a tool. `input` is any JSON value.
-    pub fn tool_call(id: &str, name: &str, input: &serde_json::Value) -> Message {
-        let part = json!({ "type": "tool_use", "id": id, "name": name, "input": input });
-        Self::made_here(&json!({ "role": Role::Assistant, "content": [part] }))
-            .expect("a tool call made here is well-formed")
-    }
-
-    /// The model's answer that calls tools: its text, which may be empty, then the calls, each with
-    /// its id, the tool's name and the input. An answer with neither is an error.
-    ///
-    /// ```
-    /// use recto_core::Message;
-    /// use serde_json::json;
-    ///
-    /// let (hosts, load) = (json!({}), json!({ "host": "web-1" }));
-    /// let calls = [("call_1", "hosts", &hosts), ("call_2", "load", &load)];
-    /// let answer = Message::assistant_with_calls("Let me see.", calls)?;
-    /// assert_eq!(answer.tool_calls().count(), 2);
-    /// # Ok::<(), recto_core::Error>(())
-    /// ```
-    pub fn assistant_with_calls<'a>(
-        text: &str,
-        calls: impl IntoIterator<Item = (&'a str, &'a str, &'a serde_json::Value)>,
-    ) -> Result<Message, Error> {
-        let text = (!text.is_empty()).then(|| json!({ "type": "text", "text": text }));
-        let calls = calls.into_iter().map(
-            |(id, name, input)| json!({ "type": "tool_use", "id": id, "name": name, "input": input }),
-        );
-        let parts: Vec<serde_json::Value> = text.into_iter().chain(calls).collect();
-        Self::made_here(&json!({ "role": Role::Assistant, "content": parts }))
-    }
-
-    /// A tool's answer to the call `id`.
-    pub fn tool_result(id: &str, text: &str) -> Message {
-        let part = json!({ "type": "tool_result", "tool_use_id": id, "content": text });
-        Self::made_here(&json!({ "role": Role::Tool, "content": [part] }))
-            .expect("a tool result made here is well-formed")
-    }
-
-    /// What a tool that failed says to the call `id`.
-    pub fn tool_error(id: &str, text: &str) -> Message {
-        let part = json!({
-            "type": "tool_result", "tool_use_id": id, "content": text, "is_error": true
-        });
-        Self::made_here(&json!({ "role": Role::Tool, "content": [part] }))
-            .expect("a tool's failure made here is well-formed")
-    }
-
-    /// A message that this program makes itself: limits are for what comes from outside.
-    fn made_here(message: &serde_json::Value) -> Result<Message, Error> {
-        Self::from_checked_json(&message.to_string(), &Limits::NONE)
-    }
-
-    /// What takes the place of a message that is erased: it says who wrote it, which tools it called
-    /// and which calls it answered, so that it still fits between its neighbours, and nothing else.
-    ///
-    /// ```
-    /// let secret = recto_core::Message::user("my password is hunter2");
-    /// assert_eq!(secret.erased().json(), r#"{"role":"user","content":"[erased]"}"#);
-    /// ```
-    pub fn erased(&self) -> Message {
-        self.placeholder("[erased]")
-    }
-
-    /// What takes the place of a message that is pruned; see [`erased`](Self::erased).
-    pub fn pruned(&self) -> Message {
-        self.placeholder("[pruned]")
-    }
-
-    fn placeholder(&self, text: &str) -> Message {
-        let calls = self.tool_calls().map(
-            |call| json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": {} }),
-        );
-        let results = self
-            .tool_results()
-            .map(|id| json!({ "type": "tool_result", "tool_use_id": id, "content": text }));
-        let parts: Vec<serde_json::Value> = calls.chain(results).collect();
-        let content = if parts.is_empty() { json!(text) } else { json!(parts) };
-        Self::made_here(&json!({ "role": self.role(), "content": content }))
-            .expect("it is a message like the one before")
-    }
-
-    /// What stands in the place of a message that is still in a store.
+    /// The stand-in for a message that is not loaded.
     pub(crate) fn absent() -> Message {
         static ABSENT: LazyLock<Message> = LazyLock::new(|| {
             let header = Header {
@@ -258,7 +144,7 @@ impl Message {
                 edges: Edges::default(),
                 timestamp_at: 0,
                 role: Role::System,
-                has_plain_escapes: true,
+                uses_minimal_escapes: true,
                 is_foreign: false,
             };
             Message(Arc::from_header_and_str(header, ""))
@@ -266,7 +152,7 @@ impl Message {
         ABSENT.clone()
     }
 
-    /// Whether the message is still in a store.
+    /// Whether the message is not loaded.
     pub(crate) fn is_absent(&self) -> bool {
         self.json().is_empty()
     }
@@ -275,17 +161,17 @@ impl Message {
         &self.0.header
     }
 
-    /// The JSON as it came, without the space around it.
+    /// The JSON, unchanged, without the space around it.
     pub fn json(&self) -> &str {
         &self.0.slice
     }
 
-    /// Who wrote it.
+    /// The role of the author.
     pub fn role(&self) -> Role {
         self.header().role
     }
 
-    /// The time that the message itself gives, if it gives one.
+    /// The field `timestamp` of the message.
     pub fn timestamp(&self) -> Option<Timestamp> {
         let value = match self.header().timestamp_at {
             0 => return None,
@@ -295,18 +181,19 @@ impl Message {
         read::timestamp(&value[..end.unwrap_or(value.len())]).ok()
     }
 
-    /// How many image, audio and file parts it has, those inside tool results included.
+    /// Number of image, audio and file parts, including those inside tool results.
     pub fn media(&self) -> usize {
         self.parts().iter().filter(|part| matches!(part, Part::Media)).count()
     }
 
-    /// The text of the message: its string, or the texts of its parts joined by newlines. This is
-    /// what content filters, searches and counters read.
+    /// The text of the message: its string, or the texts of its parts joined by newlines. Filters and
+    /// queries search it.
     pub fn text(&self) -> Cow<'_, str> {
         match &self.header().content {
             Content::Text(text) | Content::Result { text, .. } => {
                 json::unescape(text.read(self.json()))
             }
+            Content::Refused(_) => Cow::Borrowed(""),
             Content::Parts(_) => {
                 let mut text = String::new();
                 self.text_into(&mut text);
@@ -315,27 +202,27 @@ impl Message {
         }
     }
 
-    /// The [`text`](Self::text), in `room` if it does not stand in the JSON as it is.
-    pub(crate) fn text_in<'a>(&'a self, room: &'a mut String) -> &'a str {
+    /// The [`text`](Self::text), decoded into `scratch` if it has escapes or several parts.
+    pub(crate) fn text_in<'a>(&'a self, scratch: &'a mut String) -> &'a str {
         if let Content::Text(text) | Content::Result { text, .. } = &self.header().content {
             let text = text.read(self.json());
             if !text.contains('\\') {
                 return text;
             }
         }
-        room.clear();
-        room.reserve(self.json().len());
-        self.text_into(room);
-        room
+        scratch.clear();
+        scratch.reserve(self.json().len());
+        self.text_into(scratch);
+        scratch
     }
 
-    /// The start of the [`text`](Self::text) in its JSON-escaped form. `None` if it is not known
-    /// without decoding: characters are escaped without need, or the text does not begin with that
-    /// of a text part.
+    /// The start of the [`text`](Self::text) in its JSON-escaped form. `None` if decoding is needed:
+    /// the JSON has optional escapes, or the text does not start with that of a text part.
     pub(crate) fn escaped_start(&self) -> Option<&str> {
         let whole = self.json();
         let first = match &self.header().content {
             Content::Text(text) | Content::Result { text, .. } => Some(*text),
+            Content::Refused(_) => None,
             Content::Parts(parts) => {
                 let has_text = |part: &&Part| {
                     !matches!(part, Part::Thinking(_) | Part::Media | Part::ToolResult { .. })
@@ -346,38 +233,37 @@ impl Message {
                 }
             }
         };
-        first.map(|text| text.read(whole)).filter(|_| self.has_plain_escapes())
+        first.map(|text| text.read(whole)).filter(|_| self.uses_minimal_escapes())
     }
 
-    /// The JSON-escaped [`text`](Self::text), if it is one string with as few escapes as possible and
-    /// without a `\\u` escape: equal texts then have equal bytes.
+    /// The JSON-escaped [`text`](Self::text), if it is one string with the fewest possible escapes and
+    /// without a `\\u` escape. Equal texts then have equal bytes.
     pub(crate) fn canonical_text(&self) -> Option<&str> {
         let Content::Text(text) = &self.header().content else { return None };
         let escaped = text.read(self.json());
-        (self.has_plain_escapes() && !escaped.contains("\\u")).then_some(escaped)
+        (self.uses_minimal_escapes() && !escaped.contains("\\u")).then_some(escaped)
     }
 
-    /// The text that is counted: the [`text`](Self::text) and, joined in the same way, what is in
-    /// thinking parts. It is in `room` if it does not stand in the JSON as it is.
-    pub(crate) fn counted_text_in<'a>(&'a self, room: &'a mut String) -> &'a str {
+    /// The text that is counted: the [`text`](Self::text), joined with that of thinking parts. Decoded
+    /// into `scratch` if it has escapes or several parts.
+    pub(crate) fn counted_text_in<'a>(&'a self, scratch: &'a mut String) -> &'a str {
         let has_thinking = self.parts().iter().any(|part| matches!(part, Part::Thinking(_)));
         if !has_thinking {
-            return self.text_in(room);
+            return self.text_in(scratch);
         }
-        room.clear();
+        scratch.clear();
         let mut is_first = true;
-        self.for_each_part_text(true, |text| text.join_to(room, &mut is_first));
-        room
+        self.for_each_part_text(true, |text| text.join_to(scratch, &mut is_first));
+        scratch
     }
 
-    /// Adds the [`text`](Self::text) to `out`.
+    /// Appends the [`text`](Self::text) to `out`.
     pub(crate) fn text_into(&self, out: &mut String) {
         let mut is_first = true;
         self.for_each_text(|text| text.join_to(out, &mut is_first));
     }
 
-    /// Hands out the texts that [`text`](Self::text) joins, one after the other, until `each`
-    /// answers false.
+    /// Calls `each` with the texts that [`text`](Self::text) joins, until it returns false.
     pub(crate) fn for_each_text<'a>(&'a self, each: impl FnMut(PartText<'a>) -> bool) {
         self.for_each_part_text(false, each);
     }
@@ -392,6 +278,7 @@ impl Message {
             Content::Text(text) | Content::Result { text, .. } => {
                 each(PartText::String(text.read(whole)));
             }
+            Content::Refused(_) => {}
             Content::Parts(parts) => {
                 for part in parts {
                     let text = match *part {
@@ -410,7 +297,7 @@ impl Message {
         }
     }
 
-    /// The tool calls in it.
+    /// The tool calls of the message.
     pub fn tool_calls(&self) -> impl Iterator<Item = ToolCall<'_>> {
         let whole = self.json();
         self.parts().iter().filter_map(move |part| match part {
@@ -423,7 +310,7 @@ impl Message {
         })
     }
 
-    /// The ids of the tool calls that the results in it answer.
+    /// The ids of the tool calls to which the message has results.
     pub fn tool_results(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.header().content.results().map(|id| json::unescape(id.read(self.json())))
     }
@@ -432,15 +319,14 @@ impl Message {
         self.header().content.parts()
     }
 
-    /// Whether no character is written as an escape that need not be one: then a word without quotes,
-    /// backslashes and control characters that is in a text is also in that text as it stands between
-    /// its quotes.
-    pub fn has_plain_escapes(&self) -> bool {
-        self.header().has_plain_escapes
+    /// Whether the JSON has no optional escapes. A search for a word without quotes, backslashes and
+    /// control characters then gives the same result in the escaped text.
+    pub fn uses_minimal_escapes(&self) -> bool {
+        self.header().uses_minimal_escapes
     }
 
-    /// Whether it carries tool calls, or the id that it answers, in a field of another format
-    /// (`tool_calls`, `tool_call_id`, …). They are kept, but not read.
+    /// Whether the message has tool calls or call ids in a field of another format (`tool_calls`,
+    /// `tool_call_id`, …). The engine keeps them, but does not read them.
     pub fn is_foreign(&self) -> bool {
         self.header().is_foreign
     }
@@ -454,12 +340,12 @@ impl Message {
 impl Content {
     fn parts(&self) -> &[Part] {
         match self {
-            Content::Text(_) | Content::Result { .. } => &[],
+            Content::Text(_) | Content::Result { .. } | Content::Refused(_) => &[],
             Content::Parts(parts) => parts,
         }
     }
 
-    /// The ids of the tool calls in it.
+    /// The ids of the tool calls.
     fn calls(&self) -> impl Iterator<Item = Span> {
         self.parts().iter().filter_map(|part| match *part {
             Part::ToolCall { id, .. } => Some(id),
@@ -467,7 +353,7 @@ impl Content {
         })
     }
 
-    /// The ids of the tool calls that the results in it answer.
+    /// The ids of the tool calls to which there are results.
     fn results(&self) -> impl Iterator<Item = Span> {
         let only = match *self {
             Content::Result { id, .. } => Some(id),
@@ -489,7 +375,7 @@ impl Content {
 }
 
 impl Serialize for Message {
-    /// As the JSON it came as, where the format can hold JSON as it is.
+    /// Writes the unchanged JSON, if the format supports raw values.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         json::raw(self.json()).serialize(serializer)
     }
@@ -511,26 +397,27 @@ impl fmt::Debug for Message {
 
 /// A tool call in a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToolCall<'a> {
-    /// The id that its result will name.
+    /// The id that the result names.
     pub id: Cow<'a, str>,
-    /// The tool.
+    /// The name of the tool.
     pub name: Cow<'a, str>,
-    /// What the tool is given, as the JSON it came as.
+    /// The input, as unchanged JSON.
     pub input: &'a str,
 }
 
 /// The text of one part, not yet decoded.
 #[derive(Clone, Copy)]
 pub(crate) enum PartText<'a> {
-    /// What stands between the quotes of a string.
+    /// A string: the text between its quotes.
     String(&'a str),
-    /// A tool call: the name between its quotes, and the input as JSON.
+    /// A tool call: the text between the quotes of the name, and the input as JSON.
     Call { name: &'a str, input: &'a str },
 }
 
 impl<'a> PartText<'a> {
-    /// Adds the text to `out`, behind a newline unless it is the first. Returns true, so that the
+    /// Appends the text to `out`, after a newline unless it is the first. Returns true, so that the
     /// iteration continues.
     fn join_to(self, out: &mut String, is_first: &mut bool) -> bool {
         if !std::mem::replace(is_first, false) {
@@ -551,7 +438,7 @@ impl<'a> PartText<'a> {
         }
     }
 
-    /// The text, decoded into `scratch` only where it has to be.
+    /// The text, decoded into `scratch` if it has escapes.
     pub(crate) fn read<'b>(self, scratch: &'b mut String) -> &'b str
     where
         'a: 'b,
@@ -567,15 +454,15 @@ impl<'a> PartText<'a> {
     }
 }
 
-/// The hash of an id as it stands between quotes; the same id with other escapes has the same.
-/// Stores keep it, so it must stay the same for ever.
+/// The hash of an id, which is given as the text between its quotes. It does not depend on escapes.
+/// Stores keep it, so it must never change.
 fn id_hash(escaped: &str) -> u64 {
     let mut hasher = SipHasher13::new();
     hasher.write(json::unescape(escaped).as_bytes());
     hasher.finish()
 }
 
-/// The start of a text, for messages to people.
+/// The start of a text, for error messages.
 pub(crate) fn shorten(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(40) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
@@ -585,12 +472,13 @@ pub(crate) fn shorten(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::Code;
 
     #[test]
-    fn a_text_in_a_room_that_was_used_before_is_the_same_text() {
-        let mut room = "of another message".to_owned();
+    fn a_text_in_a_used_buffer_is_the_same_text() {
+        let mut scratch = "of another message".to_owned();
         let calls = [("1", "look", &json!({ "at": "a \"door\"" }))];
         let messages = [
             Message::user("as it is"),
@@ -600,29 +488,7 @@ mod tests {
             Message::assistant_with_calls("first", calls).unwrap(),
         ];
         for message in messages {
-            assert_eq!(message.text_in(&mut room), message.text());
+            assert_eq!(message.text_in(&mut scratch), message.text());
         }
-    }
-
-    #[test]
-    fn an_answer_may_have_a_text_several_calls_or_both_but_not_nothing() {
-        let input = json!({ "host": "web-1" });
-        let calls = [("a", "load", &input), ("b", "disk", &input)];
-        let both = Message::assistant_with_calls("I look.", calls).unwrap();
-        assert_eq!(both.role(), Role::Assistant);
-        assert_eq!(both.text(), "I look.\nload {\"host\":\"web-1\"}\ndisk {\"host\":\"web-1\"}");
-        let silent = Message::assistant_with_calls("", calls).unwrap();
-        assert_eq!(silent.tool_calls().map(|call| call.id).collect::<Vec<_>>(), ["a", "b"]);
-        assert_eq!(Message::assistant_with_calls("Done.", []).unwrap().text(), "Done.");
-        let nothing = Message::assistant_with_calls("", []).unwrap_err();
-        assert_eq!(nothing.code(), Code::EmptyContent);
-    }
-
-    #[test]
-    fn a_failed_tool_answers_its_call_and_says_that_it_failed() {
-        let failure = Message::tool_error("a", "no such host");
-        assert_eq!(failure.tool_results().collect::<Vec<_>>(), ["a"]);
-        assert_eq!(failure.text(), "no such host");
-        assert!(failure.json().contains(r#""is_error":true"#));
     }
 }

@@ -1,20 +1,22 @@
-//! Every message ever added, in order. Entries are never changed, moved or taken out.
+//! The log: every message ever added, in order. Entries are never changed, moved or removed.
 
 use std::cell::Cell;
 
 use sum_tree::{Item, Length, Run, SumTree};
 
 use crate::counter::Counter;
+use crate::edges::Edges;
 use crate::index_set::IndexSet;
 use crate::view::{Placed, View};
-use crate::{Error, LogIndex, Measure, Message, Missing, Timestamp};
+use crate::{Error, LogIndex, Message, Missing, Role, Timestamp};
 
 /// A message in the log.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LogEntry {
     /// The message.
     pub message: Message,
-    /// The time that the message gives, or that of its arrival.
+    /// The timestamp of the message, or else the time at which it was added.
     pub timestamp: Timestamp,
 }
 
@@ -27,33 +29,55 @@ impl Item for LogEntry {
     }
 }
 
-thread_local! {
-    /// Room for a text that is counted: making it anew for each message takes as long as filling it.
-    static ROOM: Cell<String> = const { Cell::new(String::new()) };
+/// Metadata of a log entry: what the engine needs of an entry whose message is not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryMeta {
+    /// The role of the message.
+    pub role: Role,
+    /// The tokens of the message.
+    pub tokens: u64,
+    /// The timestamp of the message, or else the time at which it was added.
+    pub timestamp: Timestamp,
+    /// The tool calls and results of the message that have no partner in it, as opaque numbers. Their
+    /// meaning never changes, because stores keep them.
+    pub edges: Vec<u64>,
+    /// Whether the message is a tool description that the engine wrote.
+    pub is_written_by_engine: bool,
 }
 
-/// Room for more is given back.
-const MOST_ROOM: usize = 256 * 1024;
+impl EntryMeta {
+    pub(crate) fn placed(&self, index: LogIndex) -> Placed {
+        Placed::new(index, self.role, self.tokens, Edges::from_numbers(&self.edges))
+    }
+}
+
+thread_local! {
+    /// Buffer for decoded texts. Allocating it for each message would take as long as filling it.
+    static SCRATCH: Cell<String> = const { Cell::new(String::new()) };
+}
+
+/// Maximum capacity of the buffer; a larger one is freed.
+const MAX_SCRATCH_BYTES: usize = 256 * 1024;
 
 /// How messages are counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
     pub(crate) counter: std::sync::Arc<dyn Counter>,
-    /// What an image, audio or file part counts for.
+    /// Tokens of an image, audio or file part.
     pub(crate) media_tokens: u64,
 }
 
-/// What every message counts for beside its content.
+/// Tokens of every message in addition to its content.
 const MESSAGE_OVERHEAD: u64 = 3;
 
 impl Meter {
     fn count(&self, message: &Message) -> u64 {
         let text = match self.counter.reads_text() {
             true => {
-                let mut room = ROOM.take();
-                let tokens = self.counter.count(message.counted_text_in(&mut room));
-                if room.capacity() <= MOST_ROOM {
-                    ROOM.set(room);
+                let mut scratch = SCRATCH.take();
+                let tokens = self.counter.count(message.counted_text_in(&mut scratch));
+                if scratch.capacity() <= MAX_SCRATCH_BYTES {
+                    SCRATCH.set(scratch);
                 }
                 tokens
             }
@@ -64,23 +88,24 @@ impl Meter {
     }
 }
 
-/// The append-only log. Cloning one costs O(1).
+/// The append-only log. A clone costs O(1).
 #[derive(Clone, Debug, Default)]
 pub struct MessageLog {
     entries: SumTree<LogEntry>,
-    /// The log as a view: all entries in log order, with their measures.
+    /// The log as a view: all entries in log order, with their metadata. Empty if the metadata is not
+    /// loaded.
     all: View,
     /// The tool descriptions that the engine wrote.
     written_by_engine: IndexSet,
 }
 
 impl MessageLog {
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether the log has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -105,40 +130,40 @@ impl MessageLog {
         &self.all
     }
 
-    /// A log of which nothing but the length is known.
-    pub(crate) fn opened(len: usize) -> MessageLog {
+    /// A log of this length of which nothing is loaded.
+    pub(crate) fn not_loaded(len: usize) -> MessageLog {
         let absent = LogEntry { message: Message::absent(), timestamp: 0 };
         MessageLog { entries: SumTree::repeat(absent, len), ..MessageLog::default() }
     }
 
-    /// Whether it is known what every entry measures.
-    pub(crate) fn is_measured(&self) -> bool {
+    /// Whether the metadata of every entry is loaded.
+    pub(crate) fn has_metadata(&self) -> bool {
         self.all.len() == self.len()
     }
 
-    pub(crate) fn check_measured(&self) -> Result<(), Error> {
-        if self.is_measured() { Ok(()) } else { Err(Error::NotLoaded(Missing::Log)) }
+    pub(crate) fn check_metadata(&self) -> Result<(), Error> {
+        if self.has_metadata() { Ok(()) } else { Err(Error::NotLoaded(Missing::Log)) }
     }
 
-    /// Takes note of what every entry measures.
-    pub(crate) fn measure(&mut self, measures: impl Iterator<Item = Measure>) {
+    /// Sets the metadata of every entry.
+    pub(crate) fn load_metadata(&mut self, metadata: impl Iterator<Item = EntryMeta>) {
         let (mut entries, mut all) = (Vec::new(), Vec::new());
         let mut written_by_engine = IndexSet::default();
-        for (entry, measure) in self.entries.iter().zip(measures) {
+        for (entry, meta) in self.entries.iter().zip(metadata) {
             let index = LogIndex(all.len() as u32);
-            if measure.is_written_by_engine {
+            if meta.is_written_by_engine {
                 written_by_engine.push(index);
             }
-            all.push(measure.placed(index));
+            all.push(meta.placed(index));
             let message = entry.message.clone();
-            entries.push(LogEntry { message, timestamp: measure.timestamp });
+            entries.push(LogEntry { message, timestamp: meta.timestamp });
         }
         self.entries = entries.into_iter().collect();
         self.all = View(all.into_iter().collect());
         self.written_by_engine = written_by_engine;
     }
 
-    /// Whether the engine wrote a tool description.
+    /// Whether the log has tool descriptions that the engine wrote.
     pub(crate) fn has_written_by_engine(&self) -> bool {
         !self.written_by_engine.is_empty()
     }
@@ -153,23 +178,29 @@ impl MessageLog {
         self.written_by_engine.iter()
     }
 
-    /// Takes note that the engine wrote the newest entry: a tool description.
+    /// Records that the newest entry is a tool description that the engine wrote.
     pub(crate) fn note_written_by_engine(&mut self) {
         self.written_by_engine.push(LogIndex(self.len() as u32 - 1));
     }
 
-    /// Puts messages where they belong.
-    pub(crate) fn fill(&mut self, messages: impl IntoIterator<Item = (LogIndex, Message)>) {
+    /// Sets messages.
+    pub(crate) fn load_messages(
+        &mut self,
+        messages: impl IntoIterator<Item = (LogIndex, Message)>,
+    ) {
         let entry = |log: &MessageLog, (index, message): (LogIndex, Message)| {
             let timestamp = log.get(index)?.timestamp;
             Some((index, LogEntry { message, timestamp }))
         };
-        let entries = messages.into_iter().filter_map(|filled| entry(self, filled)).collect();
+        let entries = messages.into_iter().filter_map(|loaded| entry(self, loaded)).collect();
         self.set(entries);
     }
 
-    /// Takes note of the times of entries.
-    pub(crate) fn date(&mut self, times: impl IntoIterator<Item = (LogIndex, Timestamp)>) {
+    /// Sets the timestamps of entries.
+    pub(crate) fn load_timestamps(
+        &mut self,
+        times: impl IntoIterator<Item = (LogIndex, Timestamp)>,
+    ) {
         let entry = |log: &MessageLog, (index, timestamp): (LogIndex, Timestamp)| {
             let entry = log.get(index).filter(|entry| entry.timestamp != timestamp)?;
             Some((index, LogEntry { message: entry.message.clone(), timestamp }))
@@ -178,7 +209,7 @@ impl MessageLog {
         self.set(entries);
     }
 
-    /// Puts entries in the place of others, neighbours in one go.
+    /// Replaces entries, runs of neighbours together.
     fn set(&mut self, entries: Vec<(LogIndex, LogEntry)>) {
         let mut entries = entries.into_iter().peekable();
         while let Some((first, entry)) = entries.next() {
@@ -192,22 +223,22 @@ impl MessageLog {
         }
     }
 
-    /// An entry that is known to exist, as it stands in a view.
+    /// An existing entry, for a view.
     pub(crate) fn placed(&self, index: LogIndex) -> &Placed {
         self.all.0.get(index.as_usize()).expect("a view holds only entries of the log")
     }
 
-    /// A message that is known to exist.
+    /// The message of an existing entry.
     pub(crate) fn message(&self, index: LogIndex) -> &Message {
         &self.get(index).expect("a view holds only entries of the log").message
     }
 
-    /// Reads messages that stand close together in the log.
+    /// A reader for messages that are close together in the log.
     pub(crate) fn reader(&self) -> LogReader<'_> {
         LogReader { log: self, around: None }
     }
 
-    /// Adds messages, and counts them.
+    /// Counts messages and adds them.
     pub(crate) fn append(
         &mut self,
         messages: &[Message],
@@ -220,13 +251,14 @@ impl MessageLog {
             return Err(Error::too_large("the number of log entries", size, limit));
         }
         for message in messages {
+            message.check_content()?;
             let tokens = meter.count(message);
             self.append_counted(message.clone(), message.timestamp().unwrap_or(now), tokens);
         }
         Ok(())
     }
 
-    /// Adds a message whose tokens are known.
+    /// Adds a message with its tokens.
     pub(crate) fn append_counted(&mut self, message: Message, timestamp: Timestamp, tokens: u64) {
         let index = LogIndex(self.len() as u32);
         let placed = Placed::new(index, message.role(), tokens, message.edges().clone());
@@ -234,13 +266,13 @@ impl MessageLog {
         self.all.push(placed);
     }
 
-    /// Adds a message that was measured elsewhere, and that may still be there.
-    pub(crate) fn append_measured(&mut self, message: Option<Message>, measure: &Measure) {
+    /// Adds an entry from a store, whose message may not be loaded.
+    pub(crate) fn append_stored(&mut self, message: Option<Message>, meta: &EntryMeta) {
         let index = LogIndex(self.len() as u32);
         let message = message.unwrap_or_else(Message::absent);
-        self.entries.push(LogEntry { message, timestamp: measure.timestamp });
-        self.all.push(measure.placed(index));
-        if measure.is_written_by_engine {
+        self.entries.push(LogEntry { message, timestamp: meta.timestamp });
+        self.all.push(meta.placed(index));
+        if meta.is_written_by_engine {
             self.written_by_engine.push(index);
         }
     }
@@ -268,32 +300,32 @@ impl MessageLog {
         self.entries.check().map_err(|fault| format!("log: {fault}"))?;
         self.all.0.check().map_err(|fault| format!("log as a view: {fault}"))?;
         if self.all.len() != self.len() {
-            return Err(format!("{} of {} log entries are measured", self.all.len(), self.len()));
+            return Err(format!("{} of {} log entries have metadata", self.all.len(), self.len()));
         }
         for (number, (entry, placed)) in self.entries.iter().zip(self.all.0.iter()).enumerate() {
-            let ought = Placed::new(
+            let expected = Placed::new(
                 LogIndex(number as u32),
                 entry.message.role(),
                 placed.tokens(),
                 entry.message.edges().clone(),
             );
-            if *placed != ought {
-                return Err(format!("log entry {number} is measured as {placed:?}, not {ought:?}"));
+            if *placed != expected {
+                return Err(format!("log entry {number} has {placed:?}, not {expected:?}"));
             }
         }
         Ok(())
     }
 }
 
-/// Reads messages of the log, quickest where each stands near the one before.
+/// Reads entries of the log. Fast if each entry is close to the previous one.
 pub(crate) struct LogReader<'a> {
     log: &'a MessageLog,
-    /// The run that was read last, and the index of its first entry.
+    /// The last run of entries, and the index of its first entry.
     around: Option<(usize, Run<'a, LogEntry>)>,
 }
 
 impl<'a> LogReader<'a> {
-    /// An entry that is known to exist.
+    /// An existing entry.
     pub(crate) fn entry(&mut self, index: LogIndex) -> &'a LogEntry {
         let index = index.as_usize();
         let near = self.around.and_then(|(start, run)| run.get(index.checked_sub(start)?));
@@ -305,8 +337,8 @@ impl<'a> LogReader<'a> {
     }
 }
 
-/// Whether a message can be read; if it is still in a store, it is added to `absent`.
-pub(crate) fn is_at_hand(entry: &LogEntry, index: LogIndex, absent: &mut Vec<LogIndex>) -> bool {
+/// Whether the message of an entry is loaded. If it is not, its index is added to `absent`.
+pub(crate) fn is_loaded(entry: &LogEntry, index: LogIndex, absent: &mut Vec<LogIndex>) -> bool {
     let is_absent = entry.message.is_absent();
     if is_absent {
         absent.push(index);
@@ -314,8 +346,8 @@ pub(crate) fn is_at_hand(entry: &LogEntry, index: LogIndex, absent: &mut Vec<Log
     !is_absent
 }
 
-/// Tests that no message was found absent.
-pub(crate) fn check_at_hand(mut absent: Vec<LogIndex>) -> Result<(), Error> {
+/// An error if `absent` names messages that are not loaded.
+pub(crate) fn check_loaded(mut absent: Vec<LogIndex>) -> Result<(), Error> {
     if absent.is_empty() {
         return Ok(());
     }
@@ -328,7 +360,7 @@ pub(crate) fn check_at_hand(mut absent: Vec<LogIndex>) -> Result<(), Error> {
 mod tests {
     use crate::{Approx, Conversation, Counter, Message, Settings};
 
-    /// Counts with a conversation of its own.
+    /// A counter that uses another conversation.
     #[derive(Debug)]
     struct Nested;
 
@@ -345,12 +377,12 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_may_append_to_a_conversation_of_its_own() {
+    fn a_counter_may_append_to_another_conversation() {
         let start = Conversation::new(Settings::counting_with(Nested), 0).unwrap();
         for _ in 0..2 {
-            let (talk, _) = start.append([Message::user("four\nfive")], 0).unwrap();
+            let (conversation, _) = start.append([Message::user("four\nfive")], 0).unwrap();
             // 19 bytes are 5 tokens, and both messages have 3 more.
-            assert_eq!(talk.view().tokens(), 5 + 3 + 9 + 3);
+            assert_eq!(conversation.view().tokens(), 5 + 3 + 9 + 3);
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Numbers that must not mix: what counts in the log, what counts in the view, and what counts
-//! batches and versions.
+//! Newtypes for numbers that must not be mixed up: log indices, positions, batches and versions.
 
 use std::fmt;
 
@@ -29,32 +28,33 @@ macro_rules! number {
 }
 
 number! {
-    /// The number of a log entry. It never changes.
+    /// The index of a log entry, from 0. It never changes.
     LogIndex(u32)
 }
 
 number! {
-    /// A place in the view, from 0. It changes with every edit before it.
+    /// A position in the view, from 0. The position of an entry changes with every edit before it.
     Position(usize)
 }
 
 number! {
-    /// The number of a batch on the live path. After a rollback it is used again, so it is no key.
+    /// The number of a batch on the live path. It is reused after a rollback, so it does not identify a
+    /// batch.
     BatchIndex(usize)
 }
 
 number! {
-    /// How many requests were accepted before; 0 is the conversation as it was created.
+    /// The number of requests that have changed the conversation; 0 for a new conversation.
     Version(u32)
 }
 
 impl LogIndex {
-    /// The entries from one number up to, not including, another.
+    /// The indices in a range, without its end.
     pub fn range(range: std::ops::Range<u32>) -> Vec<LogIndex> {
         range.map(LogIndex).collect()
     }
 
-    /// As an index into something that holds an entry for each log entry.
+    /// The index as a `usize`, for a list with one element per log entry.
     pub fn as_usize(self) -> usize {
         self.0 as usize
     }
@@ -66,5 +66,29 @@ impl Version {
     }
 }
 
-/// Milliseconds since 1970. The engine has no clock: whoever calls it says what time it is.
+/// An optional version in four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OptVersion(u32);
+
+impl OptVersion {
+    pub(crate) const NONE: OptVersion = OptVersion(u32::MAX);
+
+    pub(crate) fn get(self) -> Option<Version> {
+        (self != OptVersion::NONE).then_some(Version(self.0))
+    }
+}
+
+impl From<Version> for OptVersion {
+    fn from(version: Version) -> Self {
+        OptVersion(version.0)
+    }
+}
+
+impl From<Option<Version>> for OptVersion {
+    fn from(version: Option<Version>) -> Self {
+        version.map_or(OptVersion::NONE, OptVersion::from)
+    }
+}
+
+/// Milliseconds since 1970. The engine has no clock; the caller passes the time.
 pub type Timestamp = i64;

@@ -1,87 +1,93 @@
-//! What a request did.
+//! The outcome of a request.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use crate::edges::Edge;
 use crate::history::History;
 use crate::operation::{Modification, Request};
-use crate::tool_exchange::{Edge, OpenEdges, open_entries};
+use crate::tool_exchange::{OpenEdges, open_entries};
 use crate::{BatchIndex, Conversation, Diff, LogIndex, Version, View, tools};
 
-/// What a request did. Lists are made when they are asked for: they cost what changed.
+/// The outcome of a request. Lists are computed when they are read; their cost depends on what changed.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The version afterwards.
     pub version: Version,
-    /// Whether the request made a version. It makes none where none of its operations did
-    /// anything, such as a FIT where everything fits already.
+    /// Whether the request made a version. It makes none if no operation did anything, such as a FIT of
+    /// a view that fits already.
     pub changed: bool,
-    /// The versions before the request, and those after it.
+    /// The history before the request.
     pub(crate) before: History,
+    /// The history after the request.
     pub(crate) after: History,
     /// The whole log, as a view.
     pub(crate) log: View,
-    /// The warnings that take more than the view to find.
+    /// The warnings that cannot be computed from the views.
     pub(crate) notices: Vec<Warning>,
 }
 
-/// The figures of a conversation.
+/// Sizes of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
-    /// The length of the log.
+    /// Length of the log.
     pub total_messages: usize,
-    /// The length of the view.
+    /// Length of the view.
     pub current_batch_messages: usize,
-    /// The length of the live path.
+    /// Length of the live path.
     pub total_batches: usize,
     /// The current batch.
     pub current_batch_index: BatchIndex,
-    /// The tokens of the view.
+    /// Tokens of the view.
     pub tokens: u64,
 }
 
-/// How much of the front of the view is as it was before: what a prompt cache can still use.
+/// The common prefix of the views before and after a request, which a prompt cache can reuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SharedPrefix {
-    /// How many messages.
+    /// Number of messages.
     pub messages: usize,
-    /// How many tokens.
+    /// Number of tokens.
     pub tokens: u64,
 }
 
-/// Something that is not wrong, but that a user should know.
+/// A fact about a successful request that the caller should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Warning {
-    /// Which kind it is.
+    /// The kind of the warning.
     pub code: WarningCode,
-    /// The entries that it is about, in log order.
+    /// The entries concerned, in log order.
     pub indices: Vec<LogIndex>,
-    /// What it means, for people.
+    /// What the warning means and what to do, as text.
     pub message: String,
 }
 
 /// The kinds of warnings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum WarningCode {
-    /// A tool call is visible, its result is hidden or stands before it.
+    /// A tool call is visible, and its result is hidden or before it.
     TornCall,
-    /// A tool result is visible, its call is hidden or stands behind it.
+    /// A tool result is visible, and its call is hidden or after it.
     TornResult,
     /// A visible tool description contradicts the tools of the conversation.
     StaleTools,
-    /// A new message has tool calls in a field of another format, where they are not read.
+    /// A new message has tool calls in a field of another format, which the engine does not read.
     ForeignMessage,
-    /// Nothing is visible any more.
+    /// The view is empty.
     ViewEmpty,
-    /// Indices were given to an operation that does not use them.
+    /// The request gave indices to an operation that does not use them.
     IgnoredIndices,
 }
 
 impl WarningCode {
-    /// What it means and what to do about it.
+    /// What the warning means and what to do.
     fn message(self) -> &'static str {
         match self {
             WarningCode::TornCall => {
@@ -101,7 +107,7 @@ impl WarningCode {
                  neither paired nor rendered; write them as tool_use and tool_result parts, or \
                  import them"
             }
-            WarningCode::ViewEmpty => "nothing is visible; UNDO brings the view back",
+            WarningCode::ViewEmpty => "the view is empty; UNDO restores it",
             WarningCode::IgnoredIndices => {
                 "insert adds to the end and does not use indices; use REPLACE or INSERT for a place"
             }
@@ -110,8 +116,8 @@ impl WarningCode {
 }
 
 impl Warning {
-    /// A warning about entries, if there are any.
-    pub(crate) fn about(code: WarningCode, mut indices: Vec<LogIndex>) -> Option<Warning> {
+    /// A warning about entries; `None` if there are none.
+    pub fn about(code: WarningCode, mut indices: Vec<LogIndex>) -> Option<Warning> {
         if indices.is_empty() {
             return None;
         }
@@ -128,7 +134,7 @@ impl Warning {
 }
 
 impl Request {
-    /// What a user should know of the request itself.
+    /// The warning about the request itself.
     pub(crate) fn warnings(&self) -> Option<Warning> {
         let ignored = self.steps.iter().filter_map(|step| match &step.modification {
             Some(Modification::IgnoredIndices(indices)) => Some(indices),
@@ -151,12 +157,12 @@ impl Outcome {
         Outcome { version, changed, before, after, log, notices }
     }
 
-    /// The batch that is current afterwards.
+    /// The current batch after the request.
     pub fn affected_batch(&self) -> BatchIndex {
         self.after.state().path.current_number()
     }
 
-    /// The figures afterwards.
+    /// The sizes after the request.
     pub fn stats(&self) -> Stats {
         Stats {
             total_messages: self.log.len(),
@@ -167,19 +173,19 @@ impl Outcome {
         }
     }
 
-    /// The entries that were visible and are not any more, in log order.
+    /// The entries that the request hid, in log order.
     pub fn hidden(&self) -> Vec<LogIndex> {
         missing_in(self.before(), self.view())
     }
 
-    /// The entries that were hidden and are visible now, in log order; new ones are not among them.
+    /// The hidden entries that the request showed, in log order. New entries are not among them.
     pub fn shown(&self) -> Vec<LogIndex> {
         let mut shown = missing_in(self.view(), self.before());
         shown.retain(|index| index.0 < self.log_len_before());
         shown
     }
 
-    /// The new log entries, visible or not.
+    /// The new log entries, visible or hidden.
     pub fn added(&self) -> Vec<LogIndex> {
         LogIndex::range(self.log_len_before()..self.log.len() as u32)
     }
@@ -188,14 +194,14 @@ impl Outcome {
         self.before.current().log_len
     }
 
-    /// How much of the front of the view is as it was before.
+    /// The common prefix of the views before and after the request.
     pub fn shared_prefix(&self) -> SharedPrefix {
         let messages = self.view().common_prefix(self.before());
         SharedPrefix { messages, tokens: self.view().tokens_in(..messages) }
     }
 
-    /// What a user should know: tool calls and results that the view has torn apart, descriptions
-    /// of other tools, messages of other formats, an empty view.
+    /// The warnings: torn tool exchanges, stale tool descriptions, messages of other formats, an empty
+    /// view.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = torn_exchanges(self.view(), &self.log);
         warnings.extend(self.notices.iter().cloned());
@@ -205,8 +211,8 @@ impl Outcome {
         warnings
     }
 
-    /// Adds the warnings about the request itself, unless they are there already: a repeated
-    /// request that is not performed again has the same.
+    /// Adds the warnings about the request itself, unless they are present. A repeated request that is
+    /// not performed again then has the same warnings.
     pub fn add_warnings_of(&mut self, request: &Request) {
         if request.steps.iter().any(|step| step.modification.is_some()) {
             let warning = request.warnings().filter(|warning| !self.notices.contains(warning));
@@ -214,35 +220,35 @@ impl Outcome {
         }
     }
 
-    /// Whether the request set other tools, or brought them back.
+    /// Whether the tools are others than before the request.
     pub fn tools_changed(&self) -> bool {
         let (before, after) = (self.before.current(), self.after.current());
         !tools::are_same(before.tools.as_deref(), after.tools.as_deref())
     }
 
-    /// What the views before and after have in common, and what not.
+    /// The difference between the views before and after the request.
     pub fn diff(&self) -> Diff {
         Diff::between(self.before(), self.view())
     }
 
-    /// The view that the model read before.
+    /// The view before the request.
     pub fn before(&self) -> &View {
         &self.before.state().view
     }
 
-    /// The view that the model reads afterwards.
+    /// The view after the request.
     pub fn view(&self) -> &View {
         &self.after.state().view
     }
 
-    /// The result as the contract writes it; [serializing](Serialize) it writes the same, sooner.
+    /// The outcome in the form of the contract. [Serializing](Serialize) writes the same faster.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).expect("plain data can be written")
     }
 }
 
 impl Serialize for Outcome {
-    /// As the contract writes it.
+    /// Writes the form of the contract.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let tools_changed = self.tools_changed();
         let fields = if tools_changed { 10 } else { 9 };
@@ -284,15 +290,15 @@ pub(crate) fn missing_in(view: &View, other: &View) -> Vec<LogIndex> {
     missing
 }
 
-/// The visible calls and results whose partner is in the log, but not where it belongs in the view.
+/// The visible calls and results whose partner is in the log, but hidden or in the wrong order.
 pub(crate) fn torn_exchanges(view: &View, log: &View) -> Vec<Warning> {
     let wanted = OpenEdges::of(view, ..);
     if wanted.is_empty() {
         return Vec::new();
     }
     let open = open_entries(view, .., &wanted);
-    // What the log itself leaves open was not torn by the view: a call that is not answered yet, a
-    // result that nobody asked for.
+    // The view has not torn what has no partner in the log: a call without a result, a result
+    // without a call.
     let unpaired = open_entries(log, .., &wanted);
     let mut unpaired_edges: Vec<Edge> = unpaired.iter().map(|&(_, edge)| edge).collect();
     unpaired_edges.sort_unstable();

@@ -1,7 +1,7 @@
-//! Asking: which entries, by role, text, mark, time and place, now or at any version.
+//! Queries: entries by role, text, mark, time and range, now or at any version.
 //!
-//! Filters apply first, then range, first or last on what is left. By role alone nothing is walked
-//! over: the cost is O(answer · log n).
+//! Filters apply first, then [`Pick`]. A query by role alone visits no other entries: it costs
+//! O(results · log n).
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::matcher::TextMatcher;
-use crate::message_log::{check_at_hand, is_at_hand};
+use crate::message_log::{check_loaded, is_loaded};
 use crate::operation::Scope;
 use crate::view::{CountOf, Placed};
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     Timestamp, Version, View,
 };
 
-/// A question. The default asks for everything that is visible now.
+/// A query. The default selects everything that is visible now.
 ///
 /// ```
 /// use recto_core::{Append, Approx, Conversation, Message, Pick, Query, Role, Settings};
@@ -27,13 +27,13 @@ use crate::{
 /// let (conversation, _) = start.apply(Append { messages }, 1)?;
 ///
 /// let query = Query { roles: Some(Role::User.into()), pick: Pick::Last(1), ..Default::default() };
-/// let answer = conversation.ask(&query)?;
-/// assert_eq!(answer[0].index.0, 2);
+/// let hits = conversation.query(&query)?;
+/// assert_eq!(hits[0].index.0, 2);
 /// # Ok::<(), recto_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
-    /// Visible entries, or the whole log.
+    /// The visible entries, or the whole log.
     pub scope: Scope,
     /// Only these roles.
     pub roles: Option<RoleSet>,
@@ -41,20 +41,21 @@ pub struct Query {
     pub contains: Option<Vec<String>>,
     /// Only entries whose text contains none of these.
     pub excludes: Option<Vec<String>>,
-    /// Only entries with this label.
+    /// Only entries with this mark.
     pub mark: Option<String>,
     /// Only entries from this time on.
     pub from: Option<Timestamp>,
     /// Only entries before this time.
     pub to: Option<Timestamp>,
-    /// Which of what is left.
+    /// Which of the entries that pass the filters.
     pub pick: Pick,
-    /// When.
+    /// The state to query.
     pub moment: Moment,
 }
 
-/// Which of the entries that passed the filters.
+/// Selects from the entries that pass the filters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Pick {
     /// All of them.
     #[default]
@@ -63,31 +64,33 @@ pub enum Pick {
     First(usize),
     /// The last n.
     Last(usize),
-    /// From the first number up to, not including, the second.
+    /// A range, without its end.
     Range(Range<usize>),
 }
 
-/// Which state is asked.
+/// The state that a query reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Moment {
-    /// The present one.
+    /// The present state.
     #[default]
     Now,
-    /// A batch of the live path as it was when it was left, with today's log and marks.
+    /// The last view of a batch of the live path, with the present log and marks.
     Batch(BatchIndex),
-    /// A version: its view, its marks, and the log as long as it was then.
+    /// A version: its view, its marks and its log.
     Version(Version),
 }
 
-/// An entry in an answer.
+/// An entry that a query found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Hit {
-    /// Its number in the log.
+    /// Its index in the log.
     pub index: LogIndex,
-    /// Where it stands in the view that was asked; `None` if it is hidden there.
+    /// Its position in the queried view; `None` if it is hidden there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
-    /// Its tokens. Not part of the contract's answer.
+    /// Its tokens. Not part of the JSON.
     #[serde(skip)]
     pub tokens: u64,
 }
@@ -122,7 +125,7 @@ impl Query {
         self.from.is_none_or(|from| from <= timestamp) && self.to.is_none_or(|to| timestamp < to)
     }
 
-    /// Whether entries have to be looked at one by one.
+    /// Whether the filters read single entries.
     fn looks_into_entries(&self) -> bool {
         let Query { contains, excludes, mark, from, to, .. } = self;
         contains.is_some() || excludes.is_some() || mark.is_some() || from.is_some() || to.is_some()
@@ -130,37 +133,39 @@ impl Query {
 }
 
 impl Conversation {
-    /// Answers a query: the entries in order.
-    pub fn ask(&self, query: &Query) -> Result<Vec<Hit>, Error> {
+    /// The entries that a query finds, in order.
+    pub fn query(&self, query: &Query) -> Result<Vec<Hit>, Error> {
         query.check()?;
         let state = self.state();
         if query.scope == Scope::All {
-            self.log.check_measured()?;
+            self.log.check_metadata()?;
         }
-        let asked = match query.moment {
+        let queried = match query.moment {
             Moment::Now => {
-                Asked { view: state.view.clone(), marks: &state.marks, log: self.log.clone() }
+                Queried { view: state.view.clone(), marks: &state.marks, log: self.log.clone() }
             }
-            Moment::Batch(batch) => {
-                Asked { view: self.batch_view(batch)?, marks: &state.marks, log: self.log.clone() }
-            }
+            Moment::Batch(batch) => Queried {
+                view: self.batch_view(batch)?,
+                marks: &state.marks,
+                log: self.log.clone(),
+            },
             Moment::Version(version) => {
                 let record = self.history.record(version, "version")?;
                 let log = self.log.prefix(record.log_len as usize);
                 let state = self.history.state_of(record);
-                Asked { view: state.view.clone(), marks: &state.marks, log }
+                Queried { view: state.view.clone(), marks: &state.marks, log }
             }
         };
-        asked.answer(query)
+        queried.hits(query)
     }
 
-    fn ask_visible(&self, roles: Option<RoleSet>, pick: Pick) -> Result<Vec<Hit>, Error> {
-        self.ask(&Query { roles, pick, ..Query::default() })
+    fn query_visible(&self, roles: Option<RoleSet>, pick: Pick) -> Result<Vec<Hit>, Error> {
+        self.query(&Query { roles, pick, ..Query::default() })
     }
 
     /// The newest `count` visible entries.
     pub fn recent(&self, count: usize) -> Result<Vec<Hit>, Error> {
-        self.ask_visible(None, Pick::Last(count))
+        self.query_visible(None, Pick::Last(count))
     }
 
     /// The newest `count` visible entries with one of these roles.
@@ -169,59 +174,59 @@ impl Conversation {
         roles: impl Into<RoleSet>,
         count: usize,
     ) -> Result<Vec<Hit>, Error> {
-        self.ask_visible(Some(roles.into()), Pick::Last(count))
+        self.query_visible(Some(roles.into()), Pick::Last(count))
     }
 
-    /// The visible entries at these places.
+    /// The visible entries at these positions.
     pub fn range(&self, range: Range<usize>) -> Result<Vec<Hit>, Error> {
-        self.ask_visible(None, Pick::Range(range))
+        self.query_visible(None, Pick::Range(range))
     }
 
     /// All visible entries with one of these roles.
     pub fn by_role(&self, roles: impl Into<RoleSet>) -> Result<Vec<Hit>, Error> {
-        self.ask_visible(Some(roles.into()), Pick::All)
+        self.query_visible(Some(roles.into()), Pick::All)
     }
 
-    /// A stretch of the visible entries with one of these roles.
+    /// A range of the visible entries with one of these roles.
     pub fn range_by_role(
         &self,
         roles: impl Into<RoleSet>,
         range: Range<usize>,
     ) -> Result<Vec<Hit>, Error> {
-        self.ask_visible(Some(roles.into()), Pick::Range(range))
+        self.query_visible(Some(roles.into()), Pick::Range(range))
     }
 
-    /// How many visible entries have one of these roles. O(1).
+    /// Number of visible entries with one of these roles. O(1).
     pub fn count_by_role(&self, roles: impl Into<RoleSet>) -> usize {
         self.view().count_of(roles)
     }
 
     /// The visible entries whose text contains `text`.
     pub fn search(&self, text: &str) -> Result<Vec<Hit>, Error> {
-        self.ask(&Query { contains: Some(vec![text.to_owned()]), ..Query::default() })
+        self.query(&Query { contains: Some(vec![text.to_owned()]), ..Query::default() })
     }
 
-    /// The visible entries from one time up to, not including, another.
+    /// The visible entries in a range of time, without its end.
     pub fn by_time_range(&self, range: Range<Timestamp>) -> Result<Vec<Hit>, Error> {
-        self.ask(&Query { from: Some(range.start), to: Some(range.end), ..Query::default() })
+        self.query(&Query { from: Some(range.start), to: Some(range.end), ..Query::default() })
     }
 
-    /// The visible entries of a role that have this label.
+    /// The visible entries of a role with this mark.
     pub fn marked_by_role(&self, role: Role, mark: &str) -> Result<Vec<Hit>, Error> {
         let mark = Some(mark.to_owned());
-        self.ask(&Query { roles: Some(role.into()), mark, ..Query::default() })
+        self.query(&Query { roles: Some(role.into()), mark, ..Query::default() })
     }
 }
 
-/// The state that is asked.
-struct Asked<'a> {
+/// The state that a query reads.
+struct Queried<'a> {
     view: View,
     marks: &'a Marks,
     log: MessageLog,
 }
 
-impl Asked<'_> {
-    fn answer(&self, query: &Query) -> Result<Vec<Hit>, Error> {
+impl Queried<'_> {
+    fn hits(&self, query: &Query) -> Result<Vec<Hit>, Error> {
         let base = match query.scope {
             Scope::Visible => &self.view,
             Scope::All => self.log.as_view(),
@@ -244,7 +249,7 @@ impl Asked<'_> {
         Ok(places.into_iter().map(hit).collect())
     }
 
-    /// The places of the picked entries, where each has to be looked at.
+    /// The positions of the picked entries, for filters that read single entries.
     fn matching_places(&self, query: &Query, base: &View) -> Result<Vec<usize>, Error> {
         let matcher = TextMatcher::new(query.contains.as_deref(), query.excludes.as_deref())?;
         let roles = query.roles.unwrap_or(RoleSet::ALL);
@@ -255,12 +260,12 @@ impl Asked<'_> {
                 let entry = reader.borrow_mut().entry(placed.index());
                 query.is_in_time(entry.timestamp)
                     && (matcher.passes_all()
-                        || is_at_hand(entry, placed.index(), &mut absent.borrow_mut())
+                        || is_loaded(entry, placed.index(), &mut absent.borrow_mut())
                             && matcher.passes(&entry.message))
             }
         };
         let places = self.passing_places(query, base, passes);
-        check_at_hand(absent.into_inner())?;
+        check_loaded(absent.into_inner())?;
         Ok(places)
     }
 
@@ -283,7 +288,7 @@ impl Asked<'_> {
         }
         let mut numbered = base.0.iter().enumerate();
         if let Pick::Last(count) = query.pick {
-            // From the back, and no further than needed.
+            // From the end, no further than needed.
             let matching = numbered.rev().filter(|(_, entry)| passes(entry));
             let mut places: Vec<usize> = matching.take(count).map(|(at, _)| at).collect();
             places.reverse();
@@ -294,7 +299,7 @@ impl Asked<'_> {
     }
 }
 
-/// The picked ones of places that come in order.
+/// The picked positions of positions in order.
 fn pick(pick: &Pick, places: impl Iterator<Item = usize>) -> Vec<usize> {
     match pick {
         Pick::All => places.collect(),
@@ -307,7 +312,7 @@ fn pick(pick: &Pick, places: impl Iterator<Item = usize>) -> Vec<usize> {
     }
 }
 
-/// The places of the picked entries of the wanted roles, found without walking over the others.
+/// The positions of the picked entries of the roles, without visiting others.
 fn places_by_role(query: &Query, base: &View) -> Vec<usize> {
     let roles = query.roles.unwrap_or(RoleSet::ALL);
     let count = base.count_of(roles);

@@ -1,33 +1,33 @@
-//! Who speaks.
+//! Roles of messages.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Who wrote a message.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Instructions to the model.
     System,
-    /// The person or program that talks to the model.
+    /// The person or program that uses the model.
     User,
     /// The model.
     Assistant,
-    /// What a tool printed.
+    /// The result of a tool.
     Tool,
 }
 
 impl Role {
-    /// All roles, in the order in which they are listed everywhere.
+    /// All roles, in their usual order.
     pub const ALL: [Role; 4] = [Role::System, Role::User, Role::Assistant, Role::Tool];
 
-    /// The role of this name, as it is written in JSON.
+    /// The role with this name in JSON.
     pub fn named(name: &str) -> Option<Role> {
         Role::ALL.into_iter().find(|role| role.as_str() == name)
     }
 
-    /// The name as it is written in JSON.
+    /// The name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Role::System => "system",
@@ -42,7 +42,7 @@ impl Role {
         self == Role::System
     }
 
-    /// Its place in [`Role::ALL`]; stores keep it, so it stays the same for ever.
+    /// The index in [`Role::ALL`]. It never changes, because stores keep it.
     pub fn number(self) -> usize {
         self as usize
     }
@@ -73,7 +73,7 @@ impl RoleSet {
         self.0 & (1 << role.number()) != 0
     }
 
-    /// Whether the set has no role.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -1,21 +1,21 @@
-//! What a version is: everything that a rollback brings back.
+//! The state of a version: everything that ROLLBACK restores.
 
 use crate::live_path::LivePath;
 use crate::{Marks, Version, View};
 
-/// The state at a version. Cloning one costs O(1).
+/// The state at a version. A clone costs O(1).
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) view: View,
     pub(crate) path: LivePath,
     pub(crate) marks: Marks,
-    pub(crate) homes: Homes,
+    pub(crate) origins: Origins,
 }
 
-/// The versions that made what a state consists of: that of the state itself, or earlier ones whose
-/// view or marks it shares. So a version can be saved as the change that it is.
+/// The versions that introduced the view and the marks of a state: its own version, or an earlier one
+/// with which it shares them. A version is saved as a change of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Homes {
+pub(crate) struct Origins {
     pub(crate) view: Version,
     pub(crate) marks: Version,
 }

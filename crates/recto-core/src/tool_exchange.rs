@@ -1,209 +1,25 @@
-//! Tool calls and the results that answer them.
+//! Tool exchanges in a view: which tool calls and results of a range have no partner in it.
 //!
-//! Calls and results of one id pair off like brackets: in a view, a result answers the nearest call
-//! of its id before it that has no answer yet. So a stretch of the view can be summed up by what is
-//! left open at its edges: results whose call stands before it, and calls whose result may stand
-//! behind it. Two neighbouring stretches pair off what the one leaves open and the other answers.
-//!
-//! Inside the engine an id is known by its 63-bit hash.
+//! `edges.rs` explains how calls and results are paired, and summarises them in the nodes of the tree.
 
 use std::collections::HashMap;
 use std::ops::RangeBounds;
 
 use sum_tree::Seen;
-use triomphe::ThinArc;
 
 use crate::View;
+use crate::edges::Edge;
 
-/// A call or a result that has no partner in its stretch of the view.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Edge(u64);
-
-impl Edge {
-    pub(crate) fn call(id: u64) -> Edge {
-        Edge(id | 1)
-    }
-
-    pub(crate) fn result(id: u64) -> Edge {
-        Edge(id & !1)
-    }
-
-    pub(crate) fn is_call(self) -> bool {
-        self.0 & 1 == 1
-    }
-
-    /// The result that answers this call, or the call that this result answers.
-    pub(crate) fn partner(self) -> Edge {
-        Edge(self.0 ^ 1)
-    }
-}
-
-/// What a stretch leaves open, as long as that is not much.
-///
-/// The results wait for calls before the stretch, the calls for results behind it. Where there are
-/// too many to list ([`Edges::is_crowded`]), whoever wants to know looks into the stretch's parts.
-#[derive(Clone, Default)]
-pub(crate) struct Edges(Option<ThinArc<(), Edge>>);
-
-/// Longer lists would make edits slow and nodes large; shorter ones would crowd at the edge of a
-/// turn with many parallel calls.
-const MOST: usize = 32;
-
-impl Edges {
-    /// What a single message leaves open: a list however long it is.
-    pub(crate) fn of_message(mut calls: Vec<Edge>, mut results: Vec<Edge>) -> Edges {
-        calls.sort_unstable();
-        calls.dedup();
-        results.sort_unstable();
-        results.dedup();
-        let answered = |call: &Edge| results.binary_search(&call.partner()).is_ok();
-        let open_calls: Vec<Edge> = calls.iter().copied().filter(|call| !answered(call)).collect();
-        results.retain(|result| calls.binary_search(&result.partner()).is_err());
-        results.extend(open_calls);
-        Edges::listing(&results)
-    }
-
-    fn listing(edges: &[Edge]) -> Edges {
-        if edges.is_empty() {
-            return Edges(None);
-        }
-        Edges(Some(ThinArc::from_header_and_slice((), edges)))
-    }
-
-    /// As numbers, to be stored.
-    pub(crate) fn numbers(&self) -> Vec<u64> {
-        self.list().iter().map(|edge| edge.0).collect()
-    }
-
-    /// What a message was found to leave open.
-    pub(crate) fn from_numbers(numbers: &[u64]) -> Edges {
-        let edges: Vec<Edge> = numbers.iter().copied().map(Edge).collect();
-        Edges::listing(&edges)
-    }
-
-    /// A list without entries says that there are too many.
-    fn crowded() -> Edges {
-        Edges(Some(ThinArc::from_header_and_iter((), std::iter::empty())))
-    }
-
-    /// What is open; empty if there is nothing, or more than can be listed.
-    pub(crate) fn list(&self) -> &[Edge] {
-        match &self.0 {
-            Some(edges) => &edges.slice,
-            None => &[],
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
-
-    /// Whether more is open than the list can tell.
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.0.as_ref().is_some_and(|edges| edges.slice.is_empty())
-    }
-
-    /// Adds what the stretch right behind this one leaves open.
-    pub(crate) fn add(&mut self, later: &Edges) {
-        if !later.is_empty() {
-            *self = Edges::sum([&*self, later].into_iter());
-        }
-    }
-
-    /// What stretches that stand one behind the other leave open together.
-    pub(crate) fn sum<'a>(stretches: impl Iterator<Item = &'a Edges>) -> Edges {
-        let mut stretches = stretches.filter(|edges| !edges.is_empty());
-        let Some(first) = stretches.next() else { return Edges(None) };
-        let second = stretches.next();
-        if second.is_none() && first.list().len() <= MOST {
-            return first.clone();
-        }
-        let mut open = ShortList::default();
-        for edges in std::iter::once(first).chain(second).chain(stretches) {
-            if edges.is_crowded() {
-                return Edges::crowded();
-            }
-            for &edge in edges.list() {
-                if !open.pair_off(edge) && !open.push(edge) {
-                    return Edges::crowded();
-                }
-            }
-        }
-        Edges::listing(open.edges())
-    }
-}
-
-/// Edges while stretches are summed up: as many as may be listed, without allocating.
-struct ShortList {
-    edges: [Edge; MOST],
-    len: usize,
-}
-
-impl Default for ShortList {
-    fn default() -> Self {
-        ShortList { edges: [Edge(0); MOST], len: 0 }
-    }
-}
-
-impl ShortList {
-    fn edges(&self) -> &[Edge] {
-        &self.edges[..self.len]
-    }
-
-    /// Takes out the newest call that a result answers.
-    fn pair_off(&mut self, edge: Edge) -> bool {
-        if edge.is_call() {
-            return false;
-        }
-        let Some(at) = self.edges().iter().rposition(|&open| open == edge.partner()) else {
-            return false;
-        };
-        self.edges.copy_within(at + 1..self.len, at);
-        self.len -= 1;
-        true
-    }
-
-    /// Whether there was room.
-    fn push(&mut self, edge: Edge) -> bool {
-        let has_room = self.len < MOST;
-        if has_room {
-            self.edges[self.len] = edge;
-            self.len += 1;
-        }
-        has_room
-    }
-}
-
-impl PartialEq for Edges {
-    /// A crowded list claims nothing, so it equals any other.
-    fn eq(&self, other: &Self) -> bool {
-        self.is_crowded() || other.is_crowded() || {
-            let sorted = |edges: &Edges| {
-                let mut list: Vec<u64> = edges.list().iter().map(|edge| edge.0).collect();
-                list.sort_unstable();
-                list
-            };
-            sorted(self) == sorted(other)
-        }
-    }
-}
-
-impl std::fmt::Debug for Edges {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.is_crowded() { f.write_str("crowded") } else { self.list().fmt(f) }
-    }
-}
-
-/// What a stretch of the view leaves open, however much that is.
+/// The edges of a range of the view, without a limit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenEdges(HashMap<Edge, usize>);
 
 impl OpenEdges {
-    /// Sums up a stretch. Only nodes that are crowded are looked into.
+    /// The edges of a range. Visits only the children of nodes that have overflowed.
     pub(crate) fn of(view: &View, range: impl RangeBounds<usize>) -> OpenEdges {
         let mut open = OpenEdges::default();
         view.0.visit(range, |_, seen| match seen {
-            Seen::Node(sums) if sums.open.is_crowded() => true,
+            Seen::Node(sums) if sums.open.has_overflowed() => true,
             Seen::Node(sums) => {
                 open.add(sums.open.list());
                 false
@@ -233,7 +49,7 @@ impl OpenEdges {
         true
     }
 
-    /// How many calls or results of one id are open.
+    /// Number of edges equal to this one.
     pub(crate) fn count(&self, edge: Edge) -> usize {
         self.0.get(&edge).copied().unwrap_or(0)
     }
@@ -246,7 +62,7 @@ impl OpenEdges {
         self.0.keys().copied().filter(|edge| edge.is_call())
     }
 
-    /// Whether something of the same id is open.
+    /// Whether there is an edge with the same id.
     fn mentions(&self, edge: Edge) -> bool {
         self.0.contains_key(&edge) || self.0.contains_key(&edge.partner())
     }
@@ -258,8 +74,8 @@ impl From<Edge> for OpenEdges {
     }
 }
 
-/// The calls and results of a stretch of the view that have no partner in it, with their places, in
-/// order: those of the ids that `wanted` mentions.
+/// The calls and results of a range of the view that have no partner in it and whose ids are in
+/// `wanted`, with their positions, in order.
 pub(crate) fn open_entries(
     view: &View,
     range: impl RangeBounds<usize>,
@@ -269,10 +85,10 @@ pub(crate) fn open_entries(
     let mut open = Vec::new();
     view.0.visit(range, |at, seen| {
         let entry = match seen {
-            // Where nothing of an id is open, all its pairs are inside.
+            // If a node has no edge of an id, all its pairs of that id are inside.
             Seen::Node(sums) => {
                 let edges = &sums.open;
-                return edges.is_crowded()
+                return edges.has_overflowed()
                     || edges.list().iter().any(|&edge| wanted.mentions(edge));
             }
             Seen::Item(entry) => entry,

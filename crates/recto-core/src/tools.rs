@@ -7,7 +7,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::json;
-use crate::message_log::{check_at_hand, is_at_hand};
+use crate::message_log::{check_loaded, is_loaded};
 use crate::{Error, Limits, LogIndex, Message, MessageLog, Position, Role, View};
 
 /// The heading of the tool description unless another is set.
@@ -16,7 +16,7 @@ pub const DEFAULT_HEADING: &str = "Available tools:";
 /// The default heading of earlier releases. It is recognised in every conversation.
 const EARLIER_HEADING: &str = "可用工具:";
 
-/// A tool that the model may call. Its JSON is kept as it came, whatever else stands in it.
+/// A tool that the model may call. Its JSON is kept unchanged, including unknown fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
     name: String,
@@ -25,14 +25,14 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool of this name.
+    /// A tool with this name and description.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Tool {
         let (name, description) = (name.into(), description.into());
         let json = json!({ "name": name, "description": description }).to_string().into();
         Tool { name, description, json }
     }
 
-    /// Reads a tool: an object with a name, a description, and anything else.
+    /// Reads a tool: an object with a name, a description and any other fields.
     pub fn from_json(text: &str) -> Result<Tool, Error> {
         Self::from_checked_json(json::value(text)?)
     }
@@ -60,24 +60,24 @@ impl Tool {
         list.into_iter().map(Tool::from_checked_json).collect()
     }
 
-    /// The name by which the model calls it.
+    /// The name of the tool.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it does.
+    /// The description of the tool.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// Everything that was said of it, as it came.
+    /// The JSON of the tool, unchanged.
     pub fn json(&self) -> &str {
         &self.json
     }
 }
 
 impl Serialize for Tool {
-    /// As the JSON it came as.
+    /// Writes the unchanged JSON.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         json::raw(&self.json).serialize(serializer)
     }
@@ -90,17 +90,17 @@ impl<'de> Deserialize<'de> for Tool {
     }
 }
 
-/// The tools of a conversation and what describes them: at least one tool.
+/// The tools of a conversation, at least one, and their description.
 #[derive(Clone, Debug)]
 pub struct ToolSet {
     tools: Vec<Tool>,
-    /// The description without its heading: a line for each tool.
+    /// The description without its heading: one line per tool.
     lines: Text,
     description: Message,
 }
 
 impl ToolSet {
-    /// `None` where there are no tools: such a conversation has no description.
+    /// `None` if there are no tools. A conversation without tools has no description.
     pub(crate) fn new(tools: Vec<Tool>, headings: &Headings) -> Result<Option<ToolSet>, Error> {
         if tools.is_empty() {
             return Ok(None);
@@ -121,7 +121,7 @@ impl ToolSet {
         &self.tools
     }
 
-    /// The system message that describes them.
+    /// The system message that describes the tools.
     pub fn description(&self) -> Message {
         self.description.clone()
     }
@@ -135,7 +135,7 @@ pub(crate) fn are_same(tools: Option<&ToolSet>, others: Option<&ToolSet>) -> boo
     };
     let is_same = |tool: &Tool, other: &Tool| {
         let value = |tool: &Tool| serde_json::from_str::<serde_json::Value>(&tool.json).ok();
-        // What cannot be read as a value is the same only byte for byte.
+        // A tool that serde_json cannot read is compared byte for byte.
         tool == other || value(tool).is_some_and(|tool| Some(tool) == value(other))
     };
     std::ptr::eq(tools, others)
@@ -143,12 +143,12 @@ pub(crate) fn are_same(tools: Option<&ToolSet>, others: Option<&ToolSet>) -> boo
             && tools.tools.iter().zip(&others.tools).all(|(tool, other)| is_same(tool, other)))
 }
 
-/// A text, and its JSON-escaped form with as few escapes as possible.
+/// A text, and its JSON-escaped form with the fewest possible escapes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Text {
     plain: String,
     escaped: String,
-    /// How many bytes at the front need no escape.
+    /// Number of bytes before the first escape.
     unescaped: usize,
 }
 
@@ -160,16 +160,16 @@ impl Text {
         Text { plain, escaped, unescaped }
     }
 
-    /// Whether a text that begins with `front`, which has no needless escapes, can begin with this
-    /// text. It may return true where it does not.
+    /// Whether a text that begins with `front`, which has no optional escapes, may begin with this text.
+    /// Can return true for a text that does not.
     fn may_start(&self, front: &str) -> bool {
         let len = self.unescaped.min(front.len());
         self.escaped.as_bytes()[..len] == front.as_bytes()[..len]
     }
 }
 
-/// The headings under which a system message describes tools: that of the conversation, and those
-/// that Recto writes, or wrote before, where no other is set.
+/// The headings of tool descriptions: that of the conversation, and the default headings of this and of
+/// earlier releases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Headings([Text; 3]);
 
@@ -187,18 +187,17 @@ impl Headings {
         self.0.iter().filter(|heading| !heading.plain.is_empty())
     }
 
-    /// The text below each heading that matches. Several match if one heading is a prefix of
-    /// another.
+    /// The text below each matching heading. Several match if one heading is a prefix of another.
     fn bodies<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
         self.all().filter_map(|heading| text.strip_prefix(&*heading.plain)?.strip_prefix('\n'))
     }
 }
 
-/// Tells tool descriptions from other system messages.
+/// Recognises tool descriptions among system messages.
 ///
-/// A system message is a description if its whole text is a heading and lines that start with `- `,
-/// if the engine wrote it, or if it lists the present tools below a heading. One that lists the
-/// present tools is *present*, any other is *stale*; without tools, nothing is either.
+/// A system message is a description if its whole text is a heading and lines that start with `- `, if
+/// the engine wrote it, or if it lists the present tools below a heading. A description that lists the
+/// present tools is *present*, any other is *stale*. Without tools, no description is present or stale.
 #[derive(Clone, Copy)]
 pub(crate) struct Descriptions<'a> {
     pub(crate) headings: &'a Headings,
@@ -213,7 +212,7 @@ impl<'a> Descriptions<'a> {
         if !self.may_be_headed(message) {
             return false;
         }
-        // Nearly all are written as the engine writes them, and need not be decoded.
+        // Most are escaped as the engine escapes them, and need no decoding.
         match message.canonical_text() {
             Some(escaped) => self.headings.all().any(|heading| {
                 let body = escaped.strip_prefix(&*heading.escaped);
@@ -223,13 +222,13 @@ impl<'a> Descriptions<'a> {
         }
     }
 
-    /// Whether a log entry describes tools, but not the present ones.
+    /// Whether a log entry is a stale description.
     pub(crate) fn is_stale(self, index: LogIndex, message: &Message) -> bool {
         self.tools.is_some() && self.describes(index, message) && !self.is_present(message)
     }
 
-    /// Whether a log entry is a description by its form, or because the engine wrote it. One that
-    /// lists the present tools may be neither: see [`is_present`](Self::is_present).
+    /// Whether a log entry is a description by its form, or because the engine wrote it. A description
+    /// that [is present](Self::is_present) may be neither.
     pub(crate) fn describes(self, index: LogIndex, message: &Message) -> bool {
         if !message.role().is_system() {
             return false;
@@ -240,8 +239,8 @@ impl<'a> Descriptions<'a> {
                 && self.headings.bodies(&message.text()).any(lists_tools))
     }
 
-    /// Whether a message may begin with a heading. Spares most system messages, which can be long,
-    /// from being decoded.
+    /// Whether a message may begin with a heading. Most system messages, which can be long, are ruled out
+    /// without decoding.
     fn may_be_headed(self, message: &Message) -> bool {
         message.role().is_system()
             && message
@@ -249,13 +248,13 @@ impl<'a> Descriptions<'a> {
                 .is_none_or(|start| self.headings.all().any(|heading| heading.may_start(start)))
     }
 
-    /// Whether the present description is in a view.
+    /// Whether a view shows the present description.
     pub(crate) fn is_shown_in(self, view: &View) -> Result<bool, Error> {
         Ok(!self.places(view, |_, message| self.is_present(message))?.is_empty())
     }
 
-    /// The places of the system messages that pass a test. What is still in a store is asked for
-    /// all at once.
+    /// The positions of the system messages for which `passes` returns true. The error names all
+    /// messages that are not loaded.
     pub(crate) fn places(
         self,
         view: &View,
@@ -266,11 +265,11 @@ impl<'a> Descriptions<'a> {
         let mut log = self.log.reader();
         view.visit_system_messages(|at, index| {
             let entry = log.entry(index);
-            if is_at_hand(entry, index, &mut absent) && passes(index, &entry.message) {
+            if is_loaded(entry, index, &mut absent) && passes(index, &entry.message) {
                 places.push(at);
             }
         });
-        check_at_hand(absent)?;
+        check_loaded(absent)?;
         Ok(places)
     }
 
@@ -281,8 +280,8 @@ impl<'a> Descriptions<'a> {
         Ok(places.last().map(|&at| LogIndex(at as u32)))
     }
 
-    /// The visible entries that contradict the tools: stale ones, and without tools those that the
-    /// engine wrote. In log order.
+    /// The visible entries that contradict the tools: stale descriptions, and without tools the
+    /// descriptions that the engine wrote. In log order.
     pub(crate) fn contradicting(self, view: &View) -> Result<Vec<LogIndex>, Error> {
         if self.tools.is_none() {
             let written = self.log.written_by_engine();

@@ -1,28 +1,24 @@
-//! A test of everything that always holds.
+//! Tests the invariants of a conversation.
 
 use std::collections::HashSet;
 
 use sum_tree::KnownNodes;
 
-use crate::history::Jump;
+use crate::number::OptVersion;
 use crate::state::State;
 use crate::view::View;
 use crate::{Conversation, LogIndex, MessageLog};
 
-/// Something in a conversation does not hold together: a defect of the engine, or of what was
-/// loaded.
+/// A violated invariant: a defect of the engine, or of loaded data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Inconsistency(String);
 
 impl Conversation {
-    /// Tests the log, every version, and everything that the one says of the other. It reads the
-    /// whole conversation, so it takes a while for a long one.
+    /// Tests all invariants of the log, the versions and the relations between them. Reads the whole
+    /// conversation.
     pub fn verify(&self) -> Result<(), Inconsistency> {
-        let is_whole = self.history.check_whole();
-        let is_whole = is_whole.and_then(|()| self.state().path.check_whole());
-        let is_whole = is_whole.and_then(|()| self.log.check_measured());
-        is_whole.map_err(|error| Inconsistency(error.to_string()))?;
+        self.check_whole().map_err(|error| Inconsistency(error.to_string()))?;
         self.log.check().map_err(Inconsistency)?;
         self.history.check().map_err(Inconsistency)?;
         let mut checked = Checked::new(&self.log);
@@ -34,7 +30,7 @@ impl Conversation {
                 return Err(fault(format!("its log has {len} entries")));
             }
             log_len = len;
-            for other in [record.undo, record.redo].into_iter().filter_map(Jump::target) {
+            for other in [record.undo, record.redo].into_iter().filter_map(OptVersion::get) {
                 if other >= version {
                     return Err(fault(format!("it points forward, to version {other}")));
                 }
@@ -49,15 +45,15 @@ impl Conversation {
     }
 }
 
-/// What was found to be right so far: most versions share most of what they consist of, and only
-/// what is new in one is looked at.
+/// The parts that have been tested. Versions share most of their nodes, and each node is tested once.
 struct Checked<'a> {
     log: &'a MessageLog,
     nodes: KnownNodes,
-    /// Marks and batches that were left, by where they are.
+    /// Tested marks and left batches, by address.
     seen: HashSet<usize>,
-    /// The view that was tested last, and its entries.
+    /// The last tested view.
     view: View,
+    /// The entries of that view.
     entries: HashSet<LogIndex>,
 }
 
@@ -104,7 +100,7 @@ impl<'a> Checked<'a> {
                 return Err(format!("the view holds entry {index} twice"));
             }
             if entry != self.log.placed(index) {
-                let fault = "with other measures than the log";
+                let fault = "with other metadata than the log";
                 return Err(format!("the view holds entry {index} {fault}"));
             }
         }

@@ -1,7 +1,7 @@
-//! What the model reads: an ordered, immutable list of log entries.
+//! The view: an ordered, immutable list of the log entries that the model reads.
 //!
-//! A view never owns message bodies, so keeping one costs O(1). It holds no entry twice.
-//! Edits live in `operation/`; the tree itself in `sum-tree`.
+//! A view contains no messages and no entry twice. It is a tree of the crate `sum-tree`, so a clone costs
+//! O(1). The operations that edit views are in `operation/`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,25 +10,25 @@ use std::ops::RangeBounds;
 use serde::{Serialize, Serializer};
 use sum_tree::{Dimension, Item, Keep, Seen, SumTree, Summary};
 
-use crate::tool_exchange::Edges;
-use crate::{LogIndex, MessageLog, Position, Role, RoleSet};
+use crate::edges::Edges;
+use crate::{LogIndex, Position, Role, RoleSet};
 
-/// The most tokens that one message counts for; more is cut to this.
+/// Maximum tokens of one message. A larger count is reduced to this.
 pub const MAX_MESSAGE_TOKENS: u64 = (1 << 30) - 1;
 
-/// A log entry as it stands in a view: all that reading by role, tokens or tool exchange needs.
+/// An entry of a view: the index, and what selection by role, tokens and tool exchange needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     index: u32,
-    /// The role in the lowest two bits, the tokens above.
-    measure: u32,
+    /// The role in the lowest two bits, the tokens in the others.
+    role_and_tokens: u32,
     pub(crate) edges: Edges,
 }
 
 impl Placed {
     pub(crate) fn new(index: LogIndex, role: Role, tokens: u64, edges: Edges) -> Placed {
         let tokens = tokens.min(MAX_MESSAGE_TOKENS) as u32;
-        Placed { index: index.0, measure: tokens << 2 | role.number() as u32, edges }
+        Placed { index: index.0, role_and_tokens: tokens << 2 | role.number() as u32, edges }
     }
 
     pub(crate) fn index(&self) -> LogIndex {
@@ -36,28 +36,30 @@ impl Placed {
     }
 
     pub(crate) fn role(&self) -> Role {
-        Role::from_number(self.measure)
+        Role::from_number(self.role_and_tokens)
     }
 
     pub(crate) fn tokens(&self) -> u64 {
-        u64::from(self.measure >> 2)
+        u64::from(self.role_and_tokens >> 2)
     }
 }
 
 impl Placed {
     /// Adds all but the tool exchanges.
-    fn measure_into(&self, sums: &mut Sums) {
+    fn add_counts_to(&self, sums: &mut Sums) {
         let role = self.role().number();
         sums.counts[role] += 1;
         sums.tokens[role] += self.tokens();
-        sums.least = sums.least.min(self.index);
-        sums.most = sums.most.max(self.index);
+        sums.min_index = sums.min_index.min(self.index);
+        sums.max_index = sums.max_index.max(self.index);
     }
 }
 
 impl PartialEq for Placed {
     fn eq(&self, other: &Self) -> bool {
-        self.index == other.index && self.measure == other.measure && self.edges == other.edges
+        self.index == other.index
+            && self.role_and_tokens == other.role_and_tokens
+            && self.edges == other.edges
     }
 }
 
@@ -65,46 +67,52 @@ impl Item for Placed {
     type Summary = Sums;
 
     fn add_to(&self, sums: &mut Sums) {
-        self.measure_into(sums);
+        self.add_counts_to(sums);
         sums.open.add(&self.edges);
     }
 
     fn sum<'a>(entries: impl Iterator<Item = &'a Self> + Clone) -> Sums {
         let open = Edges::sum(entries.clone().map(|entry| &entry.edges));
         let mut sums = Sums { open, ..Sums::default() };
-        entries.for_each(|entry| entry.measure_into(&mut sums));
+        entries.for_each(|entry| entry.add_counts_to(&mut sums));
         sums
     }
 }
 
-/// What a stretch of the view adds up to.
+/// The summary of a range of the view.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sums {
     counts: [u32; 4],
     tokens: [u64; 4],
-    /// The smallest and the largest log index; `least` above `most` if there is none.
-    least: u32,
-    most: u32,
-    /// The tool calls and results without a partner in this stretch.
+    /// The smallest and the largest log index; `min_index > max_index` if the range is empty.
+    min_index: u32,
+    max_index: u32,
+    /// The tool calls and results without a partner in this range.
     pub(crate) open: Edges,
 }
 
 impl Default for Sums {
     fn default() -> Self {
-        Sums { counts: [0; 4], tokens: [0; 4], least: u32::MAX, most: 0, open: Edges::default() }
+        Sums {
+            counts: [0; 4],
+            tokens: [0; 4],
+            min_index: u32::MAX,
+            max_index: 0,
+            open: Edges::default(),
+        }
     }
 }
 
 impl Summary for Sums {
     fn add(&mut self, later: &Self) {
-        self.measure(later);
+        self.add_counts(later);
         self.open.add(&later.open);
     }
 
     fn sum<'a>(parts: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let open = Edges::sum(parts.clone().map(|part| &part.open));
         let mut sums = Sums { open, ..Sums::default() };
-        parts.for_each(|part| sums.measure(part));
+        parts.for_each(|part| sums.add_counts(part));
         sums
     }
 
@@ -115,13 +123,13 @@ impl Summary for Sums {
 
 impl Sums {
     /// Adds all but the tool exchanges.
-    fn measure(&mut self, later: &Self) {
+    fn add_counts(&mut self, later: &Self) {
         for role in 0..4 {
             self.counts[role] += later.counts[role];
             self.tokens[role] += later.tokens[role];
         }
-        self.least = self.least.min(later.least);
-        self.most = self.most.max(later.most);
+        self.min_index = self.min_index.min(later.min_index);
+        self.max_index = self.max_index.max(later.max_index);
     }
 
     pub(crate) fn count_of(&self, roles: RoleSet) -> u64 {
@@ -133,15 +141,15 @@ impl Sums {
     }
 
     /// The smallest log index, if there is any entry.
-    pub(crate) fn least(&self) -> Option<LogIndex> {
-        (self.least <= self.most).then_some(LogIndex(self.least))
+    pub(crate) fn min_index(&self) -> Option<LogIndex> {
+        (self.min_index <= self.max_index).then_some(LogIndex(self.min_index))
     }
 
-    /// Whether the entries have an index from `boundary` on.
+    /// Whether all, some or none of the entries have an index from `boundary` on.
     pub(crate) fn judge_from(&self, boundary: LogIndex) -> Keep {
-        if self.most < boundary.0 {
+        if self.max_index < boundary.0 {
             Keep::None
-        } else if self.least >= boundary.0 {
+        } else if self.min_index >= boundary.0 {
             Keep::All
         } else {
             Keep::Some
@@ -149,17 +157,17 @@ impl Sums {
     }
 
     pub(crate) fn may_hold(&self, index: LogIndex) -> bool {
-        self.least <= index.0 && index.0 <= self.most
+        self.min_index <= index.0 && index.0 <= self.max_index
     }
 
-    /// Whether one of `indices` (sorted) may be among the entries.
+    /// Whether one of `indices` (sorted) may be in the range.
     fn may_hold_any(&self, indices: &[LogIndex]) -> bool {
-        let next = indices.partition_point(|index| index.0 < self.least);
-        indices.get(next).is_some_and(|index| index.0 <= self.most)
+        let next = indices.partition_point(|index| index.0 < self.min_index);
+        indices.get(next).is_some_and(|index| index.0 <= self.max_index)
     }
 }
 
-/// How many entries have one of these roles.
+/// Counts the entries with one of these roles.
 #[derive(Clone, Copy)]
 pub(crate) struct CountOf(pub(crate) RoleSet);
 
@@ -173,7 +181,7 @@ impl Dimension<Placed> for CountOf {
     }
 }
 
-/// How many tokens the entries of these roles have.
+/// Counts the tokens of the entries with one of these roles.
 #[derive(Clone, Copy)]
 pub(crate) struct TokensOf(pub(crate) RoleSet);
 
@@ -187,7 +195,7 @@ impl Dimension<Placed> for TokensOf {
     }
 }
 
-/// An ordered list of log entries. Cloning one costs O(1).
+/// An ordered list of log entries. A clone costs O(1).
 #[derive(Clone, Default)]
 pub struct View(pub(crate) SumTree<Placed>);
 
@@ -198,68 +206,68 @@ impl fmt::Debug for View {
 }
 
 impl View {
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether the view is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The tokens of all entries.
+    /// Sum of the tokens of all entries.
     pub fn tokens(&self) -> u64 {
         self.tokens_of(RoleSet::ALL)
     }
 
-    /// The tokens of all entries with one of these roles.
+    /// Sum of the tokens of the entries with one of these roles.
     pub fn tokens_of(&self, roles: impl Into<RoleSet>) -> u64 {
         self.0.measure(.., &TokensOf(roles.into()))
     }
 
-    /// The tokens of the entries at these places. O(log n).
+    /// Sum of the tokens of the entries at these positions. O(log n).
     pub fn tokens_in(&self, range: impl RangeBounds<usize>) -> u64 {
         self.0.measure(range, &TokensOf(RoleSet::ALL))
     }
 
-    /// How many entries have one of these roles. O(1).
+    /// Number of entries with one of these roles. O(1).
     pub fn count_of(&self, roles: impl Into<RoleSet>) -> usize {
         self.0.measure(.., &CountOf(roles.into())) as usize
     }
 
-    /// Where the `nth` entry (from 0) with one of these roles stands. O(log n).
+    /// The position of the `nth` entry (from 0) with one of these roles. O(log n).
     pub fn nth_of(&self, roles: impl Into<RoleSet>, nth: usize) -> Option<Position> {
         let found = self.0.seek(nth as u64, &CountOf(roles.into()))?;
         Some(Position(found.position))
     }
 
-    /// The entry at a place. O(log n).
+    /// The entry at a position. O(log n).
     pub fn get(&self, position: Position) -> Option<LogIndex> {
         self.0.get(position.0).map(Placed::index)
     }
 
-    /// Where an entry stands, or `None` if it is hidden.
+    /// The position of an entry; `None` if it is hidden.
     ///
-    /// O(log n) in a view that is in log order. Each entry that stands out of order (an insertion,
-    /// a summary) may cost a look at one more leaf.
+    /// O(log n) in a view that is in log order. Each entry out of log order (an insertion, a summary) may
+    /// cost a visit of one more leaf.
     pub fn position_of(&self, index: LogIndex) -> Option<Position> {
         self.find_place(index, &mut 0).map(Position)
     }
 
-    /// Whether an entry is visible. As quick as [`position_of`](Self::position_of).
+    /// Whether an entry is visible. Costs as much as [`position_of`](Self::position_of).
     pub fn contains(&self, index: LogIndex) -> bool {
         self.position_of(index).is_some()
     }
 
-    /// Whether the two are one value, as far as can be told without looking at the entries.
+    /// Whether the two share all nodes. Two equal views may not.
     pub(crate) fn is_same_as(&self, other: &View) -> bool {
         self.0.is_clone_of(&other.0)
     }
 
     /// Whether all entries belong to a log of this length.
     pub(crate) fn is_within(&self, log_len: usize) -> bool {
-        self.is_empty() || (self.0.summary().most as usize) < log_len
+        self.is_empty() || (self.0.summary().max_index as usize) < log_len
     }
 
     /// Length of the longest prefix of `indices` that equals the view from a position on.
@@ -288,17 +296,17 @@ impl View {
         });
     }
 
-    /// The visible entry with the largest index below `index`. As quick as
-    /// [`position_of`](Self::position_of).
-    fn nearest_below(&self, index: LogIndex, spent: &mut usize) -> Option<LogIndex> {
+    /// The visible entry with the largest index below `index`. Costs as much as
+    /// [`position_of`](Self::position_of). Adds the number of visited nodes to `visited`.
+    fn nearest_below(&self, index: LogIndex, visited: &mut usize) -> Option<LogIndex> {
         let mut nearest = None::<u32>;
         self.0.visit(.., |_, seen| {
-            *spent += 1;
+            *visited += 1;
             let (candidate, enters) = match seen {
                 Seen::Item(entry) => (entry.index, true),
-                // The largest of a node that is wholly below the index is the best it can offer.
-                Seen::Node(sums) if sums.most < index.0 => (sums.most, false),
-                Seen::Node(sums) => return sums.least < index.0,
+                // All indices of the node are below `index`: its largest is the only candidate.
+                Seen::Node(sums) if sums.max_index < index.0 => (sums.max_index, false),
+                Seen::Node(sums) => return sums.min_index < index.0,
             };
             if candidate < index.0 {
                 nearest = nearest.max(Some(candidate));
@@ -308,8 +316,8 @@ impl View {
         nearest.map(LogIndex)
     }
 
-    /// The entries for which `keep` holds, and those at the places `pinned` (sorted). `judge`
-    /// answers for whole stretches.
+    /// The entries for which `keep` returns true, and those at the positions `pinned` (sorted). `judge`
+    /// decides about whole ranges.
     pub(crate) fn retain(
         &self,
         pinned: &[Position],
@@ -331,12 +339,12 @@ impl View {
         ))
     }
 
-    /// Finds the places of many entries; see [`Locator`].
+    /// A [`Locator`] for the positions of many entries.
     pub(crate) fn locator(&self) -> Locator<'_> {
-        Locator { view: self, spent: 0, table: None }
+        Locator { view: self, visited: 0, table: None }
     }
 
-    /// Where those of `indices` (sorted) stand that are visible, in order.
+    /// The positions of those of `indices` (sorted) that are visible, in order.
     pub(crate) fn places_of(&self, indices: &[LogIndex]) -> Vec<usize> {
         let mut places = Vec::new();
         if is_few(indices.len(), self) {
@@ -357,10 +365,10 @@ impl View {
         places
     }
 
-    /// Takes out the entries at these places (sorted).
+    /// Removes the entries at these positions (sorted).
     pub(crate) fn hide(&mut self, places: &[usize]) {
         if is_few(places.len(), self) {
-            // Neighbours go together, from the back so that places stay right.
+            // Runs of neighbours are removed together, from the end, so that positions stay valid.
             for run in places.chunk_by(|a, b| a + 1 == *b).rev() {
                 self.0.splice(run[0]..run[0] + run.len(), []);
             }
@@ -377,39 +385,39 @@ impl View {
         );
     }
 
-    /// Brings entries of the log (sorted, each once) back: each right behind the nearest visible
-    /// one with a smaller index, or to the front. Visible ones stay where they are.
-    pub(crate) fn show(&mut self, indices: &[LogIndex], log: &MessageLog) {
+    /// Inserts entries of `log`, the whole log as a view (sorted, without duplicates): each right after the nearest visible entry with
+    /// a smaller index, or at the start. Visible entries do not move.
+    pub(crate) fn show(&mut self, indices: &[LogIndex], log: &View) {
         let is_shown = is_few(indices.len(), self) && self.show_one_by_one(indices, log);
         if !is_shown {
             self.show_all(indices, log);
         }
     }
 
-    /// [`show`](Self::show) for a few entries, sharing all the rest. Gives up, and changes nothing,
-    /// where the view is so far out of order that walking over it once is cheaper.
-    fn show_one_by_one(&mut self, indices: &[LogIndex], log: &MessageLog) -> bool {
+    /// [`show`](Self::show) for a few entries; all other nodes stay shared. Returns false and changes
+    /// nothing if the view is so far out of order that one pass over it is cheaper.
+    fn show_one_by_one(&mut self, indices: &[LogIndex], log: &View) -> bool {
         let mut view = self.clone();
-        let mut spent = 0;
+        let mut visited = 0;
         for &index in indices {
-            if spent > self.effort_of_a_walk() {
+            if visited > self.cost_of_a_pass() {
                 return false;
             }
-            if view.find_place(index, &mut spent).is_some() {
+            if view.find_place(index, &mut visited).is_some() {
                 continue;
             }
-            let nearest = view.nearest_below(index, &mut spent);
-            let at = nearest.and_then(|nearest| view.find_place(nearest, &mut spent));
+            let nearest = view.nearest_below(index, &mut visited);
+            let at = nearest.and_then(|nearest| view.find_place(nearest, &mut visited));
             let at = at.map_or(0, |at| at + 1);
-            view.0.splice(at..at, [log.placed(index).clone()]);
+            view.0.splice(at..at, [log.at(index)]);
         }
         *self = view;
         true
     }
 
-    /// [`show`](Self::show) in one walk over the view.
-    fn show_all(&mut self, indices: &[LogIndex], log: &MessageLog) {
-        // For each sought entry, the nearest visible one below it and above the sought one before.
+    /// [`show`](Self::show) in one pass over the view.
+    fn show_all(&mut self, indices: &[LogIndex], log: &View) {
+        // For each entry to show: the nearest visible entry between the previous one and it.
         let mut nearest: Vec<Option<(LogIndex, usize)>> = vec![None; indices.len()];
         let mut is_visible = vec![false; indices.len()];
         for (at, entry) in self.0.iter().enumerate() {
@@ -437,9 +445,9 @@ impl View {
         self.insert_groups(&groups, log);
     }
 
-    /// Puts log entries at places of the view, both in order; entries of one place form a group.
-    fn insert_groups(&mut self, groups: &[(usize, LogIndex)], log: &MessageLog) {
-        let entry = |&(_, index): &(usize, LogIndex)| log.placed(index).clone();
+    /// Inserts log entries at positions, both in order. Entries with the same position form a group.
+    fn insert_groups(&mut self, groups: &[(usize, LogIndex)], log: &View) {
+        let entry = |&(_, index): &(usize, LogIndex)| log.at(index);
         if is_few(groups.len(), self) {
             for group in groups.chunk_by(|a, b| a.0 == b.0).rev() {
                 self.0.splice(group[0].0..group[0].0, group.iter().map(entry));
@@ -458,28 +466,33 @@ impl View {
         *self = View(all.into_iter().collect());
     }
 
-    /// How many nodes may be looked at before a walk over the whole view is cheaper.
-    fn effort_of_a_walk(&self) -> usize {
-        if cfg!(feature = "tiny-nodes") { 8 } else { self.len() / 8 + 256 }
+    /// Number of visited nodes above which one pass over the whole view is cheaper.
+    fn cost_of_a_pass(&self) -> usize {
+        if cfg!(recto_tiny_nodes) { 8 } else { self.len() / 8 + 256 }
     }
 
-    /// [`position_of`](Self::position_of), adding the nodes looked at to `spent`.
-    fn find_place(&self, index: LogIndex, spent: &mut usize) -> Option<usize> {
-        let looked = std::cell::Cell::new(0);
+    /// [`position_of`](Self::position_of), adding the number of visited nodes to `visited`.
+    fn find_place(&self, index: LogIndex, visited: &mut usize) -> Option<usize> {
+        let nodes = std::cell::Cell::new(0);
         let found = self.0.find(
             |sums| {
-                looked.set(looked.get() + 1);
+                nodes.set(nodes.get() + 1);
                 sums.may_hold(index)
             },
             |entry| entry.index() == index,
         );
-        *spent += looked.get();
+        *visited += nodes.get();
         found.map(|(at, _)| at)
     }
 
-    /// How many entries at the front are the same as in `other`.
+    /// Length of the common prefix with `other`.
     pub(crate) fn common_prefix(&self, other: &View) -> usize {
         self.0.common_prefix(&other.0, |a, b| a.index == b.index)
+    }
+
+    /// The entry with this index in a view that is the whole log.
+    fn at(&self, index: LogIndex) -> Placed {
+        self.0.get(index.as_usize()).expect("a view holds only entries of the log").clone()
     }
 
     pub(crate) fn push(&mut self, entry: Placed) {
@@ -487,18 +500,19 @@ impl View {
     }
 }
 
-/// Whether it is cheaper to look for each of `count` entries by itself than to walk over the view.
+/// Whether searching for each of `count` entries is cheaper than one pass over the view.
 fn is_few(count: usize, view: &View) -> bool {
-    let worth = if cfg!(feature = "tiny-nodes") { 3 } else { 64 };
+    let worth = if cfg!(recto_tiny_nodes) { 3 } else { 64 };
     count <= 1 || count * worth <= view.len()
 }
 
-/// Finds the places of many entries of one view. In a view that is far out of order single searches
-/// are slow: once they have cost as much as a walk, it makes the walk and remembers all places.
+/// Finds the positions of many entries of one view. In a view that is far out of order, single searches
+/// are slow. Once they have cost as much as one pass over the view, it makes that pass and keeps a table
+/// of all positions.
 pub(crate) struct Locator<'a> {
     view: &'a View,
-    /// How many nodes were looked at so far.
-    spent: usize,
+    /// Number of nodes visited so far.
+    visited: usize,
     table: Option<HashMap<LogIndex, usize>>,
 }
 
@@ -507,16 +521,16 @@ impl Locator<'_> {
         if let Some(table) = &self.table {
             return table.get(&index).copied();
         }
-        if self.spent > self.view.effort_of_a_walk() {
+        if self.visited > self.view.cost_of_a_pass() {
             let places = self.view.iter().enumerate().map(|(at, index)| (index, at));
             return self.table.insert(places.collect()).get(&index).copied();
         }
-        self.view.find_place(index, &mut self.spent)
+        self.view.find_place(index, &mut self.visited)
     }
 }
 
 impl Serialize for View {
-    /// As the list of its entries.
+    /// Writes the list of indices.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
     }

@@ -36,7 +36,7 @@ fn may_be_nested(message: &Message) -> bool {
     }
     let text = message.json().as_bytes();
     // With optional escapes, a name can be written in another way.
-    !message.has_plain_escapes()
+    !message.uses_minimal_escapes()
         || ["\"tool_use\"", "\"tool_result\""].iter().any(|name| {
             memmem::find_iter(text, name)
                 .any(|at| text[at + name.len()..].trim_ascii_start().first() == Some(&b':'))

@@ -118,9 +118,9 @@ pub fn fix<'m>(
     let reason = || format!("fixed for {target}");
     let mut steps: Vec<Step> = Vec::new();
     if !hidden.is_empty() {
-        steps.push(Delete { indices: hidden }.because(reason()));
+        steps.push(Delete { indices: hidden }.reason(reason()));
     }
-    steps.extend(inserts.into_iter().map(|insert| insert.because(reason())));
+    steps.extend(inserts.into_iter().map(|insert| insert.reason(reason())));
     Ok(Some(Request { steps }))
 }
 

@@ -54,7 +54,7 @@ pub async fn entries_of(
     let entries = conversation.query(query).await?;
     let marks = match query.moment {
         Moment::Version(version) => conversation.marks_at(version).await?,
-        Moment::Now | Moment::Batch(_) => conversation.marks().await?,
+        _ => conversation.marks().await?,
     };
     Ok(with_marks(entries, &marks))
 }

@@ -10,14 +10,14 @@
 //!   └─ publish the next value, return the outcome
 //! ```
 
-use recto_core::{LogIndex, Outcome, Request, Tool, Version};
+use recto_core::{LogIndex, Outcome, PartialConversation, Request, Tool, Version};
 use recto_store::{IdempotencyKey, hash_of};
 use tracing::Instrument;
 
 use crate::clock::now;
 use crate::loaded::LoadedConversation;
 use crate::open_slots::Slot;
-use crate::{Conversation, Entry, Error, engine};
+use crate::{Conversation, Entry, Error};
 
 /// Options of a write. Fields may be added: construct it with `..WriteOptions::default()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Conversation {
         let request = request.into();
         let hash = || hash_of(request.to_json().as_bytes());
         let perform =
-            |conversation: &engine::Conversation| conversation.apply_request(&request, self.now());
+            |conversation: &PartialConversation| conversation.apply_request(&request, self.now());
         let mut outcome = self.perform(perform, hash, options).await?;
         // A repeated request is not applied again, but its warnings are the same.
         outcome.add_warnings_of(&request);
@@ -112,7 +112,7 @@ impl Conversation {
     ) -> Result<Preview, Error> {
         let request = request.into();
         let perform =
-            |conversation: &engine::Conversation| conversation.apply_request(&request, self.now());
+            |conversation: &PartialConversation| conversation.apply_request(&request, self.now());
         self.simulate(perform, options).await
     }
 
@@ -132,7 +132,7 @@ impl Conversation {
             hash_of(format!(r#"{{"operation":"SET_TOOLS","tools":{list}}}"#).as_bytes())
         };
         let perform =
-            |conversation: &engine::Conversation| conversation.set_tools(tools.clone(), self.now());
+            |conversation: &PartialConversation| conversation.set_tools(tools.clone(), self.now());
         self.perform(perform, hash, options).await
     }
 
@@ -148,41 +148,42 @@ impl Conversation {
         options: WriteOptions,
     ) -> Result<Preview, Error> {
         let perform =
-            |conversation: &engine::Conversation| conversation.set_tools(tools.clone(), self.now());
+            |conversation: &PartialConversation| conversation.set_tools(tools.clone(), self.now());
         self.simulate(perform, options).await
     }
 
     async fn simulate(
         &self,
         perform: impl Fn(
-            &engine::Conversation,
-        ) -> Result<(engine::Conversation, Outcome), recto_core::Error>,
+            &PartialConversation,
+        ) -> Result<(PartialConversation, Outcome), recto_core::Error>,
         options: WriteOptions,
     ) -> Result<Preview, Error> {
         let mut loaded = self.reading().await?;
         check_expected(&loaded, options.expected_version)?;
-        let perform = |conversation: &engine::Conversation| {
+        let perform = |conversation: &PartialConversation| {
             let (next, outcome) = perform(conversation)?;
             let descriptions = next.tool_descriptions()?;
             Ok((next, outcome, descriptions))
         };
         let (next, outcome, descriptions) = loaded.with(perform).await?;
         let entry = |index: LogIndex| {
-            let entry = next.log().get(index)?;
+            let entry = next.entry(index)?;
             let (message, timestamp) = (entry.message.clone(), entry.timestamp);
-            let tokens = next.log().tokens(index)?;
+            let tokens = next.tokens(index)?;
             let position = next.view().position_of(index);
-            Some(Entry { index, position, message, tokens, timestamp })
+            Ok(Entry { index, position, message, tokens, timestamp })
         };
-        let added = outcome.added().into_iter().filter_map(entry).collect();
+        let added: Result<_, recto_core::Error> = outcome.added().into_iter().map(entry).collect();
+        let added = added?;
         Ok(Preview { outcome, added, descriptions })
     }
 
     async fn perform(
         &self,
         perform: impl Fn(
-            &engine::Conversation,
-        ) -> Result<(engine::Conversation, Outcome), recto_core::Error>,
+            &PartialConversation,
+        ) -> Result<(PartialConversation, Outcome), recto_core::Error>,
         hash: impl Fn() -> [u8; 32],
         options: WriteOptions,
     ) -> Result<Outcome, Error> {
@@ -198,8 +199,8 @@ impl Conversation {
     async fn perform_in_turn(
         &self,
         perform: impl Fn(
-            &engine::Conversation,
-        ) -> Result<(engine::Conversation, Outcome), recto_core::Error>,
+            &PartialConversation,
+        ) -> Result<(PartialConversation, Outcome), recto_core::Error>,
         hash: impl Fn() -> [u8; 32],
         options: WriteOptions,
     ) -> Result<Outcome, Error> {
@@ -271,7 +272,7 @@ impl Conversation {
     async fn store(
         &self,
         loaded: &mut LoadedConversation,
-        next: engine::Conversation,
+        next: PartialConversation,
         outcome: &Outcome,
         key: Option<IdempotencyKey>,
     ) -> Result<(), Error> {
@@ -282,7 +283,7 @@ impl Conversation {
             }
             return Ok(());
         }
-        let prepared = loaded.prepare(&next, key, self.recto.shared.is_searched);
+        let prepared = loaded.prepare(&next, key, self.recto.shared.is_searched)?;
         let packed_below = prepared.commit.seal.as_ref().map_or(0, |seal| seal.below);
         let span = tracing::debug_span!("commit", version = next.version().0);
         store.commit(prepared.commit).instrument(span).await?;

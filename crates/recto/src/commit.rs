@@ -1,12 +1,12 @@
 //! Turns the next version of a conversation into a row. `packing.rs` decides when rows are packed into
 //! pages.
 
-use recto_core::LogIndex;
+use recto_core::{LogIndex, PartialConversation};
 use recto_store::{
     Commit, CommitRow, Entry, EntryMeta, Head, IdempotencyKey, Words, WordsOf, pack_commit,
 };
 
-use crate::engine;
+use crate::Error;
 use crate::loaded::LoadedConversation;
 use crate::row_reader::{Body, OpenCommit, WRITTEN_BY_ENGINE};
 
@@ -21,14 +21,14 @@ impl LoadedConversation {
     /// Prepares the version that the engine made after the newest one.
     pub(crate) fn prepare(
         &mut self,
-        next: &engine::Conversation,
+        next: &PartialConversation,
         key: Option<IdempotencyKey>,
         is_searched: bool,
-    ) -> Prepared {
+    ) -> Result<Prepared, Error> {
         let before = self.head();
+        let entries = entries_of(next, before.entries)?;
         let saved = self.saver.newest(next);
         let record = serde_json::to_string(&saved).expect("plain data can be written");
-        let entries = entries_of(next, before.entries);
         let head = head_of(before, &record, &entries, saved.timestamp());
         let words = if is_searched { words(next, before.entries) } else { Vec::new() };
         let mut open = OpenCommit { head, record, entries, packed: Vec::new() };
@@ -36,30 +36,30 @@ impl LoadedConversation {
         let row = CommitRow { head, body: pack_commit(&open.record, &open.entries) };
         open.packed.clone_from(&row.body);
         let commit = Commit { conversation: self.reader.id, row, key, words, seal };
-        Prepared { commit, open }
+        Ok(Prepared { commit, open })
     }
 }
 
 /// The stored form of the log entries from an index on.
-pub(crate) fn entries_of(conversation: &engine::Conversation, from: u32) -> Vec<Entry<Body>> {
-    let end = conversation.log().len() as u32;
-    let measures = conversation.measures(from..end);
-    (from..end)
-        .zip(measures)
-        .map(|(number, measure)| Entry {
+pub(crate) fn entries_of(
+    conversation: &PartialConversation,
+    from: u32,
+) -> Result<Vec<Entry<Body>>, Error> {
+    let end = conversation.log_len() as u32;
+    let entry = |(number, meta): (u32, recto_core::EntryMeta)| {
+        Ok(Entry {
             meta: EntryMeta {
-                role: measure.role.number() as u8
-                    | if measure.is_written_by_engine { WRITTEN_BY_ENGINE } else { 0 },
-                tokens: measure.tokens as u32,
-                timestamp: measure.timestamp,
-                edges: measure.edges,
+                role: meta.role.number() as u8
+                    | if meta.is_written_by_engine { WRITTEN_BY_ENGINE } else { 0 },
+                tokens: meta.tokens as u32,
+                timestamp: meta.timestamp,
+                edges: meta.edges,
                 gone: None,
             },
-            body: conversation
-                .message(LogIndex(number))
-                .map_or_else(|| Body::Read(String::new()), |message| Body::Of(message.clone())),
+            body: Body::Of(conversation.message(LogIndex(number))?.clone()),
         })
-        .collect()
+    };
+    (from..end).zip(conversation.metadata(from..end)?).map(entry).collect()
 }
 
 /// The head of the version after `before`.
@@ -76,11 +76,11 @@ pub(crate) fn head_of(before: Head, record: &str, entries: &[Entry<Body>], commi
 }
 
 /// The words of the log entries from an index on, for the search index.
-pub(crate) fn words(conversation: &engine::Conversation, from: u32) -> Vec<WordsOf> {
-    let entries = from..conversation.log().len() as u32;
+pub(crate) fn words(conversation: &PartialConversation, from: u32) -> Vec<WordsOf> {
+    let entries = from..conversation.log_len() as u32;
     entries
         .filter_map(|entry| {
-            let message = conversation.message(LogIndex(entry))?;
+            let message = conversation.message(LogIndex(entry)).ok()?;
             Some(WordsOf { entry, words: Words::of(&message.text()) })
         })
         .collect()

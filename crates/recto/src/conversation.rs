@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use recto_core::{
-    Append, ArrayState, BatchIndex, BatchSnapshot, Blame, Diff, Hit, LogEntry, LogIndex, MarkMap,
-    Marks, Measure, Message, OperationKind, Outcome, Position, Query, SavedSettings, Scope, Stats,
-    Timestamp, Tool, Version, VersionInfo, Warning,
+    Append, ArrayState, BatchIndex, BatchSnapshot, Blame, Diff, EntryMeta, Hit, LogEntry, LogIndex,
+    MarkMap, Marks, Message, OperationKind, Outcome, PartialConversation, Position, Query,
+    SavedSettings, Scope, Stats, Timestamp, Tool, Version, VersionInfo, Warning,
 };
 use recto_store::{Ancestor, ConversationId};
 
 use crate::loaded::{LoadedConversation, Measures, measures_of};
-use crate::{Error, Recto, engine};
+use crate::{Error, Recto};
 
 /// A handle of a stored conversation. A clone costs O(1).
 ///
@@ -108,32 +108,32 @@ impl Conversation {
     pub async fn query(&self, query: &Query) -> Result<Vec<Entry>, Error> {
         let mut reading = self.reading().await?;
         let loaded = &mut *reading;
-        let hits = loaded.with(|conversation| conversation.ask(query)).await?;
+        let hits = loaded.with(|conversation| conversation.query(query)).await?;
         let indices: Vec<LogIndex> = hits.iter().map(|hit| hit.index).collect();
         loaded.load_messages(&indices).await?;
         let entry = |hit: Hit| {
-            let LogEntry { message, timestamp } = loaded.conversation.log().get(hit.index)?.clone();
-            let Hit { index, position, tokens } = hit;
-            Some(Entry { index, position, message, tokens, timestamp })
+            let LogEntry { message, timestamp, .. } = loaded.conversation.entry(hit.index)?.clone();
+            let Hit { index, position, tokens, .. } = hit;
+            Ok(Entry { index, position, message, tokens, timestamp })
         };
-        Ok(hits.into_iter().filter_map(entry).collect())
+        hits.into_iter().map(entry).collect()
     }
 
     /// The number of entries that a query selects. Messages are loaded only if the query looks into
     /// them.
     pub async fn count(&self, query: &Query) -> Result<usize, Error> {
-        self.read(|conversation| Ok(conversation.ask(query)?.len())).await
+        self.read(|conversation| Ok(conversation.query(query)?.len())).await
     }
 
     /// The message of an index, visible or hidden. `None` if the log is shorter.
     pub async fn message(&self, index: LogIndex) -> Result<Option<Message>, Error> {
         let mut reading = self.reading().await?;
         let loaded = &mut *reading;
-        if index.as_usize() >= loaded.conversation.log().len() {
+        if index.as_usize() >= loaded.conversation.log_len() {
             return Ok(None);
         }
         loaded.load_messages(&[index]).await?;
-        Ok(loaded.conversation.message(index).cloned())
+        Ok(Some(loaded.conversation.message(index)?.clone()))
     }
 
     /// The entries of these indices, visible or hidden, in the order of `indices`.
@@ -144,8 +144,8 @@ impl Conversation {
         loaded.load_messages(indices).await?;
         let conversation = &loaded.conversation;
         let entry = |&index: &LogIndex| {
-            let message = conversation.message(index)?.clone();
-            let Measure { tokens, timestamp, .. } = *measures.get(&index)?;
+            let message = conversation.message(index).ok()?.clone();
+            let EntryMeta { tokens, timestamp, .. } = *measures.get(&index)?;
             let position = conversation.view().position_of(index);
             Some(Entry { index, position, message, tokens, timestamp })
         };
@@ -203,7 +203,7 @@ impl Conversation {
 
     /// Warnings about the view: torn tool exchanges, and stale tool descriptions.
     pub async fn warnings(&self) -> Result<Vec<Warning>, Error> {
-        self.read(engine::Conversation::warnings).await
+        self.read(PartialConversation::warnings).await
     }
 
     /// The [`warnings`](Self::warnings) about the view of a version.
@@ -240,17 +240,7 @@ impl Conversation {
         for number in range {
             let version = Version(number);
             let saved = loaded.saved_version(version).await?;
-            versions.push(VersionInfo {
-                version,
-                operation: saved.operation(),
-                description: saved.description(),
-                timestamp: saved.timestamp(),
-                messages: saved.messages() as usize,
-                tokens: saved.tokens(),
-                batch: BatchIndex(saved.batch_number() as usize),
-                batch_opened_by: saved.batch_opened_by(),
-                log: saved.log_len() as usize,
-            });
+            versions.push(saved.info(version));
         }
         Ok(versions)
     }
@@ -313,12 +303,7 @@ impl Conversation {
 
     /// The batch snapshot of a batch of the live path: when and why it was opened, and its view.
     pub async fn snapshot(&self, batch: BatchIndex) -> Result<BatchSnapshot, Error> {
-        let mut reading = self.reading().await?;
-        let loaded = &mut *reading;
-        let snapshot = loaded.with(|conversation| conversation.snapshot(batch)).await?;
-        let indices: Vec<LogIndex> = snapshot.view.iter().collect();
-        loaded.load_messages(&indices).await?;
-        Ok(loaded.conversation.snapshot(batch)?)
+        self.read(|conversation| conversation.snapshot(batch)).await
     }
 
     /// The mark map. Its `typeIndices` list the visible entries or, with [`Scope::All`], all entries of
@@ -334,7 +319,7 @@ impl Conversation {
 
     /// The visible messages, and a batch snapshot of each batch below the current one.
     pub async fn state(&self) -> Result<ArrayState, Error> {
-        self.read(engine::Conversation::array_state).await
+        self.read(PartialConversation::array_state).await
     }
 
     /// The [`state`](Self::state) at a version.
@@ -355,7 +340,7 @@ impl Conversation {
 
 /// The measures of these entries alone: measuring a long log takes much longer.
 async fn measures_in(loaded: &LoadedConversation, indices: &[LogIndex]) -> Result<Measures, Error> {
-    let len = loaded.conversation.log().len();
+    let len = loaded.conversation.log_len();
     if let Some(&index) = indices.iter().find(|index| index.as_usize() >= len) {
         return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
     }

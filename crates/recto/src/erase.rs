@@ -57,7 +57,7 @@ impl Conversation {
         let (receipt, done) = loop {
             let loaded = self.newest(&slot, &mut open).await?;
             check_expected(loaded, expected_version)?;
-            let len = loaded.conversation.log().len();
+            let len = loaded.conversation.log_len();
             if index.as_usize() >= len {
                 return Err(recto_core::Error::IndexOutOfRange { index, len }.into());
             }

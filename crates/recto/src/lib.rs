@@ -16,7 +16,7 @@
 //! conversation.append([Message::assistant("Since when?")]).await?;
 //!
 //! // `Ok` means durable, and every version stays readable.
-//! conversation.apply(Fit::into_tokens(16)).await?;
+//! conversation.apply(Fit::within(16)).await?;
 //! assert_eq!(conversation.messages().await?.len(), 2);
 //! assert_eq!(conversation.messages_at(Version(2)).await?.len(), 3);
 //!

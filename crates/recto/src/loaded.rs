@@ -9,21 +9,21 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use recto_core::{
-    BatchIndex, LogIndex, Measure, Message, Missing, SavedSettings, SavedState, SavedVersion,
-    SavedVersions, Saver, Shown, Version,
+    BatchIndex, EntryMeta, LogIndex, Message, Missing, PartialConversation, SavedSettings,
+    SavedState, SavedVersion, SavedVersions, Saver, Shown, Version,
 };
 use recto_store::{ConversationId, Entry, Head, Store};
 
+use crate::Error;
 use crate::conversation::Creation;
 use crate::recto::Counters;
 use crate::row_reader::{OpenCommit, RowReader, UnpackedCommits, damaged, measure};
-use crate::{Error, engine};
 
 /// A conversation at the newest version that this process knows.
 #[derive(Debug)]
 pub(crate) struct LoadedConversation {
     pub(crate) reader: RowReader,
-    pub(crate) conversation: engine::Conversation,
+    pub(crate) conversation: PartialConversation,
     pub(crate) saver: Saver,
     /// Cache of decoded versions. A version is stored as a change of other versions. Snapshots share
     /// the cache.
@@ -68,14 +68,14 @@ impl LoadedConversation {
         let shown = state.entries();
         let conversation = if shown.len() >= entries as usize / 2 {
             let measures = reader.measures(0..entries).await?;
-            engine::Conversation::open_measured(&settings, counter, &state, measures)?
+            PartialConversation::open_with_log(&settings, counter, &state, measures)?
         } else {
             let measures = measures_of(&reader, &shown).await?;
             let measure = |index| measures.get(&index).cloned();
-            engine::Conversation::open(&settings, counter, &state, measure)?
+            PartialConversation::open(&settings, counter, &state, measure)?
         };
         let mut saver = Saver::default();
-        state.tell(&mut saver);
+        saver.resume_from(&state);
         Ok(LoadedConversation { reader, conversation, saver, versions, loaded_bytes: 0 })
     }
 
@@ -99,7 +99,7 @@ impl LoadedConversation {
     /// Calls the engine until all data that the call needs is loaded.
     pub(crate) async fn with<T>(
         &mut self,
-        mut call: impl FnMut(&engine::Conversation) -> Result<T, recto_core::Error>,
+        mut call: impl FnMut(&PartialConversation) -> Result<T, recto_core::Error>,
     ) -> Result<T, Error> {
         loop {
             match call(&self.conversation) {
@@ -138,9 +138,9 @@ impl LoadedConversation {
                 }
             },
             Missing::Log => {
-                let len = self.conversation.log().len() as u32;
+                let len = self.conversation.log_len() as u32;
                 let measures = self.reader.measures(0..len).await?;
-                Ok(self.conversation.add_measures(measures.into_iter())?)
+                Ok(self.conversation.add_metadata(measures.into_iter())?)
             }
             Missing::Messages(indices) => self.load_messages(&indices).await,
             other => Err(damaged(self.reader.id, format!("{other:?} cannot be loaded"))),
@@ -158,10 +158,10 @@ impl LoadedConversation {
     /// Loads every version, one after the other, so that they share their common parts.
     async fn replay(&mut self) -> Result<(), Error> {
         let newest = self.conversation.version();
-        let measures = self.reader.measures(0..self.conversation.log().len() as u32).await?;
+        let measures = self.reader.measures(0..self.conversation.log_len() as u32).await?;
         let settings = self.conversation.saved_settings();
         let counter = self.conversation.counter().clone();
-        let mut replayed: Option<engine::Conversation> = None;
+        let mut replayed: Option<PartialConversation> = None;
         for version in (0..=newest.0).map(Version) {
             let saved = self.saved_version(version).await?;
             let added = saved.log_len().saturating_sub(saved.added())..saved.log_len();
@@ -170,7 +170,7 @@ impl LoadedConversation {
                 measures.get(added).ok_or_else(|| damaged(self.reader.id, "the log is short"))?;
             let added: Vec<_> = added.iter().map(|measure| (None, measure.clone())).collect();
             replayed = Some(match &replayed {
-                None => engine::Conversation::first(&settings, counter.clone(), &saved, added)?,
+                None => PartialConversation::first(&settings, counter.clone(), &saved, added)?,
                 Some(before) => before.followed_by(&saved, added)?,
             });
         }
@@ -184,7 +184,7 @@ impl LoadedConversation {
         &self,
         entries: impl FnOnce() -> Vec<LogIndex>,
     ) -> Result<Measures, Error> {
-        match self.conversation.is_log_at_hand() {
+        match self.conversation.has_metadata() {
             true => Ok(Measures::default()),
             false => measures_of(&self.reader, &entries()).await,
         }
@@ -261,12 +261,12 @@ impl LoadedConversation {
     pub(crate) fn advance(
         &mut self,
         commit: Arc<OpenCommit>,
-        next: engine::Conversation,
+        next: PartialConversation,
         packed_below: u32,
     ) {
         self.reader.unpacked.drop_below(packed_below);
-        let new = self.conversation.log().len() as u32..next.log().len() as u32;
-        let messages = new.filter_map(|index| next.message(LogIndex(index)));
+        let new = self.conversation.log_len() as u32..next.log_len() as u32;
+        let messages = new.filter_map(|index| next.message(LogIndex(index)).ok());
         let messages = messages.map(|message| message.json().len() + ENTRY_BYTES);
         self.loaded_bytes += VERSION_BYTES + messages.sum::<usize>();
         self.reader.unpacked.push(commit);
@@ -277,7 +277,7 @@ impl LoadedConversation {
     /// because they are packed already: then the conversation must be loaded again.
     pub(crate) async fn catch_up(&mut self) -> Result<bool, Error> {
         let commits = self.reader.commits(Some(self.head().version)).await?;
-        if !commits.is_empty() && !self.conversation.is_log_at_hand() {
+        if !commits.is_empty() && !self.conversation.has_metadata() {
             return Ok(false);
         }
         for commit in commits {
@@ -341,10 +341,10 @@ async fn load_record(
 
 /// The measures of some entries: runs of consecutive entries, each with the index of its first.
 #[derive(Debug, Default)]
-pub(crate) struct Measures(Vec<(u32, Vec<Measure>)>);
+pub(crate) struct Measures(Vec<(u32, Vec<EntryMeta>)>);
 
 impl Measures {
-    pub(crate) fn get(&self, index: &LogIndex) -> Option<&Measure> {
+    pub(crate) fn get(&self, index: &LogIndex) -> Option<&EntryMeta> {
         let behind = self.0.partition_point(|(first, _)| *first <= index.0);
         let (first, run) = self.0.get(behind.checked_sub(1)?)?;
         run.get((index.0 - first) as usize)
@@ -391,7 +391,7 @@ pub(crate) fn read_record(reader: &RowReader, json: &str) -> Result<SavedVersion
 pub(crate) fn read_entry(
     reader: &RowReader,
     entry: &Entry<impl AsRef<str>>,
-) -> Result<(Option<Message>, Measure), Error> {
+) -> Result<(Option<Message>, EntryMeta), Error> {
     let measure = measure(entry.meta.clone()).map_err(|error| damaged(reader.id, error))?;
     Ok((Some(read_message(reader, entry.body.as_ref())?), measure))
 }

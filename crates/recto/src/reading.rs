@@ -4,11 +4,12 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use recto_core::PartialConversation;
 use tracing::Instrument;
 
 use crate::loaded::LoadedConversation;
 use crate::open_slots::{Epoch, Slot};
-use crate::{Conversation, Error, engine};
+use crate::{Conversation, Error};
 
 /// A snapshot in use by one reader. Dropping it publishes what was loaded.
 pub(crate) struct Reading {
@@ -87,7 +88,7 @@ impl Conversation {
     /// messages use [`messages`](Self::messages) and similar methods.
     pub(crate) async fn read<T>(
         &self,
-        read: impl FnMut(&engine::Conversation) -> Result<T, recto_core::Error>,
+        read: impl FnMut(&PartialConversation) -> Result<T, recto_core::Error>,
     ) -> Result<T, Error> {
         self.reading().await?.with(read).await
     }

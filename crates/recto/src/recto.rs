@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use recto_core::{Counter, Message, Settings, Timestamp, Version};
+use recto_core::{Counter, Message, PartialConversation, Settings, Timestamp, Version};
 use recto_store::{
     Address, Ancestor, CommitRow, ConversationId, ConversationRow, Head, Link, MemoryStore,
     NewConversation, Store, Tenant, pack_commit,
@@ -183,6 +183,7 @@ impl Recto {
     ) -> Result<Conversation, Error> {
         let now = self.shared.clock.now();
         let conversation = engine::Conversation::with_messages(settings, messages, now)?;
+        let conversation = PartialConversation::from(conversation);
         let id = ConversationId(Uuid::now_v7());
         let settings = conversation.saved_settings();
         // A conversation whose counter is unknown could not be opened again.
@@ -190,7 +191,7 @@ impl Recto {
         let settings = serde_json::to_string(&settings).expect("plain data can be written");
         let record = recto_core::Saver::default().newest(&conversation);
         let record = serde_json::to_string(&record).expect("plain data can be written");
-        let entries = entries_of(&conversation, 0);
+        let entries = entries_of(&conversation, 0)?;
         let numbered = (0..).zip(&entries);
         let hashed = numbered.map(|(number, entry)| (number, &entry.meta, entry.body_hash()));
         let head = Head {

@@ -7,7 +7,7 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use recto_core::{Measure, Message, Role};
+use recto_core::{Message, Role};
 use recto_store::{
     Ancestor, CommitBody, CommitRow, ConversationId, Entry, EntryMeta, Head, Link, Page, PageKind,
     Store, Unreadable,
@@ -174,7 +174,10 @@ impl RowReader {
     }
 
     /// Reads the metadata of a range of entries, in order.
-    pub(crate) async fn measures(&self, range: Range<u32>) -> Result<Vec<Measure>, Error> {
+    pub(crate) async fn measures(
+        &self,
+        range: Range<u32>,
+    ) -> Result<Vec<recto_core::EntryMeta>, Error> {
         let of_page = |page: &Page| page.metas()?.into_iter().map(measure).collect();
         self.gather(range, false, of_page, |entry| measure(entry.meta.clone())).await
     }
@@ -297,13 +300,14 @@ impl<T> RowLocations<T> {
 pub(crate) const WRITTEN_BY_ENGINE: u8 = 4;
 
 /// Converts stored metadata to the engine's form.
-pub(crate) fn measure(meta: EntryMeta) -> Result<Measure, Unreadable> {
+pub(crate) fn measure(meta: EntryMeta) -> Result<recto_core::EntryMeta, Unreadable> {
     let EntryMeta { role, tokens, timestamp, edges, gone: _ } = meta;
     let unknown = || Unreadable("a role is unknown".to_owned());
     let is_written_by_engine = role & WRITTEN_BY_ENGINE != 0;
     let role = Role::ALL.get(usize::from(role & !WRITTEN_BY_ENGINE)).copied();
     let role = role.ok_or_else(unknown)?;
-    Ok(Measure { role, tokens: u64::from(tokens), timestamp, edges, is_written_by_engine })
+    let tokens = u64::from(tokens);
+    Ok(recto_core::EntryMeta { role, tokens, timestamp, edges, is_written_by_engine })
 }
 
 /// Decodes the body of a row. Also returns the index of its first entry.

@@ -196,7 +196,7 @@ impl HeldScope {
                 Operation::from(Mark { indices: vec![index], mark: LEASE.into() }),
                 Operation::from(BatchStart::default()),
             ];
-            let request = operations.into_iter().map(|step| step.because(&reason)).collect();
+            let request = operations.into_iter().map(|step| step.reason(&reason)).collect();
             if is_accepted(conversation, request, version).await? {
                 return Ok(held);
             }
@@ -236,7 +236,7 @@ impl HeldScope {
                 Operation::from(Unmark { indices: vec![old], mark: LEASE.into() }),
             ];
             let reason = "a lease is renewed";
-            let request = operations.into_iter().map(|step| step.because(reason)).collect();
+            let request = operations.into_iter().map(|step| step.reason(reason)).collect();
             if is_accepted(&self.conversation, request, version).await? {
                 return Ok(());
             }
@@ -301,7 +301,7 @@ async fn end(conversation: &Conversation, id: &str, carry: Carry) -> Result<(), 
         let indices = own.iter().map(|(note, _)| *note).collect();
         operations.push(Unmark { indices, mark: LEASE.into() }.into());
         let reason = format!("end of scope {first}");
-        let request = operations.into_iter().map(|step| step.because(&reason)).collect();
+        let request = operations.into_iter().map(|step| step.reason(&reason)).collect();
         if is_accepted(conversation, request, version).await? {
             return Ok(());
         }

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use recto_core::{Counter, Measure, Message, SavedSettings, SavedVersion, Version};
+use recto_core::{
+    Counter, EntryMeta, Message, PartialConversation, SavedSettings, SavedVersion, Version,
+};
 use recto_store::{Entry, Link};
 use tracing::Instrument;
 
 use crate::loaded::{read_entry, read_record};
-use crate::{Conversation, Error, Progress, ProgressFn, engine};
+use crate::{Conversation, Error, Progress, ProgressFn};
 
 /// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +114,7 @@ struct Check {
     /// The number of entries that were read.
     entries: u32,
     /// The conversation up to the last version that was read; `None` if a version is invalid.
-    conversation: Option<engine::Conversation>,
+    conversation: Option<PartialConversation>,
     settings: SavedSettings,
     counter: Arc<dyn Counter>,
 }
@@ -143,7 +145,7 @@ impl Check {
         &mut self,
         version: Version,
         entries: &[Entry],
-        messages: &[(Option<Message>, Measure)],
+        messages: &[(Option<Message>, EntryMeta)],
     ) {
         let gone = entries.iter().zip(messages).filter(|(entry, _)| entry.meta.gone.is_some());
         for (entry, (message, _)) in gone {
@@ -157,11 +159,11 @@ impl Check {
         }
     }
 
-    fn follow(&mut self, saved: &SavedVersion, messages: Vec<(Option<Message>, Measure)>) {
+    fn follow(&mut self, saved: &SavedVersion, messages: Vec<(Option<Message>, EntryMeta)>) {
         let next = match &self.conversation {
             Some(conversation) => conversation.followed_by(saved, messages),
             None if self.report.faults.is_empty() => {
-                engine::Conversation::first(&self.settings, self.counter.clone(), saved, messages)
+                PartialConversation::first(&self.settings, self.counter.clone(), saved, messages)
             }
             None => return,
         };

@@ -98,7 +98,7 @@ async fn spans_and_events_contain_no_content_no_keys_and_no_passwords() {
     conversation.apply_with(append, key).await.unwrap();
     let summary = Some(Message::system(&format!("summary {SECRET}")));
     let summary = Compress { indices: vec![LogIndex(0)], summary };
-    conversation.apply(summary.because(format!("reason {SECRET}"))).await.unwrap();
+    conversation.apply(summary.reason(format!("reason {SECRET}"))).await.unwrap();
     conversation.set_tools(vec![Tool::new(SECRET, SECRET)]).await.unwrap();
     conversation.fork(&format!("fork {SECRET}"), Version(1)).await.unwrap();
     let reason = format!("scope {SECRET}");

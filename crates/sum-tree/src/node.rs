@@ -7,9 +7,9 @@ use triomphe::ThinArc;
 
 use crate::{Item, Summary};
 
-/// True if nodes are tiny: in this crate's own tests, and with the feature `tiny-nodes`.
-const TINY: bool =
-    cfg!(any(feature = "tiny-nodes", all(test, not(feature = "full-nodes-in-tests"))));
+/// Whether nodes have two to four entries, so that short sequences make deep trees. For tests only:
+/// `RUSTFLAGS="--cfg recto_tiny_nodes"`.
+const TINY: bool = cfg!(recto_tiny_nodes);
 
 /// Maximum number of children of an inner node.
 pub(crate) const fn fan<T: Item>() -> usize {

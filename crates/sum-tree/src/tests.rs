@@ -1,5 +1,5 @@
-//! Random edits compared with a plain `Vec`. Nodes have two to four entries, or normal size with the
-//! feature `full-nodes-in-tests`.
+//! Random edits compared with a plain `Vec`. `cargo xtask test` also runs these tests with nodes of two to four
+//! entries (`--cfg recto_tiny_nodes`).
 
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! A made-up run of an agent, message by message, the same on every machine.
 //!
-//! A system message; then, over and over, a question, a tool call, its long result and an answer,
+//! A system message, then repeatedly a question, a tool call, its long result and an answer,
 //! in Recto's own form. Ten thousand messages have about 12.5 MB of JSON. Results are logs, code,
 //! JSON or prose, and ids are random, so that the text packs like that of real runs: zstd makes 0.37
 //! of it in one piece, 0.40 by 64 messages, 0.58 by single ones, not a tenth as of repeated phrases.
@@ -48,7 +48,7 @@ impl AgentRun {
         json!({"role": "tool", "content": [part]}).to_string()
     }
 
-    /// Prose, with code behind it in some of a hundred.
+    /// Prose, followed by code in a percentage of the cases.
     fn said(&mut self, role: &str, tokens: usize, with_code: usize) -> String {
         let code = if self.dice.chance(with_code) { tokens * 3 / 10 } else { 0 };
         let mut text = self.dice.text(Kind::Prose, tokens - code);

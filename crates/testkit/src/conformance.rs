@@ -11,28 +11,28 @@ use crate::model::Outcome;
 /// One case: it starts from a new conversation with its settings.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// What the case shows.
+    /// The name of the case.
     pub name: String,
     /// The token counter.
     pub counter: String,
-    /// The tools that the conversation is made with; an empty list if none.
+    /// The tools at creation; may be empty.
     pub tools: Value,
-    /// The messages that the conversation is made with; an empty list if none.
+    /// The messages at creation; may be empty.
     pub messages: Value,
-    /// What is asked of the conversation, in turn.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
-/// One step and what must come of it.
+/// A step and its expected result.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// What is asked.
+    /// The request, query or export.
     pub kind: Kind,
-    /// What must be answered.
+    /// The expected result.
     pub expect: Expect,
 }
 
-/// What a step asks.
+/// The kinds of steps.
 #[derive(Debug, Clone)]
 pub enum Kind {
     /// A request: `{"op": …}` or `{"ops": […]}`.
@@ -49,12 +49,12 @@ pub enum Kind {
     State,
 }
 
-/// What a step must answer.
+/// The expected result of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expect {
     /// A request was accepted.
     Outcome(ExpectedOutcome),
-    /// A query answered these log indices.
+    /// A query finds these log indices.
     Indices(Vec<usize>),
     /// This is the mark map.
     MarkMap(Value),
@@ -64,7 +64,7 @@ pub enum Expect {
     Error(String),
 }
 
-/// What the cases say about an accepted request.
+/// The expected outcome of an accepted request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedOutcome {
     /// `version`
@@ -79,7 +79,7 @@ pub struct ExpectedOutcome {
     pub tokens: u64,
     /// `changed`
     pub changed: bool,
-    /// The indices that an empty query answers.
+    /// The indices that an empty query finds.
     pub view: Vec<usize>,
     /// `hidden`, sorted.
     pub hidden: Vec<usize>,
@@ -109,8 +109,8 @@ impl From<Outcome> for ExpectedOutcome {
     }
 }
 
-/// A message array state with those fields that the cases have. Further fields
-/// are allowed, so they are left out here.
+/// The fields of a message array state that the cases contain. Other fields are
+/// allowed, so they are removed.
 ///
 /// # Panics
 /// If the state lacks one of the fields.
@@ -138,7 +138,7 @@ pub fn folder() -> PathBuf {
 /// The cases of `named.json`, one rule each.
 ///
 /// # Panics
-/// If the file is missing or holds something else.
+/// If the file is missing or has other content.
 pub fn named_cases() -> Vec<Case> {
     let cases: Vec<Value> = serde_json::from_str(&read("named.json")).expect("a list of cases");
     cases.iter().map(Case::read).collect()
@@ -147,7 +147,7 @@ pub fn named_cases() -> Vec<Case> {
 /// The cases of `random.jsonl`.
 ///
 /// # Panics
-/// If the file is missing or holds something else.
+/// If the file is missing or has other content.
 pub fn random_cases() -> Vec<Case> {
     let text = read("random.jsonl");
     let lines = text.lines().filter(|line| !line.trim().is_empty());
@@ -157,7 +157,7 @@ pub fn random_cases() -> Vec<Case> {
 /// All cases, the named ones first.
 ///
 /// # Panics
-/// If a file is missing or holds something else.
+/// If a file is missing or has other content.
 pub fn all_cases() -> Vec<Case> {
     [named_cases(), random_cases()].concat()
 }

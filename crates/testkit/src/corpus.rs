@@ -1,5 +1,5 @@
-//! Hostile messages, requests and queries, and the verdict on each: the same bytes back, or a typed
-//! error. Every surface and every store must come to the same verdicts.
+//! Hostile messages, requests and queries with the expected result of each: the same bytes, or a typed
+//! error. Every surface and every store must give the same results.
 
 mod messages;
 mod requests;
@@ -7,10 +7,10 @@ mod requests;
 pub use messages::{MESSAGES, made_messages};
 pub use requests::{QUERIES, REQUESTS};
 
-/// What is said of an accepted input; anything else is the code of the error.
+/// The result for an accepted input; any other result is the code of the error.
 pub const KEPT: &str = "kept";
 
-/// The short conversation that the requests and queries meet: requests that are all accepted.
+/// Requests that make the short conversation to which the requests and queries are applied.
 pub const START: &[&str] = &[
     r#"{"operation":"APPEND","messages":[
         {"role":"system","content":"be brief"},
@@ -25,12 +25,12 @@ pub fn all_messages() -> impl Iterator<Item = (String, &'static str)> {
     written.chain(made_messages())
 }
 
-/// The start of an input, for messages to people.
+/// The start of an input, for messages.
 pub fn name(input: &str) -> String {
     input.chars().take(120).collect()
 }
 
-/// A message as it is kept: without the space around it.
+/// A message as it is stored: without the space around it.
 pub fn without_space_around(json: &str) -> &str {
     json.trim_matches([' ', '\t', '\r', '\n'])
 }

@@ -19,7 +19,7 @@ use crate::model::{EARLIER_HEADING, Model, Settings, Tool};
 pub use self::choices::{Choices, numbers};
 pub use self::transcript::{message, transcript};
 
-/// Something to ask of a conversation.
+/// A request, a query or another call of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// A request: `{"op": …}` or `{"ops": […]}`.
@@ -101,7 +101,7 @@ fn single(choices: &mut Choices, model: &Model) -> Value {
     json!({"op": spoiled::perhaps(choices, model, operation)})
 }
 
-/// A list whose operations fit what the ones before them left.
+/// A list of operations that each fit the state after the previous ones.
 fn list(choices: &mut Choices, model: &Model) -> Value {
     if choices.chance(1) {
         let malformed = [json!({"ops": []}), json!({}), json!({"ops": {}}), json!({"op": null})];
@@ -115,7 +115,7 @@ fn list(choices: &mut Choices, model: &Model) -> Value {
             _ => operation::operation(choices, &ahead, model.version()),
         };
         let operation = spoiled::perhaps(choices, &ahead, operation);
-        // A refusal here is a refusal of the whole list; what follows it is free.
+        // A refusal here refuses the whole list, so the following operations may be anything.
         let _ = ahead.apply(&json!({"op": operation}), 0);
         operations.push(operation);
     }

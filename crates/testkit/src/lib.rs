@@ -1,18 +1,17 @@
 //! The plain list model of the contract, its conformance cases and a generator
 //! of random steps. For tests only.
 //!
-//! - [`model`]: the contract written down with plain lists, so that it can be
-//!   checked against the specification sentence by sentence. Start at
-//!   [`Model::apply`].
-//! - [`agent_run`]: the messages of a made-up agent, to measure stores with.
+//! - [`model`]: the contract implemented with plain lists, so that it can be compared
+//!   with the specification sentence by sentence. Start with [`Model::apply`].
+//! - [`agent_run`]: messages of a synthetic agent, for benchmarks of stores.
 //! - [`conformance`]: the cases of the workspace's `conformance/` folder.
-//! - [`corpus`]: hostile messages, requests and queries, with the verdict on each.
+//! - [`corpus`]: hostile messages, requests and queries, with the expected results.
 //! - [`generate`]: one generator of random steps for proptest, fuzzers and
 //!   seeded loops.
-//! - [`provider`]: what model providers refuse.
+//! - [`provider`]: validators of provider requests.
 //! - [`tool_form`]: the flat and the nested form of tool parts.
 //!
-//! Nothing here knows the real engine: the engine is tested against this.
+//! The crate does not depend on the engine; the engine is tested against it.
 
 pub mod agent_run;
 pub mod conformance;

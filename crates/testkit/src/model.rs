@@ -1,9 +1,9 @@
 //! The contract as plain lists: every version keeps its whole state.
 //!
-//! A view is a `Vec<usize>` of log indices. An edit makes a new list; nothing is
-//! clever and nothing is fast. The way of the data: JSON → `wire` →
-//! `Operation` → `Draft` (a copy of the newest state, edited) → a new version.
-//! A refused request drops its draft, so nothing has changed.
+//! A view is a `Vec<usize>` of log indices, and an edit makes a new list. The code
+//! is simple and slow on purpose. The flow of data: JSON → `wire` → `Operation` →
+//! `Draft` (a copy of the newest state, edited) → a new version. A refused request
+//! drops its draft, so nothing has changed.
 
 mod array_state;
 mod diff;
@@ -42,23 +42,23 @@ use self::operation::{Request, Scope};
 use self::state::{State, Version};
 use self::tool_description::Descriptions;
 
-/// One conversation: a log, a history of versions, and what UNDO and REDO know.
+/// One conversation: a log, a history of versions, and the stacks of UNDO and REDO.
 #[derive(Clone)]
 pub struct Model {
     settings: Settings,
-    /// The messages given at creation, as they came.
+    /// The messages given at creation, unchanged.
     initial_messages: Value,
     /// Every message ever added, in order. It never shrinks.
     log: Vec<Arc<Entry>>,
     /// The state at every version; the last one is now.
     history: Vec<Arc<Version>>,
-    /// Requests that have not been taken back, oldest first.
+    /// Requests that are not undone, oldest first.
     done: Vec<DoneRequest>,
-    /// Requests that have been taken back and may be put back, newest last.
+    /// Undone requests that REDO may restore, newest last.
     undone: Vec<DoneRequest>,
 }
 
-/// A request, named by the versions whose states it led from and to.
+/// A request, identified by the versions before and after it.
 #[derive(Clone, Copy)]
 struct DoneRequest {
     before: usize,
@@ -72,8 +72,8 @@ impl Model {
         Model::with_messages(settings, &json!([]), now).expect("an empty list is allowed")
     }
 
-    /// A new conversation whose messages are visible at version 0, behind the tool
-    /// description if there is one. If the messages hold the present description,
+    /// A new conversation whose messages are visible at version 0, after the tool
+    /// description if there is one. If the messages contain the present description,
     /// none is added. `messages` is a list that may be empty.
     pub fn with_messages(settings: Settings, messages: &Value, now: i64) -> Result<Model, Refusal> {
         let list = messages.as_array();
@@ -101,7 +101,7 @@ impl Model {
         })
     }
 
-    /// Applies a request, `{"op": {…}}` or `{"ops": […]}`, whole or not at all.
+    /// Applies a request, `{"op": {…}}` or `{"ops": […]}`, atomically.
     /// Each operation may be in any of the three input forms.
     pub fn apply(&mut self, request: &Value, now: i64) -> Result<Outcome, Refusal> {
         match wire::read_request(request)? {
@@ -136,15 +136,15 @@ impl Model {
         Ok(self.commit_edit(finished))
     }
 
-    /// The log indices that a query answers, in order.
-    pub fn ask(&self, query: &Value) -> Result<Vec<usize>, Refusal> {
-        let answer = self.ask_positions(query)?;
+    /// The log indices that a query finds, in order.
+    pub fn query(&self, query: &Value) -> Result<Vec<usize>, Refusal> {
+        let answer = self.query_positions(query)?;
         Ok(answer.into_iter().map(|(index, _)| index).collect())
     }
 
-    /// As [`Model::ask`], each index with its position in the asked view, if it
+    /// As [`Model::query`], each index with its position in the queried view, if it
     /// is visible there.
-    pub fn ask_positions(&self, query: &Value) -> Result<Vec<(usize, Option<usize>)>, Refusal> {
+    pub fn query_positions(&self, query: &Value) -> Result<Vec<(usize, Option<usize>)>, Refusal> {
         query::Query::read(query)?.answer(self)
     }
 
@@ -184,7 +184,7 @@ impl Model {
         .warnings()
     }
 
-    /// A batch of the live path as it was when it was left (the current one: now).
+    /// A batch of the live path with its last view, or the present one of the current batch.
     pub fn snapshot(&self, batch: usize) -> Result<Snapshot, Refusal> {
         let found = self.newest().batch(batch)?;
         Ok(Snapshot {
@@ -206,15 +206,16 @@ impl Model {
         let request = self
             .done
             .pop()
-            .ok_or_else(|| Refusal::new("nothing_to_undo", "no request is left to take back"))?;
+            .ok_or_else(|| Refusal::new("nothing_to_undo", "no request is left to undo"))?;
         self.undone.push(request);
         Ok(self.commit(self.return_to(request.before)))
     }
 
     fn redo(&mut self) -> Result<Outcome, Refusal> {
-        let request = self.undone.pop().ok_or_else(|| {
-            Refusal::new("nothing_to_redo", "no request that was taken back is left")
-        })?;
+        let request = self
+            .undone
+            .pop()
+            .ok_or_else(|| Refusal::new("nothing_to_redo", "no undone request is left"))?;
         self.done.push(request);
         Ok(self.commit(self.return_to(request.after)))
     }
@@ -228,8 +229,8 @@ impl Model {
         }
     }
 
-    /// A version made by anything but UNDO and REDO: it can be taken back, and
-    /// it ends REDO.
+    /// Adds a version of a request other than UNDO and REDO: it can be undone, and
+    /// REDO is not possible after it.
     fn commit_edit(&mut self, finished: Finished) -> Outcome {
         let before = self.history.len() - 1;
         self.done.push(DoneRequest { before, after: before + 1 });
@@ -284,7 +285,7 @@ impl Model {
     }
 }
 
-/// Reading what is there.
+/// Reads.
 impl Model {
     /// The number of accepted requests so far.
     pub fn version(&self) -> u64 {
@@ -341,12 +342,12 @@ impl Model {
         &self.newest().tools
     }
 
-    /// The settings it was made with. Its tools are those of version 0.
+    /// The settings at creation. Its tools are those of version 0.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The messages it was made with: a list.
+    /// The messages at creation: a list.
     pub fn initial_messages(&self) -> &Value {
         &self.initial_messages
     }
@@ -366,7 +367,7 @@ impl Model {
         !self.undone.is_empty()
     }
 
-    /// A log entry's message as it came.
+    /// A log entry's message, unchanged.
     pub fn message(&self, index: usize) -> &Value {
         &self.log[index].message.json
     }
@@ -381,7 +382,7 @@ impl Model {
         self.log[index].message.role
     }
 
-    /// A log entry's timestamp: its own, or the time of its arrival.
+    /// A log entry's timestamp: its own, or the time at which it was added.
     pub fn timestamp(&self, index: usize) -> i64 {
         self.log[index].timestamp
     }
@@ -401,7 +402,7 @@ impl Model {
         &self.log[index].message.calls
     }
 
-    /// The ids that a log entry's tool results answer (its top-level
+    /// The call ids of a log entry's tool results (its top-level
     /// `tool_result` parts).
     pub fn results(&self, index: usize) -> &[String] {
         &self.log[index].message.results

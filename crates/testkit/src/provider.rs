@@ -1,12 +1,12 @@
-//! What model providers refuse, written down from their public rules and from
-//! the error messages that their users report.
+//! Validators of provider requests, written from the public rules of the providers
+//! and from error messages that users have reported.
 //!
-//! [`Provider::check`] takes a whole request and names the first rule that it
-//! breaks, and where. Nothing here knows how Recto renders: rendered requests
-//! are judged by this in tests.
+//! [`Provider::check`] takes a whole request and returns the first rule that it
+//! breaks, with the place. The validators do not depend on Recto's rendering; tests
+//! check rendered requests with them.
 //!
-//! Where a provider is lenient in one place and strict in another, the strict
-//! reading stands: what passes here is to pass everywhere.
+//! If a provider is lenient in one place and strict in another, the strict rule
+//! applies, so that a request that passes here passes everywhere.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub mod openai_chat;
 pub mod openai_responses;
 pub mod tools;
 
-/// Whose rules.
+/// A provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Provider {
     /// OpenAI's Chat Completions.
@@ -32,12 +32,11 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// All of them.
+    /// All providers.
     pub const ALL: [Self; 4] =
         [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic, Self::Gemini];
 
-    /// Whether the provider would take the request; if not, which rule it
-    /// breaks first.
+    /// Checks a request. The error is the first rule that it breaks.
     pub fn check(self, request: &Value) -> Result<(), Violation> {
         match self {
             Self::OpenAiChat => openai_chat::check(request),
@@ -47,7 +46,7 @@ impl Provider {
         }
     }
 
-    /// The names of its rules.
+    /// The names of the rules.
     #[must_use]
     pub fn rules(self) -> &'static [&'static str] {
         match self {
@@ -58,7 +57,7 @@ impl Provider {
         }
     }
 
-    /// The name that Recto gives to this target.
+    /// The name of the provider in Recto.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,11 +72,11 @@ impl Provider {
 /// A rule that a request breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which rule.
+    /// The name of the rule.
     pub rule: &'static str,
-    /// Where, as a path into the request: `messages[3].content[0].id`.
+    /// The place, as a path into the request: `messages[3].content[0].id`.
     pub at: String,
-    /// What is wrong there.
+    /// What is wrong.
     pub why: String,
 }
 
@@ -89,10 +88,10 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// What a check answers.
+/// The result of a check.
 type Check<T = ()> = Result<T, Violation>;
 
-/// Says that `rule` is broken at `at`.
+/// The error that `rule` is broken at `at`.
 fn refuse<T>(rule: &'static str, at: impl Into<String>, why: impl Into<String>) -> Check<T> {
     Err(Violation { rule, at: at.into(), why: why.into() })
 }
@@ -105,7 +104,7 @@ fn object<'a>(value: &'a Value, rule: &'static str, at: &str) -> Check<&'a Map<S
     }
 }
 
-/// `value` as a list with something in it.
+/// `value` as a list that is not empty.
 fn filled_list<'a>(value: Option<&'a Value>, rule: &'static str, at: &str) -> Check<&'a [Value]> {
     match value {
         Some(Value::Array(list)) if !list.is_empty() => Ok(list),
@@ -133,7 +132,7 @@ fn string<'a>(
     }
 }
 
-/// A field that must be a string with something in it.
+/// A field that must be a string that is not empty.
 fn filled_string<'a>(
     map: &'a Map<String, Value>,
     field: &str,
@@ -146,7 +145,7 @@ fn filled_string<'a>(
     }
 }
 
-/// No fields but `known`: providers answer 400 to fields they do not know.
+/// No fields except `known`: providers refuse unknown fields with status 400.
 fn only_fields(map: &Map<String, Value>, known: &[&str], rule: &'static str, at: &str) -> Check {
     match map.keys().find(|key| !known.contains(&key.as_str())) {
         Some(key) => refuse(rule, format!("{at}.{key}"), "unknown field"),
@@ -167,15 +166,15 @@ fn is_base64(text: &str) -> bool {
     text.len() - body.len() <= 2 && body.len() % 4 != 1 && is_word(body, "+/-_", usize::MAX)
 }
 
-/// `text` is base64 in its plain alphabet, with padding: what all but Google want.
+/// `text` is base64 in its plain alphabet, with padding, as all providers except Google require.
 fn is_plain_base64(text: &str) -> bool {
     is_base64(text) && text.len().is_multiple_of(4) && !text.contains(['-', '_'])
 }
 
-/// The images that OpenAI and Anthropic take.
+/// The image types that OpenAI and Anthropic accept.
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/// What kind of JSON a value is, for messages.
+/// The kind of a JSON value, for messages.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -2,7 +2,7 @@
 //!
 //! Flat: `{"type":"tool_use","id":…,"name":…,"input":…}`.
 //! Nested: `{"type":"tool_use","tool_use":{"id":…,"name":…,"input":…}}`.
-//! Fields that are not of the part's type stand beside the nested object.
+//! Fields that do not belong to the part's type are beside the nested object.
 
 use serde_json::{Map, Value};
 
@@ -18,7 +18,7 @@ pub fn nested(message: &Value) -> Value {
     with_parts(message, &nested_part)
 }
 
-/// The fields of a tool part that the nested object holds; `None` for any other part.
+/// The fields in the nested object of a tool part; `None` for another part.
 fn fields(part: &Value) -> Option<(&'static str, [&'static str; 3])> {
     match part["type"].as_str()? {
         "tool_use" => Some(("tool_use", ["id", "name", "input"])),
@@ -57,7 +57,7 @@ pub fn nested_part(part: &Value) -> Value {
     Value::Object(outer)
 }
 
-/// The part in the flat form, and what is inside it as it is.
+/// The part in the flat form. The parts inside it do not change.
 fn flat_shallow(part: &Value) -> Value {
     let Some((kind, _)) = fields(part) else { return part.clone() };
     let (Some(Value::Object(inner)), Some(outer)) = (part.get(kind), part.as_object()) else {

@@ -133,7 +133,7 @@ impl Strategy {
         let indices: Vec<_> = hidden.map(|at| view.entries[at].index).collect();
         match indices.is_empty() {
             true => Err("no messages can be hidden".into()),
-            false => Ok(Delete { indices }.because(reason).into()),
+            false => Ok(Delete { indices }.reason(reason).into()),
         }
     }
 }
@@ -192,7 +192,7 @@ fn clear_results(view: &ViewToSend, target: u64, reason: &str) -> Result<Request
             }
         };
         left = left.saturating_sub(entry.tokens - MIN_RESULT_TOKENS / 2);
-        steps.push(Replace { index: position, message }.because(reason));
+        steps.push(Replace { index: position, message }.reason(reason));
     }
     match steps.is_empty() {
         true => Err("no old tool result is long enough to clear".into()),

@@ -140,7 +140,7 @@ impl Agent {
         let message = json!({ "role": "user", "content": content, "metadata": metadata });
         let summary = Message::from_json(&message.to_string())?;
         let compress = Compress { indices: entries.clone(), summary: Some(summary) };
-        Ok(compress.because(reason).into())
+        Ok(compress.reason(reason).into())
     }
 
     /// Records the call of a summary that was not used.

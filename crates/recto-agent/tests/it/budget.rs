@@ -264,7 +264,6 @@ async fn a_compression_that_does_not_pay_off_waits_unless_it_must_be() {
 
 /// The tokens of a request, as the provider counts: texts, calls, and 3 a message.
 pub(crate) fn tokens(body: &[u8]) -> u64 {
-    use recto::Counter as _;
     let request: serde_json::Value = serde_json::from_slice(body).unwrap();
     let count = |text: &str| recto::Bpe::O200kBase.count(text);
     let message = |message: &serde_json::Value| {

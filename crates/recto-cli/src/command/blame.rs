@@ -55,6 +55,7 @@ impl CommandResult for EntryHistory {
                 Effect::AddedHidden => ("added, hidden", BAD),
                 Effect::Hidden => ("hidden", BAD),
                 Effect::Shown => ("shown", GOOD),
+                _ => ("changed", GOOD),
             };
             let line = Line::new().styled(STRONG, format!("{:>6} ", format!("v{}", blame.version)));
             let line = line.styled(style, format!("{effect:<9} "));

@@ -95,7 +95,7 @@ impl ChangeArguments {
     ) -> Result<(), Failure> {
         let operation: Operation = operation.into();
         let step = match self.reason.clone() {
-            Some(reason) => operation.because(reason),
+            Some(reason) => operation.reason(reason),
             None => Step::from(operation),
         };
         self.perform(step.into(), context)
@@ -119,7 +119,7 @@ impl ChangeArguments {
         context: &mut Context<'_>,
     ) -> Result<(), Failure> {
         if let (Some(reason), [step]) = (&self.reason, &mut *request.steps) {
-            step.description.get_or_insert_with(|| reason.clone());
+            step.reason.get_or_insert_with(|| reason.clone());
         }
         let session = context.session()?;
         let named = session.conversation(&self.of.conversation)?;

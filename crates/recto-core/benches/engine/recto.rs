@@ -205,7 +205,7 @@ fn queries(subject: &Subject, sheet: &mut Sheet<'_>) {
     sheet.row("newest 10 of a role", |patience| patience.calls(CALLS, newest));
     let roles = Some([Role::User, Role::Assistant].into_iter().collect());
     let query = Query { roles, pick: Pick::Last(10), ..Default::default() };
-    sheet.row("newest 10 of two roles", |patience| patience.calls(CALLS, |_| fresh.ask(&query)));
+    sheet.row("newest 10 of two roles", |patience| patience.calls(CALLS, |_| fresh.query(&query)));
     let count = |_| black_box(fresh).count_by_role(Role::Tool);
     sheet.row("count of a role", |patience| patience.calls(CALLS, count));
     let sum = |number| {
@@ -229,7 +229,7 @@ fn fits(subject: &Subject, sheet: &mut Sheet<'_>) {
     // A few tokens more each time, so that the run starts at another place.
     let into = |share: u64| {
         move |on: &Conversation, number: usize| {
-            on.apply(Fit::into_tokens(tokens / share + 97 * (number % 64) as u64), 0)
+            on.apply(Fit::within(tokens / share + 97 * (number % 64) as u64), 0)
         }
     };
     sheet.row("FIT into 1/2", |patience| patience.each(fresh, into(2)));

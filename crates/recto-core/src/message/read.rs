@@ -1,21 +1,18 @@
-//! Reading a message from its JSON, in one go over the text.
+//! Reads the header of a message, in one pass over its JSON.
 
 use super::{Content, Header, Part, Span, shorten};
+use crate::error::FOREIGN_HINT;
 use crate::json::{self, Kind, start_of_value};
 use crate::{Error, Role, Timestamp};
 
-/// How deep tool results may stand in tool results, whatever the limits say.
-const MOST_NESTED_RESULTS: usize = 1_000;
+/// Maximum nesting of tool results inside tool results, independent of the limits.
+const MAX_NESTED_RESULTS: usize = 1_000;
 
-/// Fields in which other formats keep tool calls and the ids that results answer.
+/// Fields of other formats with tool calls or call ids.
 const FOREIGN_CALLS: [&str; 6] =
     ["toolCalls", "toolCallId", "tool_calls", "tool_call_id", "function_call", "functionCall"];
 
-/// What to do about a message with one of the [`FOREIGN_CALLS`].
-pub(crate) const FOREIGN_HINT: &str = "its tool calls are in a field of another format, which is \
-    kept but not read; write them as tool_use and tool_result parts, or import the message";
-
-/// What the engine knows of a message. The text was checked to be JSON.
+/// Reads the header of a message. `text` must be valid JSON.
 pub(super) fn header(text: &str) -> Result<Header, Error> {
     let kind = Kind::of(text);
     if kind != Kind::Object {
@@ -80,7 +77,7 @@ pub(super) fn header(text: &str) -> Result<Header, Error> {
         content,
         timestamp_at: timestamp.map_or(0, |value| Span::of(value, text).start),
         role,
-        has_plain_escapes: json::has_plain_escapes(text),
+        uses_minimal_escapes: json::uses_minimal_escapes(text),
         is_foreign,
     })
 }
@@ -110,10 +107,10 @@ pub(super) fn timestamp(value: &str) -> Result<Timestamp, Error> {
     })
 }
 
-/// What a content is, and whether it says nothing.
+/// A content, and whether it is empty.
 type Read = Result<(Content, bool), Error>;
 
-/// Reads the content that starts at `start`; `None` if it is `null`. Says where it ends, too.
+/// Reads the content that starts at `start`; `None` if it is `null`. Also returns its end.
 fn read_content(text: &str, start: usize) -> (Option<Read>, usize) {
     if text.as_bytes().get(start) == Some(&b'[') {
         let mut reader = Reader { text, parts: Vec::new() };
@@ -145,13 +142,13 @@ struct Reader<'a> {
     parts: Vec<Part>,
 }
 
-/// The fields of a part that mean something, each as the JSON it came as.
+/// The fields of a part that the engine reads, each as JSON.
 #[derive(Default)]
 struct PartFields<'a> {
     kind: Option<&'a str>,
     id: Option<&'a str>,
     name: Option<&'a str>,
-    /// It may be `null`.
+    /// May be `null`.
     input: Option<&'a str>,
     text: Option<&'a str>,
     signature: Option<&'a str>,
@@ -165,7 +162,7 @@ struct PartFields<'a> {
 }
 
 impl<'a> PartFields<'a> {
-    /// The fields of the object that starts at `start`, and where it ends.
+    /// The fields of the object that starts at `start`, and its end.
     fn read(text: &'a str, start: usize) -> (PartFields<'a>, usize) {
         let mut read = PartFields::default();
         let mut at = start + 1;
@@ -177,26 +174,26 @@ impl<'a> PartFields<'a> {
             let place = json::next_value(text, key.end);
             at = place.end;
             let value = &text[place];
-            let said = Some(value).filter(|&value| value != "null");
+            let present = Some(value).filter(|&value| value != "null");
             match &*json::decode_string(&text[key]) {
-                "type" => read.kind = said,
-                "id" => read.id = said,
-                "name" => read.name = said,
+                "type" => read.kind = present,
+                "id" => read.id = present,
+                "name" => read.name = present,
                 "input" => read.input = Some(value),
-                "text" => read.text = said,
-                "signature" => read.signature = said,
-                "tool_use_id" => read.answers = said,
-                "content" => read.content = said,
-                "is_error" => read.is_error = said,
-                "tool_use" => read.tool_use = said,
-                "tool_result" => read.tool_result = said,
+                "text" => read.text = present,
+                "signature" => read.signature = present,
+                "tool_use_id" => read.answers = present,
+                "content" => read.content = present,
+                "is_error" => read.is_error = present,
+                "tool_use" => read.tool_use = present,
+                "tool_result" => read.tool_result = present,
                 _ => {}
             }
         }
     }
 
-    /// The fields in the nested object of a tool part; `None` if the part is flat. `flat` are the
-    /// part's own fields of its type; the part must not have both.
+    /// The fields in the nested object of a tool part; `None` if the part is flat. `flat` are the fields
+    /// beside `type`; a part must not have both.
     fn of_nested(
         text: &'a str,
         kind: &'static str,
@@ -204,8 +201,8 @@ impl<'a> PartFields<'a> {
         flat: [(&'static str, Option<&'a str>); 3],
     ) -> Result<Option<PartFields<'a>>, Error> {
         let Some(nested) = nested else { return Ok(None) };
-        let said = |value: &Option<&str>| value.is_some_and(|value| value != "null");
-        if let Some((name, _)) = flat.iter().find(|(_, value)| said(value)) {
+        let is_present = |value: &Option<&str>| value.is_some_and(|value| value != "null");
+        if let Some((name, _)) = flat.iter().find(|(_, value)| is_present(value)) {
             let reason = format!(
                 "a {kind} part has its fields beside type or in an object {kind:?}, not in both; \
                  {name} is beside type"
@@ -229,11 +226,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the parts of the list that starts at `start`, and those inside tool results right behind
-    /// them. Without recursion: how deep they go is for the limits to say, not for the stack. Says
-    /// whether there are none, and where the list ends.
+    /// Reads the parts of the list that starts at `start`, each followed by the parts inside it. Does
+    /// not recurse, so that the limits determine the depth and not the stack. Returns whether the list
+    /// is empty, and its end.
     fn list(&mut self, start: usize) -> Result<(bool, usize), Error> {
-        // How many parts of each open list were read, and where the next one is.
+        // For each open list: the number of parts read, and the offset of the next one.
         let mut open = vec![(0_usize, start + 1)];
         while let Some((number, at)) = open.last_mut() {
             let start = start_of_value(self.text, *at);
@@ -261,10 +258,10 @@ impl<'a> Reader<'a> {
                 }
             };
             match read {
-                // Each level is read once more for every level above it.
-                Ok(Some(_)) if open.len() > MOST_NESTED_RESULTS => {
+                // Every level is read again for each level above it.
+                Ok(Some(_)) if open.len() > MAX_NESTED_RESULTS => {
                     let what = "the depth of tool results inside tool results";
-                    return Err(Error::too_large(what, open.len(), MOST_NESTED_RESULTS));
+                    return Err(Error::too_large(what, open.len(), MAX_NESTED_RESULTS));
                 }
                 Ok(Some(inner)) => open.push((0, inner)),
                 Ok(None) => {}
@@ -277,7 +274,7 @@ impl<'a> Reader<'a> {
         Ok((false, self.text.len()))
     }
 
-    /// Where a string stands, without its quotes.
+    /// The range of a string, without its quotes.
     fn string(
         &self,
         value: Option<&str>,
@@ -290,8 +287,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads a part, and says where the list of parts inside it goes on. Calls and results count only
-    /// at the top, not inside a tool result.
+    /// Reads a part. Returns the start of the list of parts inside it, if it has one. Calls and results
+    /// count only at the top level, not inside a tool result.
     fn part(&mut self, fields: &PartFields<'a>, is_top: bool) -> Result<Option<usize>, Error> {
         let Some(kind) = fields.kind.and_then(json::quoted).map(json::unescape) else {
             return Err(Error::message_field("type", "a part has a type, which is a string"));

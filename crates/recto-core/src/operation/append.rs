@@ -1,4 +1,4 @@
-//! APPEND: more messages at the end of the current batch.
+//! APPEND: adds messages at the end of the view.
 
 use super::check_messages;
 use crate::draft::Draft;
@@ -12,12 +12,17 @@ pub struct Append {
 }
 
 impl Append {
+    /// Appends messages.
+    pub fn messages(messages: impl IntoIterator<Item = Message>) -> Append {
+        Append { messages: messages.into_iter().collect() }
+    }
+
     pub(super) fn check(&self) -> Result<(), Error> {
         check_messages(&self.messages)
     }
 
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
-        // As long as nothing was ever shaped, the view is the log, and shares its memory.
+        // A view that shows the whole log shares its memory.
         let is_whole_log = draft.state.view.is_same_as(draft.log.as_view());
         let start = draft.log.len();
         draft.append_to_log(&self.messages)?;

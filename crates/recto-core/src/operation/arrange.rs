@@ -1,8 +1,8 @@
-//! ARRANGE: the view as a list of log entries.
+//! ARRANGE: sets the view to a list of log entries.
 //!
-//! The list is read once beside the view, as runs of entries that stand in the view in the same
-//! order. The new view is made of these runs, which it shares with the old one. So beyond reading the
-//! list it costs what the two differ in: an entry that moved cuts the view into four runs.
+//! The list is compared with the present view and split into runs of entries that are in the view in the
+//! same order. The new view shares these runs with the old one. Apart from reading the list, the cost
+//! depends on the difference: a moved entry cuts the view into four runs.
 
 use std::ops::Range;
 
@@ -12,11 +12,11 @@ use crate::draft::Draft;
 use crate::view::{Placed, View};
 use crate::{Error, LogIndex, Position};
 
-/// Makes the view exactly these log entries in this order, in a new batch. Hidden entries may be
-/// named. An index that is named twice counts once, at its first place. Leaving out a visible pinned
+/// Sets the view to exactly these log entries in this order, in a new batch. The list may name hidden
+/// entries. An index that is named twice counts once, at its first place. Leaving out a visible pinned
 /// entry is an error.
 ///
-/// For programs that keep the list of messages themselves and mirror it here.
+/// For programs that maintain the list of messages themselves and mirror it.
 ///
 /// ```
 /// use recto_core::{Approx, Arrange, Conversation, LogIndex, Message, Settings};
@@ -29,7 +29,7 @@ use crate::{Error, LogIndex, Position};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arrange {
-    /// The entries in their order; none for an empty view.
+    /// The entries in order; an empty list for an empty view.
     pub indices: Vec<LogIndex>,
 }
 
@@ -59,18 +59,18 @@ fn each_once(indices: &[LogIndex]) -> Vec<LogIndex> {
     indices.iter().copied().filter(|index| seen.insert(*index)).collect()
 }
 
-/// A stretch of the new view.
+/// A run of the new view.
 enum Run {
-    /// These places of the old view.
+    /// This range of the old view.
     Kept(Range<usize>),
     /// A hidden entry.
     Shown(LogIndex),
 }
 
-/// The new view in stretches.
+/// The new view as runs.
 struct Runs {
     runs: Vec<Run>,
-    /// The places of the old view that are kept, in order.
+    /// The ranges of the old view that are kept, in order.
     kept: Vec<Range<usize>>,
     /// The hidden entries that are shown, in log order.
     shown: Vec<LogIndex>,
@@ -117,7 +117,7 @@ impl Runs {
     }
 
     fn arranged(&self, draft: &Draft<'_>) -> View {
-        /// Runs that are shorter than this on average are copied: joining trees would take longer.
+        /// Average length of runs below which entries are copied, because joining trees would take longer.
         const SHORT: usize = 64;
         let old = &draft.state.view.0;
         let entries: usize = self.kept.iter().map(ExactSizeIterator::len).sum();

@@ -1,4 +1,4 @@
-//! BATCH_START and BATCH_END: temporary stages of the view.
+//! BATCH_START and BATCH_END: temporary batches.
 
 use sum_tree::Keep;
 
@@ -9,9 +9,9 @@ use crate::{BatchIndex, Error, LogIndex, Position, Role, RoleSet};
 /// Opens a batch with the same view, or with only the entries from a boundary on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchStart {
-    /// Leave out the entries whose index is below it.
+    /// Hide the entries whose index is below this one.
     pub boundary: Option<LogIndex>,
-    /// Show the present tool description in the new batch, and no stale one. Without tools this has
+    /// Show the present tool description in the new batch, and hide stale ones. Without tools, this has
     /// no effect.
     pub with_tools: bool,
 }
@@ -54,29 +54,30 @@ impl BatchStart {
     }
 }
 
-/// What comes along when a batch ends: of what was added to the log since the target batch was
-/// left, and is still visible.
+/// The entries that BATCH_END keeps visible, of those that were added to the log since the target batch
+/// was left and are visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Carry {
-    /// Nothing.
+    /// None of them.
     #[default]
     None,
-    /// Everything.
+    /// All of them.
     All,
-    /// The messages of these roles.
+    /// Those of these roles.
     Roles(RoleSet),
 }
 
-/// Goes back to a batch of the live path, and carries messages along to the end of the view.
+/// Returns to a batch of the live path, and carries messages along to the end of its view.
 ///
-/// Without a target it returns to the batch that was current at the newest BATCH_START of the live
-/// path. A caller that may send such a request twice gives it an idempotency key: the second one
-/// would return from the BATCH_START before that.
+/// Without a target, it returns to the batch that was current at the newest BATCH_START of the live
+/// path. Use an idempotency key if such a request may be sent twice: the second one would end the
+/// batch of the BATCH_START before.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchEnd {
-    /// The batch to go back to.
+    /// The batch to return to.
     pub target: Option<BatchIndex>,
-    /// What comes along. Entries that are visible already and stale tool descriptions do not.
+    /// The entries to carry along. Stale tool descriptions are never carried.
     pub carry: Carry,
 }
 

@@ -1,19 +1,19 @@
-//! CLEAR: an empty view, but for system messages and the tool description.
+//! CLEAR: empties the view, except for system messages and the tool description.
 
 use sum_tree::Keep;
 
 use super::Scope;
 use super::truncate::judge_by_role;
 use crate::draft::Draft;
-use crate::message_log::{check_at_hand, is_at_hand};
+use crate::message_log::{check_loaded, is_loaded};
 use crate::{Error, Role, RoleSet};
 
-/// Empties the view, in a new batch. Afterwards the description of the present tools is visible.
+/// Empties the view, in a new batch. The present tool description is visible afterwards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clear {
-    /// Keep the system messages.
+    /// Whether system messages stay. Default: true.
     pub keep_system_message: bool,
-    /// What to start from.
+    /// The entries to select from.
     pub scope: Scope,
 }
 
@@ -34,8 +34,7 @@ impl Clear {
         let mut is_stale = |index| {
             has_tools && {
                 let entry = log.get(index).expect("a view holds only entries of the log");
-                is_at_hand(entry, index, &mut absent)
-                    && descriptions.is_stale(index, &entry.message)
+                is_loaded(entry, index, &mut absent) && descriptions.is_stale(index, &entry.message)
             }
         };
         let mut view = draft.base(self.scope).retain(
@@ -46,7 +45,7 @@ impl Clear {
             },
             |_, entry| roles.contains(entry.role()) && !is_stale(entry.index()),
         );
-        check_at_hand(absent)?;
+        check_loaded(absent)?;
         if has_tools
             && !draft.descriptions().is_shown_in(&view)?
             && let Some(entry) = draft.present_description()?

@@ -1,19 +1,30 @@
-//! COMPRESS: entries out of the view, and a summary in their place.
+//! COMPRESS: hides entries and shows a summary in their place.
 
-use super::sorted;
+use super::{check_indices, sorted};
 use crate::draft::Draft;
 use crate::{Error, LogIndex, Message};
 
-/// Takes entries out of the view, in a new batch; a summary takes the place of the first of them.
+/// Hides entries, in a new batch. The summary takes the place of the first of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compress {
     /// The entries; at least one.
     pub indices: Vec<LogIndex>,
-    /// What stands for them.
+    /// The summary of the entries.
     pub summary: Option<Message>,
 }
 
 impl Compress {
+    /// Replaces entries by a summary.
+    pub fn with_summary(indices: impl IntoIterator<Item = LogIndex>, summary: Message) -> Compress {
+        Compress { indices: indices.into_iter().collect(), summary: Some(summary) }
+    }
+
+    pub(super) fn check(&self) -> Result<(), Error> {
+        check_indices(&self.indices)?;
+        let checked = self.summary.as_ref().map_or(Ok(()), Message::check_content);
+        checked.map_err(|error| error.within("summary"))
+    }
+
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
         let indices = sorted(&self.indices);
         draft.check_exist(&indices)?;

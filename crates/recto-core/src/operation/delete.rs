@@ -1,10 +1,10 @@
-//! DELETE: entries out of the view.
+//! DELETE: hides entries.
 
 use super::sorted;
 use crate::draft::Draft;
 use crate::{Error, LogIndex};
 
-/// Takes entries out of the view, in a new batch. Hidden ones are left as they are.
+/// Hides entries, in a new batch. Entries that are hidden already stay hidden.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delete {
     /// The entries; at least one.
@@ -12,6 +12,11 @@ pub struct Delete {
 }
 
 impl Delete {
+    /// Hides these entries.
+    pub fn entries(indices: impl IntoIterator<Item = LogIndex>) -> Delete {
+        Delete { indices: indices.into_iter().collect() }
+    }
+
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
         let indices = sorted(&self.indices);
         draft.check_exist(&indices)?;

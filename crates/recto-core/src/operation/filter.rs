@@ -1,4 +1,4 @@
-//! FILTER: the entries that match.
+//! FILTER: keeps the entries that match.
 
 use sum_tree::Keep;
 
@@ -7,10 +7,10 @@ use super::truncate::judge_by_role;
 use crate::draft::Draft;
 use crate::matcher::TextMatcher;
 use crate::message::shorten;
-use crate::message_log::{check_at_hand, is_at_hand};
+use crate::message_log::{check_loaded, is_loaded};
 use crate::{Error, RoleSet};
 
-/// Keeps the entries that pass every criterion, in a new batch. At least one must be given.
+/// Keeps the entries that pass every criterion, in a new batch. At least one criterion must be given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     /// Keep only these roles.
@@ -19,11 +19,28 @@ pub struct Filter {
     pub content_contains: Option<Vec<String>>,
     /// Keep only entries whose text contains none of these.
     pub content_excludes: Option<Vec<String>>,
-    /// What to start from.
+    /// The entries to select from.
     pub scope: Scope,
 }
 
 impl Filter {
+    /// Keeps the entries of these roles.
+    pub fn roles(roles: impl Into<RoleSet>) -> Filter {
+        Filter { roles: Some(roles.into()), ..Filter::default() }
+    }
+
+    /// Keeps the entries whose text contains at least one of these words.
+    pub fn containing<T: Into<String>>(words: impl IntoIterator<Item = T>) -> Filter {
+        let words = words.into_iter().map(Into::into).collect();
+        Filter { content_contains: Some(words), ..Filter::default() }
+    }
+
+    /// Keeps the entries whose text contains none of these words.
+    pub fn excluding<T: Into<String>>(words: impl IntoIterator<Item = T>) -> Filter {
+        let words = words.into_iter().map(Into::into).collect();
+        Filter { content_excludes: Some(words), ..Filter::default() }
+    }
+
     pub(super) fn check(&self) -> Result<(), Error> {
         let Filter { roles, content_contains, content_excludes, .. } = self;
         if roles.is_none() && content_contains.is_none() && content_excludes.is_none() {
@@ -65,12 +82,12 @@ impl Filter {
                 roles.contains(placed.role())
                     && (matcher.passes_all() || {
                         let entry = log.entry(placed.index());
-                        is_at_hand(entry, placed.index(), &mut absent)
+                        is_loaded(entry, placed.index(), &mut absent)
                             && matcher.passes(&entry.message)
                     })
             },
         );
-        check_at_hand(absent)?;
+        check_loaded(absent)?;
         draft.open_batch(view);
         Ok(())
     }
@@ -89,7 +106,7 @@ fn roles_listed(roles: RoleSet) -> String {
     roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The first few texts, for people.
+/// The first texts, for the reason.
 fn texts_listed(texts: &[String]) -> String {
     const SHOWN: usize = 4;
     let shown = texts.iter().take(SHOWN).map(|text| format!("{:?}", shorten(text)));

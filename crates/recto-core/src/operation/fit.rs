@@ -1,9 +1,10 @@
-//! FIT: what must stay, and the longest run of the newest others that fits a token budget.
+//! FIT: keeps pinned entries and system messages, and of the others the longest run of the newest that
+//! fits a token budget.
 //!
-//! The run must not start inside a tool exchange. The quick way tries the earliest start that fits,
-//! asks the tree which exchanges cross it, and moves behind them; in a healthy conversation one or
-//! two steps are enough. Where that does not settle it (long chains of exchanges that overlap, an id
-//! that is open several times), [`Obstacles`] lists all exchanges in one walk.
+//! The run must not start inside a tool exchange. The fast path tries the earliest start that fits, asks
+//! the tree which exchanges cross it, and moves the start after them; usually one or two steps suffice.
+//! If they do not (long chains of overlapping exchanges, an id that is open several times),
+//! [`Obstacles`] lists all exchanges in one pass.
 
 use std::collections::HashMap;
 
@@ -12,44 +13,44 @@ use sum_tree::Keep;
 use super::Scope;
 use super::truncate::judge_by_role;
 use crate::draft::Draft;
-use crate::tool_exchange::{Edge, OpenEdges, open_entries};
+use crate::edges::Edge;
+use crate::tool_exchange::{OpenEdges, open_entries};
 use crate::view::{CountOf, Placed, TokensOf, View};
 use crate::{Error, Position, Role, RoleSet};
 
-/// Keeps what fits a token budget, in a new batch.
+/// Keeps the newest entries that fit a token budget, in a new batch.
 ///
-/// Pinned entries and system messages stay; of the others the longest run of the newest that fits.
-/// The run never starts between a tool call and its result. Where everything fits already, nothing
-/// changes and no version is made; where no run fits, the answer is
-/// [`BudgetTooSmall`](Error::BudgetTooSmall) with the smallest budget that works, and nothing
-/// changes either.
+/// Pinned entries and system messages stay; of the others, the longest run of the newest that fits.
+/// The run never starts between a tool call and its result. If the view fits already, nothing changes
+/// and no version is made. If no run fits, the error is
+/// [`BudgetTooSmall`](Error::BudgetTooSmall) with the smallest budget that works.
 ///
-/// Two things to know in an agent loop:
+/// Notes for an agent loop:
 ///
 /// - A newest message that is larger than the budget does not fit. Replace it with a shorter one, or
 ///   raise the budget.
-/// - A cut changes the front of the prompt, which a provider's prompt cache lives on. Cut rarely and
-///   deep: once the view is over one figure, FIT it into a lower one.
+/// - A cut changes the start of the prompt, so a provider's prompt cache is lost. Cut rarely and
+///   deeply: when the view exceeds one number of tokens, FIT it into a lower one.
 ///
 /// ```
 /// use recto_core::{Conversation, Error, Fit, Role};
 ///
-/// /// Keeps the view below 100,000 tokens; each cut leaves room for many turns.
-/// fn before_a_call(talk: Conversation, now: i64) -> Result<Conversation, Error> {
-///     if talk.stats().tokens <= 100_000 {
-///         return Ok(talk);
+/// /// Keeps the view below 100,000 tokens. Each cut leaves room for many turns.
+/// fn before_a_call(conversation: Conversation, now: i64) -> Result<Conversation, Error> {
+///     if conversation.stats().tokens <= 100_000 {
+///         return Ok(conversation);
 ///     }
-///     let fit = Fit { max_tokens: 50_000, start_on: Some(Role::User), ..Fit::default() };
-///     Ok(talk.apply(fit.because("over 100,000 tokens"), now)?.0)
+///     let fit = Fit { start_on: Some(Role::User), ..Fit::within(50_000) };
+///     Ok(conversation.apply(fit.reason("over 100,000 tokens"), now)?.0)
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// How many tokens the view may have.
+    /// Maximum tokens of the view.
     pub max_tokens: u64,
-    /// System messages stay.
+    /// Whether system messages stay. Default: true.
     pub keep_system: bool,
-    /// The run starts at a message of this role.
+    /// The role of the first message of the run. Default: any.
     pub start_on: Option<Role>,
 }
 
@@ -60,8 +61,8 @@ impl Default for Fit {
 }
 
 impl Fit {
-    /// FIT into this many tokens, keeping system messages.
-    pub fn into_tokens(max_tokens: u64) -> Fit {
+    /// Keeps what fits in `max_tokens`, and the system messages.
+    pub fn within(max_tokens: u64) -> Fit {
         Fit { max_tokens, ..Fit::default() }
     }
 
@@ -95,13 +96,13 @@ impl Fit {
     }
 }
 
-/// One FIT at work.
+/// The entries of a view, split into those that stay anyway and those that compete for the budget.
 struct Budget<'a> {
     view: &'a View,
     pinned: &'a [Position],
     /// The roles of entries that stay only if they are in the run (or pinned).
     others: RoleSet,
-    /// The tokens of what stays anyway.
+    /// The tokens of the entries that stay anyway.
     kept_tokens: u64,
     /// The tokens that the run may have.
     run_tokens: u64,
@@ -118,8 +119,7 @@ impl<'a> Budget<'a> {
         budget
     }
 
-    /// What the pinned entries from a place on take from the budget beside the roles that stay
-    /// anyway.
+    /// The tokens of the pinned entries from a position on, without those whose role stays anyway.
     fn tokens_of_pins(&self, from: usize) -> u64 {
         let pins = self.pinned.iter().filter(|pin| pin.0 >= from);
         pins.map(|&pin| self.pin_tokens(pin)).sum()
@@ -129,7 +129,7 @@ impl<'a> Budget<'a> {
         self.view.0.get(at).expect("places are taken from the view")
     }
 
-    /// What a pinned entry takes from the budget beside the roles that stay anyway.
+    /// The tokens of a pinned entry; 0 if its role stays anyway.
     fn pin_tokens(&self, pin: Position) -> u64 {
         let entry = self.entry(pin.0);
         if self.others.contains(entry.role()) { entry.tokens() } else { 0 }
@@ -152,8 +152,8 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// The smallest budget with which this FIT succeeds: the tokens of what stays and of the shortest
-    /// run that is allowed, or of the whole view if there is no such run.
+    /// The smallest budget with which this FIT succeeds: the tokens of the entries that stay and of the
+    /// shortest allowed run, or of the whole view if no run is allowed.
     fn least_tokens(&self) -> u64 {
         let obstacles = Obstacles::new(self);
         let mut start = self.last_candidate(self.view.len());
@@ -168,7 +168,7 @@ impl<'a> Budget<'a> {
         self.kept_tokens + run
     }
 
-    /// Where the longest run of at most so many tokens starts; the length of the view if there is
+    /// The start of the longest run of at most `run_tokens` tokens; the length of the view if there is
     /// none.
     fn start_of_run_within(&mut self, run_tokens: u64) -> usize {
         self.run_tokens = run_tokens;
@@ -189,12 +189,12 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// The earliest place from which on all others fit.
+    /// The earliest position from which all others fit.
     fn earliest(&self) -> usize {
         let dimension = TokensOf(self.others);
         let total = self.view.tokens_of(self.others);
         let mut allowed = self.run_tokens;
-        // Pinned entries are paid for already: each one that the run reaches makes room again.
+        // Pinned entries are counted already, so each one that the run includes adds to the budget.
         let mut pins = self.pinned.iter().rev().peekable();
         loop {
             let start = match total.checked_sub(allowed) {
@@ -212,12 +212,12 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// How many entries have a role that a run may start with.
+    /// Counts the entries with a role that a run may start with.
     fn candidates(&self) -> CountOf {
         CountOf(self.others.iter().filter(|&role| self.start_on.contains(role)).collect())
     }
 
-    /// The last place before `end` at which a run may start, exchanges aside.
+    /// The last position before `end` at which a run may start, without regard to exchanges.
     fn last_candidate(&self, end: usize) -> Option<usize> {
         let dimension = self.candidates();
         let mut passed = self.view.0.measure(..end, &dimension);
@@ -245,14 +245,14 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Which tool exchanges cross this start, as far as the tree's summaries tell.
+    /// The tool exchanges that cross this start, from the summaries of the tree.
     fn behind_crossing(&self, start: usize) -> Crossing {
         let before = OpenEdges::of(self.view, ..start);
         let behind = OpenEdges::of(self.view, start..);
         let crosses = |call: &Edge| behind.count(call.partner()) > 0;
         let crossing: Vec<Edge> = before.calls().filter(crosses).collect();
         let is_plain = |&call: &Edge| before.count(call) == 1 && behind.count(call.partner()) == 1;
-        if crossing.len() > MOST_CROSSING || !crossing.iter().all(is_plain) {
+        if crossing.len() > MAX_CROSSING || !crossing.iter().all(is_plain) {
             return Crossing::Unclear;
         }
         let mut until = None;
@@ -272,22 +272,22 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// How many exchanges that cross one place are looked up one by one.
-const MOST_CROSSING: usize = 32;
+/// Maximum number of exchanges across one position that are looked up one by one.
+const MAX_CROSSING: usize = 32;
 
 enum Crossing {
-    /// No exchange stands in the way.
+    /// No exchange crosses.
     None,
-    /// The run must start from here on.
+    /// The run must start here or later.
     Until(usize),
-    /// Many cross, or an id is open several times: all exchanges have to be looked at.
+    /// Many cross, or an id is open several times. All exchanges must be examined.
     Unclear,
 }
 
-/// All tool exchanges of a view that a run may not start inside of, as places.
+/// The tool exchanges of a view inside which a run must not start.
 struct Obstacles {
-    /// From a call to its result: a run must not start behind the first and up to the second.
-    /// Sorted, and joined where they overlap.
+    /// Positions of a call and its result. A run must not start after the first and up to the second.
+    /// Sorted, with overlapping ones joined.
     exchanges: Vec<(usize, usize)>,
 }
 
@@ -309,7 +309,7 @@ impl Obstacles {
         }
         exchanges.sort_unstable();
         exchanges.dedup_by(|next, joined| {
-            // A run may start at the result's successor, and at a call itself.
+            // A run may start at a call, and after a result.
             let overlaps = next.0 < joined.1;
             if overlaps {
                 joined.1 = joined.1.max(next.1);

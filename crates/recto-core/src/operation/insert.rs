@@ -1,19 +1,24 @@
-//! INSERT: messages at a place in the view.
+//! INSERT: adds messages at a position of the view.
 
 use super::check_messages;
 use crate::draft::Draft;
 use crate::{Error, Message, Position};
 
-/// Adds messages to the log and puts them at a place in the view, in a new batch.
+/// Adds messages to the log and inserts them into the view, in a new batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Insert {
-    /// Where the first of them will stand: from 0 to the length of the view.
+    /// The position of the first message: 0 to the length of the view.
     pub position: Position,
     /// The messages in order; at least one.
     pub messages: Vec<Message>,
 }
 
 impl Insert {
+    /// Inserts messages at a position.
+    pub fn at(position: Position, messages: impl IntoIterator<Item = Message>) -> Insert {
+        Insert { position, messages: messages.into_iter().collect() }
+    }
+
     pub(super) fn check(&self) -> Result<(), Error> {
         check_messages(&self.messages)
     }

@@ -1,29 +1,30 @@
-//! MARK and UNMARK: labels on log entries.
+//! MARK and UNMARK: set and remove marks on log entries.
 
 use super::{check_indices, sorted};
 use crate::draft::Draft;
 use crate::{Error, LogIndex, PINNED};
 
-/// Sets a label on entries, visible or not. The label `pinned` protects them. Opens no batch.
+/// Sets a mark on entries, visible or hidden. The mark `pinned` protects an entry from being hidden. Opens
+/// no batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mark {
     /// The entries; at least one.
     pub indices: Vec<LogIndex>,
-    /// The label; not empty.
+    /// The mark; not empty.
     pub mark: String,
 }
 
-/// Takes a label off entries. Opens no batch.
+/// Removes a mark from entries. Opens no batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unmark {
     /// The entries; at least one.
     pub indices: Vec<LogIndex>,
-    /// The label; not empty.
+    /// The mark; not empty.
     pub mark: String,
 }
 
 impl Mark {
-    /// Pins entries.
+    /// Sets the mark [`PINNED`] on entries.
     pub fn pin(indices: impl IntoIterator<Item = LogIndex>) -> Mark {
         Mark { indices: indices.into_iter().collect(), mark: PINNED.to_owned() }
     }
@@ -41,6 +42,11 @@ impl Mark {
 }
 
 impl Unmark {
+    /// Removes the mark [`PINNED`] from entries.
+    pub fn unpin(indices: impl IntoIterator<Item = LogIndex>) -> Unmark {
+        Unmark { indices: indices.into_iter().collect(), mark: PINNED.to_owned() }
+    }
+
     pub(super) fn check(&self) -> Result<(), Error> {
         check(&self.indices, &self.mark)
     }
@@ -53,9 +59,9 @@ impl Unmark {
     }
 }
 
-fn check(indices: &[LogIndex], label: &str) -> Result<(), Error> {
+fn check(indices: &[LogIndex], mark: &str) -> Result<(), Error> {
     check_indices(indices)?;
-    if label.is_empty() {
+    if mark.is_empty() {
         return Err(Error::operation_field("mark", "mark is empty; give the label a name"));
     }
     Ok(())

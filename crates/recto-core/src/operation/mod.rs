@@ -1,17 +1,18 @@
-//! The operations: what can be asked of a conversation. One file each.
+//! The operations. One file each.
 //!
-//! Every operation is plain data, so it can be written as a literal:
+//! An operation is plain data. It has constructors for common cases, and can be written as a literal;
+//! end the literal with `..Default::default()`, because later versions may add fields:
 //!
 //! ```
 //! use recto_core::{Role, Truncate};
 //!
-//! let keep_the_last_questions =
-//!     Truncate { role: Some(Role::User), keep_last: Some(5), keep_others: true, ..Default::default() };
-//! # let _ = keep_the_last_questions;
+//! let last = Truncate::keep_last(5);
+//! let last_questions = Truncate { role: Some(Role::User), keep_others: true, ..last };
+//! # let _ = last_questions;
 //! ```
 //!
-//! `check` tests the shape of an operation without a conversation; `perform` does the work on a
-//! [`Draft`], which is thrown away if anything goes wrong.
+//! `check` tests an operation without a conversation. `perform` performs it on a [`Draft`], which is
+//! dropped if an operation fails.
 
 use std::fmt;
 use std::sync::Arc;
@@ -52,21 +53,22 @@ pub use restore::Restore;
 pub use rollback::Rollback;
 pub use truncate::Truncate;
 
-/// Which entries an operation or a query starts from.
+/// The entries that an operation or a query selects from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Scope {
-    /// The entries that the model reads now, in the view's order.
+    /// The visible entries, in view order.
     #[default]
     Visible,
-    /// The whole log, in log order: hidden entries come back if they are chosen.
+    /// The whole log, in log order. Hidden entries become visible if they are selected.
     All,
 }
 
-/// Takes back the newest request that has not been taken back. Stands alone in its request.
+/// Undoes the newest request that is not undone. Must be the only operation of its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Undo;
 
-/// Puts back what [`Undo`] took back. Stands alone in its request.
+/// Restores what [`Undo`] undid. Must be the only operation of its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Redo;
 
@@ -75,12 +77,14 @@ macro_rules! operations {
     ($($(#[$doc:meta])* $variant:ident($name:literal),)*) => {
         /// One operation.
         #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
         pub enum Operation {
             $($(#[$doc])* $variant($variant),)*
         }
 
-        /// Which operation it was.
+        /// The kinds of operations, and of other changes that make a version.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
         pub enum OperationKind {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)*
             /// The tools were set.
@@ -95,7 +99,7 @@ macro_rules! operations {
         }
 
         impl Operation {
-            /// Which operation it is.
+            /// The kind of the operation.
             pub fn kind(&self) -> OperationKind {
                 match self {
                     $(Operation::$variant(_) => OperationKind::$variant,)*
@@ -104,7 +108,7 @@ macro_rules! operations {
         }
 
         impl OperationKind {
-            /// The name as it is written in JSON.
+            /// The name in JSON.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(OperationKind::$variant => $name,)*
@@ -122,10 +126,9 @@ macro_rules! operations {
         })*
 
         $(impl $variant {
-            /// Gives the reason for the operation; it is kept with the version and shown by
-            /// `blame`.
-            pub fn because(self, description: impl Into<String>) -> Step {
-                Operation::from(self).because(description)
+            /// The operation with a reason, which is stored with the version and shown by `blame`.
+            pub fn reason(self, reason: impl Into<String>) -> Step {
+                Operation::from(self).reason(reason)
             }
         })*
 
@@ -140,41 +143,41 @@ macro_rules! operations {
 operations! {
     /// Adds messages to the end.
     Append("APPEND"),
-    /// Adds messages at a place.
+    /// Adds messages at a position.
     Insert("INSERT"),
-    /// Puts a message in the place of another.
+    /// Replaces an entry by a message.
     Replace("REPLACE"),
-    /// Puts messages in the place of log entries.
+    /// Replaces log entries by messages.
     ReplaceEntries("REPLACE_ENTRIES"),
     /// Hides entries.
     Delete("DELETE"),
-    /// Hides entries behind a summary.
+    /// Replaces entries by a summary.
     Compress("COMPRESS"),
-    /// Keeps a stretch.
+    /// Keeps a range of entries.
     Truncate("TRUNCATE"),
-    /// Keeps what matches.
+    /// Keeps the entries that match.
     Filter("FILTER"),
     /// Empties the view.
     Clear("CLEAR"),
     /// Sets the view to a list of entries.
     Arrange("ARRANGE"),
-    /// Brings hidden entries back.
+    /// Shows hidden entries.
     Restore("RESTORE"),
-    /// Keeps what fits a token budget.
+    /// Keeps the newest entries that fit a token budget.
     Fit("FIT"),
     /// Opens a batch.
     BatchStart("BATCH_START"),
-    /// Goes back to a batch and may carry messages along.
+    /// Returns to a batch and may carry messages along.
     BatchEnd("BATCH_END"),
-    /// Goes back to a batch or version.
+    /// Returns to a batch or version.
     Rollback("ROLLBACK"),
-    /// Labels entries.
+    /// Sets a mark on entries.
     Mark("MARK"),
-    /// Takes a label off.
+    /// Removes a mark from entries.
     Unmark("UNMARK"),
-    /// Takes the newest request back.
+    /// Undoes the newest request.
     Undo("UNDO"),
-    /// Puts it back.
+    /// Restores an undone request.
     Redo("REDO"),
 }
 
@@ -185,27 +188,27 @@ impl fmt::Display for OperationKind {
 }
 
 impl Operation {
-    /// Gives the reason for the operation; it is kept with the version and shown by `blame`.
-    pub fn because(self, description: impl Into<String>) -> Step {
-        Step { description: Some(description.into()), ..Step::from(self) }
+    /// The operation with a reason, which is stored with the version and shown by `blame`.
+    pub fn reason(self, reason: impl Into<String>) -> Step {
+        Step { reason: Some(reason.into()), ..Step::from(self) }
     }
 
-    /// Tests everything that can be tested without a conversation.
+    /// Tests the operation without a conversation.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self {
             Operation::Append(append) => append.check(),
             Operation::Insert(insert) => insert.check(),
             Operation::ReplaceEntries(replace) => replace.check(),
             Operation::Delete(delete) => check_indices(&delete.indices),
-            Operation::Compress(compress) => check_indices(&compress.indices),
+            Operation::Compress(compress) => compress.check(),
             Operation::Truncate(truncate) => truncate.check(),
             Operation::Filter(filter) => filter.check(),
             Operation::Restore(restore) => check_indices(&restore.indices),
             Operation::BatchEnd(batch_end) => batch_end.check(),
             Operation::Mark(mark) => mark.check(),
             Operation::Unmark(unmark) => unmark.check(),
-            Operation::Replace(_)
-            | Operation::Arrange(_)
+            Operation::Replace(replace) => replace.check(),
+            Operation::Arrange(_)
             | Operation::Clear(_)
             | Operation::Fit(_)
             | Operation::BatchStart(_)
@@ -238,7 +241,7 @@ impl Operation {
         }
     }
 
-    /// What the operation does, in a few words, for where no reason was given.
+    /// The reason of an operation for which the caller gave none.
     pub(crate) fn describe(&self) -> String {
         let entries = |indices: &[LogIndex]| counted(indices.len(), "entry", "entries");
         match self {
@@ -298,23 +301,23 @@ fn counted(count: usize, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
 }
 
-/// An operation, and why it is asked for.
+/// An operation and its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
-    /// Why. Where it is missing, one is made from the operation.
-    pub description: Option<String>,
-    /// What only the modification form can express.
+    /// Why the operation is applied. Default: a short description of the operation.
+    pub reason: Option<String>,
+    /// Data that only the modification form can express.
     pub(crate) modification: Option<Modification>,
 }
 
-/// What only the modification form can express.
+/// Data that only the modification form can express.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Modification {
     /// `delete` or `compress` without indices: it does nothing.
     Nothing,
-    /// `insert` with indices, which mean nothing there.
+    /// `insert` with indices, which have no meaning there.
     IgnoredIndices(Vec<LogIndex>),
     /// `batch_start` with the number that the new batch must get.
     ExpectedBatch(BatchIndex),
@@ -345,10 +348,10 @@ impl Step {
         self.operation.perform(draft)
     }
 
-    /// Why the operation is asked for: as the caller says, or made from the operation.
-    pub(crate) fn reason(&self) -> Arc<str> {
-        match &self.description {
-            Some(description) => description.as_str().into(),
+    /// The given reason, or else a description of the operation.
+    pub(crate) fn reason_text(&self) -> Arc<str> {
+        match &self.reason {
+            Some(reason) => reason.as_str().into(),
             None => self.operation.describe().into(),
         }
     }
@@ -356,11 +359,11 @@ impl Step {
 
 impl<T: Into<Operation>> From<T> for Step {
     fn from(operation: T) -> Self {
-        Step { operation: operation.into(), description: None, modification: None }
+        Step { operation: operation.into(), reason: None, modification: None }
     }
 }
 
-/// One atomic request: operations that are applied in order, all or none, and make one version.
+/// An atomic request: operations that are applied in order, all or none, and make at most one version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The operations in order.
@@ -386,7 +389,7 @@ impl<T: Into<Step>> FromIterator<T> for Request {
 }
 
 impl Request {
-    /// Tests the shape of every operation, in order, before anything is done.
+    /// Tests every operation, in order, without a conversation.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.steps.is_empty() {
             return Err(Error::operation_field("ops", "a request has at least one operation"));
@@ -401,8 +404,8 @@ impl Request {
 
     fn check_step(&self, step: &Step) -> Result<(), Error> {
         step.check()?;
-        let travels = matches!(step.operation, Operation::Undo(_) | Operation::Redo(_));
-        if travels && self.steps.len() > 1 {
+        let must_be_alone = matches!(step.operation, Operation::Undo(_) | Operation::Redo(_));
+        if must_be_alone && self.steps.len() > 1 {
             return Err(stands_alone(step.operation.kind()));
         }
         Ok(())
@@ -410,7 +413,7 @@ impl Request {
 }
 
 pub(crate) fn stands_alone(kind: OperationKind) -> Error {
-    Error::operation(format!("{kind} stands alone; send it as a request of its own"))
+    Error::operation(format!("{kind} must be the only operation of its request"))
 }
 
 fn check_indices(indices: &[LogIndex]) -> Result<(), Error> {
@@ -430,10 +433,14 @@ fn check_messages(messages: &[Message]) -> Result<(), Error> {
             "messages is empty; give at least one message",
         ));
     }
+    for (number, message) in messages.iter().enumerate() {
+        let checked = message.check_content();
+        checked.map_err(|error| error.within(&format!("messages[{number}]")))?;
+    }
     Ok(())
 }
 
-/// In order and each once.
+/// Sorted, without duplicates.
 fn sorted(indices: &[LogIndex]) -> Vec<LogIndex> {
     let mut sorted = indices.to_vec();
     sorted.sort_unstable();

@@ -1,19 +1,28 @@
-//! REPLACE: messages in the place of others, which stay in the log.
+//! REPLACE: replaces visible entries by new messages. The replaced entries stay in the log.
 
 use super::{check_indices, check_messages, sorted};
 use crate::draft::Draft;
 use crate::{Error, LogIndex, Message, Position};
 
-/// Puts a message in the place of the entry at a place of the view, in a new batch.
+/// Replaces the entry at a position of the view by a message, in a new batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replace {
-    /// Where the entry stands in the view.
+    /// The position of the entry in the view.
     pub index: Position,
-    /// What takes its place.
+    /// The new message.
     pub message: Message,
 }
 
 impl Replace {
+    /// Replaces the entry at a position.
+    pub fn at(index: Position, message: Message) -> Replace {
+        Replace { index, message }
+    }
+
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.message.check_content().map_err(|error| error.within("message"))
+    }
+
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
         let view = &draft.state.view;
         let Some(old) = view.get(self.index) else {
@@ -30,13 +39,13 @@ impl Replace {
     }
 }
 
-/// The modification form's `replace`: messages take the place of the first of the named log
-/// entries, and the others are hidden, in a new batch.
+/// The `replace` of the modification form: messages replace the first of the named log entries, and the
+/// other ones are hidden, in a new batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplaceEntries {
     /// The entries; the first one named must be visible.
     pub indices: Vec<LogIndex>,
-    /// What takes its place; at least one message.
+    /// The new messages; at least one.
     pub messages: Vec<Message>,
 }
 

@@ -1,11 +1,11 @@
-//! RESTORE: hidden entries back into the view.
+//! RESTORE: shows hidden entries.
 
 use super::sorted;
 use crate::draft::Draft;
 use crate::{Error, LogIndex};
 
-/// Brings hidden entries back, in a new batch: each right behind the nearest visible entry with a
-/// smaller index, or to the front. Visible ones are left where they are.
+/// Shows hidden entries, in a new batch: each right after the nearest visible entry with a smaller index,
+/// or at the start. Visible entries do not move.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Restore {
     /// The entries; at least one.
@@ -13,11 +13,16 @@ pub struct Restore {
 }
 
 impl Restore {
+    /// Shows these entries.
+    pub fn entries(indices: impl IntoIterator<Item = LogIndex>) -> Restore {
+        Restore { indices: indices.into_iter().collect() }
+    }
+
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
         let indices = sorted(&self.indices);
         draft.check_exist(&indices)?;
         let mut view = draft.state.view.clone();
-        view.show(&indices, &draft.log);
+        view.show(&indices, draft.log.as_view());
         draft.open_batch(view);
         Ok(())
     }

@@ -1,15 +1,16 @@
-//! ROLLBACK: back to a batch of the live path, or to the exact state at a version.
+//! ROLLBACK: returns to a batch of the live path, or to the exact state at a version.
 
 use crate::draft::Draft;
 use crate::{BatchIndex, Error, LogIndex, Version};
 
-/// Goes back. Nothing is lost: what was left stays reachable by its version.
+/// Returns to an earlier state. Later versions stay reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Rollback {
-    /// Makes a batch of the live path current again, with the view it was left with. The tools stay
-    /// as they are: in that view, stale tool descriptions give way to the present one.
+    /// Makes a batch of the live path current again, with its last view. The tools do not change: the
+    /// present tool description replaces stale ones in that view.
     ToBatch(BatchIndex),
-    /// Brings view, live path, marks and tools back as they were at a version.
+    /// Restores the view, live path, marks and tools of a version.
     ToVersion(Version),
 }
 
@@ -25,8 +26,8 @@ impl Rollback {
     }
 }
 
-/// Goes back to a batch, and says how long the log was when that batch was left; `None` for the
-/// current batch, which was not left. Stale descriptions give way to the present one.
+/// Returns to a batch. Returns the length of the log when that batch was left; `None` for the current
+/// batch. The present tool description replaces stale ones.
 pub(super) fn roll_back_to_batch(
     draft: &mut Draft<'_>,
     batch: BatchIndex,
@@ -45,7 +46,7 @@ fn return_to_batch(draft: &mut Draft<'_>, batch: BatchIndex) -> Result<Option<Lo
     if batch == current {
         return Ok(None);
     }
-    let Some(left) = draft.state.path.left(batch, draft.known_batches)? else {
+    let Some(left) = draft.state.path.left(batch, draft.loaded_batches)? else {
         return Err(Error::BatchNotFound { batch, current, field: "targetBatchIndex" });
     };
     draft.state.view = left.view.clone();

@@ -1,4 +1,4 @@
-//! TRUNCATE: a stretch of the entries, or of those of one role.
+//! TRUNCATE: keeps a range of the entries, or of those of one role.
 
 use std::ops::Range;
 
@@ -9,29 +9,64 @@ use crate::draft::Draft;
 use crate::view::{Sums, View};
 use crate::{Error, Position, Role, RoleSet};
 
-/// Keeps a stretch, in a new batch. At least one criterion must be given; they are applied in the
-/// order of the fields, each on what the one before it left.
+/// Keeps a range of entries, in a new batch. At least one criterion must be given. `role` selects the
+/// entries that are counted; the others are applied in the order of the fields, each on what the
+/// previous one left.
+///
+/// ```
+/// use recto_core::{Role, Truncate};
+///
+/// let last_five = Truncate::keep_last(5);
+/// let last_five_questions =
+///     Truncate { role: Some(Role::User), keep_others: true, ..Truncate::keep_last(5) };
+/// # let _ = (last_five, last_five_questions);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Truncate {
-    /// Keep the first n.
+    /// Keep this many entries at the start.
     pub keep_first: Option<usize>,
-    /// Keep the last n; 0 keeps none.
+    /// Keep this many entries at the end; 0 keeps none.
     pub keep_last: Option<usize>,
-    /// Drop the first n.
+    /// Drop this many entries at the start.
     pub remove_first: Option<usize>,
-    /// Drop the last n.
+    /// Drop this many entries at the end.
     pub remove_last: Option<usize>,
-    /// Keep these; an end past the list is cut to it.
+    /// Keep the entries in this range. An end past the last entry means the last entry.
     pub range: Option<Range<usize>>,
     /// Count only entries of this role.
     pub role: Option<Role>,
-    /// With `role`: keep the entries of other roles where they are, instead of dropping them.
+    /// With `role`: keep the entries of other roles instead of dropping them.
     pub keep_others: bool,
-    /// What to start from.
+    /// The entries to select from.
     pub scope: Scope,
 }
 
 impl Truncate {
+    /// Keeps the first `count` entries.
+    pub fn keep_first(count: usize) -> Truncate {
+        Truncate { keep_first: Some(count), ..Truncate::default() }
+    }
+
+    /// Keeps the last `count` entries.
+    pub fn keep_last(count: usize) -> Truncate {
+        Truncate { keep_last: Some(count), ..Truncate::default() }
+    }
+
+    /// Drops the first `count` entries.
+    pub fn remove_first(count: usize) -> Truncate {
+        Truncate { remove_first: Some(count), ..Truncate::default() }
+    }
+
+    /// Drops the last `count` entries.
+    pub fn remove_last(count: usize) -> Truncate {
+        Truncate { remove_last: Some(count), ..Truncate::default() }
+    }
+
+    /// Keeps the entries in a range.
+    pub fn range(range: Range<usize>) -> Truncate {
+        Truncate { range: Some(range), ..Truncate::default() }
+    }
+
     pub(super) fn check(&self) -> Result<(), Error> {
         let Truncate { keep_first, keep_last, remove_first, remove_last, range, role, .. } = self;
         let counts = [keep_first, keep_last, remove_first, remove_last];
@@ -76,15 +111,15 @@ impl Truncate {
         let base = draft.base(self.scope);
         let pinned = draft.pinned(self.scope);
         let view = match self.role {
-            None => keep_stretch(&base, self.stretch(base.len()), &pinned),
-            Some(role) => self.keep_stretch_of_role(&base, role, &pinned),
+            None => keep_range(&base, self.kept_range(base.len()), &pinned),
+            Some(role) => self.keep_range_of_role(&base, role, &pinned),
         };
         draft.open_batch(view);
         Ok(())
     }
 
-    /// Which of `len` entries are kept.
-    fn stretch(&self, len: usize) -> Range<usize> {
+    /// The range of `len` entries that is kept.
+    fn kept_range(&self, len: usize) -> Range<usize> {
         let Range { mut start, mut end } = 0..len;
         if let Some(count) = self.keep_first {
             end = end.min(start.saturating_add(count));
@@ -107,9 +142,9 @@ impl Truncate {
         start..end
     }
 
-    fn keep_stretch_of_role(&self, base: &View, role: Role, pinned: &[Position]) -> View {
-        let kept = self.stretch(base.count_of(role));
-        // From the place of the first kept entry of the role to that of the last.
+    fn keep_range_of_role(&self, base: &View, role: Role, pinned: &[Position]) -> View {
+        let kept = self.kept_range(base.count_of(role));
+        // From the first kept entry of the role to the last one.
         let place = |nth: usize| base.nth_of(role, nth).map_or(base.len(), |position| position.0);
         let window =
             if kept.is_empty() { 0..0 } else { place(kept.start)..place(kept.end - 1) + 1 };
@@ -136,7 +171,7 @@ impl Truncate {
     }
 }
 
-/// Whether the entries of a stretch have one of these roles.
+/// Whether all, some or none of the entries have one of these roles.
 pub(super) fn judge_by_role(sums: &Sums, roles: RoleSet) -> Keep {
     match sums.count_of(roles) as usize {
         0 => Keep::None,
@@ -145,12 +180,12 @@ pub(super) fn judge_by_role(sums: &Sums, roles: RoleSet) -> Keep {
     }
 }
 
-/// The stretch, and the pinned entries before and behind it.
-fn keep_stretch(base: &View, stretch: Range<usize>, pinned: &[Position]) -> View {
-    let before = pinned.iter().filter(|pin| pin.0 < stretch.start);
-    let behind = pinned.iter().filter(|pin| pin.0 >= stretch.end.max(stretch.start));
+/// The range, and the pinned entries before and after it.
+fn keep_range(base: &View, range: Range<usize>, pinned: &[Position]) -> View {
+    let before = pinned.iter().filter(|pin| pin.0 < range.start);
+    let behind = pinned.iter().filter(|pin| pin.0 >= range.end.max(range.start));
     let entry = |pin: &Position| base.0.get(pin.0).expect("pins are in the list").clone();
-    let mut kept = base.0.slice(stretch.clone());
+    let mut kept = base.0.slice(range.clone());
     if before.clone().next().is_some() {
         let mut front: sum_tree::SumTree<_> = before.map(entry).collect();
         front.append(&kept);

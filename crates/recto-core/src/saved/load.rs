@@ -1,5 +1,5 @@
-//! From plain data to a conversation. Nothing in it is trusted: what does not hold together is
-//! refused, so that a damaged value never becomes a conversation that behaves oddly.
+//! Reads conversations from plain data. The data is not trusted: inconsistent data is refused with
+//! [`Error::Damaged`].
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,16 +9,18 @@ use super::{
     Part, SAVED_FORMAT, SavedBatch, SavedConversation, SavedMark, SavedMarks, SavedSettings,
     SavedTools, SavedVersion, SavedView,
 };
-use crate::conversation::Setup;
 use crate::counter::Counter;
-use crate::history::{Held, History, Jump, Record, StepRecord, Story, Told};
-use crate::live_path::{BatchHome, Leaving, LeftBatch, LivePath, OpenBatch, Opening};
+use crate::history::{History, Reason, ReasonText, Record, StateRef, StepRecord};
+use crate::live_path::{Leaving, LeftBatch, LivePath, OpenBatch, Opening};
 use crate::message_log::Meter;
+use crate::missing::BatchOrigin;
+use crate::number::OptVersion;
 use crate::operation::describe_append;
-use crate::state::{Homes, State};
+use crate::settings::Setup;
+use crate::state::{Origins, State};
 use crate::tools::Headings;
 use crate::{
-    BatchIndex, Conversation, Error, Limits, LogIndex, Marks, Measure, Message, MessageLog,
+    BatchIndex, Conversation, EntryMeta, Error, Limits, LogIndex, Marks, Message, MessageLog,
     Missing, ToolSet, Version, View,
 };
 
@@ -27,7 +29,7 @@ pub(super) fn damaged(reason: impl Into<String>) -> Error {
 }
 
 impl SavedSettings {
-    /// The built-in counter of that name.
+    /// The built-in counter with the name of the settings.
     pub fn counter(&self) -> Result<Arc<dyn Counter>, Error> {
         let unknown = || Error::UnknownCounter { name: self.counter.clone() };
         <dyn Counter>::named(&self.counter).ok_or_else(unknown)
@@ -44,14 +46,14 @@ impl SavedSettings {
 }
 
 impl Conversation {
-    /// The conversation that was saved. Its counter must be one of the built-in ones; for another
-    /// use [`load_with`](Self::load_with).
+    /// Loads a saved conversation. Its counter must be built in; otherwise use
+    /// [`load_with`](Self::load_with).
     pub fn load(saved: &SavedConversation) -> Result<Conversation, Error> {
         Self::load_with(saved, saved.settings.counter()?)
     }
 
-    /// The conversation that was saved, going on with this counter: the one that counted it, by its
-    /// name. Messages that were counted before keep their counts.
+    /// Loads a saved conversation with this counter, which must have the name of the saved one. Messages
+    /// keep their counts.
     pub fn load_with(
         saved: &SavedConversation,
         counter: Arc<dyn Counter>,
@@ -84,18 +86,17 @@ impl Conversation {
         Ok(Conversation { log: loading.log, history, setup })
     }
 
-    /// A conversation of which version 0 was saved, with what its log entries measure, and their
-    /// messages if they are at hand; more versions may [follow](Self::followed_by).
-    pub fn first(
+    /// See [`PartialConversation::first`](crate::PartialConversation::first).
+    pub(crate) fn first(
         settings: &SavedSettings,
         counter: Arc<dyn Counter>,
         saved: &SavedVersion,
-        messages: impl IntoIterator<Item = (Option<Message>, Measure)>,
+        entries: impl IntoIterator<Item = (Option<Message>, EntryMeta)>,
     ) -> Result<Conversation, Error> {
         let setup = settings.setup(counter)?;
         let mut log = MessageLog::default();
-        for (message, measure) in messages {
-            log.append_measured(message, &measure);
+        for (message, meta) in entries {
+            log.append_stored(message, &meta);
         }
         let mut loading =
             Loading { log, headings: &setup.headings, history: None, batches: HashMap::new() };
@@ -104,19 +105,16 @@ impl Conversation {
         Ok(Conversation { log: loading.log, history, setup })
     }
 
-    /// The conversation after one more version, which was made and saved elsewhere, with what its new
-    /// log entries measure, and their messages if they are at hand.
-    ///
-    /// If it is made of versions that are not at hand, [`Error::NotLoaded`] names one.
-    pub fn followed_by(
+    /// See [`PartialConversation::followed_by`](crate::PartialConversation::followed_by).
+    pub(crate) fn followed_by(
         &self,
         saved: &SavedVersion,
-        messages: impl IntoIterator<Item = (Option<Message>, Measure)>,
+        entries: impl IntoIterator<Item = (Option<Message>, EntryMeta)>,
     ) -> Result<Conversation, Error> {
-        self.log.check_measured()?;
+        self.log.check_metadata()?;
         let mut log = self.log.clone();
-        for (message, measure) in messages {
-            log.append_measured(message, &measure);
+        for (message, meta) in entries {
+            log.append_stored(message, &meta);
         }
         if log.len() != saved.log_len as usize {
             return Err(damaged("its messages are not those that the version added"));
@@ -130,12 +128,12 @@ impl Conversation {
     }
 }
 
-/// What has been read so far.
+/// A conversation that is being read, version by version.
 struct Loading<'a> {
     log: MessageLog,
     headings: &'a Headings,
     history: Option<History>,
-    batches: HashMap<BatchHome, Arc<OpenBatch>>,
+    batches: HashMap<BatchOrigin, Arc<OpenBatch>>,
 }
 
 impl Loading<'_> {
@@ -156,7 +154,7 @@ impl Loading<'_> {
         if before.checked_add(saved.added) != Some(saved.log_len) || log_len > self.log.len() {
             return Err(damaged("the log's length does not fit"));
         }
-        check_jumps(saved, version)?;
+        check_references(saved, version)?;
         let mut left = None;
         for batch in &saved.batches {
             left = self.batch(batch, left, version, log_len)?;
@@ -166,18 +164,18 @@ impl Loading<'_> {
         if path.current.below().is_some_and(is_newer) {
             return Err(damaged("its live path comes from a later version"));
         }
-        let marks_home = saved.marks.as_ref().and_then(SavedMarks::home);
-        let marks = match (&saved.marks, marks_home) {
+        let marks_origin = saved.marks.as_ref().and_then(SavedMarks::origin);
+        let marks = match (&saved.marks, marks_origin) {
             (None, _) => Marks::default(),
-            (Some(_), Some(home)) => self.state(home)?.marks.clone(),
+            (Some(_), Some(origin)) => self.state(origin)?.marks.clone(),
             (Some(marks), None) => self.marks(marks)?,
         };
         if marks.needed_log_len() > log_len {
             return Err(damaged("it marks entries that came later"));
         }
-        let (tools, tools_home) = match &saved.tools {
+        let (tools, tools_origin) = match &saved.tools {
             None => (None, version),
-            Some(SavedTools::Of(home)) => (self.record(*home)?.tools.clone(), *home),
+            Some(SavedTools::Of(origin)) => (self.record(*origin)?.tools.clone(), *origin),
             Some(SavedTools::List(tools)) => {
                 let set = ToolSet::new(tools.clone(), self.headings)?;
                 let set = set.ok_or_else(|| damaged("a list of tools is empty"))?;
@@ -185,23 +183,23 @@ impl Loading<'_> {
             }
         };
         let steps = self.steps(saved, log_len)?;
-        let homes = Homes {
-            view: saved.view.home().unwrap_or(version),
-            marks: marks_home.unwrap_or(version),
+        let origins = Origins {
+            view: saved.view.origin().unwrap_or(version),
+            marks: marks_origin.unwrap_or(version),
         };
-        let state = State { view: self.view(&saved.view, log_len)?, path, marks, homes };
+        let state = State { view: self.view(&saved.view, log_len)?, path, marks, origins };
         saved.check_figures(&state)?;
-        Ok(Record { tools, tools_home, ..saved.record(state, Some(steps)) })
+        Ok(Record { tools, tools_origin, ..saved.record(state, Some(steps)) })
     }
 
-    /// The state at an earlier version that something is made of.
+    /// The state at an earlier version.
     fn state(&self, version: Version) -> Result<&State, Error> {
         let record = self.record(version)?;
         let history = self.history.as_ref().expect("it has the record");
         Ok(history.state_of(record))
     }
 
-    /// The steps of a list of operations, each made of the one before.
+    /// The steps of a list of operations.
     fn steps(&self, saved: &SavedVersion, log_len: usize) -> Result<Vec<StepRecord>, Error> {
         let mut steps: Vec<StepRecord> = Vec::with_capacity(saved.steps.len());
         let before = self.history.as_ref().map(|history| &history.state().view);
@@ -210,13 +208,13 @@ impl Loading<'_> {
             let base = base.cloned().unwrap_or_default();
             let change = SavedView { of: None, parts: Some(step.change.clone()) };
             let view = self.within(make_view(&change, &base, &self.log)?, log_len)?;
-            let description = (*step.description).into();
-            steps.push(StepRecord { kind: step.operation, description, view });
+            let reason = (*step.description).into();
+            steps.push(StepRecord { kind: step.operation, reason, view });
         }
         Ok(steps)
     }
 
-    /// An earlier version that something is made of.
+    /// The record of an earlier version.
     fn record(&self, version: Version) -> Result<&Record, Error> {
         let history = self.history.as_ref().filter(|history| version <= history.current_version());
         let history = history.ok_or_else(|| damaged("it is made of a version that came later"))?;
@@ -228,14 +226,14 @@ impl Loading<'_> {
             Some(of) => self.state(of)?.view.clone(),
             None => View::default(),
         };
-        let view = match saved.home() {
+        let view = match saved.origin() {
             Some(_) => base,
             None => make_view(saved, &base, &self.log)?,
         };
         self.within(view, log_len)
     }
 
-    /// A view, provided that it shows nothing that came later.
+    /// The view, if all its entries are in a log of this length.
     fn within(&self, view: View, log_len: usize) -> Result<View, Error> {
         match view.is_within(log_len) {
             true => Ok(view),
@@ -252,7 +250,8 @@ impl Loading<'_> {
         Ok(marks)
     }
 
-    /// A batch that the version opened, after one whose predecessor was left with the view `last`.
+    /// Adds a batch that the version opened. `last` is the last view of the batch below the previous one in
+    /// the list. Returns the last view of the batch below this one.
     fn batch(
         &mut self,
         saved: &SavedBatch,
@@ -277,46 +276,46 @@ impl Loading<'_> {
                 if log_len > end || batch.below().is_some_and(|left| left.log_len > log_len) {
                     return Err(damaged("a batch was left before the one below it"));
                 }
-                let view_home: Jump = left.view.home().into();
-                Some(LeftBatch::new(batch, Leaving { view, view_home, log_len }))
+                let view_origin: OptVersion = left.view.origin().into();
+                Some(LeftBatch::new(batch, Leaving { view, view_origin, log_len }))
             }
         };
-        let home = BatchHome { version, ordinal: saved.ordinal };
-        let batch = OpenBatch::new(saved.opening(), home, below);
-        match self.batches.insert(home, batch) {
+        let origin = BatchOrigin { version, ordinal: saved.ordinal };
+        let batch = OpenBatch::new(saved.opening(), origin, below);
+        match self.batches.insert(origin, batch) {
             None => Ok(left_with),
             Some(_) => Err(damaged("a batch comes twice")),
         }
     }
 
-    /// A batch by its home: one that was read, or one that is on a path at hand.
-    fn batch_of(&self, home: BatchHome) -> Result<Arc<OpenBatch>, Error> {
-        if let Some(batch) = self.batches.get(&home) {
+    /// A batch by its origin: one that was read, or one on a loaded path.
+    fn batch_of(&self, origin: BatchOrigin) -> Result<Arc<OpenBatch>, Error> {
+        if let Some(batch) = self.batches.get(&origin) {
             return Ok(batch.clone());
         }
-        let unknown = || damaged("it is in a batch that nobody opened");
+        let unknown = || damaged("it is in a batch that no version opened");
         let history = self.history.as_ref().ok_or_else(unknown)?;
-        if home.version > history.current_version() {
+        if origin.version > history.current_version() {
             return Err(unknown());
         }
         let on_path = |record: &Record| {
             let path = &history.state_of(record).path;
             let batches = path.left_batches().map(|left| &left.batch);
             let mut batches = std::iter::once(&path.current).chain(batches);
-            batches.find(|batch| batch.home == home).cloned()
+            batches.find(|batch| batch.origin == origin).cloned()
         };
         if let Some(batch) = on_path(history.current()) {
             return Ok(batch);
         }
-        let opened = history.get(home.version);
-        let opened = opened.ok_or(Error::NotLoaded(Missing::Version(home.version)))?;
+        let opened = history.get(origin.version);
+        let opened = opened.ok_or(Error::NotLoaded(Missing::Version(origin.version)))?;
         on_path(opened).ok_or_else(unknown)
     }
 }
 
 impl SavedView {
-    /// The version whose view it is, if it is not made of parts.
-    pub(super) fn home(&self) -> Option<Version> {
+    /// The version whose view this is, if there are no parts.
+    pub(super) fn origin(&self) -> Option<Version> {
         if self.parts.is_none() { self.of } else { None }
     }
 }
@@ -333,31 +332,31 @@ impl SavedBatch {
 }
 
 impl SavedVersion {
-    /// The version in memory, but for its tools. Its steps may not be at hand.
+    /// The record of the version, without its tools. Its steps may not be loaded.
     pub(crate) fn record(&self, state: State, steps: Option<Vec<StepRecord>>) -> Record {
         let steps = steps.or_else(|| self.steps.is_empty().then(Vec::new));
         Record {
-            held: Held::Own(state),
+            state_ref: StateRef::Owned(state),
             timestamp: self.timestamp,
             log_len: self.log_len,
             undo: self.undo.into(),
             redo: self.redo.into(),
             kind: self.operation,
-            story: self.description.as_deref().map_or(Story::Plain, |description| {
-                Story::Told(Arc::new(Told { description: description.into(), steps }))
+            reason: self.description.as_deref().map_or(Reason::Implicit, |description| {
+                Reason::Text(Arc::new(ReasonText { text: description.into(), steps }))
             }),
             tools: None,
-            tools_home: Version(0),
+            tools_origin: Version(0),
         }
     }
 
-    /// Why it was made.
+    /// The reason of the request.
     pub fn description(&self) -> String {
         let plain = || describe_append(self.added as usize);
         self.description.clone().unwrap_or_else(plain)
     }
 
-    /// Tests that the figures are those of the state.
+    /// Tests that the stored sizes are those of the state.
     pub(crate) fn check_figures(&self, state: &State) -> Result<(), Error> {
         let figures = (state.view.len() as u32, state.view.tokens());
         match figures == self.figures && state.path.current_number().0 == self.batch_number as usize
@@ -368,7 +367,7 @@ impl SavedVersion {
     }
 }
 
-pub(super) fn check_jumps(saved: &SavedVersion, version: Version) -> Result<(), Error> {
+pub(super) fn check_references(saved: &SavedVersion, version: Version) -> Result<(), Error> {
     match [saved.undo, saved.redo].into_iter().flatten().any(|other| other >= version) {
         true => Err(damaged("it points to a version that came later")),
         false => Ok(()),
@@ -382,7 +381,7 @@ pub(super) fn in_version(error: Error, version: Version) -> Error {
     }
 }
 
-/// Sets and unsets labels.
+/// Applies changes to marks.
 pub(super) fn change_marks(marks: &mut Marks, changes: &[SavedMark]) -> Result<(), Error> {
     for change in changes {
         let is_listed = |indices: &[LogIndex]| indices.is_sorted_by(|a, b| a < b);
@@ -407,8 +406,8 @@ fn make_view(saved: &SavedView, base: &View, log: &MessageLog) -> Result<View, E
     let mut view = View::default();
     for part in &parts {
         match *part {
-            // A short stretch is cheaper to copy than to cut out and join, and keeps the tail
-            // shared with the view before.
+            // Copying a short part is cheaper than joining trees, and keeps the tail shared with the
+            // previous view.
             Part::Add(first, len) if len < 64 => {
                 view.0.extend(log.as_view().0.iter_range(entries(first, len)).cloned());
             }
@@ -428,7 +427,7 @@ pub(super) fn entries(first: u32, len: u32) -> Range<usize> {
     first as usize..first as usize + len as usize
 }
 
-/// Tests that the parts lie inside base and log, and that no entry comes twice.
+/// Tests that the parts are inside the base and the log, and contain no entry twice.
 fn check_parts(parts: &[Part], base: &View, log_len: usize) -> Result<(), Error> {
     let mut kept: Vec<Range<usize>> = Vec::new();
     let mut added: Vec<Range<usize>> = Vec::new();
@@ -454,7 +453,7 @@ fn check_parts(parts: &[Part], base: &View, log_len: usize) -> Result<(), Error>
             return Err(twice());
         }
     }
-    // What is added must not be among what is kept. Mostly it is newer than anything there.
+    // Added entries must not be among the kept ones. Usually they are newer than all of those.
     let Some(first) = added.first() else { return Ok(()) };
     if base.is_within(first.start) {
         return Ok(());

@@ -1,20 +1,21 @@
-//! A conversation as plain data: every message, every version.
+//! A conversation as plain data: every message and every version.
 //!
-//! A version is written as the change that it is: which stretches of an earlier view it keeps, and
-//! which log entries come in between. What it shares with an earlier version it names by that
-//! version's number. So what is written grows with what was done, not with versions × length.
+//! A version is written as a change of an earlier one: the parts of its view that are kept, and the log
+//! entries between them. A view, marks or tools that equal those of an earlier version are written as
+//! the number of that version. The size of the data therefore grows with the number of changes, not with
+//! versions × length.
 //!
 //! ```text
 //!   log       0 1 2 3 4 5 6 …                   each message once, as its own bytes
 //!   versions  1  view: entries 0..6             APPEND
-//!             2  view: of 1, places 4..6        TRUNCATE keepLast 2; opens batch 1 on batch 0
-//!             3  view: of 2, places 0..2, entry 6
-//!             4  view: that of 1                ROLLBACK to version 1
+//!             2  view: of 1, positions 4..6     TRUNCATE keepLast 2; opens batch 1 on batch 0
+//!             3  view: of 2, positions 0..2, entry 6
+//!             4  view: same as 1                ROLLBACK to version 1
 //! ```
 //!
-//! Everything points backwards, so that one pass reads it. A version can also be read alone: a few
-//! earlier ones say the rest ([`SavedVersions`] puts them together), since now and then a view is
-//! written as a full list. That is how a store opens a long conversation.
+//! All references point backwards, so one pass reads the data. A single version can also be read alone
+//! with a few earlier ones ([`SavedVersions`]), because views are written as full lists from time to time.
+//! A store opens a long conversation in this way.
 
 mod load;
 mod runs;
@@ -29,16 +30,16 @@ pub(crate) use self::runs::Runs;
 pub use self::save::Saver;
 pub use self::shown::Shown;
 pub use self::state::{SavedState, SavedVersions};
-use crate::live_path::BatchHome;
+use crate::missing::BatchOrigin;
 use crate::operation::OperationKind;
 use crate::{Conversation, LogIndex, Timestamp, Tool, Version};
 
-/// The format that this build writes. It reads no other one yet.
+/// The format that this build writes, and the only one that it reads.
 pub const SAVED_FORMAT: u32 = 1;
 
 /// A whole conversation; see [`Conversation::save`].
 ///
-/// It can be written and read with serde, as JSON or anything else that keeps JSON values raw.
+/// Written and read with serde, as JSON or in another format that supports raw JSON values.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedConversation {
@@ -49,19 +50,19 @@ pub struct SavedConversation {
 }
 
 impl SavedConversation {
-    /// The name of the counter that counted the messages.
+    /// The name of the counter of the conversation.
     pub fn counter_name(&self) -> &str {
         &self.settings.counter
     }
 }
 
-/// How a conversation is set up: what stays as it was when it was created.
+/// The settings of a conversation that never change after its creation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedSettings {
     /// The name of the counter.
     pub counter: String,
-    /// What an image, audio or file part counts for.
+    /// Tokens of an image, audio or file part.
     pub media_tokens: u64,
     /// The heading of the tool description.
     pub heading: String,
@@ -73,12 +74,12 @@ struct SavedEntry {
     message: Box<RawValue>,
     timestamp: Timestamp,
     tokens: u64,
-    /// Whether it is a tool description that the engine wrote.
+    /// Whether the message is a tool description that the engine wrote.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     written_by_engine: bool,
 }
 
-/// A version, as the change that it is. Stores keep one for each request.
+/// A version as a change of earlier ones. Stores keep one for each request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedVersion {
@@ -87,7 +88,7 @@ pub struct SavedVersion {
     description: Option<String>,
     timestamp: Timestamp,
     log_len: u32,
-    /// How many log entries are new.
+    /// Number of new log entries.
     #[serde(default, skip_serializing_if = "is_zero")]
     added: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,10 +96,10 @@ pub struct SavedVersion {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     redo: Option<Version>,
     view: SavedView,
-    /// How many messages and tokens the view has: so that versions can be listed without it.
+    /// Number of messages and tokens of the view, so that versions can be listed without it.
     figures: (u32, u64),
     /// The current batch, and its number.
-    batch: SavedBatchHome,
+    batch: SavedBatchOrigin,
     batch_number: u32,
     /// The batches that this request opened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -111,30 +112,30 @@ pub struct SavedVersion {
     steps: Vec<SavedStep>,
 }
 
-/// A view: that of another version, or stretches of it and log entries.
+/// A view: the view of another version, or parts of that view and log entries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SavedView {
-    /// The version whose view this is, or is made of.
+    /// The version whose view this is, or whose view the parts refer to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     of: Option<Version>,
-    /// How it is made; absent if it is that of the other version.
+    /// The parts; absent if the view is that of the other version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parts: Option<Vec<i64>>,
 }
 
-/// A stretch of a view.
+/// A part of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// The first place in the other view, and how many.
+    /// Entries of the other view: the first position, and their number.
     Keep(usize, usize),
-    /// The first log entry, and how many.
+    /// Log entries: the first index, and their number.
     Add(u32, u32),
 }
 
 impl Part {
-    /// Two numbers: the first place or, below zero, the complement of the first entry; then how
-    /// many.
+    /// Two numbers: the first position, or the bitwise complement of the first index, which is negative;
+    /// then the number of entries.
     fn numbers(self) -> [i64; 2] {
         match self {
             Part::Keep(start, len) => [start as i64, len as i64],
@@ -166,26 +167,27 @@ impl SavedView {
     }
 }
 
-/// Which batch: the version that opened it, and how many that had opened before.
+/// The identity of a batch: the version that opened it, and the number of batches that this version had
+/// opened before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-struct SavedBatchHome(Version, u32);
+struct SavedBatchOrigin(Version, u32);
 
-impl From<BatchHome> for SavedBatchHome {
-    fn from(home: BatchHome) -> Self {
-        SavedBatchHome(home.version, home.ordinal)
+impl From<BatchOrigin> for SavedBatchOrigin {
+    fn from(origin: BatchOrigin) -> Self {
+        SavedBatchOrigin(origin.version, origin.ordinal)
     }
 }
 
-impl From<SavedBatchHome> for BatchHome {
-    fn from(SavedBatchHome(version, ordinal): SavedBatchHome) -> Self {
-        BatchHome { version, ordinal }
+impl From<SavedBatchOrigin> for BatchOrigin {
+    fn from(SavedBatchOrigin(version, ordinal): SavedBatchOrigin) -> Self {
+        BatchOrigin { version, ordinal }
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SavedBatch {
-    /// How many batches the request had opened before.
+    /// Number of batches that the request had opened before this one.
     #[serde(default, skip_serializing_if = "is_zero")]
     ordinal: u32,
     timestamp: Timestamp,
@@ -194,12 +196,12 @@ struct SavedBatch {
     /// The batch that was current at the newest BATCH_START of the live path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     return_to: Option<u32>,
-    /// The batch that was left; none for batch 0.
+    /// The batch below; absent for batch 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     left: Option<SavedLeft>,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -207,15 +209,15 @@ fn is_zero(number: &u32) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SavedLeft {
-    batch: SavedBatchHome,
+    batch: SavedBatchOrigin,
     view: SavedView,
-    /// Whether the view is made of the one in which the batch before it in the list was left.
+    /// Whether the parts refer to the last view of the previous batch in the list.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     follows: bool,
     log_len: u32,
 }
 
-/// Marks: those of another version, and what changed.
+/// Marks: those of another version, and the changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SavedMarks {
@@ -226,8 +228,8 @@ struct SavedMarks {
 }
 
 impl SavedMarks {
-    /// The version that has the same marks, if nothing changed.
-    fn home(&self) -> Option<Version> {
+    /// The version with the same marks, if there are no changes.
+    fn origin(&self) -> Option<Version> {
         self.of.filter(|_| self.changes.is_empty())
     }
 }
@@ -245,9 +247,9 @@ struct SavedMark {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 enum SavedTools {
-    /// Those of another version.
+    /// The tools of another version.
     Of(Version),
-    /// These.
+    /// This list.
     List(Vec<Tool>),
 }
 
@@ -256,13 +258,13 @@ enum SavedTools {
 struct SavedStep {
     operation: OperationKind,
     description: String,
-    /// How the view it left is made of the one that the step before left: parts.
+    /// The parts of the view after this step, which refer to the view after the previous step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     change: Vec<i64>,
 }
 
 impl Conversation {
-    /// How the conversation is set up.
+    /// The settings of the conversation.
     pub fn saved_settings(&self) -> SavedSettings {
         SavedSettings {
             counter: self.setup.meter.counter.name().to_owned(),

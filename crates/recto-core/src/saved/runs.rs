@@ -1,35 +1,36 @@
-//! A view as runs of log entries, without any tree: all that reading a past version needs.
+//! A view as runs of log entries, without a tree, for reading single versions.
 
 use super::{Part, SavedView};
 use crate::LogIndex;
 
-/// An ordered list of log entries, as runs of neighbours: the first, and how many.
+/// An ordered list of log entries as runs of consecutive indices: the first index and the length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runs(Vec<(u32, u32)>);
 
 impl Runs {
-    /// The runs in order: the first entry of each, and how many.
+    /// The runs in order: the first index and the length of each.
     pub(crate) fn iter(
         &self,
     ) -> impl DoubleEndedIterator<Item = (LogIndex, u32)> + ExactSizeIterator {
         self.0.iter().map(|&(first, len)| (LogIndex(first), len))
     }
 
-    /// The entries, each on its own.
+    /// The entries in order.
     pub(crate) fn indices(&self) -> impl Iterator<Item = LogIndex> {
         self.0.iter().flat_map(|&(first, len)| (first..first + len).map(LogIndex))
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub(crate) fn entries(&self) -> usize {
         self.0.iter().map(|&(_, len)| len as usize).sum()
     }
 
+    /// Number of runs.
     pub(super) fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Adds a run, as one with the run before it if it goes on from there.
+    /// Adds a run, joined with the previous run if it continues that.
     pub(super) fn push(&mut self, first: u32, len: u32) {
         match self.0.last_mut() {
             Some((start, before)) if u64::from(*start) + u64::from(*before) == u64::from(first) => {
@@ -50,12 +51,12 @@ impl Runs {
         self.0.iter().map(|&(first, len)| Part::Add(first, len)).collect()
     }
 
-    /// The view that is saved as made of this one, or `None` if the parts do not fit.
+    /// The view that is saved as a change of this one; `None` if the parts do not fit.
     pub(super) fn changed_by(&self, saved: &SavedView) -> Option<Runs> {
         self.made_of(&saved.parts()?)
     }
 
-    /// The view that is made of parts of this one, or `None` if they do not fit.
+    /// The view of these parts of this one; `None` if they do not fit.
     pub(super) fn made_of(&self, parts: &[Part]) -> Option<Runs> {
         let mut ends = Vec::with_capacity(self.0.len());
         let mut end = 0_usize;
@@ -91,7 +92,7 @@ impl Runs {
         Some(changed)
     }
 
-    /// Whether all entries belong to a log of this length, and none comes twice.
+    /// Whether all entries are in a log of this length, and none occurs twice.
     pub(super) fn is_sound(&self, log_len: usize) -> bool {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();

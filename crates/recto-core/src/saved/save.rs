@@ -1,4 +1,4 @@
-//! From a conversation to plain data.
+//! Writes conversations as plain data.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use crate::live_path::{LivePath, OpenBatch};
 use crate::operation::OperationKind;
 use crate::state::State;
 use crate::view::Placed;
-use crate::{Conversation, LogIndex, Marks, MessageLog, Version, View};
+use crate::{Conversation, LogIndex, Marks, MessageLog, PartialConversation, Version, View};
 
 impl Conversation {
-    /// The whole conversation as one value: every message, every version.
+    /// The whole conversation as one value: every message and every version.
     ///
     /// ```
     /// use recto_core::{Approx, Conversation, Message, SavedConversation, Settings};
@@ -49,7 +49,7 @@ fn save_log(log: &MessageLog) -> Vec<SavedEntry> {
     measured
         .map(|(entry, placed)| SavedEntry {
             message: RawValue::from_string(entry.message.json().to_owned())
-                .expect("a message is kept as the JSON it came as"),
+                .expect("a message is valid JSON"),
             timestamp: entry.timestamp,
             tokens: placed.tokens(),
             written_by_engine: log.is_written_by_engine(placed.index()),
@@ -57,58 +57,59 @@ fn save_log(log: &MessageLog) -> Vec<SavedEntry> {
         .collect()
 }
 
-/// Writes versions one after the other, each as a change of earlier ones. It remembers how many
-/// changes it takes to read a version, and writes a full list before they become too many.
+/// Writes versions in order, each as a change of earlier ones. It keeps the number of changes that have
+/// to be read for each version, and writes a full list before there are too many.
 ///
-/// It is right to begin a new one at any time: what it does not know, it writes in full.
+/// A new saver can be used at any time: it writes a full list where it does not know the version before.
 #[derive(Clone, Debug, Default)]
 pub struct Saver {
     views: HashMap<Version, ViewWeight>,
     marks: HashMap<Version, Weight>,
 }
 
-/// What it takes to read a value that is written as a change of others.
+/// The cost of reading a value that is written as a change of others.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weight {
-    /// How many changes.
+    /// Number of changes.
     depth: usize,
-    /// How much is in them.
+    /// Size of the changes.
     cost: usize,
 }
 
 #[derive(Clone, Debug, Default)]
 struct ViewWeight {
     weight: Weight,
-    /// The view itself, as long as it is short.
+    /// The view, if it is short.
     runs: Option<Runs>,
-    /// How long it may be at most.
-    most_runs: usize,
+    /// Upper bound for the number of runs of the view.
+    max_runs: usize,
 }
 
-/// A view of at most so many runs is written in full: a change would hardly be shorter.
+/// Maximum number of runs of a view that is always written in full, because a change would hardly be
+/// shorter.
 const FEW_RUNS: usize = 8;
-/// Of views with at most so many runs a copy is at hand.
+/// Maximum number of runs of a view that the saver keeps.
 const KNOWN_RUNS: usize = 64;
-/// Of so many versions it is known what they take.
+/// Number of versions whose cost the saver keeps.
 const KNOWN_VERSIONS: usize = 1_024;
-/// So much may always change before a full list is written.
-const LEAST_CHANGES: usize = 64;
-/// So many changes may have to be read for a version.
-const MOST_CHANGES: usize = 256;
+/// Size of changes up to which no full list is written.
+const MIN_CHANGES: usize = 64;
+/// Maximum number of changes that have to be read for a version.
+const MAX_CHANGES: usize = 256;
 
 impl Saver {
     /// The newest version of a conversation as plain data.
-    pub fn newest(&mut self, conversation: &Conversation) -> SavedVersion {
-        let history = &conversation.history;
+    pub fn newest(&mut self, conversation: &PartialConversation) -> SavedVersion {
+        let history = &conversation.0.history;
         self.write(history, history.current_version(), history.current())
     }
 
-    /// Takes note of how a version was read, so that the next one can be written as its change.
+    /// Records the cost of a version that was read, so that the next one can be written as its change.
     pub(super) fn note_view(&mut self, version: Version, depth: usize, cost: usize, runs: &Runs) {
         let weight = Weight { depth, cost };
-        let most_runs = runs.count();
-        let runs = (most_runs <= KNOWN_RUNS).then(|| runs.clone());
-        self.views.insert(version, ViewWeight { weight, runs, most_runs });
+        let max_runs = runs.count();
+        let runs = (max_runs <= KNOWN_RUNS).then(|| runs.clone());
+        self.views.insert(version, ViewWeight { weight, runs, max_runs });
     }
 
     pub(super) fn note_marks(&mut self, version: Version, depth: usize, cost: usize) {
@@ -119,66 +120,66 @@ impl Saver {
         let earlier = version.0.checked_sub(1).and_then(|before| history.get(Version(before)));
         let before = earlier.map(|record| history.state_of(record));
         let state = history.state_of(record);
-        // An APPEND without a reason needs no words.
-        let is_plain = record.kind == OperationKind::Append && record.is_plain();
+        // The reason of an APPEND without a given one is not written.
+        let is_plain = record.kind == OperationKind::Append && record.has_implicit_reason();
         let batches = self.batches(before, new_batches(&state.path, version));
         let steps = save_steps(before, record);
-        let home = (state.homes.view != version).then_some(state.homes.view);
+        let origin = (state.origins.view != version).then_some(state.origins.view);
         let added = record.log_len - earlier.map_or(0, |earlier| earlier.log_len);
         let appended = is_plain.then_some(added as usize);
-        let (view, weight) = self.view(before, &state.view, home, appended);
-        if home.is_none() {
+        let (view, weight) = self.view(before, &state.view, origin, appended);
+        if origin.is_none() {
             self.views.insert(version, weight);
         }
-        self.forget_old(version);
+        self.drop_old(version);
         SavedVersion {
             operation: record.kind,
-            description: (!is_plain).then(|| history.description(version, record)),
+            description: (!is_plain).then(|| history.reason(version, record)),
             timestamp: record.timestamp,
             log_len: record.log_len,
             added,
-            undo: record.undo.target(),
-            redo: record.redo.target(),
+            undo: record.undo.get(),
+            redo: record.redo.get(),
             view,
             figures: (state.view.len() as u32, state.view.tokens()),
-            batch: state.path.current.home.into(),
+            batch: state.path.current.origin.into(),
             batch_number: state.path.current_number().0 as u32,
             batches,
             marks: self.marks(before, state, version),
-            tools: record.tools.as_ref().map(|tools| match record.tools_home {
-                home if home == version => SavedTools::List(tools.tools().to_vec()),
-                home => SavedTools::Of(home),
+            tools: record.tools.as_ref().map(|tools| match record.tools_origin {
+                origin if origin == version => SavedTools::List(tools.tools().to_vec()),
+                origin => SavedTools::Of(origin),
             }),
             steps,
         }
     }
 
-    /// The batches that a request opened. The view in which one was left is a change of the one
-    /// before it, with a full list when the changes have become longer than that.
+    /// The batches that a request opened. The last view of each is written as a change of that of the
+    /// previous one, or as a full list when the changes are longer than that.
     fn batches(&self, before: Option<&State>, batches: Vec<&OpenBatch>) -> Vec<SavedBatch> {
         let mut saved = Vec::with_capacity(batches.len());
         let mut last: Option<&View> = None;
-        let (mut listed, mut changed) = (LEAST_CHANGES, 0);
+        let (mut listed, mut changed) = (MIN_CHANGES, 0);
         for batch in batches {
             let left = batch.below().map(|left| {
-                let home = left.view_home.target();
-                let change = last.replace(&left.view).filter(|_| home.is_none());
+                let origin = left.view_origin.get();
+                let change = last.replace(&left.view).filter(|_| origin.is_none());
                 let change = change.map(|last| changes(last, &left.view));
                 changed += change.as_ref().map_or(0, Vec::len);
                 let (view, follows) = match change {
-                    None => (self.view(before, &left.view, home, None).0, false),
+                    None => (self.view(before, &left.view, origin, None).0, false),
                     Some(change) if changed <= listed => (SavedView::made_of(None, &change), true),
                     Some(_) => {
                         let (view, weight) = in_full(&left.view);
-                        (listed, changed) = (weight.most_runs.max(LEAST_CHANGES), 0);
+                        (listed, changed) = (weight.max_runs.max(MIN_CHANGES), 0);
                         (view, false)
                     }
                 };
-                let (batch, log_len) = (left.batch.home.into(), left.log_len as u32);
+                let (batch, log_len) = (left.batch.origin.into(), left.log_len as u32);
                 SavedLeft { batch, view, follows, log_len }
             });
             saved.push(SavedBatch {
-                ordinal: batch.home.ordinal,
+                ordinal: batch.origin.ordinal,
                 timestamp: batch.opening.timestamp,
                 description: batch.opening.description.to_string(),
                 boundary: batch.opening.boundary,
@@ -189,8 +190,8 @@ impl Saver {
         saved
     }
 
-    /// What is far back is not worth its memory: a change of it is written in full.
-    fn forget_old(&mut self, newest: Version) {
+    /// Drops the costs of old versions. A change of such a version is written in full.
+    fn drop_old(&mut self, newest: Version) {
         let oldest = Version(newest.0.saturating_sub(KNOWN_VERSIONS as u32));
         if self.views.len() > 2 * KNOWN_VERSIONS {
             self.views.retain(|version, _| *version >= oldest);
@@ -200,27 +201,27 @@ impl Saver {
         }
     }
 
-    /// A view as that of `home`, or as a change of the view before: if entries were only appended to
-    /// it, so many.
+    /// A view as that of `origin`, or as a change of the previous view. `appended` is the number of
+    /// entries if they were only appended.
     fn view(
         &self,
         before: Option<&State>,
         view: &View,
-        home: Option<Version>,
+        origin: Option<Version>,
         appended: Option<usize>,
     ) -> (SavedView, ViewWeight) {
-        if let Some(home) = home {
-            return (SavedView::same_as(home), ViewWeight::default());
+        if let Some(origin) = origin {
+            return (SavedView::same_as(origin), ViewWeight::default());
         }
-        let known = before.and_then(|before| Some((before, self.views.get(&before.homes.view)?)));
+        let known = before.and_then(|before| Some((before, self.views.get(&before.origins.view)?)));
         let Some((before, known)) = known else { return in_full(view) };
-        let base = before.homes.view;
+        let base = before.origins.view;
         let parts = match appended {
             Some(appended) => longer(&before.view, view, appended),
             None => changes(&before.view, view),
         };
         let mut runs = known.runs.as_ref().and_then(|runs| runs.made_of(&parts));
-        let most_runs = runs.as_ref().map_or(known.most_runs + parts.len(), Runs::count);
+        let max_runs = runs.as_ref().map_or(known.max_runs + parts.len(), Runs::count);
         let weight =
             Weight { depth: known.weight.depth + 1, cost: known.weight.cost + parts.len() };
         if let Some(runs) = runs
@@ -228,12 +229,12 @@ impl Saver {
         {
             return written_in_full(runs);
         }
-        if weight.depth >= MOST_CHANGES || weight.cost > most_runs {
+        if weight.depth >= MAX_CHANGES || weight.cost > max_runs {
             return in_full(view);
         }
         let runs = runs.filter(|runs| runs.count() <= KNOWN_RUNS);
         let change = SavedView::made_of(Some(base), &parts);
-        (change, ViewWeight { weight, runs, most_runs })
+        (change, ViewWeight { weight, runs, max_runs })
     }
 
     fn marks(
@@ -242,22 +243,22 @@ impl Saver {
         state: &State,
         version: Version,
     ) -> Option<SavedMarks> {
-        let State { marks, homes, .. } = state;
+        let State { marks, origins, .. } = state;
         if marks.is_empty() {
             return None;
         }
-        if homes.marks != version {
-            return Some(SavedMarks { of: Some(homes.marks), changes: Vec::new() });
+        if origins.marks != version {
+            return Some(SavedMarks { of: Some(origins.marks), changes: Vec::new() });
         }
         let base = before.filter(|before| !before.marks.is_empty());
-        let known = base.and_then(|base| Some((base, *self.marks.get(&base.homes.marks)?)));
+        let known = base.and_then(|base| Some((base, *self.marks.get(&base.origins.marks)?)));
         if let Some((base, known)) = known {
             let changes = mark_changes(marks, &base.marks);
             let size: usize = changes.iter().map(|change| change.size()).sum();
             let weight = Weight { depth: known.depth + 1, cost: known.cost + size };
-            if weight.depth < MOST_CHANGES && weight.cost <= marks.size() {
+            if weight.depth < MAX_CHANGES && weight.cost <= marks.size() {
                 self.marks.insert(version, weight);
-                return Some(SavedMarks { of: Some(base.homes.marks), changes });
+                return Some(SavedMarks { of: Some(base.origins.marks), changes });
             }
         }
         self.marks.insert(version, Weight::default());
@@ -282,16 +283,16 @@ fn in_full(view: &View) -> (SavedView, ViewWeight) {
 
 fn written_in_full(runs: Runs) -> (SavedView, ViewWeight) {
     let saved = SavedView::made_of(None, &runs.as_parts());
-    let most_runs = runs.count();
-    let runs = (most_runs <= KNOWN_RUNS).then_some(runs);
-    (saved, ViewWeight { weight: Weight::default(), runs, most_runs })
+    let max_runs = runs.count();
+    let runs = (max_runs <= KNOWN_RUNS).then_some(runs);
+    (saved, ViewWeight { weight: Weight::default(), runs, max_runs })
 }
 
-/// The batches that a version's request opened and that are on its path, the lowest first.
+/// The batches on the path that the request of a version opened, the lowest first.
 fn new_batches(path: &LivePath, version: Version) -> Vec<&OpenBatch> {
     let mut batches = Vec::new();
     let mut next = Some(&*path.current);
-    while let Some(batch) = next.filter(|batch| batch.home.version == version) {
+    while let Some(batch) = next.filter(|batch| batch.origin.version == version) {
         batches.push(batch);
         next = batch.below().map(|left| &*left.batch);
     }
@@ -299,7 +300,7 @@ fn new_batches(path: &LivePath, version: Version) -> Vec<&OpenBatch> {
     batches
 }
 
-/// The steps of a list of operations, each as a change of what the one before it left.
+/// The steps of a list of operations, each as a change of the view after the previous one.
 fn save_steps(before: Option<&State>, record: &Record) -> Vec<SavedStep> {
     let start = View::default();
     let mut last = before.map_or(&start, |before| &before.view);
@@ -307,7 +308,7 @@ fn save_steps(before: Option<&State>, record: &Record) -> Vec<SavedStep> {
         let change = changes(last, &step.view);
         SavedStep {
             operation: step.kind,
-            description: step.description.to_string(),
+            description: step.reason.to_string(),
             change: change.into_iter().flat_map(Part::numbers).collect(),
         }
     };
@@ -315,10 +316,10 @@ fn save_steps(before: Option<&State>, record: &Record) -> Vec<SavedStep> {
     steps.map(|record| step(record, std::mem::replace(&mut last, &record.view))).collect()
 }
 
-/// How `view` is made of stretches of `base` and of log entries.
+/// `view` as parts of `base` and log entries.
 fn changes(base: &View, view: &View) -> Vec<Part> {
     let difference = base.0.difference(&view.0);
-    // Of what the two do not share: where those entries stood in the base that the view has too.
+    // Of the entries outside shared nodes: the positions in `base` of those that `view` has too.
     let new = difference.right.iter().flat_map(|block| block.items());
     let mut places: HashMap<LogIndex, Option<usize>> =
         new.map(|entry| (entry.index(), None)).collect();
@@ -351,7 +352,7 @@ fn changes(base: &View, view: &View) -> Vec<Part> {
     parts
 }
 
-/// The same for a view to which so many entries were appended, without comparing the two.
+/// [`changes`] for a view to which `appended` entries were appended, without comparing the two.
 fn longer(base: &View, view: &View, appended: usize) -> Vec<Part> {
     let mut parts = Vec::with_capacity(2);
     if !base.is_empty() {
@@ -363,7 +364,7 @@ fn longer(base: &View, view: &View, appended: usize) -> Vec<Part> {
     parts
 }
 
-/// Adds a part, as one with the part before it if it goes on from there.
+/// Adds a part, joined with the previous part if it continues that.
 fn push(parts: &mut Vec<Part>, part: Part) {
     match (parts.last_mut(), part) {
         (Some(Part::Keep(start, len)), Part::Keep(next, more)) if *start + *len == next => {
@@ -382,14 +383,14 @@ mod tests {
     use crate::{Approx, Mark, Message, Settings};
 
     #[test]
-    fn what_is_known_of_marks_does_not_grow_for_ever() {
+    fn the_costs_of_marks_are_bounded() {
         let start = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
         let mut conversation = start.append([Message::user("a")], 1).unwrap().0;
         let mut saver = Saver::default();
         for number in 0..3 * KNOWN_VERSIONS {
             let mark = Mark { indices: vec![LogIndex(0)], mark: format!("{}", number % 7) };
             conversation = conversation.apply(mark, 2).unwrap().0;
-            saver.newest(&conversation);
+            saver.newest(&conversation.clone().into());
         }
         assert!(saver.marks.len() <= 2 * KNOWN_VERSIONS + 1, "{}", saver.marks.len());
     }

@@ -1,7 +1,7 @@
-//! Which log entries some versions show, gathered from what is saved of them.
+//! The log entries that a set of versions shows or marks.
 //!
-//! A version is a change of another one: if that one was added before, only what is new in it is
-//! looked at. So adding many versions costs what is stored of them, not versions × length.
+//! A version is saved as a change of another one. If that one was added before, only the change is read.
+//! Adding many versions therefore costs their stored size, not versions × length.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,34 +11,36 @@ use crate::{Error, LogIndex, Version};
 /// Log entries that versions show or mark.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
-    /// Stretches that neither overlap nor touch: the first entry, and one past the last.
-    stretches: BTreeMap<u32, u32>,
-    /// The versions whose entries are all in it: those below this one, and these.
+    /// Ranges that neither overlap nor touch: from the start to the end.
+    ranges: BTreeMap<u32, u32>,
+    /// All versions below this one have been added.
     all_below: Version,
+    /// The versions whose views have been added.
     views: HashSet<Version>,
+    /// The versions whose marks have been added.
     marks: HashSet<Version>,
 }
 
 impl Shown {
-    /// Adds what a version shows or marks. If a version is needed that is not at hand,
-    /// [`Error::NotLoaded`] names it: insert it, and ask again.
+    /// Adds the entries that a version shows or marks. [`Error::NotLoaded`] names a version that
+    /// `versions` lacks.
     pub fn add(&mut self, versions: &SavedVersions, version: Version) -> Result<(), Error> {
         let saved = versions.saved(version)?;
         self.add_view(versions, saved, version)?;
         self.add_marks(versions, saved, version)
     }
 
-    /// Goes on with a conversation that has the same versions below this one, all of which were
-    /// added.
+    /// Continues with another conversation that has the same versions below this one, all of which have
+    /// been added.
     pub fn branch(&mut self, all_below: Version) {
         self.all_below = all_below;
         self.views.clear();
         self.marks.clear();
     }
 
-    /// Whether a version that was added shows or marks an entry.
+    /// Whether an added version shows or marks an entry.
     pub fn contains(&self, index: LogIndex) -> bool {
-        let before = self.stretches.range(..=index.0).next_back();
+        let before = self.ranges.range(..=index.0).next_back();
         before.is_some_and(|(_, &end)| index.0 < end)
     }
 
@@ -61,8 +63,8 @@ impl Shown {
             let runs = versions.view(&saved.view, version, saved.log_len as usize)?.0;
             runs.iter().for_each(|(first, len)| self.insert(first.0, len));
         }
-        // Others are changes of the version whose view it is.
-        self.views.insert(saved.view.home().unwrap_or(version));
+        // Other versions refer to the version that introduced the view.
+        self.views.insert(saved.view.origin().unwrap_or(version));
         Ok(())
     }
 
@@ -89,19 +91,19 @@ impl Shown {
 
     fn insert(&mut self, first: u32, len: u32) {
         let (mut start, mut end) = (first, first.saturating_add(len));
-        // All stretches that it overlaps or touches become one with it.
-        while let Some((&other, &other_end)) = self.stretches.range(..=end).next_back() {
+        // Ranges that overlap or touch are joined.
+        while let Some((&other, &other_end)) = self.ranges.range(..=end).next_back() {
             if other_end < start {
                 break;
             }
             if other <= start && end <= other_end {
                 return;
             }
-            self.stretches.remove(&other);
+            self.ranges.remove(&other);
             (start, end) = (start.min(other), end.max(other_end));
         }
         if start < end {
-            self.stretches.insert(start, end);
+            self.ranges.insert(start, end);
         }
     }
 }
@@ -111,12 +113,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stretches_that_touch_become_one() {
+    fn ranges_that_touch_are_joined() {
         let mut shown = Shown::default();
         for (first, len) in [(10, 5), (0, 3), (20, 1), (3, 2), (8, 2), (30, 0), (12, 9), (2, 1)] {
             shown.insert(first, len);
         }
-        assert_eq!(shown.stretches, BTreeMap::from([(0, 5), (8, 21)]));
+        assert_eq!(shown.ranges, BTreeMap::from([(0, 5), (8, 21)]));
         let inside: Vec<u32> = (0..40).filter(|&n| shown.contains(LogIndex(n))).collect();
         assert!(inside.into_iter().eq((0..5).chain(8..21)));
     }

@@ -1,26 +1,26 @@
-//! Versions read one by one: what a version consists of, put together from a few saved ones.
+//! The state of a single version, assembled from a few saved versions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::load::{change_marks, check_jumps, damaged, in_version};
+use super::load::{change_marks, check_references, damaged, in_version};
 use super::{
-    Runs, SavedBatch, SavedBatchHome, SavedLeft, SavedMarks, SavedTools, SavedVersion, SavedView,
+    Runs, SavedBatch, SavedBatchOrigin, SavedLeft, SavedMarks, SavedTools, SavedVersion, SavedView,
     Saver,
 };
-use crate::live_path::{BatchHome, Opening, StoredPath};
-use crate::operation::OperationKind;
-use crate::state::Homes;
-use crate::{BatchIndex, Error, LogIndex, Marks, Missing, Timestamp, Tool, Version};
+use crate::live_path::Opening;
+use crate::missing::{BatchOrigin, StoredPath};
+use crate::state::Origins;
+use crate::{BatchIndex, Error, LogIndex, Marks, Missing, Timestamp, Tool, Version, VersionInfo};
 
-/// Saved versions at hand.
+/// Saved versions that are loaded.
 ///
-/// Its methods put together what is asked for. Where they need a version that is not at hand, they
-/// answer [`Error::NotLoaded`] with its number: [`insert`](Self::insert) it, and ask again.
+/// Methods that need another version return [`Error::NotLoaded`] with its number:
+/// [`insert`](Self::insert) it, and call the method again.
 #[derive(Clone, Debug, Default)]
 pub struct SavedVersions(BTreeMap<Version, Arc<SavedVersion>>);
 
-/// Everything that a version consists of.
+/// The state of a version, assembled.
 #[derive(Clone, Debug)]
 pub struct SavedState {
     pub(crate) version: Version,
@@ -28,88 +28,75 @@ pub struct SavedState {
     pub(crate) view: Runs,
     pub(crate) marks: Marks,
     pub(crate) tools: Option<Vec<Tool>>,
-    pub(crate) tools_home: Version,
-    pub(crate) homes: Homes,
+    pub(crate) tools_origin: Version,
+    pub(crate) origins: Origins,
     pub(crate) opening: Opening,
-    pub(crate) batch: BatchHome,
-    view_effort: Effort,
-    marks_effort: Effort,
+    pub(crate) batch: BatchOrigin,
+    view_cost: ReadCost,
+    marks_cost: ReadCost,
 }
 
-/// How much had to be read: changes, and what is in them.
+/// What it took to assemble a value: the number of changes, and their size.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Effort {
+pub(super) struct ReadCost {
     depth: usize,
     cost: usize,
 }
 
-/// A batch below the current one, as it was left.
+/// A batch below the current one.
 #[derive(Clone, Debug)]
 pub(crate) struct SavedLeftBatch {
     pub(crate) opening: Opening,
-    pub(crate) batch: BatchHome,
+    pub(crate) batch: BatchOrigin,
     pub(crate) number: usize,
     pub(crate) view: Runs,
-    pub(crate) view_home: Option<Version>,
+    pub(crate) view_origin: Option<Version>,
     pub(crate) log_len: usize,
 }
 
 impl SavedState {
-    /// Which version it is.
+    /// The version.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The log entries that must be measured to put the version at hand, in order.
+    /// The log entries whose metadata is needed to load the version, in order.
     pub fn entries(&self) -> Vec<LogIndex> {
         let mut entries: Vec<LogIndex> = self.view.indices().collect();
         entries.sort_unstable();
         entries
     }
 
-    /// How long the log was.
+    /// Length of the log at the version.
     pub fn log_len(&self) -> u32 {
         self.saved.log_len
     }
+}
 
-    /// Tells a saver how this version was read, so that the next one can be written as its change.
-    pub fn tell(&self, saver: &mut Saver) {
-        let Effort { depth, cost } = self.view_effort;
-        saver.note_view(self.homes.view, depth, cost, &self.view);
-        let Effort { depth, cost } = self.marks_effort;
-        saver.note_marks(self.homes.marks, depth, cost);
+impl Saver {
+    /// Continues from a version that was read, so that the next version is written as its change.
+    pub fn resume_from(&mut self, state: &SavedState) {
+        let ReadCost { depth, cost } = state.view_cost;
+        self.note_view(state.origins.view, depth, cost, &state.view);
+        let ReadCost { depth, cost } = state.marks_cost;
+        self.note_marks(state.origins.marks, depth, cost);
     }
 }
 
 impl SavedVersion {
-    /// How long the log was.
+    /// Length of the log at the version.
     pub fn log_len(&self) -> u32 {
         self.log_len
     }
 
-    /// How many log entries it added.
+    /// Number of log entries that the version added.
     pub fn added(&self) -> u32 {
         self.added
     }
 
-    /// When the request was accepted.
+    /// Time of the request.
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
-    }
-
-    /// Which operation made it.
-    pub fn operation(&self) -> OperationKind {
-        self.operation
-    }
-
-    /// How many messages the view has.
-    pub fn messages(&self) -> u32 {
-        self.figures.0
-    }
-
-    /// How many tokens the view has.
-    pub fn tokens(&self) -> u64 {
-        self.figures.1
     }
 
     /// The number of the current batch.
@@ -117,12 +104,27 @@ impl SavedVersion {
         self.batch_number
     }
 
+    /// The version as it is listed.
+    pub fn info(&self, version: Version) -> VersionInfo {
+        VersionInfo {
+            version,
+            operation: self.operation,
+            description: self.description(),
+            timestamp: self.timestamp,
+            messages: self.figures.0 as usize,
+            tokens: self.figures.1,
+            batch: BatchIndex(self.batch_number as usize),
+            batch_opened_by: self.batch.0,
+            log: self.log_len as usize,
+        }
+    }
+
     /// The version whose request opened the current batch.
     pub fn batch_opened_by(&self) -> Version {
         self.batch.0
     }
 
-    /// The earlier version whose view this is too, if it is one's.
+    /// The earlier version with the same view, if there is one.
     pub fn view_of(&self) -> Option<Version> {
         self.view.of.filter(|_| self.view.parts.is_none())
     }
@@ -134,13 +136,12 @@ impl SavedVersion {
 }
 
 impl SavedVersions {
-    /// Puts a version at hand.
+    /// Adds a version.
     pub fn insert(&mut self, version: Version, saved: SavedVersion) {
         self.0.insert(version, Arc::new(saved));
     }
 
-    /// The log entries that must be measured to [put a batch at
-    /// hand](crate::Conversation::add_batch), in order.
+    /// The log entries whose metadata is needed to load a batch, in order.
     pub fn batch_entries(
         &self,
         path: StoredPath,
@@ -151,14 +152,14 @@ impl SavedVersions {
         Ok(entries)
     }
 
-    /// The version that opened a batch of a version's live path.
+    /// The version that opened a batch of the live path of a version.
     pub fn opened_by(&self, version: Version, batch: BatchIndex) -> Result<Version, Error> {
         let saved = self.saved(version)?;
-        let (home, number) = (saved.batch.into(), saved.batch_number as usize);
+        let (origin, number) = (saved.batch.into(), saved.batch_number as usize);
         if batch.0 == number {
             return Ok(saved.batch.0);
         }
-        for step in self.below(StoredPath { home, number }) {
+        for step in self.below(StoredPath { origin, number }) {
             let (number, _, left) = step?;
             if number == batch.0 {
                 return Ok(left.batch.0);
@@ -168,17 +169,17 @@ impl SavedVersions {
         Err(Error::BatchNotFound { batch, current, field: "batchIndex" })
     }
 
-    /// A version, if it is at hand.
+    /// A version, if it is loaded.
     pub fn get(&self, version: Version) -> Option<&SavedVersion> {
         self.0.get(&version).map(|saved| &**saved)
     }
 
-    /// How many versions are at hand.
+    /// Number of loaded versions.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether no version is at hand.
+    /// Whether no version is loaded.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -187,7 +188,7 @@ impl SavedVersions {
         self.0.get(&version).ok_or(Error::NotLoaded(Missing::Version(version)))
     }
 
-    /// A version that another one is made of; it must come before.
+    /// A version that another one refers to, which must be later.
     fn earlier(&self, version: Version, than: Version) -> Result<&Arc<SavedVersion>, Error> {
         match version < than {
             true => self.saved(version),
@@ -195,41 +196,41 @@ impl SavedVersions {
         }
     }
 
-    /// What a version consists of.
+    /// The state of a version.
     pub fn state(&self, version: Version) -> Result<SavedState, Error> {
-        self.put_together(version).map_err(|error| in_version(error, version))
+        self.assemble(version).map_err(|error| in_version(error, version))
     }
 
-    fn put_together(&self, version: Version) -> Result<SavedState, Error> {
+    fn assemble(&self, version: Version) -> Result<SavedState, Error> {
         let saved = self.saved(version)?;
-        check_jumps(saved, version)?;
+        check_references(saved, version)?;
         let log_len = saved.log_len as usize;
-        let (view, view_effort) = self.view(&saved.view, version, log_len)?;
-        let (marks, marks_home, marks_effort) = self.marks(saved, version)?;
-        let (tools, tools_home) = self.tools(saved, version)?;
-        let batch: BatchHome = saved.batch.into();
+        let (view, view_cost) = self.view(&saved.view, version, log_len)?;
+        let (marks, marks_origin, marks_cost) = self.marks(saved, version)?;
+        let (tools, tools_origin) = self.tools(saved, version)?;
+        let batch: BatchOrigin = saved.batch.into();
         Ok(SavedState {
             version,
             saved: saved.clone(),
             view,
             marks,
             tools,
-            homes: Homes { view: saved.view.home().unwrap_or(version), marks: marks_home },
-            tools_home,
+            origins: Origins { view: saved.view.origin().unwrap_or(version), marks: marks_origin },
+            tools_origin,
             opening: self.opened(saved.batch, version)?.opening(),
             batch,
-            view_effort,
-            marks_effort,
+            view_cost,
+            marks_cost,
         })
     }
 
-    /// A view in a version, as runs of log entries.
+    /// A view of a version, as runs of log entries.
     pub(super) fn view(
         &self,
         saved: &SavedView,
         version: Version,
         log_len: usize,
-    ) -> Result<(Runs, Effort), Error> {
+    ) -> Result<(Runs, ReadCost), Error> {
         let mut changes = Vec::new();
         let mut cost = 0;
         let (mut at, mut before) = (saved, version);
@@ -248,17 +249,17 @@ impl SavedVersions {
         if !runs.is_sound(log_len) {
             return Err(damaged("it holds an entry twice, or one that came later"));
         }
-        Ok((runs, Effort { depth: changes.len(), cost }))
+        Ok((runs, ReadCost { depth: changes.len(), cost }))
     }
 
     pub(super) fn marks(
         &self,
         saved: &SavedVersion,
         version: Version,
-    ) -> Result<(Marks, Version, Effort), Error> {
+    ) -> Result<(Marks, Version, ReadCost), Error> {
         let mut changes = Vec::new();
         let (mut at, mut before) = (saved.marks.as_ref(), version);
-        let home = at.and_then(SavedMarks::home).unwrap_or(version);
+        let origin = at.and_then(SavedMarks::origin).unwrap_or(version);
         while let Some(marks) = at {
             changes.push(&marks.changes);
             let Some(of) = marks.of else { break };
@@ -266,7 +267,7 @@ impl SavedVersions {
             (at, before) = (earlier.marks.as_ref(), of);
         }
         let cost = changes.iter().copied().flatten().map(|change| change.size()).sum();
-        let effort = Effort { depth: changes.len().saturating_sub(1), cost };
+        let read_cost = ReadCost { depth: changes.len().saturating_sub(1), cost };
         let mut marks = Marks::default();
         for changes in changes.into_iter().rev() {
             change_marks(&mut marks, changes)?;
@@ -274,7 +275,7 @@ impl SavedVersions {
         if marks.needed_log_len() > saved.log_len as usize {
             return Err(damaged("it marks entries that came later"));
         }
-        Ok((marks, home, effort))
+        Ok((marks, origin, read_cost))
     }
 
     fn tools(
@@ -285,40 +286,41 @@ impl SavedVersions {
         match &saved.tools {
             None => Ok((None, version)),
             Some(SavedTools::List(tools)) => Ok((Some(tools.clone()), version)),
-            Some(SavedTools::Of(home)) => match &self.earlier(*home, version)?.tools {
-                Some(SavedTools::List(tools)) => Ok((Some(tools.clone()), *home)),
+            Some(SavedTools::Of(origin)) => match &self.earlier(*origin, version)?.tools {
+                Some(SavedTools::List(tools)) => Ok((Some(tools.clone()), *origin)),
                 _ => Err(damaged("its tools are not where they were set")),
             },
         }
     }
 
-    /// A batch, where it was opened: at or before a version.
-    fn opened(&self, home: SavedBatchHome, version: Version) -> Result<&SavedBatch, Error> {
-        let SavedBatchHome(opened_by, ordinal) = home;
+    /// A batch by its origin, which must not be later than a version.
+    fn opened(&self, origin: SavedBatchOrigin, version: Version) -> Result<&SavedBatch, Error> {
+        let SavedBatchOrigin(opened_by, ordinal) = origin;
         match opened_by <= version {
             true => self.saved(opened_by)?.opened(ordinal),
             false => Err(damaged("it is in a batch that was opened later")),
         }
     }
 
-    /// The batches below one, the highest first: its number, and how and where it was left.
+    /// The batches below one, the highest first: the number, the origin of the batch above, and its record
+    /// of the batch.
     fn below(
         &self,
         from: StoredPath,
-    ) -> impl Iterator<Item = Result<(usize, SavedBatchHome, &SavedLeft), Error>> {
-        let mut at = Some((SavedBatchHome::from(from.home), from.number));
+    ) -> impl Iterator<Item = Result<(usize, SavedBatchOrigin, &SavedLeft), Error>> {
+        let mut at = Some((SavedBatchOrigin::from(from.origin), from.number));
         std::iter::from_fn(move || {
-            let (home, number) = at.take()?;
-            let left = match self.opened(home, home.0) {
+            let (origin, number) = at.take()?;
+            let left = match self.opened(origin, origin.0) {
                 Ok(batch) => batch.left.as_ref(),
                 Err(error) => return Some(Err(error)),
             };
             match (left, number.checked_sub(1)) {
                 (None, None) => None,
-                // One that was opened before: whatever is stored, the way down ends.
-                (Some(left), Some(below)) if left.batch < home => {
+                // Each batch must be older than the one above it, so the loop ends for any data.
+                (Some(left), Some(below)) if left.batch < origin => {
                     at = Some((left.batch, below));
-                    Some(Ok((below, home, left)))
+                    Some(Ok((below, origin, left)))
                 }
                 _ => Some(Err(damaged("its live path does not reach batch 0"))),
             }
@@ -332,17 +334,17 @@ impl SavedVersions {
         wanted: usize,
     ) -> Result<SavedLeftBatch, Error> {
         for step in self.below(from) {
-            let (number, home, left) = step?;
-            let SavedBatchHome(left_in, _) = home;
+            let (number, origin, left) = step?;
+            let SavedBatchOrigin(left_in, _) = origin;
             if number == wanted {
                 let log_len = left.log_len as usize;
-                let view = self.left_view(home, left)?;
+                let view = self.left_view(origin, left)?;
                 return Ok(SavedLeftBatch {
                     opening: self.opened(left.batch, left_in)?.opening(),
                     batch: left.batch.into(),
                     number,
                     view,
-                    view_home: left.view.home(),
+                    view_origin: left.view.origin(),
                     log_len,
                 });
             }
@@ -350,9 +352,9 @@ impl SavedVersions {
         Err(damaged("its live path does not reach batch 0"))
     }
 
-    /// The view in which a batch was left when the one at `home` was opened on it.
-    fn left_view(&self, home: SavedBatchHome, left: &SavedLeft) -> Result<Runs, Error> {
-        let SavedBatchHome(left_in, ordinal) = home;
+    /// The last view of the batch below the one at `origin`.
+    fn left_view(&self, origin: SavedBatchOrigin, left: &SavedLeft) -> Result<Runs, Error> {
+        let SavedBatchOrigin(left_in, ordinal) = origin;
         let batches = &self.saved(left_in)?.batches;
         let end = batches.iter().position(|batch| batch.ordinal == ordinal).unwrap_or(0);
         let before = batches[..end].iter().rev().filter_map(|batch| batch.left.as_ref());
@@ -379,11 +381,11 @@ impl SavedVersions {
         }
     }
 
-    /// How the batches below `from` began: from batch 0 on.
+    /// The openings of the batches below `from`, from batch 0 on.
     pub(crate) fn openings(&self, from: StoredPath) -> Result<Vec<Opening>, Error> {
         let mut openings = Vec::new();
         for step in self.below(from) {
-            let (_, SavedBatchHome(left_in, _), left) = step?;
+            let (_, SavedBatchOrigin(left_in, _), left) = step?;
             openings.push(self.opened(left.batch, left_in)?.opening());
         }
         openings.reverse();

@@ -1,4 +1,4 @@
-//! The fields of an operation or query, read with their types.
+//! Typed reading of the fields of an operation or a query.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use crate::message::shorten;
 use crate::operation::Scope;
 use crate::{Error, Limits, LogIndex, Message, Role, RoleSet};
 
-/// Reads the messages of a request, and counts them against the limit.
+/// Reads the messages of a request, and checks their number against the limit.
 pub(super) struct MessageReader<'a> {
     pub(super) limits: &'a Limits,
     pub(super) count: &'a mut usize,
@@ -28,7 +28,7 @@ impl MessageReader<'_> {
     }
 }
 
-/// The fields of an object, and what it is called in errors. `null` means absent.
+/// The fields of an object, and its name for errors. `null` counts as absent.
 pub(super) struct Body<'a> {
     name: &'a str,
     fields: &'a Fields<'a>,
@@ -39,12 +39,12 @@ impl<'a> Body<'a> {
         Body { name, fields }
     }
 
-    /// Refuses every field that is not listed.
+    /// Refuses fields that are not listed.
     pub(super) fn allow(&self, allowed: &[&str]) -> Result<(), Error> {
         self.allow_if(allowed, |_| false)
     }
 
-    /// Refuses every field that is neither listed nor ignored.
+    /// Refuses fields that are neither listed nor ignored.
     fn allow_if(&self, allowed: &[&str], is_ignored: impl Fn(&str) -> bool) -> Result<(), Error> {
         let is_known = |name: &str| allowed.contains(&name) || is_ignored(name);
         let unknown = self.fields.0.iter().find(|(name, _)| !is_known(name));
@@ -62,8 +62,8 @@ impl<'a> Body<'a> {
         Err(Error::operation_field(unknown, reason))
     }
 
-    /// [`allow`](Self::allow) for the node and the modification form, in which a section of the node
-    /// form that is `null` is absent.
+    /// [`allow`](Self::allow) for the node form and the modification form, in which the objects of the node
+    /// form may be present as `null`.
     pub(super) fn allow_beside_null_sections(&self, allowed: &[&str]) -> Result<(), Error> {
         let sections = ["truncate", "insert", "replace", "clear", "filter"];
         let is_absent = |name: &str| sections.contains(&name) && !self.has(name);
@@ -85,8 +85,8 @@ impl<'a> Body<'a> {
         })
     }
 
-    fn wrong(&self, field: &str, value: &str, ought: &str) -> Error {
-        let reason = format!("{field} must be {ought}, not {}", shorten(value));
+    fn wrong(&self, field: &str, value: &str, expected: &str) -> Error {
+        let reason = format!("{field} must be {expected}, not {}", shorten(value));
         Error::operation_field(field, reason)
     }
 
@@ -101,7 +101,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// A whole number from 0. One that no computer could count to is read as the largest there is.
+    /// A whole number from 0. A number above `u64::MAX` is read as `u64::MAX`.
     fn as_number(&self, field: &str, value: &str) -> Result<u64, Error> {
         if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(self.wrong(field, value, "a whole number from 0"));
@@ -212,7 +212,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Whether one name may be a misspelling of the other: the same but for case, `_` and one letter.
+/// Whether one name may be a misspelling of the other: they differ only in case, `_` and one letter.
 pub(super) fn is_similar(known: &str, given: &str) -> bool {
     let plain = |name: &str| -> Vec<char> {
         name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect()

@@ -1,18 +1,19 @@
-//! The mark map of older tools, exported only: what they stored as boundaries and index lists.
+//! The mark map: boundaries and index lists in the form of older tools. It is only written.
 
 use serde::Serialize;
 
 use crate::{BatchIndex, Conversation, Error, LogIndex, Role, Scope};
 
-/// View, entries by role, and batches, in the shape that older tools know.
+/// The view, the entries by role and the batches, in the form of older tools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct MarkMap {
     /// The view.
     pub original_indices: Vec<LogIndex>,
     /// The visible entries of each role in view order, or all log entries of each role.
     pub type_indices: TypeIndices,
-    /// For each batch of the live path the smallest index in its view when it was opened.
+    /// For each batch of the live path, the smallest index in its view when it was opened.
     pub batch_boundaries: Vec<LogIndex>,
     /// The numbers of these batches.
     pub boundary_to_batch: Vec<BatchIndex>,
@@ -22,6 +23,7 @@ pub struct MarkMap {
 
 /// Log entries by role.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names are the roles")]
 pub struct TypeIndices {
     pub system: Vec<LogIndex>,
@@ -31,13 +33,12 @@ pub struct TypeIndices {
 }
 
 impl Conversation {
-    /// The mark map; its `typeIndices` list the visible entries, or with [`Scope::All`] the whole
-    /// log.
+    /// The mark map. Its `typeIndices` list the visible entries, or with [`Scope::All`] the whole log.
     pub fn mark_map(&self, scope: Scope) -> Result<MarkMap, Error> {
         let listed = match scope {
             Scope::Visible => self.view(),
             Scope::All => {
-                self.log.check_measured()?;
+                self.log.check_metadata()?;
                 self.log.as_view()
             }
         };
@@ -52,7 +53,7 @@ impl Conversation {
             list.push(entry.index());
         }
         let path = &self.state().path;
-        let openings = path.openings(&self.setup.known_batches)?;
+        let openings = path.openings(&self.setup.loaded_batches)?;
         Ok(MarkMap {
             original_indices: self.view().iter().collect(),
             type_indices: by_role,

@@ -1,4 +1,4 @@
-//! JSON in: requests in all three forms, and queries. Out goes the first form (`write.rs`).
+//! JSON: reads requests in three forms, and queries; writes requests in the first form (`write.rs`).
 //!
 //! | form | looks like |
 //! |---|---|
@@ -6,8 +6,8 @@
 //! | node | `{"operation": "truncate", "truncate": {"keepLast": 2}}` |
 //! | modification | `{"operation": "delete", "indices": [1, 2]}` |
 //!
-//! A field that is not known is an error: a misspelt one must never pass silently. Of each operation
-//! first the fields are tested, then its messages.
+//! An unknown field is an error, so that a misspelt field is never ignored. The fields of an operation are
+//! tested before its messages.
 
 mod body;
 mod mark_map;
@@ -43,7 +43,7 @@ impl Request {
         Self::from_json_within(text, &Limits::default())
     }
 
-    /// [`from_json`](Self::from_json) with limits of your own.
+    /// [`from_json`](Self::from_json) with other limits.
     pub fn from_json_within(text: &str, limits: &Limits) -> Result<Request, Error> {
         let text = json::value(text)?;
         let fields = json::object(text).ok_or_else(|| {
@@ -104,6 +104,6 @@ fn read_step(text: &str, limits: &Limits, messages: &mut usize) -> Result<Step, 
         _ => operation::read(&name, &body, &mut reader)?.into(),
     };
     step.check()?;
-    step.description = body.string("description")?.map(|text| text.into_owned());
+    step.reason = body.string("description")?.map(|text| text.into_owned());
     Ok(step)
 }

@@ -1,4 +1,4 @@
-//! The modification form: `indices` is always there, `data` brings messages.
+//! The modification form: `indices` is required, `data` contains the messages.
 
 use super::body::{Body, MessageReader};
 use super::operation::{carry, refuse_empty};

@@ -1,5 +1,5 @@
-//! The form of a workflow's context-processor node: the fields stand in an object named like the
-//! operation. `insert` at -1 means APPEND, here and nowhere else.
+//! The node form, of the context-processor node of a workflow: the fields are in an object with the name
+//! of the operation. `insert` at -1 means APPEND in this form only.
 
 use super::body::{Body, MessageReader};
 use super::operation::{CLEAR_FIELDS, FILTER_FIELDS, TRUNCATE_FIELDS, clear, filter, truncate};

@@ -1,4 +1,4 @@
-//! The contract's own form: the operation's name in capitals, its fields beside it.
+//! The operation form: the name of the operation in capitals, and its fields beside it.
 
 use super::body::{Body, MessageReader, is_similar};
 use crate::operation::{
@@ -7,8 +7,8 @@ use crate::operation::{
 };
 use crate::{BatchIndex, Error, LogIndex, Position, Version};
 
-/// The fields that an operation may have beside `operation` and `description`; `None` if there is
-/// no such operation.
+/// The fields of an operation in addition to `operation` and `description`; `None` for an unknown
+/// operation.
 fn fields_of(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "APPEND" => &["messages"],
@@ -115,7 +115,7 @@ pub(super) fn read(
     }
 }
 
-/// A list of entries that is empty is found before what stands beside it.
+/// Refuses an empty list before the other fields are read.
 pub(super) fn refuse_empty(indices: &[LogIndex]) -> Result<(), Error> {
     Operation::from(Delete { indices: indices.to_vec() }).check()
 }

@@ -1,8 +1,9 @@
-//! Requests out: the one form in which each is written.
+//! Writes requests.
 //!
-//! What always holds: reading what was written gives the same request again, and the same request is
-//! written alike for ever. Stores know repeated requests by it. So a field that an operation gets
-//! later is left out where it has its default, and none that is here changes its name or its place.
+//! Invariants: reading a written request gives the same request, and every release writes the same
+//! request in the same way, because stores recognise repeated requests by it. A field that is added to an
+//! operation later is therefore left out if it has its default value, and the names and the order of the
+//! present fields never change.
 
 use serde::Serialize;
 
@@ -10,13 +11,13 @@ use crate::operation::{Carry, Modification, Operation, Request, Rollback, Scope,
 use crate::{LogIndex, Message, Role, RoleSet};
 
 impl Request {
-    /// The request in the contract's own form; [`from_json`](Self::from_json) reads it again. The
-    /// same request is written alike by every release, with the messages as they came.
+    /// The request in the operation form, which [`from_json`](Self::from_json) reads. Every release writes
+    /// the same request in the same way, with unchanged messages.
     ///
     /// ```
     /// use recto_core::{Request, Truncate};
     ///
-    /// let request = Request::from(Truncate { keep_last: Some(2), ..Default::default() });
+    /// let request = Request::from(Truncate::keep_last(2));
     /// assert_eq!(request.to_json(), r#"{"operation":"TRUNCATE","keepLast":2}"#);
     /// assert_eq!(Request::from_json(&request.to_json())?, request);
     /// # Ok::<(), recto_core::Error>(())
@@ -32,7 +33,7 @@ impl Request {
     }
 }
 
-/// An object that is being written, field by field.
+/// A JSON object, written field by field.
 struct Fields(String);
 
 impl Fields {
@@ -73,7 +74,7 @@ impl Fields {
         self.raw(name, &format!("[{}]", all.join(",")))
     }
 
-    /// Only where it is not what it is without it.
+    /// Writes a flag unless it has its default value.
     fn flag(&mut self, name: &str, value: bool, default: bool) -> &mut Fields {
         if value == default { self } else { self.field(name, &value) }
     }
@@ -90,7 +91,7 @@ fn written(step: &Step) -> String {
     let mut fields = match (&step.modification, &step.operation) {
         (Some(modification), operation) => modified(modification, operation),
         (None, operation) => {
-            // The contract's own form has no such operation.
+            // The operation form has no such operation.
             let name = match operation {
                 Operation::ReplaceEntries(_) => "replace",
                 operation => operation.kind().as_str(),
@@ -100,7 +101,7 @@ fn written(step: &Step) -> String {
             fields
         }
     };
-    fields.some("description", &step.description);
+    fields.some("description", &step.reason);
     fields.0 + "}"
 }
 
@@ -123,7 +124,7 @@ fn modified(modification: &Modification, operation: &Operation) -> Fields {
     fields
 }
 
-/// What the modification form calls an operation.
+/// The name of an operation in the modification form.
 fn operation_name(operation: &Operation) -> String {
     match operation {
         Operation::Append(_) => "insert".to_owned(),

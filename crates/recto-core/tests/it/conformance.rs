@@ -47,7 +47,7 @@ fn perform(conversation: &mut Conversation, kind: &Kind) -> Expect {
             conversation.set_tools(tools, 1_000_000)
         }),
         Kind::Ask(query) => Query::from_json(&query.to_string())
-            .and_then(|query| conversation.ask(&query))
+            .and_then(|query| conversation.query(&query))
             .map(|hits| Expect::Indices(numbers(hits.into_iter().map(|hit| hit.index)))),
         Kind::MarkMap => conversation.mark_map(Scope::Visible).map(|map| written(&map)),
         Kind::MarkMapOfAll => conversation.mark_map(Scope::All).map(|map| written(&map)),

@@ -374,7 +374,7 @@ fn thinking_is_counted_but_neither_found_nor_filtered_by() {
     assert_eq!(talk.view().tokens(), 3 + 3);
     assert_eq!(talk.search("12345678").unwrap().len(), 0);
     let query = Query::from_json(r#"{"contains":"1234"}"#).unwrap();
-    assert_eq!(talk.ask(&query).unwrap().len(), 0);
+    assert_eq!(talk.query(&query).unwrap().len(), 0);
     let filtered =
         send(&talk, r#"{"operation":"FILTER","contentContains":["1234"]}"#, 2).unwrap().0;
     assert!(filtered.view().is_empty());

@@ -117,7 +117,7 @@ fn a_hostile_request_is_carried_out_whole_or_refused_without_a_trace() {
 fn a_hostile_query_is_answered_or_refused() {
     let talk = talk();
     for &(query, expected) in QUERIES {
-        let answer = Query::from_json(query).and_then(|query| talk.ask(&query));
+        let answer = Query::from_json(query).and_then(|query| talk.query(&query));
         assert_eq!(verdict(&answer), expected, "{query}");
     }
 }

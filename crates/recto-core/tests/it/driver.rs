@@ -90,7 +90,7 @@ impl Pair {
                 let theirs = self.model.set_tools(tools, self.now);
                 self.take(ours, theirs);
             }
-            Step::Ask(query) => self.ask(query),
+            Step::Ask(query) => self.query(query),
             Step::MarkMap => {
                 let map = self.engine.mark_map(Scope::Visible).expect("everything is at hand");
                 assert_eq!(json!(map), self.model.mark_map());
@@ -186,9 +186,9 @@ impl Pair {
         self.engine = reloaded(&self.engine);
     }
 
-    fn ask(&self, query: &Value) {
-        let ours = Query::from_json(&query.to_string()).and_then(|query| self.engine.ask(&query));
-        let theirs = self.model.ask_positions(query);
+    fn query(&self, query: &Value) {
+        let ours = Query::from_json(&query.to_string()).and_then(|query| self.engine.query(&query));
+        let theirs = self.model.query_positions(query);
         match (ours, theirs) {
             (Ok(hits), Ok(expected)) => {
                 let hits: Vec<_> = hits

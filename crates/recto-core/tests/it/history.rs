@@ -30,6 +30,7 @@ mod blame {
                 Effect::AddedHidden => "added hidden",
                 Effect::Hidden => "hidden",
                 Effect::Shown => "shown",
+                other => panic!("an unknown effect: {other:?}"),
             };
             assert_eq!(blame.timestamp, i64::from(blame.version.0), "sent at the time 1, 2, 3 …");
             format!("{} {effect} by {}: {}", blame.version, blame.operation, blame.description)
@@ -390,7 +391,7 @@ mod at {
             assert_eq!(fingerprint(&at), fingerprint(value), "version {version}");
             at.verify().expect("it holds together");
             let all = Query::from_json(&format!(r#"{{"version":{version},"scope":"all"}}"#));
-            let asked = last.ask(&all.expect("it is a query")).expect("it exists");
+            let asked = last.query(&all.expect("it is a query")).expect("it exists");
             assert_eq!(asked.len(), value.log().len());
         }
     }

@@ -121,7 +121,7 @@ fn a_malformed_or_misplaced_question_is_refused() {
     let talk = worked();
     let before = fingerprint(&talk);
     let refused = |&case: &Case<'_>| {
-        let asked = Query::from_json(case.0).and_then(|query| talk.ask(&query));
+        let asked = Query::from_json(case.0).and_then(|query| talk.query(&query));
         faults(&asked.expect_err(case.0), case)
     };
     let found: Vec<String> = QUESTIONS.iter().flat_map(refused).collect();
@@ -232,8 +232,8 @@ fn an_error_carries_the_numbers_that_it_is_about() {
 #[test]
 fn an_empty_label_is_refused_however_it_is_asked_for() {
     let talk = worked();
-    let by_rust = talk.ask(&Query { mark: Some(String::new()), ..Query::default() });
-    let by_json = Query::from_json(r#"{"mark":""}"#).and_then(|query| talk.ask(&query));
+    let by_rust = talk.query(&Query { mark: Some(String::new()), ..Query::default() });
+    let by_json = Query::from_json(r#"{"mark":""}"#).and_then(|query| talk.query(&query));
     let marked = talk.marked_by_role(Role::User, "");
     for answer in [by_rust, by_json, marked] {
         assert_eq!(answer.map_err(|error| error.code().as_str()), Err("invalid_operation"));

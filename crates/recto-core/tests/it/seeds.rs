@@ -25,7 +25,7 @@ fn boundaries(talk: &Conversation) -> Vec<usize> {
 
 fn query(talk: &Conversation, query: &str) -> Vec<usize> {
     let query = recto_core::Query::from_json(query).expect("the query is right");
-    numbers(talk.ask(&query).expect("it is answered").into_iter().map(|hit| hit.index))
+    numbers(talk.query(&query).expect("it is answered").into_iter().map(|hit| hit.index))
 }
 
 #[test]

@@ -328,7 +328,7 @@ impl GraphConverter<'_, '_, '_> {
             return Ok(());
         }
         let reason = "the user switched to another branch";
-        self.out.apply(Rollback::ToVersion(version).because(reason), 0)
+        self.out.apply(Rollback::ToVersion(version).reason(reason), 0)
     }
 
     fn node(&mut self, place: usize) -> Result<(), Error> {
@@ -387,7 +387,7 @@ impl GraphConverter<'_, '_, '_> {
         let indices = (first..first + count as u32).map(LogIndex).collect();
         let reason = "its weight is 0";
         let steps: [Step; 2] =
-            [Append { messages }.because(reason), Delete { indices }.because(reason)];
+            [Append { messages }.reason(reason), Delete { indices }.reason(reason)];
         self.out.apply(steps.into_iter().collect::<Request>(), count)
     }
 

@@ -416,7 +416,7 @@ impl Session<'_, '_> {
     /// Rewinds a chain to a line, or to its start.
     fn rewind(&mut self, number: usize, to: Option<Node>) -> Result<(), Error> {
         let version = to.map_or(0, |node| node.version);
-        let step = Rollback::ToVersion(Version(version)).because("the user went back");
+        let step = Rollback::ToVersion(Version(version)).reason("the user went back");
         self.out.apply(step, 0)?;
         self.chains[number].rewind(to);
         Ok(())
@@ -428,7 +428,7 @@ impl Session<'_, '_> {
         let first = self.out.log_len();
         let count = messages.len();
         let insert = Insert { position: Position(position), messages };
-        self.out.apply(insert.because("a further piece of the same answer"), count)?;
+        self.out.apply(insert.reason("a further piece of the same answer"), count)?;
         let logs: Vec<u32> = (first..first + count).map(|log| log as u32).collect();
         self.chains[number].insert(position, &logs);
         self.chains[number].response_end += count;
@@ -485,7 +485,7 @@ impl Session<'_, '_> {
             self.out.switch_branch(location.chain)?;
             let new = self.out.log_len() as u32;
             let replace = Replace { index: Position(position), message };
-            self.out.apply(replace.because("the program shortened the result"), 1)?;
+            self.out.apply(replace.reason("the program shortened the result"), 1)?;
             let chain = &mut self.chains[location.chain];
             chain.replaced.entry(location.log).or_default().push(new);
             // Children of the line before the replacement continue from the present version.

@@ -403,12 +403,12 @@ impl Rollout<'_, '_> {
             (true, _) => {}
             (false, true) => {
                 let summary = Some(messages.remove(0));
-                steps.push(Compress { indices, summary }.because(reason));
+                steps.push(Compress { indices, summary }.reason(reason));
             }
-            (false, false) => steps.push(Delete { indices }.because(reason)),
+            (false, false) => steps.push(Delete { indices }.reason(reason)),
         }
         if !messages.is_empty() {
-            steps.push(Append { messages }.because(reason));
+            steps.push(Append { messages }.reason(reason));
         }
         match steps.is_empty() {
             true => Ok(()),
@@ -429,8 +429,8 @@ impl Rollout<'_, '_> {
         let indices: Vec<LogIndex> =
             self.view[position..].iter().map(|entry| LogIndex(entry.log)).collect();
         match self.view[position].version {
-            Some(version) => self.out.apply(Rollback::ToVersion(version).because(reason), 0)?,
-            None => self.out.apply(Delete { indices }.because(reason), 0)?,
+            Some(version) => self.out.apply(Rollback::ToVersion(version).reason(reason), 0)?,
+            None => self.out.apply(Delete { indices }.reason(reason), 0)?,
         }
         self.view.truncate(position);
         self.settled = self.settled.min(position);

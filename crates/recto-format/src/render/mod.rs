@@ -232,7 +232,7 @@ impl<'m> SanitizedMessages<'m> {
     pub(crate) fn of(messages: impl IntoIterator<Item = &'m Message>) -> SanitizedMessages<'m> {
         let sanitize = |message: &'m Message| {
             // A lone surrogate can only be written as an escape.
-            let text = match message.has_plain_escapes() {
+            let text = match message.uses_minimal_escapes() {
                 true => Cow::Borrowed(message.json()),
                 false => without_lone_surrogates(message.json()),
             };

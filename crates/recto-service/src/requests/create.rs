@@ -120,12 +120,6 @@ async fn warnings(
     let before = conversation.handle.stats().await?.total_messages.saturating_sub(messages.len());
     let foreign = (before..).zip(messages).filter(|(_, message)| message.is_foreign());
     let indices: Vec<LogIndex> = foreign.map(|(index, _)| LogIndex(index as u32)).collect();
-    if !indices.is_empty() {
-        let message = "these messages have tool calls in a field of another format, where they are \
-                       neither paired nor rendered; write them as tool_use and tool_result parts, \
-                       or import them";
-        let (code, message) = (WarningCode::ForeignMessage, message.to_owned());
-        warnings.push(Warning { code, indices, message });
-    }
+    warnings.extend(Warning::about(WarningCode::ForeignMessage, indices));
     Ok(warnings)
 }

@@ -128,7 +128,7 @@ async fn a_hostile_query_finds_the_same_as_without_a_store(place: Place) {
     let plain = plain.unwrap().0;
     for &(query, expected) in QUERIES {
         let query = Query::from_json(query);
-        let alone = query.clone().and_then(|query| plain.ask(&query)).map_err(Error::from);
+        let alone = query.clone().and_then(|query| plain.query(&query)).map_err(Error::from);
         let found = match query {
             Ok(query) => stored.query(&query).await,
             Err(error) => Err(error.into()),

@@ -115,7 +115,7 @@ impl Pair {
             Ok(query) => self.conversation().query(&query).await,
             Err(error) => Err(error.into()),
         };
-        match (ours, self.model.ask_positions(query)) {
+        match (ours, self.model.query_positions(query)) {
             (Ok(entries), Ok(expected)) => {
                 for entry in &entries {
                     assert_eq!(entry.message.text(), self.model.text(entry.index.as_usize()));

@@ -1,4 +1,4 @@
-//! What is decided by chance, from whole numbers alone: a seed gives the same on every machine.
+//! Random choices from whole numbers only, so that a seed gives the same result on every machine.
 
 use serde_json::{Map, Value, json};
 
@@ -21,16 +21,16 @@ impl Dice {
         least + (self.roll() % (most - least + 1) as u64) as usize
     }
 
-    /// So many times in a hundred.
-    pub(super) fn chance(&mut self, in_a_hundred: usize) -> bool {
-        self.between(0, 99) < in_a_hundred
+    /// True in `percent` of 100 cases.
+    pub(super) fn chance(&mut self, percent: usize) -> bool {
+        self.between(0, 99) < percent
     }
 
     pub(super) fn pick<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
         choices[self.between(0, choices.len() - 1)]
     }
 
-    /// One of the choices; the first ones come up more often.
+    /// One of the choices; the first ones are more frequent.
     fn skewed<'a>(&mut self, choices: &[&'a str]) -> &'a str {
         let (a, b) = (self.roll() >> 32, self.roll() >> 32);
         let place = ((a * b) >> 32) * choices.len() as u64;

@@ -25,7 +25,7 @@ impl Kind {
 }
 
 impl Dice {
-    /// Text of about so many tokens.
+    /// Text of about `tokens` tokens.
     pub(super) fn text(&mut self, kind: Kind, tokens: usize) -> String {
         let letters = tokens * kind.letters() / 100;
         let mut text = String::with_capacity(letters + 512);

@@ -2,9 +2,9 @@
 
 use super::KEPT;
 
-/// Messages and what becomes of each.
+/// Messages and their expected results.
 pub const MESSAGES: &[(&str, &str)] = &[
-    // The plainest, and space around and inside.
+    // The simplest message, and space around and inside it.
     (r#"{"role":"user","content":"x"}"#, KEPT),
     (" \t\r\n{\"role\":\"user\",\"content\":\"x\"} \r\n", KEPT),
     (
@@ -16,7 +16,7 @@ pub const MESSAGES: &[(&str, &str)] = &[
     ("\u{feff}{\"role\":\"user\",\"content\":\"x\"}", "invalid_json"),
     ("", "invalid_json"),
     (" \n ", "invalid_json"),
-    // No message at all.
+    // Not a message.
     ("null", "invalid_message"),
     ("true", "invalid_message"),
     ("-0", "invalid_message"),
@@ -25,7 +25,7 @@ pub const MESSAGES: &[(&str, &str)] = &[
     ("[]", "invalid_message"),
     (r#"[{"role":"user","content":"x"}]"#, "invalid_message"),
     ("{}", "invalid_message"),
-    // What JSON is not.
+    // Invalid JSON.
     (r#"{"role":"user","content":"x""#, "invalid_json"),
     (r#"{"role":"user","content":"x"}}"#, "invalid_json"),
     (r#"{"role":"user","content":"x"} {}"#, "invalid_json"),
@@ -124,7 +124,7 @@ pub const MESSAGES: &[(&str, &str)] = &[
     (r#"{"role":"tool","content":[ ]}"#, KEPT),
     (r#"{"role":"user","content":" "}"#, KEPT),
     (r#"{"role":"user","content":"\n"}"#, KEPT),
-    // Duplicate keys: the last one counts, all come back.
+    // Duplicate keys: the last one counts, all are kept.
     (r#"{"role":"robot","role":"user","content":"x"}"#, KEPT),
     (r#"{"role":"user","role":"robot","content":"x"}"#, "invalid_message"),
     (r#"{"role":"user","content":"","content":"x"}"#, KEPT),
@@ -294,7 +294,7 @@ pub const MESSAGES: &[(&str, &str)] = &[
         r#"{"role":"tool","content":[{"type":"tool_result","tool_result":{"tool_use_id":"c"},"is_error":true}]}"#,
         "invalid_message",
     ),
-    // Calls where other formats keep them.
+    // Calls in fields of other formats.
     (r#"{"role":"assistant","content":"x","tool_calls":[{"id":"c"}],"toolCallId":null}"#, KEPT),
     (r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c"}]}"#, "invalid_message"),
     (r#"{"role":"tool","content":[{"type":"tool_result","content":"x"}]}"#, "invalid_message"),
@@ -336,7 +336,7 @@ pub const MESSAGES: &[(&str, &str)] = &[
     (r#"{"role":"system","content":"可用工具:\n- old: gone"}"#, KEPT),
 ];
 
-/// Messages that are too long to write down.
+/// Messages that are too long for a literal.
 pub fn made_messages() -> Vec<(String, &'static str)> {
     let with = |value: &str| format!(r#"{{"role":"user","content":"x","a":{value}}}"#);
     let lists = |depth: usize| with(&("[".repeat(depth) + &"]".repeat(depth)));

@@ -2,7 +2,7 @@
 
 use super::KEPT;
 
-/// Requests to a conversation after [`START`](super::START), in any form, and what becomes of each.
+/// Requests to a conversation after [`START`](super::START), in any form, and their expected results.
 pub const REQUESTS: &[(&str, &str)] = &[
     (r#"{"operation":"CLEAR"}"#, KEPT),
     (" \n{\"operation\":\"CLEAR\"}\t", KEPT),
@@ -134,7 +134,7 @@ pub const REQUESTS: &[(&str, &str)] = &[
     (r#"{"operation":"insert","indices":[],"data":"x"}"#, "invalid_message"),
 ];
 
-/// Queries to a conversation after [`START`](super::START), and what becomes of each.
+/// Queries to a conversation after [`START`](super::START), and their expected results.
 pub const QUERIES: &[(&str, &str)] = &[
     ("{}", KEPT),
     ("null", "invalid_operation"),

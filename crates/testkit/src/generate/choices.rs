@@ -1,7 +1,7 @@
-//! A stream of small numbers that is asked for choices.
+//! Choices from a stream of small numbers.
 
-/// Choices made by a list of numbers; when it is exhausted, every choice is the
-/// simplest one.
+/// Choices from a list of numbers. After its end, every choice is the simplest
+/// one.
 #[derive(Debug, Clone)]
 pub struct Choices<'a> {
     numbers: &'a [u16],

@@ -168,7 +168,7 @@ fn call_id(choices: &mut Choices, model: &Model, number: usize) -> String {
     format!("c{}.{number}", model.log_len())
 }
 
-/// The id of some call in the log, or one that nobody called.
+/// The id of a call in the log, or an id without a call.
 fn answered_id(choices: &mut Choices, model: &Model) -> String {
     let called: Vec<&String> =
         (0..model.log_len()).rev().flat_map(|index| model.calls(index)).collect();

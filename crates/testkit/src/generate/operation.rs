@@ -41,7 +41,7 @@ pub(super) fn operation(choices: &mut Choices, model: &Model, versions: u64) -> 
     if choices.chance(5) { in_an_older_form(choices, model, plain) } else { plain }
 }
 
-/// Log indices, mostly visible: some, a stretch of the view, or any in the log.
+/// Log indices, mostly visible: some, a range of the view, or any in the log.
 fn indices(choices: &mut Choices, model: &Model) -> Vec<usize> {
     let view = model.view();
     let count = 1 + choices.below(4);

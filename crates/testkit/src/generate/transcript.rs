@@ -1,4 +1,4 @@
-//! Transcripts as agents leave them behind, and as edits tear them: parallel,
+//! Transcripts of agents, whole and torn by edits: parallel,
 //! nested, unanswered, repeated and misplaced tool exchanges, thinking of several
 //! makers, media in every form, empty texts and results, odd ids and names.
 //!

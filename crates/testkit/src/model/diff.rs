@@ -1,4 +1,4 @@
-//! What differs between the views of two versions.
+//! Differences between the views of two versions.
 
 use super::outcome::without;
 

@@ -17,11 +17,11 @@ pub(super) struct Draft<'a> {
     pub(super) log: Vec<Arc<Entry>>,
     pub(super) state: State,
     pub(super) now: i64,
-    /// How long the log was before the operation that runs now.
+    /// Length of the log before the present operation.
     pub(super) log_len_before_operation: usize,
-    /// The description of the operation that runs now.
+    /// The description of the present operation.
     pub(super) description: Option<String>,
-    /// What the operations named to no effect.
+    /// Indices that the operations ignored.
     pub(super) ignored_indices: BTreeSet<usize>,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Effect {
     Nothing,
 }
 
-/// What the operations of an accepted request left.
+/// The result of the operations of an accepted request.
 pub(super) struct Finished {
     pub(super) state: State,
     pub(super) log: Vec<Arc<Entry>>,
@@ -72,7 +72,7 @@ impl<'a> Draft<'a> {
         Finished { state: self.state, log: self.log, ignored_indices: self.ignored_indices }
     }
 
-    /// Runs one operation against what the ones before it left.
+    /// Performs one operation on the result of the previous ones.
     pub(super) fn run(&mut self, step: &Described) -> Result<Effect, Refusal> {
         self.log_len_before_operation = self.log.len();
         self.description = step.description.clone();
@@ -118,7 +118,7 @@ impl<'a> Draft<'a> {
         Ok(Effect::Applied)
     }
 
-    /// Adds messages to the log and answers their indices.
+    /// Adds messages to the log and returns their indices.
     pub(super) fn log_messages(&mut self, messages: &[Message]) -> Vec<usize> {
         let first = self.log.len();
         for message in messages {

@@ -1,5 +1,5 @@
-//! A message: what the contract requires of it, and what is read out of it once,
-//! when it enters the log: role, text, media, tool calls and results (section 3).
+//! A message: the checks of the contract, and the data that is read once, when the
+//! message enters the log: role, text, media, tool calls and results (section 3).
 
 use serde_json::{Map, Value};
 
@@ -7,10 +7,10 @@ use super::refusal::Refusal;
 use super::role::Role;
 use super::settings::Settings;
 
-/// A message that passed its checks.
+/// A checked message.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
-    /// As it came, unknown fields and all.
+    /// The unchanged JSON, including unknown fields.
     pub(super) json: Value,
     pub(super) role: Role,
     /// For content filters and search.
@@ -18,19 +18,17 @@ pub(super) struct Message {
     /// For counting: `text`, and the texts of its thinking parts.
     pub(super) counted_text: String,
     pub(super) timestamp: Option<i64>,
-    /// How many image, audio and file parts it has, those in tool results too.
+    /// Number of image, audio and file parts, including those in tool results.
     pub(super) media: u64,
     /// The ids of its top-level `tool_use` parts.
     pub(super) calls: Vec<String>,
-    /// The ids that its top-level `tool_result` parts answer.
+    /// The call ids of its top-level `tool_result` parts.
     pub(super) results: Vec<String>,
-    /// Whether it carries a tool call or the id of one beside its content, as
-    /// other formats do.
+    /// Whether it has a tool call or a call id in a field of another format.
     pub(super) is_foreign: bool,
 }
 
-/// The fields in which other formats keep tool calls and the ids of answered
-/// calls.
+/// Fields of other formats with tool calls and call ids.
 const FOREIGN_FIELDS: [&str; 6] =
     ["toolCalls", "toolCallId", "tool_calls", "tool_call_id", "function_call", "functionCall"];
 
@@ -46,7 +44,7 @@ pub(super) struct Entry {
 
 impl Entry {
     /// "Counting happens once, when a message enters the log"; a missing
-    /// timestamp is the time of arrival.
+    /// timestamp is the time at which the message is added.
     pub(super) fn arrive(message: Message, settings: &Settings, now: i64) -> Entry {
         let text_tokens = (message.counted_text.len() as u64).div_ceil(4);
         let tokens = text_tokens + 3 + message.media * settings.media_tokens;
@@ -60,8 +58,7 @@ impl Entry {
 }
 
 impl Message {
-    /// Checks a message. What makes it `invalid_message` comes before what makes
-    /// it `empty_content`.
+    /// Checks a message. `invalid_message` takes precedence over `empty_content`.
     pub(super) fn read(json: &Value) -> Result<Message, Refusal> {
         let fields = json.as_object().ok_or_else(|| Refusal::message("it is not an object"))?;
         let role = fields

@@ -1,11 +1,10 @@
-//! Operations after their shape was checked (section 4). Every input form is one
-//! of these.
+//! Operations whose fields have been checked (section 4), from any input form.
 
 use super::message::Message;
 use super::refusal::Refusal;
 use super::role::Role;
 
-/// What a request asks for.
+/// A request.
 pub(super) enum Request {
     /// UNDO, alone.
     Undo,
@@ -25,7 +24,7 @@ pub(super) struct Described {
 pub(super) enum Operation {
     Append {
         messages: Vec<Message>,
-        /// What the modification form's insert named, to no effect.
+        /// The ignored indices of the modification form's insert.
         ignored_indices: Vec<usize>,
     },
     Insert {

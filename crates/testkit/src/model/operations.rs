@@ -1,4 +1,4 @@
-//! The operations of section 4, but FIT. Each checks the conversation first:
+//! The operations of section 4, except FIT. Each checks the conversation first:
 //! existence, then visibility, then pins.
 
 use std::collections::BTreeSet;
@@ -281,7 +281,7 @@ impl Draft<'_> {
     }
 }
 
-/// What several operations ask.
+/// Shared reads of several operations.
 impl Draft<'_> {
     pub(super) fn is_system(&self, index: usize) -> bool {
         self.log[index].message.role == Role::System
@@ -294,8 +294,8 @@ impl Draft<'_> {
         }
     }
 
-    /// What was chosen, and the visible pinned entries that were not, in the
-    /// order of the base list.
+    /// The selected entries and the visible pinned ones, in the order of the base
+    /// list.
     pub(super) fn with_visible_pins(&self, base: &[usize], chosen: &BTreeSet<usize>) -> Vec<usize> {
         let stays = |index: &usize| {
             chosen.contains(index)
@@ -304,7 +304,7 @@ impl Draft<'_> {
         base.iter().copied().filter(stays).collect()
     }
 
-    /// The view without `indices`, `added` standing in the place of `replaced`.
+    /// The view without `indices`, with `added` in the place of `replaced`.
     fn view_with_one_replaced(
         &self,
         indices: &[usize],

@@ -1,4 +1,4 @@
-//! What an accepted request answers (section 7).
+//! The outcome of an accepted request (section 7).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::state::State;
 use super::tool_description::Descriptions;
 use super::tool_exchange::torn;
 
-/// The answer to an accepted request.
+/// The outcome of an accepted request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The version afterwards.
@@ -32,7 +32,7 @@ pub struct Outcome {
     pub shown: Vec<usize>,
     /// New log entries, visible or not, sorted.
     pub added: Vec<usize>,
-    /// How many entries at the front of the view are the same as before.
+    /// Length of the common prefix of the views before and after.
     pub shared_prefix_messages: usize,
     /// Their tokens.
     pub shared_prefix_tokens: u64,
@@ -56,7 +56,7 @@ impl Outcome {
     }
 }
 
-/// What was before a request and what is now.
+/// The states before and after a request.
 pub(super) struct Comparison<'a> {
     pub(super) log: &'a [Arc<Entry>],
     pub(super) state: &'a State,
@@ -102,8 +102,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// The warnings about the view afterwards, then those about what the request
-    /// brought:
+    /// The warnings about the view after the request, then those about its new
+    /// messages:
     /// - `torn_call`, `torn_result`: visible entries that the view tore apart.
     /// - `stale_tools`: visible stale descriptions, pinned or not.
     /// - `view_empty`: nothing is visible; no indices.

@@ -1,4 +1,4 @@
-//! Queries (section 6): one question answers all.
+//! Queries (section 6).
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::refusal::Refusal;
 use super::role::Role;
 use super::wire::Fields;
 
-/// A query whose shape was checked.
+/// A query whose fields have been checked.
 pub(super) struct Query {
     moment: Moment,
     scope: Scope,
@@ -21,16 +21,16 @@ pub(super) struct Query {
     portion: Portion,
 }
 
-/// Which view, marks and log are asked.
+/// The view, marks and log that a query reads.
 enum Moment {
     Now,
-    /// A batch as it was when it was left, with today's log and marks.
+    /// The last view of a batch, with the present log and marks.
     Batch(usize),
-    /// A version, with its view, its marks and the log as long as it was then.
+    /// A version: its view, its marks and its log.
     Version(u64),
 }
 
-/// What is taken of what the filters left.
+/// Selects from the entries that pass the filters.
 enum Portion {
     All,
     Range(Range),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// An error answer: nothing has changed.
+/// An error. The request changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// One of the codes of section 7.
@@ -11,7 +11,7 @@ pub struct Refusal {
     pub message: String,
     /// The field that was wrong, where the contract names it.
     pub field: Option<&'static str>,
-    /// `details`, where the contract says what they hold.
+    /// `details`, where the contract defines them.
     pub details: Option<Box<Value>>,
 }
 

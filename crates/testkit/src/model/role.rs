@@ -1,6 +1,6 @@
 //! The four roles of a message.
 
-/// Who speaks in a message.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// `system`
@@ -17,7 +17,7 @@ impl Role {
     /// All roles, in the order of section 3.
     pub const ALL: [Role; 4] = [Role::System, Role::User, Role::Assistant, Role::Tool];
 
-    /// The role's name on the wire.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Role::System => "system",

@@ -1,4 +1,4 @@
-//! The settings of a conversation that the model knows. Its counter is `approx`.
+//! The settings of a conversation of the model. The counter is `approx`.
 
 use serde_json::{Value, json};
 
@@ -11,10 +11,10 @@ pub const DEFAULT_HEADING: &str = "Available tools:";
 /// conversation.
 pub const EARLIER_HEADING: &str = "可用工具:";
 
-/// What a new conversation is made with.
+/// Settings of a new conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// What each image, audio or file part counts.
+    /// Tokens of an image, audio or file part.
     pub media_tokens: u64,
     /// The first line of a tool description.
     pub heading: String,
@@ -28,7 +28,7 @@ impl Default for Settings {
     }
 }
 
-/// A tool: what its description says, and the whole of it.
+/// A tool: its name, its description and its whole JSON.
 ///
 /// Two tools are the same if their JSON values are equal, so that tools that
 /// differ only in their input schema are different tools with one description.
@@ -38,7 +38,7 @@ pub struct Tool {
     pub name: String,
     /// `description`
     pub description: String,
-    /// As it came, with all of its fields.
+    /// The unchanged JSON, with all fields.
     pub json: Value,
 }
 

@@ -1,13 +1,13 @@
 //! A batch as it is exported (section 7).
 
-/// A batch of the live path as it was when it was left (the current one: now).
+/// A batch of the live path with its last view, or the present one of the current batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The number of the batch.
     pub batch_index: usize,
     /// When the batch was opened.
     pub timestamp: i64,
-    /// As the user gave it; what is made up where it is missing is not in here.
+    /// The given description; a generated one is not included.
     pub description: Option<String>,
     /// The length of `messages`.
     pub message_count: usize,

@@ -1,4 +1,4 @@
-//! What a version remembers: the live path with its views, the marks, the tools.
+//! The state of a version: the live path with its views, the marks and the tools.
 //! The current batch is the last of the path; its view is the view.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::refusal::Refusal;
 use super::settings::Tool;
 
-/// The state at a version, and how long the log was then.
+/// The state at a version, and the length of the log.
 pub(super) struct Version {
     pub(super) state: State,
     pub(super) log_len: usize,
@@ -23,10 +23,10 @@ pub(super) struct State {
     pub(super) tools: Vec<Tool>,
 }
 
-/// A stage of the view.
+/// A batch.
 #[derive(Clone)]
 pub(super) struct Batch {
-    /// As it was when the batch was left; the current batch: now.
+    /// The last view of the batch, or the present one of the current batch.
     pub(super) view: Vec<usize>,
     /// The smallest index in its view when it was opened; the log's length then,
     /// if it was empty; 0 for batch 0.
@@ -36,7 +36,7 @@ pub(super) struct Batch {
     pub(super) description: Option<String>,
     /// Whether BATCH_START opened it.
     pub(super) is_started: bool,
-    /// How long the log was when the batch was left. None for the current batch.
+    /// Length of the log when the batch was left. None for the current batch.
     pub(super) left_at_log_len: Option<usize>,
 }
 

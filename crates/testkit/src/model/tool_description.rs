@@ -35,7 +35,7 @@ pub(super) fn entry(text: &str, settings: &Settings, now: i64) -> Entry {
 /// Decides which messages are tool descriptions, for one list of tools.
 pub(super) struct Descriptions<'a> {
     own_heading: &'a str,
-    /// What the present description says below its heading; none without tools.
+    /// The text of the present description below its heading; none without tools.
     present_list: Option<String>,
 }
 
@@ -44,8 +44,8 @@ impl<'a> Descriptions<'a> {
         Descriptions { own_heading: &settings.heading, present_list: list(tools) }
     }
 
-    /// What stands below the heading, for every recognised heading that the text
-    /// of a system message begins with.
+    /// The text below the heading, for every recognised heading with which the text
+    /// of a system message begins.
     fn below_heading<'b>(&self, entry: &'b Entry) -> Vec<&'b str> {
         if entry.message.role != Role::System {
             return Vec::new();

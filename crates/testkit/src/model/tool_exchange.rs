@@ -1,7 +1,7 @@
-//! Tool calls and the results that answer them.
+//! Tool calls and their results.
 //!
-//! In a list of entries a result answers the nearest call of its id before it
-//! (or in the same message) that has no answer yet. An id may be used again.
+//! In a list of entries, a result belongs to the nearest call before it (or in the
+//! same message) that has the same id and no result yet. An id may be reused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,9 +46,9 @@ impl Pairing {
 /// The visible entries with calls, and those with results, that the view has
 /// torn from their partners (section 7), each in log order.
 ///
-/// What the log itself leaves unpaired was not torn by the view: a call that is
-/// pending, a result that nobody asked for. Where the log leaves a call and a
-/// result of one id unpaired (the result came first), they are partners too.
+/// The view has not torn what has no partner in the log: a pending call, a result
+/// without a call. A call and a result of one id that are unpaired in the log
+/// because the result is first are partners too.
 pub(super) fn torn(log: &[Arc<Entry>], view: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let in_view = Pairing::of(log, view);
     let all: Vec<usize> = (0..log.len()).collect();

@@ -1,6 +1,6 @@
-//! JSON into operations: shapes are checked here, and nothing else is.
+//! Reads operations from JSON. Checks only the fields.
 //!
-//! Unknown fields come first, then the operation's own fields, then its
+//! Unknown fields are checked first, then the operation's own fields, then its
 //! messages. `null` in an optional field means absent.
 
 mod fields;
@@ -35,7 +35,7 @@ pub(super) fn read_request(json: &Value) -> Result<Request, Refusal> {
     }
 }
 
-/// UNDO and REDO stand alone: in a list they are `invalid_operation`.
+/// UNDO and REDO in a list are `invalid_operation`.
 fn read_listed_operation(json: &Value) -> Result<Described, Refusal> {
     let step = read_operation(json)?;
     match step.operation {

@@ -1,10 +1,10 @@
 //! Anthropic's Messages: what `POST /v1/messages` refuses in `system` and
 //! `messages`.
 //!
-//! Two rules are read strictly. The provider joins neighbouring messages of one
-//! role before it looks for results, and takes a last assistant message without
-//! content; here results stand in the very next message, and no message is
-//! empty.
+//! Two rules are stricter than the provider's. The provider joins neighbouring
+//! messages of one role before it looks for results, and accepts a last assistant
+//! message without content; here results are in the very next message, and no message
+//! is empty.
 
 use serde_json::{Map, Value};
 
@@ -40,9 +40,9 @@ pub const RULES: &[&str] = &[
     "citations",
 ];
 
-/// Names of tools in messages may have this many characters.
+/// Maximum length of tool names in messages, in characters.
 const LONGEST_NAME: usize = 200;
-/// As many blocks may have `cache_control`.
+/// Maximum number of blocks with `cache_control`.
 const MOST_CACHE_MARKS: usize = 4;
 
 /// Blocks in messages from the user.
@@ -69,7 +69,7 @@ const FROM_ASSISTANT: &[&str] = &[
     "fallback",
 ];
 
-/// Whether the request would be taken.
+/// Checks a request.
 pub fn check(request: &Value) -> Check {
     let request = object(request, "messages", "request")?;
     check_system(request.get("system"))?;
@@ -128,7 +128,7 @@ fn check_system(system: Option<&Value>) -> Check {
     }
 }
 
-/// The results in front of a message answer exactly the calls in front of it.
+/// The results at the start of a message belong to exactly the calls of the message before.
 fn check_results(blocks: &[Value], asked: &[&str], at: &str) -> Check {
     let kind = |block: &Value| block.get("type").and_then(Value::as_str) == Some("tool_result");
     let mut given = Vec::new();
@@ -158,7 +158,7 @@ fn check_results(blocks: &[Value], asked: &[&str], at: &str) -> Check {
     }
 }
 
-/// Checks each block; answers the calls that the next message has to answer.
+/// Checks each block. Returns the calls to which the next message must have results.
 fn check_blocks<'a>(blocks: &'a [Value], role: &str, at: &str, last: bool) -> Check<Vec<&'a str>> {
     let mut asked = Vec::new();
     let mut at_server = Vec::new();
@@ -204,7 +204,7 @@ fn check_blocks<'a>(blocks: &'a [Value], role: &str, at: &str, last: bool) -> Ch
             _ => {}
         }
     }
-    // A last message may wait for the server to go on.
+    // A last message may end with a call that the server continues.
     match at_server.first() {
         Some(id) if !last => refuse("server_result", at, format!("{id} has no result")),
         _ => Ok(asked),
@@ -297,7 +297,7 @@ fn check_result(block: &Map<String, Value>, at: &str) -> Check {
     }
 }
 
-/// What the model would go on from, if the last message is its own; and no
+/// The last message, if it is of the assistant, must be one that the model can continue; and no
 /// message ends with thinking.
 fn check_last(messages: &[Value], last: &str) -> Check {
     for (index, message) in messages.iter().enumerate() {
@@ -324,7 +324,7 @@ fn check_last(messages: &[Value], last: &str) -> Check {
 
 fn check_cache_marks(request: &Map<String, Value>) -> Check {
     let (mut marks, mut has_short) = (0, false);
-    // The last is looked at first: tools stand in front of the system, and that of the messages.
+    // In reverse order: the tools are before the system prompt, and that is before the messages.
     let mut waiting: Vec<&Value> =
         [request.get("messages"), request.get("system"), request.get("tools")]
             .into_iter()
@@ -359,7 +359,7 @@ fn check_cache_marks(request: &Map<String, Value>) -> Check {
     }
 }
 
-/// Either all documents are to be cited, or none.
+/// Citations are enabled for all documents or for none.
 fn check_citations(messages: &[Value]) -> Check {
     let mut first = None;
     let mut waiting: Vec<&Value> = messages.iter().rev().collect();
@@ -375,7 +375,7 @@ fn check_citations(messages: &[Value]) -> Check {
     Ok(())
 }
 
-/// With thinking switched on, the turn that uses tools starts with a thought.
+/// With thinking enabled, a turn that uses tools starts with thinking.
 fn check_thinking_first(request: &Map<String, Value>, messages: &[Value]) -> Check {
     let enabled = request.get("thinking").is_some_and(|thinking| thinking["type"] == "enabled");
     let [.., assistant, results] = messages else {

@@ -1,8 +1,7 @@
 //! Google's Gemini: what `generateContent` refuses in `contents` and
 //! `systemInstruction`.
 //!
-//! The provider takes field names in camelCase and in snake_case, and so does
-//! this.
+//! Field names may be in camelCase or in snake_case, as the provider allows.
 
 use serde_json::{Map, Value};
 
@@ -28,10 +27,10 @@ pub const RULES: &[&str] = &[
     "missing_signature",
 ];
 
-/// Names of functions may have this many characters.
+/// Maximum length of function names, in characters.
 const LONGEST_NAME: usize = 64;
 
-/// What a part may hold: exactly one of these.
+/// The data of a part: exactly one of these.
 const DATA: &[&str] = &[
     "text",
     "inlineData",
@@ -43,11 +42,11 @@ const DATA: &[&str] = &[
     "toolCall",
     "toolResponse",
 ];
-/// What may stand beside it.
+/// Fields that are allowed beside it.
 const BESIDE: &[&str] =
     &["thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"];
 
-/// Whether the request would be taken.
+/// Checks a request.
 pub fn check(request: &Value) -> Check {
     let request = object(request, "contents", "request")?;
     if let Some(system) = field(request, "systemInstruction") {
@@ -99,7 +98,7 @@ pub fn check_signatures(request: &Value) -> Check {
     Ok(())
 }
 
-/// One content: who speaks, and the calls and responses in it, by name and id.
+/// One content: its role, and its calls and responses by name and id.
 struct Turn<'a> {
     role: &'a str,
     calls: Vec<Named<'a>>,
@@ -241,7 +240,7 @@ fn named<'a>(map: &'a Map<String, Value>, at: &str) -> Check<Named<'a>> {
     Ok((name, map.get("id").and_then(Value::as_str)))
 }
 
-/// A content answers exactly the calls of the one before it.
+/// A content has responses to exactly the calls of the content before it.
 fn check_responses(calls: &[Named<'_>], responses: &[Named<'_>], at: &str) -> Check {
     if calls.is_empty() && !responses.is_empty() {
         return refuse("unknown_result", at, "a response that does not follow a call");

@@ -26,12 +26,12 @@ pub const RULES: &[&str] = &[
     "duplicate_result",
 ];
 
-/// Ids of calls may have this many characters.
+/// Maximum length of call ids, in characters.
 const LONGEST_ID: usize = 40;
-/// Names of functions may have this many characters.
+/// Maximum length of function names, in characters.
 const LONGEST_NAME: usize = 64;
 
-/// Whether the request would be taken.
+/// Checks a request.
 pub fn check(request: &Value) -> Check {
     let request = object(request, "messages", "request")?;
     let messages = filled_list(request.get("messages"), "messages", "messages")?;
@@ -175,7 +175,7 @@ fn inner<'a>(part: &'a Map<String, Value>, field: &str, at: &str) -> Check<&'a M
     }
 }
 
-/// An image is fetched over HTTP or stands in the URL itself.
+/// An image URL is an HTTP URL or a data URL.
 fn check_url(url: &str, at: &str) -> Check {
     let embedded = url
         .strip_prefix("data:")

@@ -1,8 +1,8 @@
 //! OpenAI's Responses: what `POST /v1/responses` refuses in `input`.
 //!
-//! Items stand in a flat list. Calls and their outputs find each other by
-//! `call_id`; what the server has kept of earlier responses is unknown here, so
-//! a request is judged by what stands in it.
+//! Items are a flat list. Calls and their outputs are paired by `call_id`. Earlier
+//! responses that the server has stored are unknown here, so a request is checked
+//! on its own.
 
 use std::collections::{HashMap, HashSet};
 
@@ -37,7 +37,7 @@ pub const RULES: &[&str] = &[
     "instructions",
 ];
 
-/// Ids may have this many characters.
+/// Maximum length of ids, in characters.
 const LONGEST_ID: usize = 64;
 
 /// Calls, with the type of the item that answers them.
@@ -73,7 +73,7 @@ const OTHERS: &[&str] = &[
     "additional_tools",
 ];
 
-/// Whether the request would be taken.
+/// Checks a request.
 pub fn check(request: &Value) -> Check {
     let request = object(request, "input", "request")?;
     match request.get("instructions") {
@@ -121,8 +121,8 @@ pub fn check(request: &Value) -> Check {
     calls.all_answered(&format!("input[{}]", items.len()))
 }
 
-/// The calls so far, and the type of item that is to answer each, or nothing
-/// once it has.
+/// The calls so far, each with the type of its output item, or `None` after that
+/// item.
 #[derive(Default)]
 struct Calls<'a> {
     by_id: HashMap<&'a str, Option<&'static str>>,
@@ -172,7 +172,7 @@ fn kind_of<'a>(item: &'a Map<String, Value>, at: &str) -> Check<&'a str> {
     }
 }
 
-/// The server's ids start with what they are ids of.
+/// An id of the server starts with a prefix for the type of its item.
 fn check_id(item: &Map<String, Value>, kind: &str, at: &str) -> Check {
     let prefix = match kind {
         "message" => "msg",

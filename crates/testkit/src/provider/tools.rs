@@ -1,4 +1,4 @@
-//! What providers refuse in the descriptions of tools that a request brings along.
+//! Checks of the tool definitions in a request.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Check, Provider, filled_list, filled_string, is_word, object, only_fields, refuse};
 
-/// Whether the provider would take the tools of the request; there may be none.
+/// Checks the tools of a request, if it has any.
 pub fn check(provider: Provider, request: &Value) -> Check {
     let Some(tools) = request.get("tools") else { return Ok(()) };
     let mut tools = filled_list(Some(tools), "tools", "tools")?;
@@ -30,7 +30,7 @@ pub fn check(provider: Provider, request: &Value) -> Check {
     Ok(())
 }
 
-/// One tool; answers its name.
+/// Checks one tool and returns its name.
 fn check_one<'a>(provider: Provider, tool: &'a Map<String, Value>, at: &str) -> Check<&'a str> {
     let (tool, known, schema, longest): (_, &[&str], _, _) = match provider {
         Provider::OpenAiChat => {
@@ -44,7 +44,7 @@ fn check_one<'a>(provider: Provider, tool: &'a Map<String, Value>, at: &str) -> 
         }
         Provider::OpenAiResponses => {
             is_function(tool, at)?;
-            // Without `strict`, the schema is read strictly.
+            // Without `strict`, the schema is strict.
             if !tool.get("strict").is_some_and(Value::is_boolean) {
                 return refuse("tools", format!("{at}.strict"), "it says true or false");
             }

@@ -9,7 +9,7 @@ fn answer(model: &mut Model, kind: &Kind) -> Expect {
         Kind::Request(request) => model
             .apply(request, 5_000)
             .map(|outcome| Expect::Outcome(ExpectedOutcome::from(outcome))),
-        Kind::Ask(query) => model.ask(query).map(Expect::Indices),
+        Kind::Ask(query) => model.query(query).map(Expect::Indices),
         Kind::SetTools(tools) => model
             .set_tools(tools, 5_000)
             .map(|outcome| Expect::Outcome(ExpectedOutcome::from(outcome))),

@@ -206,7 +206,7 @@ fn thinking_is_counted_like_text_and_read_by_no_filter() {
     // 4 + 1 + 8 bytes, whatever the part is.
     assert_eq!((0..3).map(|index| model.entry_tokens(index)).collect::<Vec<_>>(), [7, 7, 7]);
     assert_eq!(model.text(0), "1234");
-    assert_eq!(model.ask(&json!({"contains": "5678"})).unwrap(), [1]);
+    assert_eq!(model.query(&json!({"contains": "5678"})).unwrap(), [1]);
     let filter = json!({"operation": "FILTER", "contentContains": ["5678"]});
     assert_eq!(apply(&mut model, filter).view, [1]);
 }
@@ -317,8 +317,8 @@ fn every_entry_of_an_answer_has_its_position_in_the_asked_view() {
     let mut model = model();
     append(&mut model, &["a", "b", "c"]);
     apply(&mut model, json!({"operation": "DELETE", "indices": [0]}));
-    let all = model.ask_positions(&json!({"scope": "all"})).unwrap();
+    let all = model.query_positions(&json!({"scope": "all"})).unwrap();
     assert_eq!(all, [(0, None), (1, Some(0)), (2, Some(1))]);
-    let then = model.ask_positions(&json!({"version": 1, "last": 1})).unwrap();
+    let then = model.query_positions(&json!({"version": 1, "last": 1})).unwrap();
     assert_eq!(then, [(2, Some(2))]);
 }

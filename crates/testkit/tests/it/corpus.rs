@@ -56,6 +56,6 @@ fn requests_are_carried_out_or_refused() {
 #[test]
 fn queries_are_answered_or_refused() {
     for (query, expected) in plain(QUERIES) {
-        assert_eq!(verdict(start().ask(&query)), expected, "{query}");
+        assert_eq!(verdict(start().query(&query)), expected, "{query}");
     }
 }

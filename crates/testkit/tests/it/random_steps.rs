@@ -166,7 +166,7 @@ fn take(model: &mut Model, step: &Step, now: i64, met: &mut Met) {
             assert_eq!(state["batchSnapshots"].as_array().unwrap().len(), model.batch());
             None
         }
-        Step::Ask(query) => model.ask(query).err(),
+        Step::Ask(query) => model.query(query).err(),
         Step::MarkMap => {
             assert_eq!(model.mark_map()["originalIndices"], json!(model.view()));
             None

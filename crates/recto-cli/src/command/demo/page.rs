@@ -119,6 +119,7 @@ fn blame(scenario: &Scenario, out: &mut impl Write) -> Result<(), Failure> {
             Effect::AddedHidden => "added, but not shown",
             Effect::Hidden => "hidden",
             Effect::Shown => "shown",
+            _ => "changed",
         };
         let style = if number + 1 == blames.len() { BAD } else { Style::new() };
         let (version, operation) = (blame.version, blame.operation);

@@ -47,21 +47,21 @@ impl Scenario {
         let keep_last = Some(newest_within(BUDGET, runner.conversation.view()));
         let cut = Truncate { keep_last, ..Truncate::default() };
         let (_, plain_cut) = runner.conversation.apply(cut, START)?;
-        let fitted = runner.apply(Fit::into_tokens(BUDGET))?;
+        let fitted = runner.apply(Fit::within(BUDGET))?;
         let undone = runner.apply(Undo)?;
 
         let summary = "So far: release 4.2 set timeout_ms to 500, so slow payments fail.";
         let compress =
             Compress { indices: LogIndex::range(1..7), summary: Some(Message::system(summary)) };
-        let compressed = runner.apply(compress.because("the cause is found"))?;
+        let compressed = runner.apply(compress.reason("the cause is found"))?;
 
         let before_the_try = compressed.affected_batch();
-        let opened = runner.apply(BatchStart::default().because("let the agent try"))?;
+        let opened = runner.apply(BatchStart::default().reason("let the agent try"))?;
         let tried = runner.apply(Append { messages: mistake() })?;
         let roll_back = Rollback::ToBatch(before_the_try);
-        let rolled_back = runner.apply(roll_back.because("the agent broke the user's rule"))?;
+        let rolled_back = runner.apply(roll_back.reason("the agent broke the user's rule"))?;
         let restore = Restore { indices: vec![RULE] };
-        let restored = runner.apply(restore.because("the summary had lost the rule"))?;
+        let restored = runner.apply(restore.reason("the summary had lost the rule"))?;
 
         Ok(Scenario {
             conversation: runner.conversation,

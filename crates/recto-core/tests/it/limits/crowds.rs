@@ -52,7 +52,7 @@ fn a_hundred_thousand_calls_in_one_message_keep_their_results() {
     let (talk, outcome) = talk.append([calls, results, Message::user("x")], 1).expect("ok");
     assert_eq!(torn(&outcome), []);
     let tokens = talk.view().tokens();
-    let (fitted, _) = talk.apply(Fit::into_tokens(tokens - 1), 2).expect("something fits");
+    let (fitted, _) = talk.apply(Fit::within(tokens - 1), 2).expect("something fits");
     assert_eq!(view(&fitted), [2], "a run does not start between a call and its result");
     let (cut, outcome) =
         send(&talk, r#"{"operation":"DELETE","indices":[1]}"#, 2).expect("it is accepted");
@@ -75,7 +75,7 @@ fn ten_thousand_torn_exchanges_are_warned_of_and_edited() {
     let (talk, outcome) = fresh().append(calls.chain(results), 1).expect("it is accepted");
     assert_eq!(torn(&outcome), []);
     // All calls first, then all results: every start between them is inside an exchange.
-    let budget = Fit::into_tokens(talk.view().tokens() - 1);
+    let budget = Fit::within(talk.view().tokens() - 1);
     let error = talk.apply(budget, 2).expect_err("no run can start anywhere");
     let (needed, max_tokens) = (talk.view().tokens(), talk.view().tokens() - 1);
     assert_eq!(error, Error::BudgetTooSmall { needed, max_tokens });
@@ -89,7 +89,7 @@ fn ten_thousand_torn_exchanges_are_warned_of_and_edited() {
 
     for torn_talk in [calls, results] {
         let tokens = torn_talk.view().tokens();
-        let (half, _) = torn_talk.apply(Fit::into_tokens(tokens / 2), 3).expect("half fits");
+        let (half, _) = torn_talk.apply(Fit::within(tokens / 2), 3).expect("half fits");
         assert_eq!(half.view().len(), EXCHANGES / 2, "a torn exchange is no obstacle");
         let middle = format!(
             r#"{{"operation":"INSERT","position":{},"messages":[{{"role":"user","content":"x"}}]}}"#,
@@ -111,7 +111,7 @@ fn a_thousand_calls_of_one_id_are_paired_off() {
     let results = (0..COUNT).map(|_| message("tool", &result(0)));
     let (talk, outcome) = fresh().append(calls.chain(results), 1).expect("it is accepted");
     assert_eq!(torn(&outcome), []);
-    let error = talk.apply(Fit::into_tokens(100), 2).expect_err("no run can start anywhere");
+    let error = talk.apply(Fit::within(100), 2).expect_err("no run can start anywhere");
     let (needed, max_tokens) = (talk.view().tokens(), 100);
     assert_eq!(error, Error::BudgetTooSmall { needed, max_tokens });
     let (cut, outcome) =

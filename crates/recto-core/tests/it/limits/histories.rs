@@ -63,7 +63,7 @@ fn a_hundred_thousand_edits_of_one_view_are_all_kept() {
     let diff = talk.diff(Version(1), Version(501)).expect("both exist");
     assert_eq!(diff.hidden.indices.len(), 500);
     let query = Query { moment: Moment::Version(Version(501)), ..Query::default() };
-    assert_eq!(talk.ask(&query).map(|hits| hits.len()), Ok(500));
+    assert_eq!(talk.query(&query).map(|hits| hits.len()), Ok(500));
     assert_eq!(talk.blame(LogIndex(7)).map(|blame| blame.len()), Ok(101));
 }
 

@@ -64,7 +64,7 @@ fn a_hundred_thousand_words_are_sought_at_once() {
         assert!(described.len() < 1_000, "a description is for reading");
     }
     let query = format!(r#"{{"contains":[{words}]}}"#);
-    let hits = Query::from_json(&query).and_then(|query| talk.ask(&query)).expect("an answer");
+    let hits = Query::from_json(&query).and_then(|query| talk.query(&query)).expect("an answer");
     assert_eq!(hits.len(), 1);
 }
 

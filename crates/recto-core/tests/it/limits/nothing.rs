@@ -69,7 +69,7 @@ fn every_question_is_answered_in_an_empty_conversation() {
         r#"{"version":0,"scope":"all"}"#,
     ];
     for query in queries {
-        let answer = Query::from_json(query).and_then(|query| talk.ask(&query));
+        let answer = Query::from_json(query).and_then(|query| talk.query(&query));
         assert_eq!(answer.map(|hits| hits.len()), Ok(0), "{query}");
     }
     assert_eq!(talk.view().tokens(), 0);

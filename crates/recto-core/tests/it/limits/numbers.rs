@@ -110,7 +110,7 @@ fn a_huge_number_is_answered_wherever_a_number_stands() {
         for (template, expected) in QUERIES {
             for number in HUGE {
                 let query = template.replace('#', number);
-                let answer = Query::from_json(&query).and_then(|query| talk.ask(&query));
+                let answer = Query::from_json(&query).and_then(|query| talk.query(&query));
                 assert_eq!(verdict(&answer), *expected, "{query}");
             }
         }
@@ -128,7 +128,7 @@ fn zero_is_a_number_like_any_other() {
         }
         for (template, _) in QUERIES {
             let query = template.replace('#', "0");
-            let answer = Query::from_json(&query).and_then(|query| talk.ask(&query));
+            let answer = Query::from_json(&query).and_then(|query| talk.query(&query));
             assert_eq!(verdict(&answer), "ok", "{query}");
         }
     }
@@ -201,7 +201,7 @@ fn rust_may_ask_for_places_that_do_not_exist() {
         for pick in [Pick::First(usize::MAX), Pick::Last(usize::MAX), Pick::Range(0..usize::MAX)] {
             for contains in [None, Some(vec!["x".to_owned()])] {
                 let query = Query { contains, pick: pick.clone(), ..Query::default() };
-                assert_eq!(talk.ask(&query).map(|hits| hits.len()), Ok(len), "{query:?}");
+                assert_eq!(talk.query(&query).map(|hits| hits.len()), Ok(len), "{query:?}");
             }
         }
     }
@@ -215,7 +215,7 @@ fn counts_that_overflow_are_cut_not_wrapped() {
     let image = Message::from_json(image).expect("it is well-formed");
     let (talk, _) = start.append(vec![image; 3], 1).expect("it is accepted");
     assert_eq!(talk.view().tokens(), 3 * recto_core::MAX_MESSAGE_TOKENS);
-    let (cut, _) = talk.apply(Fit::into_tokens(1 << 31), 2).expect("two of them fit");
+    let (cut, _) = talk.apply(Fit::within(1 << 31), 2).expect("two of them fit");
     assert_eq!(view(&cut), [1, 2]);
     cut.verify().expect("it holds together");
 }

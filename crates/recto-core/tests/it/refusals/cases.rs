@@ -30,12 +30,17 @@ pub(super) const SHAPES: &[Case<'_>] = &[
     (r#"{"op":{"operation":"CLEAR"},"now":1}"#, "invalid_operation", "now", &["op"]),
     (r#"{"ops":[]}"#, "invalid_operation", "ops", &["at least one operation"]),
     (r#"{"ops":{}}"#, "invalid_operation", "ops", &["must be a list"]),
-    (r#"{"ops":[{"operation":"UNDO"}]}"#, "invalid_operation", "ops[0]", &["UNDO stands alone"]),
+    (
+        r#"{"ops":[{"operation":"UNDO"}]}"#,
+        "invalid_operation",
+        "ops[0]",
+        &["UNDO must be the only operation"],
+    ),
     (
         r#"{"ops":[{"operation":"CLEAR"},{"operation":"REDO"}]}"#,
         "invalid_operation",
         "ops[1]",
-        &["REDO stands alone"],
+        &["REDO must be the only operation"],
     ),
     (r#"{"operation":"UNDO","times":2}"#, "invalid_operation", "times", &["UNDO has no field"]),
     (r#"{"operation":"CLEAR","description":5}"#, "invalid_operation", "description", &["a string"]),
@@ -338,7 +343,7 @@ pub(super) const MISFITS: &[Case<'_>] = &[
         r#"{"operation":"REPLACE","index":5,"message":{"role":"user","content":"x"}}"#,
         "index_out_of_range",
         "index",
-        &["no entry at place 5", "use 0 to 4"],
+        &["no entry at position 5", "use 0 to 4"],
     ),
     (r#"{"operation":"DELETE","indices":[0,7]}"#, "index_out_of_range", "indices", &["use 0 to 6"]),
     (r#"{"operation":"RESTORE","indices":[7]}"#, "index_out_of_range", "indices", &["entry 7"]),
@@ -467,8 +472,8 @@ pub(super) const MISFITS: &[Case<'_>] = &[
 
 /// Refused by an empty conversation.
 pub(super) const ON_NOTHING: &[Case<'_>] = &[
-    (r#"{"operation":"UNDO"}"#, "nothing_to_undo", "", &["no request left to take back"]),
-    (r#"{"operation":"REDO"}"#, "nothing_to_redo", "", &["REDO follows UNDO"]),
+    (r#"{"operation":"UNDO"}"#, "nothing_to_undo", "", &["no request left to undo"]),
+    (r#"{"operation":"REDO"}"#, "nothing_to_redo", "", &["REDO must follow UNDO"]),
     (r#"{"operation":"DELETE","indices":[0]}"#, "index_out_of_range", "indices", &["none yet"]),
     (
         r#"{"operation":"REPLACE","index":0,"message":{"role":"user","content":"x"}}"#,

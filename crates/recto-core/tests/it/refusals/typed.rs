@@ -115,7 +115,7 @@ fn what_only_rust_can_ask_for_is_refused_without_a_trace() {
 #[test]
 fn what_only_rust_can_question_is_refused() {
     let talk = worked();
-    let asked = |query: Query| talk.ask(&query).map(drop);
+    let asked = |query: Query| talk.query(&query).map(drop);
     let beyond = (BatchIndex(usize::MAX), Version(u32::MAX), LogIndex(u32::MAX));
     let words = |word: &str| Some(vec![word.to_owned()]);
     let back = backwards(Option::unwrap_or_default);

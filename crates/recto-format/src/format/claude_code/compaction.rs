@@ -76,7 +76,7 @@ impl Session<'_, '_> {
         if replaces {
             let summary = is_summary.then(|| messages.remove(0));
             let reason = "the session was compacted";
-            steps.push(Compress { indices, summary }.because(reason));
+            steps.push(Compress { indices, summary }.reason(reason));
         }
         // The summary precedes the preserved messages; further messages follow them.
         let in_front = usize::from(replaces && is_summary);

@@ -30,7 +30,7 @@ async fn the_example_of_the_readme_prints_what_it_says(place: Place) {
         ])
         .await
         .unwrap();
-    let fit = recto::Fit::into_tokens(60).because("the model reads 60 tokens");
+    let fit = recto::Fit::within(60).reason("the model reads 60 tokens");
     let outcome = conversation.apply(fit).await.unwrap();
     let stats = outcome.stats();
     assert_eq!((outcome.version, outcome.hidden().len(), stats.tokens), (Version(2), 3, 26));

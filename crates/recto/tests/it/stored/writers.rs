@@ -74,7 +74,7 @@ async fn a_repeated_request_returns_the_first_outcome(place: Place) {
     assert_eq!(second.to_json(), first.to_json());
     assert_eq!(again.version().await.unwrap(), Version(3), "nothing was done twice");
     // The key of a request that changes nothing is kept too.
-    let idle = || recto::Fit::into_tokens(1_000_000);
+    let idle = || recto::Fit::within(1_000_000);
     let write = || WriteOptions { idempotency_key: Some("k2".into()), ..WriteOptions::default() };
     let first = conversation.apply_with(idle(), write()).await.unwrap();
     assert!(!first.changed);

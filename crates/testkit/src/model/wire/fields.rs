@@ -17,7 +17,7 @@ impl<'a> Fields<'a> {
         object.map(Fields).ok_or_else(|| Refusal::operation(format!("{json} is not an object")))
     }
 
-    /// Refuses every field that is not named, whatever its value.
+    /// Refuses every field that is not named, with any value.
     pub(in crate::model) fn only(&self, names: &[&str]) -> Result<(), Refusal> {
         match self.0.keys().find(|key| !names.contains(&key.as_str())) {
             Some(unknown) => Err(Refusal::operation(format!("unknown field {unknown}"))),
@@ -41,7 +41,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field that is there; `null` means absent.
+    /// A field; `null` means absent.
     pub(in crate::model) fn get(&self, name: &str) -> Option<&'a Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
@@ -87,7 +87,7 @@ impl<'a> Fields<'a> {
         self.required_number(name).map(to_count)
     }
 
-    /// A list of log indices that may be empty, as it came.
+    /// A list of log indices that may be empty, unchanged.
     pub(in crate::model) fn numbers(&self, name: &str) -> Result<Vec<usize>, Refusal> {
         let list = read_list(name, self.required(name)?)?;
         list.iter().map(|value| read_number(name, value).map(to_count)).collect()

@@ -5,9 +5,9 @@ use super::{Fields, plain_form};
 use crate::model::operation::Operation;
 use crate::model::refusal::Refusal;
 
-/// `indices` is always there. `data` belongs to insert and replace, `batch` to
+/// `indices` is required. `data` belongs to insert and replace, `batch` to
 /// batch_start and batch_end, `carry` to batch_end. Sections of the node form may be
-/// there as `null`.
+/// present as `null`.
 pub(super) fn read(name: &str, fields: &Fields) -> Result<Operation, Refusal> {
     let own: &[&str] = match name {
         "insert" | "replace" => &["data"],

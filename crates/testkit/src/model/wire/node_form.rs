@@ -10,7 +10,7 @@ use crate::model::refusal::Refusal;
 pub(super) const SECTIONS: [&str; 5] = ["truncate", "insert", "replace", "clear", "filter"];
 
 /// Reads a body whose fields and meaning are those of the plain form. The body
-/// of `clear` may be missing; `description` stands beside `operation`.
+/// of `clear` may be missing; `description` is beside `operation`.
 pub(super) fn read(name: &str, fields: &Fields) -> Result<Operation, Refusal> {
     fields.only_or_null(&["operation", "description", name], &SECTIONS)?;
     let missing = json!({});

@@ -6,8 +6,8 @@ use super::Fields;
 use crate::model::operation::{Carry, Filter, Fit, Operation, Truncate};
 use crate::model::refusal::Refusal;
 
-/// Reads the operation of this name. `frame` names the fields that may stand
-/// beside the operation's own; the node form has none.
+/// Reads the operation with this name. `frame` names the fields that are allowed
+/// in addition to the operation's own; the node form has none.
 pub(super) fn read(name: &str, fields: &Fields, frame: &[&str]) -> Result<Operation, Refusal> {
     let own = own_fields(name)?;
     fields.only(&[own, frame].concat())?;

@@ -1,27 +1,28 @@
-//! The token counts of short pieces that this thread has met.
-//! Most of a text is a few thousand words that come again and again. Finding one here is one
-//! read in 1 MB, which stays near the processor; the vocabulary's tables are over 3 MB.
+//! Cache of the token counts of short pieces, one per thread.
+//!
+//! Most of a text is a few thousand words that recur. A look-up here is one read in a table of 1 MB,
+//! which stays in the processor's cache; the tables of a vocabulary are over 3 MB.
 
 use std::cell::RefCell;
 use std::mem;
 use std::ops::Range;
 
-/// A piece has one slot to be in, and the latest piece there stays. (Two slots a piece lose
-/// fewer, and were slower at the same size.)
-pub(super) struct ShortPieces {
+/// A direct-mapped cache: each piece has one slot, and a newer piece replaces an older one. (Two slots
+/// per piece evict fewer pieces, but were slower at the same size.)
+pub(crate) struct ShortPieces {
     slots: Box<[u128]>,
 }
 
-/// The longest piece that is remembered, in bytes.
-pub(super) const MAX_LEN: usize = 14;
+/// Maximum length of a cached piece, in bytes.
+pub(crate) const MAX_LEN: usize = 14;
 
-// 16 bytes each: 1 MB a thread that counts, of which only what is used becomes real.
+// 16 bytes each: 1 MB of address space per thread that counts; only used pages take memory.
 const SLOTS: usize = 1 << 16;
 
-/// A piece as a number: its bytes, then its length and encoding in one byte, then a zero
-/// where the slot holds the count. No two pieces are the same number, and none is 0.
+/// A piece as a number: its bytes, then its length and encoding in one byte, then a zero byte where
+/// the slot holds the count. Different pieces have different numbers, and none is 0.
 #[derive(Clone, Copy)]
-pub(super) struct Key(u128);
+pub(crate) struct Key(u128);
 
 thread_local! {
     static HERE: RefCell<ShortPieces> =
@@ -29,15 +30,15 @@ thread_local! {
 }
 
 impl ShortPieces {
-    /// Lends out the table of this thread.
-    pub(super) fn lend<T>(to: impl FnOnce(&mut ShortPieces) -> T) -> T {
+    /// Calls `to` with the cache of this thread.
+    pub(crate) fn lend<T>(to: impl FnOnce(&mut ShortPieces) -> T) -> T {
         HERE.with_borrow_mut(to)
     }
 
-    /// The tokens of all pieces in a batch, which is empty afterwards: what was remembered, else
-    /// what `count` says of the piece there.
+    /// Sum of the tokens of all pieces in a batch, from the cache or else from `count`. The batch is
+    /// empty afterwards.
     #[inline]
-    pub(super) fn count(&mut self, batch: &mut Batch, count: impl Fn(Range<usize>) -> u64) -> u64 {
+    pub(crate) fn count(&mut self, batch: &mut Batch, count: impl Fn(Range<usize>) -> u64) -> u64 {
         let keys = &batch.keys[..mem::take(&mut batch.len)];
         let mut slots = [0; BATCH];
         for (slot, key) in slots.iter_mut().zip(keys) {
@@ -53,20 +54,20 @@ impl ShortPieces {
         tokens
     }
 
-    /// Remembers the count of a piece that was not there when its batch was looked up.
+    /// Caches the count of a piece.
     fn learn(&mut self, key: Key, count: impl FnOnce() -> u64) -> u64 {
         let tokens = count();
-        // A piece has at most a token a byte, so its count fits.
+        // A piece has at most one token per byte, so its count fits.
         self.slots[key.slot()] = key.0 | u128::from(tokens) << COUNT_SHIFT;
         tokens
     }
 }
 
-/// Pieces that wait to be looked up together, each with where it starts in its text.
+/// Pieces that are looked up together, each with its offset in the text.
 ///
-/// Between two messages other work has pushed most slots out of the processor's caches, and a
-/// count would wait for one slot after the other. Read in one go, they are fetched side by side.
-pub(super) struct Batch {
+/// Between two messages, other work evicts most slots from the processor's caches. Single look-ups
+/// would then wait for one slot after the other; the slots of a batch are fetched in parallel.
+pub(crate) struct Batch {
     len: usize,
     keys: [Key; BATCH],
     starts: [usize; BATCH],
@@ -75,11 +76,11 @@ pub(super) struct Batch {
 const BATCH: usize = 32;
 
 impl Batch {
-    pub(super) const EMPTY: Batch = Batch { len: 0, keys: [Key(0); BATCH], starts: [0; BATCH] };
+    pub(crate) const EMPTY: Batch = Batch { len: 0, keys: [Key(0); BATCH], starts: [0; BATCH] };
 
-    /// Adds a piece; says whether there is no room for another one.
+    /// Adds a piece. Returns whether the batch is full.
     #[inline]
-    pub(super) fn is_full_with(&mut self, key: Key, start: usize) -> bool {
+    pub(crate) fn is_full_with(&mut self, key: Key, start: usize) -> bool {
         self.keys[self.len] = key;
         self.starts[self.len] = start;
         self.len += 1;
@@ -95,7 +96,7 @@ impl Key {
     /// The key of `text[start..end]`, which has from 1 to [`MAX_LEN`] bytes.
     /// `encoding` is a number below 16.
     #[inline]
-    pub(super) fn new(text: &[u8], start: usize, end: usize, encoding: u8) -> Self {
+    pub(crate) fn new(text: &[u8], start: usize, end: usize, encoding: u8) -> Self {
         let len = end - start;
         let bytes = match text[start..].first_chunk::<16>() {
             Some(chunk) => u128::from_le_bytes(*chunk) & ((1 << (8 * len)) - 1),
@@ -129,7 +130,7 @@ mod tests {
         Key::new(piece.as_bytes(), 0, piece.len(), encoding)
     }
 
-    /// What a piece counts, if the vocabulary says so when it is asked.
+    /// The count of a piece, with `vocabulary` as the source of a count that is not cached.
     fn count(pieces: &mut ShortPieces, key: Key, vocabulary: impl Fn() -> u64) -> u64 {
         let mut batch = Batch::EMPTY;
         assert!(!batch.is_full_with(key, 0));
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_is_asked_for_once() {
+    fn a_count_is_computed_once() {
         ShortPieces::lend(|pieces| {
             assert_eq!(count(pieces, key(" word", 0), || 7), 7);
             assert_eq!(count(pieces, key(" word", 0), || unreachable!()), 7);
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_counts_every_piece_where_it_stands_and_is_empty_then() {
+    fn a_batch_counts_every_piece_at_its_offset_and_is_empty_afterwards() {
         let text = "some pieces, some of them twice";
         let places = [(0, 4), (4, 11), (11, 12), (12, 17), (17, 20), (20, 25), (25, 31), (0, 4)];
         ShortPieces::lend(|pieces| {
@@ -159,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_says_when_it_is_full() {
+    fn a_batch_reports_when_it_is_full() {
         let mut batch = Batch::EMPTY;
         let added = (0..BATCH).map(|start| batch.is_full_with(key("ab", 0), start));
         assert_eq!(added.filter(|is_full| *is_full).count(), 1);
     }
 
     #[test]
-    fn a_piece_has_the_same_key_wherever_it_stands() {
+    fn a_piece_has_the_same_key_at_every_offset() {
         let text = b"one word, two words and many more words";
         let alone = key(" word", 1).0;
         assert_eq!(Key::new(text, 3, 8, 1).0, alone);
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_piece_of_a_slot_stays() {
+    fn a_newer_piece_replaces_the_piece_in_its_slot() {
         ShortPieces::lend(|pieces| {
             let numbers = (0..1_000_000).map(|number: u32| key(&number.to_string(), 0));
             let rivals: Vec<Key> = numbers.filter(|key| key.slot() == 0).take(2).collect();

@@ -1,12 +1,12 @@
-//! Where JSON strings end, found 64 bytes at a time.
+//! Finds the ends of JSON strings, 64 bytes at a time.
 //!
-//! A block of bytes becomes one bit a byte for each kind of byte that matters. Which quotes end a
-//! string is then arithmetic on these bits, and costs the same however many escapes a text has: code
-//! and JSON inside strings have one every few bytes.
+//! Each block of bytes becomes bit masks: one bit per byte for quotes, backslashes and control
+//! characters. Arithmetic on these masks finds the quote that ends a string. Its cost does not depend on
+//! the number of escapes; code and JSON inside strings have one every few bytes.
 
 use wide::u8x16;
 
-/// Which bytes of a block are what: the first byte is the lowest bit.
+/// Bit masks of a block; the first byte is the lowest bit.
 struct Bits {
     quotes: u64,
     backslashes: u64,
@@ -17,10 +17,10 @@ const BLOCK: usize = 64;
 const EVEN: u64 = 0x5555_5555_5555_5555;
 const ODD: u64 = !EVEN;
 
-/// Where the string whose first quote is right before `at` ends, behind its quote; `None` if it does
-/// not.
+/// The end of the string whose opening quote is right before `at`, after its closing quote. `None` if
+/// it does not end.
 #[inline(always)]
-pub(super) fn end_of_string(bytes: &[u8], at: usize) -> Option<usize> {
+pub(crate) fn end_of_string(bytes: &[u8], at: usize) -> Option<usize> {
     end_of_word(bytes, at).or_else(|| end_of_long_string(bytes, at))
 }
 
@@ -29,16 +29,16 @@ fn end_of_long_string(bytes: &[u8], at: usize) -> Option<usize> {
     walk(bytes, at, |bits, place| {
         let ends = bits.quotes & !escapes.next(bits.backslashes);
         match ends {
-            0 => Step::On,
-            _ => Step::End(place + ends.trailing_zeros() as usize + 1),
+            0 => Scanned::Continue,
+            _ => Scanned::End(place + ends.trailing_zeros() as usize + 1),
         }
     })
 }
 
-/// The same, for a text that was not checked: `None` also if the string has an escape that JSON does
-/// not know, or a control character.
+/// [`end_of_string`] for a text that has not been checked: `None` also if the string contains an invalid
+/// escape or a control character.
 #[inline(always)]
-pub(super) fn end_of_checked_string(bytes: &[u8], at: usize) -> Option<usize> {
+pub(crate) fn end_of_checked_string(bytes: &[u8], at: usize) -> Option<usize> {
     end_of_word(bytes, at).or_else(|| end_of_long_checked_string(bytes, at))
 }
 
@@ -47,21 +47,21 @@ fn end_of_long_checked_string(bytes: &[u8], at: usize) -> Option<usize> {
     walk(bytes, at, |bits, place| {
         let escaped = escapes.next(bits.backslashes);
         let ends = bits.quotes & !escaped;
-        // Only what stands in front of the end belongs to the string.
+        // Only the bytes before the end belong to the string.
         let inside = (ends & ends.wrapping_neg()).wrapping_sub(1);
         if bits.controls & inside != 0
             || !are_escapes(bytes, place, escaped & inside & !bits.quotes)
         {
-            return Step::Refused;
+            return Scanned::Invalid;
         }
         match ends {
-            0 => Step::On,
-            _ => Step::End(place + ends.trailing_zeros() as usize + 1),
+            0 => Scanned::Continue,
+            _ => Scanned::End(place + ends.trailing_zeros() as usize + 1),
         }
     })
 }
 
-/// The same, if the string is short and has no escapes, as keys are.
+/// [`end_of_string`] for a short string without escapes, as keys are; `None` for other strings.
 #[inline(always)]
 fn end_of_word(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = bytes.get(at..)?;
@@ -80,42 +80,43 @@ fn end_of_word(bytes: &[u8], at: usize) -> Option<usize> {
     (quotes.to_bitmask() & first != 0).then(|| at + marks.trailing_zeros() as usize + 1)
 }
 
-enum Step {
-    On,
+/// The result of one block.
+enum Scanned {
+    Continue,
     End(usize),
-    Refused,
+    Invalid,
 }
 
-/// Hands over block by block, each with its place, until one says that it is the end.
+/// Calls `each` with every block and its offset, until the result is not [`Scanned::Continue`].
 #[inline(always)]
-fn walk(bytes: &[u8], at: usize, mut each: impl FnMut(Bits, usize) -> Step) -> Option<usize> {
+fn walk(bytes: &[u8], at: usize, mut each: impl FnMut(Bits, usize) -> Scanned) -> Option<usize> {
     let mut place = at;
     let mut rest = bytes.get(at..)?;
     while let Some((block, behind)) = rest.split_first_chunk::<BLOCK>() {
         match each(bits_of(block), place) {
-            Step::On => {}
-            Step::End(end) => return Some(end),
-            Step::Refused => return None,
+            Scanned::Continue => {}
+            Scanned::End(end) => return Some(end),
+            Scanned::Invalid => return None,
         }
         (rest, place) = (behind, place + BLOCK);
     }
     let mut block = [b' '; BLOCK];
     block[..rest.len()].copy_from_slice(rest);
     match each(bits_of(&block), place) {
-        Step::End(end) => Some(end),
-        Step::On | Step::Refused => None,
+        Scanned::End(end) => Some(end),
+        Scanned::Continue | Scanned::Invalid => None,
     }
 }
 
-/// Finds the bytes right behind an escaping backslash, from one block to the next.
+/// Finds the bytes that a backslash escapes, across blocks.
 #[derive(Default)]
 struct Escapes {
-    /// Whether the last block ended with such a backslash.
+    /// Whether the previous block ended with a backslash that escapes the next byte.
     is_open: bool,
 }
 
 impl Escapes {
-    /// Which bytes stand behind an odd number of backslashes and are none themselves.
+    /// The bytes that follow an odd number of backslashes and are not backslashes.
     #[inline(always)]
     fn next(&mut self, backslashes: u64) -> u64 {
         let first = u64::from(std::mem::take(&mut self.is_open));
@@ -123,23 +124,23 @@ impl Escapes {
         if backslashes == 0 {
             return first;
         }
-        // Adding the start of a run of ones carries through it and leaves a one behind its end.
+        // Adding the start of a run of ones carries through the run and sets the bit after its end.
         let starts = backslashes & !(backslashes << 1);
         let behind_even = backslashes.wrapping_add(starts & EVEN);
         let (behind_odd, is_open) = backslashes.overflowing_add(starts & ODD);
         self.is_open = is_open;
-        // From an even place to an odd one, or the other way round: the run is of odd length.
+        // A run that starts at an even place and ends at an odd one, or vice versa, has odd length.
         ((behind_even & ODD) | (behind_odd & EVEN)) & !backslashes | first
     }
 }
 
-/// Whether what stands at these places behind a backslash is an escape. Quotes are left out.
+/// Whether the escaped bytes at these places are valid escapes. `escaped` contains no quotes.
 #[inline(always)]
 fn are_escapes(bytes: &[u8], place: usize, mut escaped: u64) -> bool {
     while escaped != 0 {
         let at = place + escaped.trailing_zeros() as usize;
         match bytes.get(at) {
-            // A backslash is here only if the block before ended with the one that escapes it.
+            // A backslash is among them only if the previous block ended with its backslash.
             Some(b'n' | b't' | b'r' | b'b' | b'f' | b'/' | b'\\') => {}
             Some(b'u') => {
                 let digits = bytes.get(at + 1..at + 5);
@@ -172,7 +173,7 @@ fn bits_of(block: &[u8; BLOCK]) -> Bits {
 mod tests {
     use super::*;
 
-    /// Byte by byte.
+    /// The plain way, byte by byte.
     fn slow(bytes: &[u8], at: usize) -> Option<usize> {
         let mut at = at;
         loop {
@@ -185,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_where_a_slow_reader_finds_it() {
-        // Runs of backslashes of every length across every place of a block.
+    fn the_end_is_the_one_that_a_byte_wise_search_finds() {
+        // Runs of backslashes of several lengths at every place of a block.
         for before in 0..140 {
             for run in 0..5 {
                 for behind in ["\"", "n\"", "x\"y\"", ""] {
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_told_apart_in_every_place() {
+    fn every_byte_is_classified_at_every_place() {
         for place in 0..BLOCK {
             for byte in 0..=255 {
                 let mut block = [b'a'; BLOCK];

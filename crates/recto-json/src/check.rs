@@ -1,23 +1,25 @@
-//! Whether a text is JSON, and how deep it goes, in one go.
+//! Checks whether a text is JSON, and measures its depth, in one pass.
 //!
-//! Says yes and no exactly where serde_json does; why not is for serde_json to say.
+//! The check accepts exactly what serde_json accepts. For a text that is not accepted, serde_json
+//! supplies the reason.
 
-use super::scan;
+use crate::scan;
 
-/// What is known of a text that is JSON.
+/// The result of a successful check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Checked {
-    /// How deep its lists and objects go.
+    /// How deep lists and objects are nested; 0 for other values.
     pub depth: usize,
 }
 
-/// Whether `bytes` are one JSON value, without any space around it. They must be UTF-8.
-pub(super) fn check(bytes: &[u8]) -> Option<Checked> {
+/// Checks that `bytes`, which must be UTF-8, are one JSON value without space around it.
+pub(crate) fn check(bytes: &[u8]) -> Option<Checked> {
     let mut open = Open::default();
     let mut deepest = 0;
     let mut at = 0;
     loop {
-        // Here a value starts.
+        // A value starts at `at`.
         at = match bytes.get(at)? {
             b'"' => scan::end_of_checked_string(bytes, at + 1)?,
             b'{' => {
@@ -52,7 +54,7 @@ pub(super) fn check(bytes: &[u8]) -> Option<Checked> {
             b'n' => word(bytes, at, b"null")?,
             _ => number(bytes, at)?,
         };
-        // Behind a value: the next one, or the end of what it is in.
+        // A value has ended: another value follows, or the end of its list or object.
         loop {
             if open.depth == 0 {
                 return (at == bytes.len()).then_some(Checked { depth: deepest });
@@ -77,15 +79,15 @@ pub(super) fn check(bytes: &[u8]) -> Option<Checked> {
     }
 }
 
-/// Which lists and objects are open, one bit a level: depth costs no stack.
+/// The open lists and objects, one bit per level, so depth costs no stack.
 #[derive(Default)]
 struct Open {
     depth: usize,
     /// Whether the innermost is an object.
     is_object: bool,
-    /// The levels around it, the nearest lowest.
+    /// The 64 levels around it; the innermost is the lowest bit.
     around: u64,
-    /// And those around these.
+    /// The levels outside `around`.
     further: Vec<u64>,
 }
 
@@ -119,7 +121,7 @@ fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Goes over a key, its colon and space, to where its value starts.
+/// Skips a key, its colon and the space around it. Returns the start of its value.
 #[inline(always)]
 fn key(bytes: &[u8], at: usize) -> Option<usize> {
     if bytes.get(at) != Some(&b'"') {
@@ -162,9 +164,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Texts of the bytes that JSON is made of, and such texts with one byte changed.
+        /// Texts made of fragments of JSON, alone and inside a string.
         #[test]
-        fn it_says_what_serde_json_says_of_any_text(
+        fn it_accepts_what_serde_json_accepts_of_any_text(
             pieces in prop::collection::vec(prop::sample::select(vec![
                 "{", "}", "[", "]", ",", ":", "\"", "\\", "\\\"", "\\u00e9", "\\n", "\"a\":", "\"a\"", "1", "-",
                 "0.5", "e9", "true", "null", " ", "\n", "é", "\u{1}", "[{\"a\":[", "]}]",
@@ -178,12 +180,12 @@ mod tests {
 
     fn agrees(text: &str) {
         let expected = serde_json::from_str::<&RawValue>(text).is_ok();
-        let text = crate::json::trimmed(text);
+        let text = crate::trimmed(text);
         assert_eq!(check(text.as_bytes()).is_some(), expected, "{text:?}");
     }
 
     #[test]
-    fn it_says_what_serde_json_says() {
+    fn it_accepts_what_serde_json_accepts() {
         let long = "x".repeat(70);
         let wholes = [
             "",
@@ -246,7 +248,7 @@ mod tests {
             "[1\u{c}]",
         ];
         wholes.iter().for_each(|text| agrees(text));
-        // The same behind enough text to be in another block.
+        // The same after enough text to be in another block.
         for inner in
             [r"\x", r"\u12", r"\u12g4", r"\ud800", "\n", "\u{1f}", r"\\", r"\", "\\\"", "é"]
         {
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_found_on_the_way_and_may_be_any() {
+    fn the_depth_is_measured_and_has_no_limit() {
         let depth = |text: &str| check(text.as_bytes()).map(|checked| checked.depth);
         assert_eq!(depth("1"), Some(0));
         assert_eq!(depth(r#"{"a":"[[[[\"{","b":[1],"c":{}}"#), Some(2));

@@ -1,19 +1,19 @@
-//! The places of a vocabulary's hash tables. The build script fills them, `vocabulary.rs` reads them.
+//! Slots of the hash tables of a vocabulary. The build script writes them, `vocabulary.rs` reads them.
 
-#![allow(dead_code, reason = "each of them needs one half")]
+#![allow(dead_code, reason = "the build script uses one half, the crate the other")]
 
-/// How a rank is written.
+/// Size of a stored rank.
 pub(crate) const RANK_BYTES: usize = 3;
 
-/// No rank: the bytes are no token. Greater than every rank.
+/// The rank of bytes that are not a token. Greater than every rank.
 pub(crate) const NONE: u32 = (1 << (8 * RANK_BYTES)) - 1;
 
-/// A token of three to five bytes as one number: its bytes, its length and its rank. It is all
-/// there is to read, and most of what is looked up while joining is so short.
+/// A token of three to five bytes in one number: its bytes, its length and its rank. A look-up reads
+/// nothing else. Most look-ups during merging are for tokens of this length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShortSlot(pub(crate) u64);
 
-/// The longest token that is written in its slot, in bytes.
+/// Maximum length of a token that is stored in its slot, in bytes.
 pub(crate) const MAX_SHORT: usize = 5;
 
 /// A short token without its rank; never 0.
@@ -24,7 +24,7 @@ const LEN_SHIFT: u32 = 8 * MAX_SHORT as u32;
 const RANK_SHIFT: u32 = LEN_SHIFT + 3;
 
 impl ShortKey {
-    /// The first `len` of some bytes, up to [`MAX_SHORT`].
+    /// The key of the first `len` bytes; `len` is at most [`MAX_SHORT`].
     #[inline]
     pub(crate) fn new(bytes: [u8; 8], len: usize) -> ShortKey {
         let bytes = u64::from_le_bytes(bytes) & ((1 << (8 * len)) - 1);
@@ -56,26 +56,26 @@ impl ShortSlot {
     }
 }
 
-/// Where a longer token is written, and some bits of its hash: most tokens that are not the one that
-/// is looked for are told by those, without reading them.
+/// The offset of a longer token, and some bits of its hash. Comparing those bits rules out most other
+/// tokens without reading them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot(pub(crate) u32);
 
 const PLACE_BITS: u32 = 21;
 
-/// What stands before the bytes of a token: its rank, and how long it is.
+/// Size of the header before the bytes of a token: its rank and its length.
 pub(crate) const HEAD: usize = RANK_BYTES + 1;
 
 impl Slot {
     pub(crate) const EMPTY: Slot = Slot(0);
 
     pub(crate) fn new(hash: u64, place: usize) -> Slot {
-        // One more than the place, so that no slot in use is 0.
+        // The offset plus one, so that no used slot is 0.
         assert!(place + 1 < 1 << PLACE_BITS, "the vocabulary is too large for its slots");
         Slot(tag(hash) << PLACE_BITS | (place as u32 + 1))
     }
 
-    /// Where the token is written, if it may be one with this hash.
+    /// The offset of the token, unless its hash differs from this one.
     #[inline]
     pub(crate) fn place(self, hash: u64) -> Option<usize> {
         (self.0 >> PLACE_BITS == tag(hash))
@@ -83,7 +83,7 @@ impl Slot {
     }
 }
 
-/// The lower bits: the upper ones say where it is in the table.
+/// Lower bits of the hash; the upper bits determine the index in the table.
 fn tag(hash: u64) -> u32 {
     hash as u32 >> PLACE_BITS
 }
@@ -96,7 +96,7 @@ pub(crate) fn hash(token: &[u8]) -> u64 {
     let mix = |hash: u64, part: u64| (hash ^ part).wrapping_mul(ODD).rotate_left(29);
     let parts = token.as_chunks::<8>().0.iter().map(|part| u64::from_le_bytes(*part));
     let hash = parts.fold(token.len() as u64, mix);
-    // Its end, some of which may have been read already.
+    // The last eight bytes, which may overlap with the chunks above.
     let half = |half: Option<&[u8; 4]>| half.map_or(0, |half| u32::from_le_bytes(*half).into());
     let last = match token.last_chunk() {
         Some(last) => u64::from_le_bytes(*last),
@@ -105,7 +105,7 @@ pub(crate) fn hash(token: &[u8]) -> u64 {
     mix(hash, last).wrapping_mul(ODD)
 }
 
-/// A hash as a place among so many, by its upper bits.
+/// The index of a hash in a table of `slots` slots, from its upper bits.
 #[inline]
 pub(crate) fn place(hash: u64, slots: usize) -> usize {
     (((hash >> 32) * slots as u64) >> 32) as usize

@@ -1,37 +1,38 @@
-//! The pieces of a text: what a byte-pair encoding merges within and never across.
-//! A piece is a word with the space before it, a run of spaces, up to three digits, or a run
-//! of signs. The encodings publish them as a regular expression; here it is a scan that reads
-//! no character more than a few times, whatever the text.
+//! Splits a text into pieces. A byte-pair encoding merges bytes within a piece, never across pieces.
 //!
-//! A piece alone has as many tokens as it has within its text, so `bpe.rs` may count, and
-//! remember, each by itself.
+//! A piece is a word with the space before it, a run of spaces, up to three digits, or a run of signs.
+//! The encodings define pieces by a regular expression. This module is a hand-written scanner for the
+//! same pieces that reads each character at most a few times, for every text.
+//!
+//! The number of tokens of a piece does not depend on the text around it, so each piece is counted and
+//! cached on its own.
 
-use super::kind::*;
+use crate::kind::*;
 
 const LETTER: u8 = UPPER | LOWER | CASELESS;
-/// May stand before the letters of a word and belong to it: `[^\r\n\p{L}\p{N}]`.
+/// May precede the letters of a word as part of it: `[^\r\n\p{L}\p{N}]`.
 const LEAD: u8 = MARK | SPACE | OTHER;
 /// `[^\s\p{L}\p{N}]`
 const SIGN: u8 = MARK | OTHER;
-/// The two halves of a word in `o200k_base`: `Camel` `Case` is two words, `IT` one.
+/// The two halves of a word in `o200k_base`: `CamelCase` is two words, `IT` is one.
 const HEAD: u8 = UPPER | CASELESS | MARK;
 const BODY: u8 = LOWER | CASELESS | MARK;
 
-/// The run of kinds that each block of characters has, and the runs. The build script wrote them.
+/// The index of the run of kinds of each block of characters, and the runs. Written by the build script.
 static BLOCKS: &[[u8; 2]] = include_bytes!(concat!(env!("OUT_DIR"), "/kinds.blocks")).as_chunks().0;
 static RUNS: &[[u8; BLOCK]] = include_bytes!(concat!(env!("OUT_DIR"), "/kinds.runs")).as_chunks().0;
 
-/// Splits texts as one encoding does.
+/// Splits texts by the rules of one encoding.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Splitter {
+pub(crate) enum Splitter {
     O200kBase,
     Cl100kBase,
 }
 
 impl Splitter {
-    /// The pieces of `text`, in order; together they are the text.
+    /// The pieces of `text`, in order. Concatenated, they are the text.
     #[cfg(test)]
-    pub(super) fn pieces<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+    pub(crate) fn pieces<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         let mut at = 0;
         std::iter::from_fn(move || {
             let start = at;
@@ -40,9 +41,9 @@ impl Splitter {
         })
     }
 
-    /// Where the piece that starts at `at` ends; none at the end of the text.
+    /// The end of the piece that starts at `at`; `None` at the end of the text.
     #[inline]
-    pub(super) fn piece_end(&self, text: &str, at: usize) -> Option<usize> {
+    pub(crate) fn piece_end(&self, text: &str, at: usize) -> Option<usize> {
         match self {
             Splitter::O200kBase => self.plain_piece_end(text.as_bytes(), at),
             Splitter::Cl100kBase => None,
@@ -63,8 +64,8 @@ impl Splitter {
         Some(end)
     }
 
-    /// `o200k_base`: the same for what nearly all pieces are: a word, a number or signs in ASCII,
-    /// with other ASCII behind it. None if it may be anything else.
+    /// `o200k_base`: the end of a word, a number or signs in ASCII that are followed by ASCII, as nearly
+    /// all pieces are. `None` if the piece may be of another kind.
     #[inline]
     fn plain_piece_end(&self, bytes: &[u8], at: usize) -> Option<usize> {
         let kind = |at: usize| RUNS[0][..128].get(usize::from(*bytes.get(at)?)).copied();
@@ -104,7 +105,7 @@ impl Splitter {
     /// `o200k_base`: a word ends where upper case follows lower case.
     #[inline]
     fn cased_word(&self, text: &str, at: usize, kind: u8, len: usize) -> Option<usize> {
-        // The order of the pattern's branches: a body is preferred, then a lead.
+        // The order of the pattern's branches: with a body first, and with a lead first.
         let is_letter =
             |at| self.char_at(text, at).is_some_and(|(kind, _)| kind & (LETTER | MARK) != 0);
         let lead = (kind & LEAD != 0 && is_letter(at + len)).then_some(at + len);
@@ -119,8 +120,8 @@ impl Splitter {
         Some(after_contraction(text, end).unwrap_or(end))
     }
 
-    /// Any head, then a body of one character or more. If no lower case follows, the head
-    /// gives back what could be a body: all after its last character without case.
+    /// A head of any length, then a body of at least one character. If no lower case follows, the body
+    /// is taken from the head: it ends with the head's last character without case.
     #[inline]
     fn head_and_body(&self, text: &str, from: usize) -> Option<usize> {
         let (mut at, mut last_caseless) = (from, None);
@@ -162,7 +163,7 @@ impl Splitter {
         Some(end)
     }
 
-    /// A space or none, signs, and the line ends after them.
+    /// An optional space, signs, and the line ends after them.
     #[inline]
     fn signs(&self, text: &str, at: usize) -> Option<usize> {
         let bytes = text.as_bytes();
@@ -179,8 +180,8 @@ impl Splitter {
         Some(end + bytes[end..].iter().take_while(in_tail).count())
     }
 
-    /// White space up to its last line end; without one, all but the last space, which
-    /// belongs to what follows.
+    /// White space up to its last line end. Without a line end, all but the last space, which belongs
+    /// to the next piece.
     #[inline]
     fn spaces(&self, text: &str, at: usize) -> usize {
         let (mut last, mut end, mut after_line) = (at, at, None);
@@ -197,7 +198,7 @@ impl Splitter {
         after_line.unwrap_or(if gives_back { last } else { end })
     }
 
-    /// The end of the run of such characters from `at` on.
+    /// The end of the run of characters of these kinds that starts at `at`.
     #[inline]
     fn run(&self, text: &str, mut at: usize, kinds: u8) -> usize {
         while let Some((kind, len)) = self.char_at(text, at)
@@ -224,15 +225,15 @@ impl Splitter {
     }
 }
 
-/// The end of the run of `a` to `z` from `at` on, eight bytes at a time: words are short, and
-/// a loop that ends elsewhere each time costs more than what it does.
+/// The end of the run of `a` to `z` that starts at `at`, eight bytes at a time: words are short, and
+/// the mispredicted end of a byte-wise loop costs more than the loop.
 #[inline]
 fn lower_end(bytes: &[u8], mut at: usize) -> usize {
     const EACH: u64 = u64::from_le_bytes([1; 8]);
     const TOP: u64 = EACH << 7;
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
         let chunk = u64::from_le_bytes(*chunk);
-        // The top bit of each byte: set by the sum if the byte is at least `a`, or past `z`.
+        // The sums set the top bit of each byte that is at least `a`, or greater than `z`.
         let low = chunk & !TOP;
         let from_a = low + EACH * (128 - b'a' as u64);
         let past_z = low + EACH * (127 - b'z' as u64);
@@ -245,14 +246,15 @@ fn lower_end(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d`, in any case, if one is at `at`.
+/// The end of the contraction at `at`, if there is one: `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d`,
+/// in any case.
 #[inline]
 fn after_contraction(text: &str, at: usize) -> Option<usize> {
     let rest = text.as_bytes()[at..].strip_prefix(b"'")?;
     let len = match rest {
         [b's' | b'S' | b't' | b'T' | b'm' | b'M' | b'd' | b'D', ..] => 2,
         [b'r' | b'R' | b'v' | b'V', b'e' | b'E', ..] | [b'l' | b'L', b'l' | b'L', ..] => 3,
-        // ſ, the long s, is an s in another case.
+        // ſ, the long s, is a case variant of s.
         [0xC5, 0xBF, ..] => 3,
         _ => return None,
     };
@@ -266,8 +268,8 @@ mod tests {
     use super::*;
 
     thread_local! {
-        /// How often this thread has looked at a character.
-        pub(super) static READS: Cell<usize> = const { Cell::new(0) };
+        /// Number of characters that this thread has read.
+        pub(crate) static READS: Cell<usize> = const { Cell::new(0) };
     }
 
     fn split(splitter: &Splitter, text: &str) -> String {
@@ -308,7 +310,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_plain_piece_ends_where_any_piece_does(
+        fn the_fast_path_finds_the_same_ends(
             parts in proptest::collection::vec(
                 proptest::sample::select(vec![
                     "a", "word", "B", "XML", " ", "  ", "\t", "\n", "\r\n", "1", "234", "'", "'s",
@@ -331,7 +333,7 @@ mod tests {
 
     #[test]
     fn no_text_makes_the_scan_read_a_character_many_times() {
-        // Where a branch of the pattern reads far ahead and then gives back.
+        // Texts in which a branch of the pattern reads far ahead and then backtracks.
         let cases = [
             ("", "a", ""),
             ("", "A", ""),

@@ -1,13 +1,12 @@
-//! The exact counters against `tiktoken-rs`, an independent implementation.
-//! `RECTO_COUNTER_STRINGS=100000` compares that many strings, `RECTO_COUNTER_SEED` other ones.
-#![cfg(feature = "bpe")]
+//! Compares the counts with those of `tiktoken-rs`, an independent implementation.
+//! `RECTO_COUNTER_STRINGS` sets the number of random strings, `RECTO_COUNTER_SEED` the seed.
 
 use std::time::{Duration, Instant};
 
-use recto_core::{Bpe, Counter};
+use recto_bpe::Bpe;
 use tiktoken_rs::{CoreBPE, cl100k_base_singleton, o200k_base_singleton};
 
-/// Each counter with its oracle.
+/// Each encoding with its oracle.
 fn counters() -> [(Bpe, &'static CoreBPE); 2] {
     [(Bpe::O200kBase, o200k_base_singleton()), (Bpe::Cl100kBase, cl100k_base_singleton())]
 }
@@ -18,7 +17,7 @@ fn expected(oracle: &CoreBPE, text: &str) -> u64 {
 
 fn from_env(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
-        Ok(value) => value.parse().unwrap_or_else(|_| panic!("{name}={value} is no number")),
+        Ok(value) => value.parse().unwrap_or_else(|_| panic!("{name}={value} is not a number")),
         Err(_) => default,
     }
 }
@@ -113,8 +112,8 @@ fn an_endless_word_is_counted_within_two_tokens_a_cut() {
 
 #[test]
 fn spaces_outside_ascii_take_time_in_proportion_to_their_number() {
-    // For 32 times the text, `tiktoken` 4.1.2 by itself takes 1,000 times as long. The limit
-    // is far from both, because this machine may be busy.
+    // For 32 times the text, `tiktoken` 4.1.2 takes 1,000 times as long. The limit is far from both,
+    // because the machine may be busy.
     for unit in ["\u{a0}! ", "\u{3000}\u{301}", "\u{2003}1"] {
         for counter in [Bpe::O200kBase, Bpe::Cl100kBase] {
             let (small, large) = (unit.repeat(2_000), unit.repeat(64_000));
@@ -135,7 +134,7 @@ fn shortest(counter: Bpe, text: &str) -> Duration {
 
 #[test]
 fn threads_share_a_counter() {
-    let counter = <dyn Counter>::named("o200k_base").expect("built in");
+    let counter = Bpe::named("o200k_base").expect("it is an encoding of this crate");
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| assert_eq!(counter.count("hello world"), 2));
@@ -143,12 +142,12 @@ fn threads_share_a_counter() {
     });
 }
 
-/// A seeded stream of strings, from plain words to any Unicode at all.
+/// A seeded stream of strings, from plain words to arbitrary Unicode.
 struct Texts(u64);
 
 impl Texts {
     fn next(&mut self) -> String {
-        // One in 250 is the size of a page.
+        // One in 250 has the size of a page.
         let parts = if self.below(250) == 0 { 500 } else { self.below(24) };
         let narrow = self.below(3) == 0;
         let kind = self.below(KINDS);

@@ -1,5 +1,5 @@
-//! What a character is to the patterns of the encodings: one bit each, so that a set of kinds is a
-//! mask. The build script makes tables of them.
+//! Kinds of characters that the patterns of the encodings distinguish. Each kind is one bit, so a set
+//! of kinds is a bit mask. The build script writes tables of them.
 
 pub(crate) const UPPER: u8 = 1;
 pub(crate) const LOWER: u8 = 2;
@@ -11,5 +11,5 @@ pub(crate) const SPACE: u8 = 32;
 pub(crate) const LINE_END: u8 = 64;
 pub(crate) const OTHER: u8 = 128;
 
-/// So many characters share a run of kinds, if their kinds are the same.
+/// Number of characters in a block. Blocks with equal kinds share a run.
 pub(crate) const BLOCK: usize = 256;

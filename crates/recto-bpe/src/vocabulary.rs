@@ -1,23 +1,23 @@
-//! The tokens of an encoding, and how many of them a piece is.
+//! The tokens of an encoding, and the number of tokens in a piece.
 //!
-//! Byte-pair encoding: of all neighbours that make a token together, those with the lowest rank are
-//! joined, the leftmost first, until none are left.
+//! Byte-pair encoding starts with single bytes. Of all neighbours that form a token together, it merges
+//! those with the lowest rank, the leftmost first, until no neighbours form a token.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::slot::{HEAD, MAX_SHORT, NONE, RANK_BYTES, ShortKey, ShortSlot, Slot, hash, place};
+use crate::slot::{HEAD, MAX_SHORT, NONE, RANK_BYTES, ShortKey, ShortSlot, Slot, hash, place};
 
-/// The tokens of an encoding, as tables that the build script wrote. Those of one byte are all
-/// bytes, and need no table.
-pub(super) struct Vocabulary {
-    /// The ranks of all tokens of two bytes: joining begins with those.
+/// The tokens of an encoding, as tables that the build script writes. Every single byte is a token, so
+/// these need no table.
+pub(crate) struct Vocabulary {
+    /// The ranks of all tokens of two bytes, with which merging begins.
     pairs: &'static [[u8; RANK_BYTES]],
-    /// At the place that its hash says, or behind it, is a token of up to [`MAX_SHORT`] bytes.
+    /// Hash table of the tokens of three to [`MAX_SHORT`] bytes.
     short: &'static [[u8; 8]],
-    /// At the place that its hash says, or behind it, is where a longer token is written.
+    /// Hash table of the offsets of longer tokens in `tokens`.
     long: &'static [[u8; 4]],
-    /// The longer tokens, each behind its rank and length.
+    /// The longer tokens, each after its rank and length.
     tokens: &'static [u8],
 }
 
@@ -32,29 +32,29 @@ macro_rules! vocabulary {
     };
 }
 
-pub(super) static O200K_BASE: Vocabulary = vocabulary!("o200k_base");
-pub(super) static CL100K_BASE: Vocabulary = vocabulary!("cl100k_base");
+pub(crate) static O200K_BASE: Vocabulary = vocabulary!("o200k_base");
+pub(crate) static CL100K_BASE: Vocabulary = vocabulary!("cl100k_base");
 
-/// Up to so many bytes, looking at all neighbours for each join is quicker than keeping them sorted.
+/// Up to this many bytes, scanning all neighbours for each merge is faster than a priority queue.
 const FEW: usize = 64;
 
 impl Vocabulary {
-    /// How many tokens a piece is; an empty one is none.
-    pub(super) fn count(&self, piece: &[u8]) -> u64 {
+    /// Number of tokens in a piece; 0 for an empty one.
+    pub(crate) fn count(&self, piece: &[u8]) -> u64 {
         if piece.len() < 2 {
             return piece.len() as u64; // every byte is a token
         }
         if self.rank(piece, piece.len()) != NONE {
             return 1;
         }
-        let joins = match piece.len() {
-            ..=FEW => self.joins_of_few(piece),
-            _ => self.joins_of_many(piece),
+        let merges = match piece.len() {
+            ..=FEW => self.merges_of_few(piece),
+            _ => self.merges_of_many(piece),
         };
-        (piece.len() - joins) as u64
+        (piece.len() - merges) as u64
     }
 
-    /// The rank of the first `len` of some bytes, at least two.
+    /// The rank of the first `len` bytes, at least two.
     #[inline]
     fn rank(&self, bytes: &[u8], len: usize) -> u32 {
         match len {
@@ -72,7 +72,7 @@ impl Vocabulary {
 
     #[inline]
     fn rank_of_short(&self, key: ShortKey) -> u32 {
-        for slot in from_place(self.short, key.hash()) {
+        for slot in from_index(self.short, key.hash()) {
             let slot = ShortSlot(u64::from_le_bytes(*slot));
             if slot.key() == key {
                 return slot.rank();
@@ -86,7 +86,7 @@ impl Vocabulary {
 
     fn rank_of_long(&self, bytes: &[u8]) -> u32 {
         let hash = hash(bytes);
-        for slot in from_place(self.long, hash) {
+        for slot in from_index(self.long, hash) {
             let slot = Slot(u32::from_le_bytes(*slot));
             if slot == Slot::EMPTY {
                 break;
@@ -101,7 +101,7 @@ impl Vocabulary {
         NONE
     }
 
-    /// The token that is written there, and its rank.
+    /// The token at an offset, and its rank.
     #[inline]
     fn token(&self, place: usize) -> (u32, &[u8]) {
         let written = &self.tokens[place..];
@@ -110,12 +110,12 @@ impl Vocabulary {
         (rank, &written[HEAD..HEAD + usize::from(len)])
     }
 
-    /// How often neighbours are joined in a short piece.
-    fn joins_of_few(&self, piece: &[u8]) -> usize {
-        // With room behind it, so that eight bytes can be read wherever a part starts.
+    /// Number of merges in a short piece.
+    fn merges_of_few(&self, piece: &[u8]) -> usize {
+        // With padding, so that eight bytes can be read at every part.
         let mut bytes = [0; FEW + 8];
         bytes[..piece.len()].copy_from_slice(piece);
-        // Where each part starts, and the rank of it with the next one; one behind the last part.
+        // Start of each part, and its rank when merged with the next one. One more start for the end.
         let mut starts: [u8; FEW + 1] = std::array::from_fn(|start| start as u8);
         let mut ranks = [NONE; FEW];
         let mut parts = piece.len();
@@ -144,10 +144,11 @@ impl Vocabulary {
         piece.len() - parts
     }
 
-    /// The same for a long one, in n log n time.
-    fn joins_of_many(&self, piece: &[u8]) -> usize {
+    /// Number of merges in a long piece, in n log n time.
+    fn merges_of_many(&self, piece: &[u8]) -> usize {
         let len = piece.len();
-        // By where a part starts: where the parts beside it do, and its rank with the next one.
+        // Indexed by the start of a part: the starts of its neighbours, and its rank when merged with
+        // the next one.
         let mut next: Vec<u32> = (1..=len as u32 + 1).collect();
         let mut before: Vec<u32> = (0..=len as u32).map(|start| start.wrapping_sub(1)).collect();
         let mut ranks: Vec<u32> =
@@ -155,14 +156,14 @@ impl Vocabulary {
         ranks.push(NONE);
         let known = ranks.iter().zip(0_u32..).filter(|(rank, _)| **rank != NONE);
         let mut lowest: BinaryHeap<_> = known.map(|(&rank, part)| Reverse((rank, part))).collect();
-        let mut joins = 0;
+        let mut merges = 0;
         while let Some(Reverse((rank, part))) = lowest.pop() {
             let at = part as usize;
             if ranks[at] != rank {
-                // It has been joined otherwise since.
+                // The part has been merged with another neighbour since.
                 continue;
             }
-            joins += 1;
+            merges += 1;
             let joined = next[at] as usize;
             ranks[joined] = NONE;
             next[at] = next[joined];
@@ -180,18 +181,18 @@ impl Vocabulary {
                 }
             }
         }
-        joins
+        merges
     }
 }
 
-/// The slots of a hash table from the place on that a hash says.
+/// The slots of a hash table, starting at the index of a hash and wrapping around.
 #[inline]
-fn from_place<T>(slots: &[T], hash: u64) -> impl Iterator<Item = &T> {
+fn from_index<T>(slots: &[T], hash: u64) -> impl Iterator<Item = &T> {
     let (before, behind) = slots.split_at(place(hash, slots.len()));
     behind.iter().chain(before)
 }
 
-/// Eight bytes, with zeros behind the last one.
+/// The first eight bytes, padded with zeros.
 #[inline]
 fn first_eight(bytes: &[u8]) -> [u8; 8] {
     bytes.first_chunk().copied().unwrap_or_else(|| {
@@ -218,7 +219,7 @@ mod tests {
             let ranks: HashMap<Vec<u8>, u32> = tokens.zip(0..).collect();
             let rank = |bytes: &[u8]| ranks.get(bytes).copied().unwrap_or(NONE);
             for token in ranks.keys().filter(|token| token.len() > 1) {
-                // The token itself, one byte less, and one byte that is another.
+                // The prefixes of the token, then the same with another last byte.
                 let mut bytes = token.clone();
                 for _ in 0..2 {
                     for len in 2..=bytes.len() {
@@ -235,7 +236,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn long_pieces_are_joined_as_short_ones_are(
+        fn long_pieces_are_merged_like_short_ones(
             piece in proptest::collection::vec(
                 proptest::prop_oneof![
                     proptest::sample::select(b"aabcdehilmnorstu -=_".to_vec()),
@@ -246,7 +247,7 @@ mod tests {
         ) {
             for vocabulary in [&O200K_BASE, &CL100K_BASE] {
                 let (few, many) =
-                    (vocabulary.joins_of_few(&piece), vocabulary.joins_of_many(&piece));
+                    (vocabulary.merges_of_few(&piece), vocabulary.merges_of_many(&piece));
                 assert_eq!(few, many);
             }
         }

@@ -1,14 +1,37 @@
-//! The exact counters: OpenAI's byte-pair encodings, with the vocabulary in the binary.
+//! Exact token counts of OpenAI's byte-pair encodings, offline.
 //!
-//! ```text
-//!   text ── pieces.rs ──► pieces ── short_pieces.rs: what this thread has met ──► tokens
-//!                                └─ vocabulary.rs: all others ──────────────────┘
+//! ```
+//! use recto_bpe::Bpe;
+//!
+//! assert_eq!(Bpe::O200kBase.count("The side the model reads"), 5);
+//! assert_eq!(Bpe::named("cl100k_base"), Some(Bpe::Cl100kBase));
 //! ```
 //!
-//! The vocabularies come from the crate `tiktoken`, which the build script asks for them. It could
-//! count, too, but would have to be unpacked by every process that counts (0.1 s and 26 MB), and
-//! given a whole text, version 4.1.2 reads the rest of it again at every space outside ASCII
-//! (`U+00A0`), so that 64 KB of them take a second and 4 MB an hour.
+//! The crate counts tokens; it does not return them. The vocabularies are hash tables in the binary
+//! (about 5 MB), which are read in place, so the first count of a process needs no start-up time.
+//!
+//! # How a text is counted
+//!
+//! ```text
+//!   text ── pieces.rs ──► pieces ── short_pieces.rs: pieces counted before ──► tokens
+//!                                └─ vocabulary.rs: all other pieces ─────────┘
+//! ```
+//!
+//! 1. `pieces.rs` splits the text into pieces (a word, a run of spaces, up to three digits) as the
+//!    regular expression of the encoding does. It reads each character a bounded number of times.
+//! 2. `short_pieces.rs` is a cache per thread: most of a text is a few thousand words.
+//! 3. `vocabulary.rs` merges the bytes of the other pieces into tokens.
+//!
+//! The build script (`build/`) writes the tables. It takes the vocabularies from the crate `tiktoken`.
+//! That crate can count as well, but each process would have to unpack the vocabulary first (0.1 s and
+//! 26 MB), and version 4.1.2 takes quadratic time on spaces outside ASCII such as U+00A0: a second for
+//! 64 KB of them.
+//!
+//! # Exactness
+//!
+//! The counts are those of tiktoken for every text that real writing, code or data contains; tests
+//! compare them with `tiktoken-rs`. A piece longer than 32 KiB (one word, one run of spaces, one run
+//! of punctuation) is counted in parts, and each cut may change the count by a token or two.
 
 mod kind;
 mod pieces;
@@ -18,26 +41,13 @@ mod vocabulary;
 
 use std::ops::Range;
 
-use super::Counter;
 use pieces::Splitter;
 use short_pieces::{Batch, Key, ShortPieces};
 use vocabulary::Vocabulary;
 
-/// Counts as OpenAI's tiktoken does, offline.
-///
-/// What looks like a special token (`<|endoftext|>`) is ordinary text here, because in a
-/// message that is what it is.
-///
-/// The count is exact for every text that real writing, code or data makes. Only where one
-/// unbroken piece (one word, one run of spaces, one run of punctuation) is longer than
-/// 32 KiB, that piece is counted in parts, and each cut may move the count by a token or two.
-///
-/// ```
-/// use recto_core::{Bpe, Counter};
-///
-/// assert_eq!(Bpe::O200kBase.count("The side the model reads"), 5);
-/// ```
+/// A byte-pair encoding of OpenAI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Bpe {
     /// `o200k_base`: GPT-4o and later.
     O200kBase,
@@ -46,6 +56,49 @@ pub enum Bpe {
 }
 
 impl Bpe {
+    /// Every encoding of this crate.
+    pub const ALL: [Bpe; 2] = [Bpe::O200kBase, Bpe::Cl100kBase];
+
+    /// The encoding with this name.
+    pub fn named(name: &str) -> Option<Bpe> {
+        Bpe::ALL.into_iter().find(|bpe| bpe.name() == name)
+    }
+
+    /// The name of the encoding, such as `o200k_base`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Bpe::O200kBase => "o200k_base",
+            Bpe::Cl100kBase => "cl100k_base",
+        }
+    }
+
+    /// Number of tokens in `text`.
+    ///
+    /// Text that looks like a special token, such as `<|endoftext|>`, is counted as ordinary text,
+    /// because in a message it is ordinary text.
+    pub fn count(self, text: &str) -> u64 {
+        let (vocabulary, splitter) = (self.vocabulary(), self.splitter());
+        let count_piece = |piece: Range<usize>| vocabulary.count(&text.as_bytes()[piece]);
+        ShortPieces::lend(|known| {
+            let (mut tokens, mut at) = (0, 0);
+            let mut batch = Batch::EMPTY;
+            while let Some(end) = splitter.piece_end(text, at) {
+                match end - at {
+                    1 => tokens += 1, // every byte is a token
+                    2..=short_pieces::MAX_LEN => {
+                        let key = Key::new(text.as_bytes(), at, end, self as u8);
+                        if batch.is_full_with(key, at) {
+                            tokens += known.count(&mut batch, count_piece);
+                        }
+                    }
+                    _ => tokens += count_parts(vocabulary, &text[at..end]),
+                }
+                at = end;
+            }
+            tokens + known.count(&mut batch, count_piece)
+        })
+    }
+
     fn vocabulary(self) -> &'static Vocabulary {
         match self {
             Bpe::O200kBase => &vocabulary::O200K_BASE,
@@ -61,51 +114,15 @@ impl Bpe {
     }
 }
 
-impl Counter for Bpe {
-    fn name(&self) -> &str {
-        match self {
-            Bpe::O200kBase => "o200k_base",
-            Bpe::Cl100kBase => "cl100k_base",
-        }
-    }
-
-    fn is_exact(&self) -> bool {
-        true
-    }
-
-    fn count(&self, text: &str) -> u64 {
-        let (vocabulary, splitter) = (self.vocabulary(), self.splitter());
-        let count_piece = |piece: Range<usize>| vocabulary.count(&text.as_bytes()[piece]);
-        ShortPieces::lend(|known| {
-            let (mut tokens, mut at) = (0, 0);
-            let mut batch = Batch::EMPTY;
-            while let Some(end) = splitter.piece_end(text, at) {
-                match end - at {
-                    1 => tokens += 1, // every byte is a token
-                    2..=short_pieces::MAX_LEN => {
-                        let key = Key::new(text.as_bytes(), at, end, *self as u8);
-                        if batch.is_full_with(key, at) {
-                            tokens += known.count(&mut batch, count_piece);
-                        }
-                    }
-                    _ => tokens += count_parts(vocabulary, &text[at..end]),
-                }
-                at = end;
-            }
-            tokens + known.count(&mut batch, count_piece)
-        })
-    }
-}
-
-/// A longer piece is counted in parts, because merging takes n log n time and 20 bytes of
-/// memory a byte. No word, line of dashes or indentation is near it; base64 and hexadecimal
-/// are not either, since digits and signs split them.
+/// Maximum length of a piece that is merged as a whole, in bytes; a longer piece is counted in parts,
+/// because merging takes n log n time and 20 bytes of memory per byte. Words, lines of dashes and
+/// indentation are far shorter, and so are base64 and hexadecimal, since digits and signs split them.
 const MAX_PIECE: usize = 32 * 1024;
 
 fn count_parts(vocabulary: &Vocabulary, piece: &str) -> u64 {
     let mut last = ("", 0);
     let count = |part| {
-        // Megabytes of one character are the same part again and again.
+        // The parts of a long run of one character are equal.
         if part != last.0 {
             last = (part, vocabulary.count(part.as_bytes()));
         }
@@ -167,7 +184,7 @@ mod tests {
 
     #[test]
     fn an_endless_piece_is_not_merged_whole() {
-        // No cut at 32 KiB falls between two `hello`s, so that one more token shows each.
+        // No cut at 32 KiB falls between two `hello`s, so each cut adds a token.
         let text = "hello".repeat(MAX_PIECE);
         for bpe in [Bpe::O200kBase, Bpe::Cl100kBase] {
             let whole = bpe.vocabulary().count(text.as_bytes());

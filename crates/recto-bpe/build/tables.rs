@@ -1,4 +1,4 @@
-//! Makes and writes the tables.
+//! Computes the tables and writes them to `OUT_DIR`.
 
 use std::path::PathBuf;
 
@@ -15,13 +15,13 @@ pub(crate) fn write() {
 }
 
 fn write_file(name: &str, bytes: impl IntoIterator<Item = u8>) {
-    let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where"));
+    let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let bytes: Vec<u8> = bytes.into_iter().collect();
     std::fs::write(folder.join(name), bytes).expect("the folder can be written");
 }
 
 fn write_vocabulary(name: &str, encoding: &CoreBpe) {
-    // In these encodings a token's number is its rank, and no number is left out.
+    // In these encodings the number of a token is its rank, and the numbers have no gaps.
     let tokens: Vec<Vec<u8>> =
         (0..encoding.vocab_size() as u32).map(|rank| encoding.decode(&[rank])).collect();
     assert!(tokens.iter().all(|token| !token.is_empty()), "{name} has gaps");
@@ -29,7 +29,7 @@ fn write_vocabulary(name: &str, encoding: &CoreBpe) {
     let (mut short, mut long, mut written) = (Vec::new(), Vec::new(), Vec::new());
     for (token, rank) in tokens.iter().zip(0_u32..) {
         match **token {
-            // Every byte is a token, and nobody asks for its rank.
+            // Every byte is a token, and its rank is never looked up.
             [_] => {}
             [first, second] => pairs[usize::from(u16::from_be_bytes([first, second]))] = rank,
             _ if token.len() <= MAX_SHORT => {
@@ -43,7 +43,7 @@ fn write_vocabulary(name: &str, encoding: &CoreBpe) {
                 long.push((hash, Slot::new(hash, written.len()).0));
                 let [rank @ .., 0] = rank.to_le_bytes() else { panic!("{name} is too large") };
                 written.extend(rank);
-                written.push(u8::try_from(token.len()).expect("a token is short"));
+                written.push(u8::try_from(token.len()).expect("a token is shorter than 256 bytes"));
                 written.extend(token);
             }
         }
@@ -57,7 +57,8 @@ fn write_vocabulary(name: &str, encoding: &CoreBpe) {
     write_file(&format!("{name}.tokens"), written);
 }
 
-/// Slots at the places that their hashes say, or behind those; three in ten are empty, and 0.
+/// An open-addressing hash table: each slot is at the index of its hash, or at the next free one.
+/// Three in ten slots are empty, which is 0.
 fn hash_table<S: Copy + Default + PartialEq>(slots: &[(u64, S)]) -> Vec<S> {
     let mut table = vec![S::default(); slots.len() * 10 / 7];
     for &(hash, slot) in slots {
@@ -80,13 +81,13 @@ fn write_kinds() {
             runs.push(block);
             runs.len() - 1
         });
-        blocks.extend(u16::try_from(run).expect("blocks are much alike").to_le_bytes());
+        blocks.extend(u16::try_from(run).expect("most blocks share a run").to_le_bytes());
     }
     write_file("kinds.blocks", blocks);
     write_file("kinds.runs", runs.concat());
 }
 
-/// The kind of every character, by its number.
+/// The kind of every character, indexed by code point.
 fn kinds() -> Vec<u8> {
     let mut kinds = vec![OTHER; char::MAX as usize + 1];
     let classes = [
@@ -99,7 +100,7 @@ fn kinds() -> Vec<u8> {
         (r"[\r\n]", LINE_END),
     ];
     for (class, kind) in classes {
-        let parsed = regex_syntax::parse(class).expect("the classes are constants that parse");
+        let parsed = regex_syntax::parse(class).expect("the classes are constants");
         let HirKind::Class(Class::Unicode(class)) = parsed.kind() else {
             panic!("{class} is a class of characters");
         };

@@ -1,0 +1,38 @@
+//! Names for the parts of a conversation that a store has not loaded.
+
+use crate::{BatchIndex, LogIndex, Version};
+
+/// A part of a conversation that is not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Missing {
+    /// A version: [`PartialConversation::add_version`](crate::PartialConversation::add_version).
+    Version(Version),
+    /// All versions: [`PartialConversation::first`](crate::PartialConversation::first), then [`PartialConversation::followed_by`](crate::PartialConversation::followed_by) for
+    /// each.
+    Versions,
+    /// A batch of a live path: [`PartialConversation::add_batch`](crate::PartialConversation::add_batch).
+    Batch(StoredPath, BatchIndex),
+    /// The openings of all batches of a live path: [`PartialConversation::add_openings`](crate::PartialConversation::add_openings).
+    Batches(StoredPath),
+    /// The metadata of every log entry: [`PartialConversation::add_metadata`](crate::PartialConversation::add_metadata).
+    Log,
+    /// Messages: [`PartialConversation::add_messages`](crate::PartialConversation::add_messages).
+    Messages(Vec<LogIndex>),
+}
+
+/// The identity of a batch. Batch numbers are reused after a rollback; this is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct BatchOrigin {
+    /// The version whose request opened it.
+    pub(crate) version: Version,
+    /// Number of batches that the request had opened before this one.
+    pub(crate) ordinal: u32,
+}
+
+/// Names the batches below one that are not loaded. Opaque to other crates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StoredPath {
+    pub(crate) origin: BatchOrigin,
+    pub(crate) number: usize,
+}
