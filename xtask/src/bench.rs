@@ -34,17 +34,17 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum What {
-    /// How long the operations take.
+    /// Times of the engine's operations.
     Engine,
-    /// How many instructions they need; fails above a limit.
+    /// Instruction counts of the engine's operations; fails above a limit.
     Counts,
-    /// What it costs to keep conversations in a file.
+    /// Times and sizes of stored conversations.
     Store,
-    /// How fast transcripts are read and views rendered; fails above a limit.
+    /// Rates of import and rendering; fails above a limit.
     Format,
-    /// How quick the `recto` command is, beside git and sqlite3.
+    /// Times of the `recto` command, beside git and sqlite3.
     Cli,
-    /// What Recto adds to a call of a model, beside LangGraph; fails above a limit.
+    /// Recto's own time in a model call, beside LangGraph; fails above a limit.
     Loop,
 }
 
@@ -62,15 +62,9 @@ pub(crate) fn run(
         What::Format => format::run(&options.arguments, workspace, console),
         What::Counts => counts(&options.arguments, workspace, console),
         What::Cli => {
-            // The command as it is released, not as benchmarks are built.
             let build = workspace.cargo(["build", "--release", "-p", "recto-cli"]);
-            console.run(Step::new("build", build, "see what the compiler says")).required()?;
-            // Building the benchmark builds the command anew, with its profile, in the same place.
-            let built = workspace.target().join("release").join(EXECUTABLE);
-            let binary = workspace.target().join("bench-cli").join(EXECUTABLE);
-            std::fs::create_dir_all(binary.parent().context("it is in a folder")?)?;
-            std::fs::copy(&built, &binary)
-                .with_context(|| format!("cannot copy {}", built.display()))?;
+            console.run(Step::new("build", build, "read the output above")).required()?;
+            let binary = workspace.target().join("release").join(EXECUTABLE);
             let mut arguments = vec!["--binary".to_owned(), binary.display().to_string()];
             arguments.extend_from_slice(&options.arguments);
             timings("cli", &arguments, workspace, console)
@@ -90,14 +84,8 @@ fn timings(
     workspace: &Workspace,
     console: &Console,
 ) -> anyhow::Result<()> {
-    let command = match name {
-        "store" => {
-            benchmark(&["-p", "recto", "--features", "postgres"], name, arguments, workspace)
-        }
-        "cli" => benchmark(&["-p", "recto-cli"], name, arguments, workspace),
-        _ => benchmark(&["-p", "recto-core"], name, arguments, workspace),
-    };
-    let step = Step::new("bench", command, "see what the benchmark says above");
+    let command = benchmark(name, arguments, workspace);
+    let step = Step::new("bench", command, "read the output above");
     let finished = console.run(step.shown());
     if console.wants_json() {
         let mut value = finished.to_json();
@@ -111,7 +99,7 @@ fn timings(
 fn counts(arguments: &[String], workspace: &Workspace, console: &Console) -> anyhow::Result<()> {
     let version = workspace.locked_version("gungraun")?.context(
         "no package uses gungraun; \
-         add it to recto-core's dev-dependencies, with a bench named `counts`",
+         add it to the dev-dependencies of crates/bench",
     )?;
     let needed = [requirement::valgrind(), requirement::gungraun_runner(version)];
     requirement::ensure(&needed, workspace, console)?;
@@ -120,8 +108,9 @@ fn counts(arguments: &[String], workspace: &Workspace, console: &Console) -> any
     if console.wants_json() {
         arguments.push("--output-format=json".to_owned());
     }
-    let command = benchmark(&["-p", "recto-core"], "counts", &arguments, workspace);
-    let advice = "make it cheaper, or raise the limit in benches/counts.rs and say why";
+    let command = benchmark("counts", &arguments, workspace);
+    let advice =
+        "make it cheaper, or raise the limit in crates/bench/benches/counts.rs and say why";
     let step = Step::new("bench counts", command, advice);
     let finished = console.run(if console.wants_json() { step } else { step.shown() });
     if console.wants_json() {
@@ -134,9 +123,8 @@ fn counts(arguments: &[String], workspace: &Workspace, console: &Console) -> any
     Ok(())
 }
 
-fn benchmark(package: &[&str], name: &str, arguments: &[String], workspace: &Workspace) -> Command {
-    let mut command = workspace.cargo(["bench"]);
-    command.args(package).args(["--bench", name]);
+fn benchmark(name: &str, arguments: &[String], workspace: &Workspace) -> Command {
+    let mut command = workspace.cargo(["bench", "-p", "bench", "--bench", name]);
     if !arguments.is_empty() {
         command.arg("--").args(arguments);
     }

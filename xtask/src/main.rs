@@ -1,20 +1,16 @@
-//! What this repository runs: `cargo xtask test` and the longer runs beside it.
+//! The commands of this repository: `cargo xtask test` and the longer runs beside it.
 //!
-//! One file a command. Every command prints one line a step with its duration, and after a
-//! failure what to do next. `step.rs` runs the programs, `requirement.rs` installs what they need,
-//! `workspace.rs` knows where things are.
+//! Each command has a file. It prints one line per step with the step's duration and, after a failure, what to
+//! do next. `step.rs` runs programs, `requirement.rs` installs what they need, `workspace.rs` finds files.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command talks to whoever started it"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command prints its results")]
 
 mod bench;
 mod compare;
 mod fuzz;
 mod requirement;
 mod seed;
+mod semver;
 mod sim;
 mod step;
 mod test;
@@ -29,7 +25,7 @@ use clap::{Parser, Subcommand};
 use crate::step::{Console, Stdout, StepsFailed};
 use crate::workspace::Workspace;
 
-/// What this repository runs.
+/// The commands of this repository.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Cli {
@@ -47,18 +43,20 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Formatting, lints, docs and all tests: what a change has to pass.
+    /// Check formatting, dependencies, lints and docs, and run all tests.
     Test(test::Options),
     /// Fuzz each target for a bounded time (needs a nightly toolchain).
     Fuzz(fuzz::Options),
-    /// Timings of the engine, or exact instruction counts with limits.
+    /// Measure times, sizes or instruction counts.
     Bench(bench::Options),
     /// Measure Recto beside what people use today.
     Compare(compare::Options),
-    /// A long random comparison of the engine against the plain model.
+    /// Compare random requests with the plain model for a bounded time.
     Sim(sim::Options),
     /// Compare Recto with recorded verdicts of real providers.
     Verdicts(verdicts::Options),
+    /// Name the changes of the public API since a release that can break programs.
+    Semver(semver::Options),
 }
 
 fn main() -> ExitCode {
@@ -68,7 +66,7 @@ fn main() -> ExitCode {
 
     match run(&cli.command, &console) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.is::<StepsFailed>() => ExitCode::FAILURE, // already told, step by step
+        Err(error) if error.is::<StepsFailed>() => ExitCode::FAILURE, // printed already, step by step
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -85,6 +83,7 @@ fn run(command: &Command, console: &Console) -> anyhow::Result<()> {
         Command::Compare(options) => compare::run(options, &workspace, console),
         Command::Sim(options) => sim::run(options, &workspace, console),
         Command::Verdicts(options) => verdicts::run(options, &workspace, console),
+        Command::Semver(options) => semver::run(options, &workspace, console),
     }
 }
 

@@ -1,19 +1,19 @@
-//! What a command needs on the machine, and how it gets there.
+//! Programs that a command needs on the machine, and how they are installed.
 //!
-//! To add one, write a function here that returns a [`Requirement`] (what to run to see whether it
-//! is there, and how to install it) and put it into the list of the command that needs it.
+//! To add one, write a function here that returns a [`Requirement`] (a command that succeeds if the program is
+//! installed, and how to install it) and add it to the list of the command that needs it.
 
 use std::process::{Command, Stdio};
 
 use crate::step::{Console, Step, StepsFailed};
 use crate::workspace::Workspace;
 
-/// Something that has to be there before a command can work.
+/// A program that a command needs.
 pub(crate) struct Requirement {
     name: &'static str,
-    /// A command that succeeds if it is there.
+    /// A command that succeeds if the program is installed.
     check: Vec<&'static str>,
-    /// What the command has to print, such as a version.
+    /// What the command must print, such as a version.
     prints: Option<String>,
     install: Install,
 }
@@ -22,17 +22,17 @@ enum Install {
     /// A component of the Rust toolchain.
     Component(&'static str),
     /// A program from the package registry, built into `target/tools`.
-    Crate { package: &'static str, version: Option<String> },
+    Crate { package: &'static str, version: Option<String>, options: &'static [&'static str] },
     /// A package of the operating system.
     System(SystemPackage),
-    /// Only a person can: this is what to do.
+    /// xtask cannot install it; the text tells the user how.
     ByHand(&'static str),
 }
 
 struct SystemPackage {
-    /// What most package managers call it.
+    /// Its name in most package managers.
     usual: &'static str,
-    /// Those that call it something else, by the manager's program.
+    /// Other names, by the program of the package manager.
     otherwise: &'static [(&'static str, &'static str)],
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn cargo_fuzz() -> Requirement {
         name: "cargo-fuzz",
         check: vec!["cargo-fuzz", "--version"],
         prints: None,
-        install: Install::Crate { package: "cargo-fuzz", version: None },
+        install: Install::Crate { package: "cargo-fuzz", version: None, options: &[] },
     }
 }
 
@@ -92,7 +92,36 @@ pub(crate) fn gungraun_runner(version: String) -> Requirement {
         name: "gungraun-runner",
         check: vec!["gungraun-runner", "--version"],
         prints: Some(format!("gungraun-runner {version}")),
-        install: Install::Crate { package: "gungraun-runner", version: Some(version) },
+        install: Install::Crate {
+            package: "gungraun-runner",
+            version: Some(version),
+            options: &[],
+        },
+    }
+}
+
+/// `cargo deny`, which checks the licences and the sources of dependencies. It is built without optimisation:
+/// building takes longer than running.
+pub(crate) fn cargo_deny() -> Requirement {
+    Requirement {
+        name: "cargo-deny",
+        check: vec!["cargo-deny", "--version"],
+        prints: None,
+        install: Install::Crate {
+            package: "cargo-deny",
+            version: None,
+            options: &["--debug", "--no-default-features"],
+        },
+    }
+}
+
+/// `cargo semver-checks`, which compares public APIs.
+pub(crate) fn cargo_semver_checks() -> Requirement {
+    Requirement {
+        name: "cargo-semver-checks",
+        check: vec!["cargo-semver-checks", "--version"],
+        prints: None,
+        install: Install::Crate { package: "cargo-semver-checks", version: None, options: &[] },
     }
 }
 
@@ -109,7 +138,7 @@ pub(crate) fn python() -> Requirement {
     }
 }
 
-/// A PostgreSQL server, which tests start by themselves. Debian keeps its programs off the `PATH`.
+/// The programs of PostgreSQL, with which tests start servers. Debian does not put them on the `PATH`.
 pub(crate) fn postgresql() -> Requirement {
     Requirement {
         name: "PostgreSQL",
@@ -126,7 +155,7 @@ pub(crate) fn postgresql() -> Requirement {
     }
 }
 
-/// Installs what is missing; says nothing about what is there.
+/// Installs what is missing. Prints nothing about what is installed.
 pub(crate) fn ensure(
     requirements: &[Requirement],
     workspace: &Workspace,
@@ -160,8 +189,9 @@ impl Requirement {
                     format!("add `{component}` to the Rust toolchain, then run this again");
                 console.run(Step::new("install", command, advice)).required()?;
             }
-            Install::Crate { package, version } => {
+            Install::Crate { package, version, options } => {
                 let mut command = workspace.cargo(["install", "--locked", package]);
+                command.args(*options);
                 if let Some(version) = version {
                     command.arg("--version").arg(format!("={version}"));
                 }
@@ -252,7 +282,7 @@ impl SystemPackage {
 impl PackageManager {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = if self.needs_root && !is_root() {
-            // Without -n it would wait for a password that nobody types.
+            // Without -n it would wait for a password.
             let mut sudo = Command::new("sudo");
             sudo.args(["-n", self.program]);
             sudo

@@ -1,10 +1,15 @@
-//! `cargo xtask sim`: long random runs, for as long as asked: requests to the engine and to every
-//! store beside the plain model, and stores whose process, disk or server fails.
+//! `cargo xtask sim`: random runs of a given duration. Requests to the engine and to every store are compared
+//! with the plain model; stores are used while their process, disk or server fails; rendered requests are judged
+//! by the rules of the providers and by the types that the providers publish.
+
+use std::path::Path;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::compare::venv::Venv;
+use crate::requirement;
 use crate::seed;
 use crate::step::{Console, Step};
 use crate::test_results::TestResults;
@@ -68,6 +73,7 @@ pub(crate) fn run(
     let seconds = options.seconds;
     let parts = options.part.map_or(Part::value_variants().to_vec(), |part| vec![part]);
 
+    let requests = workspace.target().join("sim-requests.jsonl");
     let mut results = Vec::new();
     for part in parts {
         let [package, features, filter] = part.tests();
@@ -76,6 +82,10 @@ pub(crate) fn run(
         command.args(["--ignored", "--nocapture", "--exact", filter]);
         command.env("RECTO_SIM_SEED", seed.to_string());
         command.env("RECTO_SIM_SECONDS", seconds.to_string());
+
+        if part == Part::Format {
+            command.env("RECTO_SIM_REQUESTS", &requests);
+        }
 
         let word = part.name().replace("sim ", "");
         let again = format!("cargo xtask sim {word} --seed {seed} --seconds {seconds}");
@@ -86,9 +96,30 @@ pub(crate) fn run(
         if TestResults::from_output(&output).passed == 0 {
             bail!("nothing ran; next: see whether {package} still has the tests {filter}");
         }
+        if part == Part::Format {
+            results.push(vendor_types(&requests, workspace, console)?);
+        }
     }
     if console.wants_json() {
         console.results_json(&json!({ "seed": seed, "steps": results }));
     }
     Ok(())
+}
+
+/// Checks the requests of the simulation with the request types in the vendors' Python packages.
+fn vendor_types(
+    requests: &Path,
+    workspace: &Workspace,
+    console: &Console,
+) -> anyhow::Result<Value> {
+    requirement::ensure(&[requirement::python()], workspace, console)?;
+    let folder = workspace.root().join("xtask/src/sim");
+    let venv =
+        Venv::ready("sim", &folder.join("vendor_types.requirements.txt"), workspace, console)?;
+    let mut command = venv.python();
+    command.arg(folder.join("vendor_types.py")).arg(requests);
+    let advice = "compare the request with the provider's documentation; repair the rule, or list the difference \
+                  in vendor_types.py with its reason";
+    let finished = console.run(Step::new("vendor types", command, advice).shown());
+    Ok(finished.required()?.to_json())
 }

@@ -70,7 +70,7 @@ pub(crate) struct Finished {
     pub(crate) command: String,
     pub(crate) succeeded: bool,
     pub(crate) took: Duration,
-    /// Standard output alone, for whoever reads results from it.
+    /// Standard output alone, from which results are read.
     pub(crate) stdout: String,
 }
 

@@ -73,7 +73,7 @@ fn is_beginning(line: &str) -> bool {
     matches!(words[..], ["running", n, "test" | "tests"] if n.parse::<u64>().is_ok())
 }
 
-/// Doctests keep cargo's colours even when nobody looks.
+/// Doctests keep cargo's colours even if the output is not a terminal.
 fn without_colours(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut chars = line.chars();

@@ -31,7 +31,7 @@ pub(crate) fn run(
     if options.show {
         command.arg("--show");
     }
-    let step = Step::new("verdicts", command, "see what the comparison says above");
+    let step = Step::new("verdicts", command, "read the output above");
     let finished = console.run(step.shown());
     if console.wants_json() {
         console.results_json(&json!({ "output": finished.stdout }));

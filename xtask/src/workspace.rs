@@ -1,4 +1,4 @@
-//! Where things are: the repository, the target directory and the packages.
+//! The folders of the workspace, and commands that run in them.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Asks cargo about the workspace that this program was started in.
+    /// Reads `cargo metadata` of the workspace that this program was started in.
     pub(crate) fn load() -> anyhow::Result<Self> {
         // `cargo run` sets the variable; the constant serves a binary started by hand.
         let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR")
@@ -44,12 +44,12 @@ impl Workspace {
         &self.root
     }
 
-    /// Where cargo builds; everything that xtask makes lies there too.
+    /// The directory of cargo's output. Files that xtask makes are there too.
     pub(crate) fn target(&self) -> &Path {
         &self.target
     }
 
-    /// Where xtask installs programs, so that it never replaces those of other projects.
+    /// The directory for programs that xtask installs, so that it never replaces those of other projects.
     pub(crate) fn tools(&self) -> PathBuf {
         self.target.join("tools")
     }
@@ -60,6 +60,16 @@ impl Workspace {
         let lock = std::fs::read_to_string(&path)
             .with_context(|| format!("cannot read {}", path.display()))?;
         Ok(version_in_lock(&lock, package))
+    }
+
+    /// The newest release tag, such as `v0.2.0`.
+    pub(crate) fn newest_tag(&self) -> anyhow::Result<Option<String>> {
+        let tags = self
+            .command("git")
+            .args(["tag", "--list", "v*", "--sort=-version:refname"])
+            .output()
+            .context("cannot start git; is it on the PATH?")?;
+        Ok(String::from_utf8_lossy(&tags.stdout).lines().next().map(str::to_owned))
     }
 
     /// A program, started at the root, with xtask's own tools found before others.

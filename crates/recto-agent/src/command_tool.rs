@@ -251,22 +251,22 @@ mod tests {
     async fn a_program_is_killed_with_its_descendants() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("written").display().to_string();
-        let script = format!("echo begun; (sleep 1; echo late > {file}) & sleep 30");
-        let late = run(&script, "{}", |tool| tool.timeout = Duration::from_millis(300)).await;
-        assert_eq!(late, ToolOutput::error("sh took longer than 300ms\nbegun"));
+        let script = format!("echo begun; (sleep 0.5; echo late > {file}) & sleep 30");
+        let late = run(&script, "{}", |tool| tool.timeout = Duration::from_millis(200)).await;
+        assert_eq!(late, ToolOutput::error("sh took longer than 200ms\nbegun"));
         let cancel = crate::CancelToken::new();
         let tool = CommandTool::new(Tool::new("sh", "a shell"), "sh").arguments(["-c", &script]);
         let input = ToolInput { cancel: cancel.clone(), ..ToolInput::new("c", "{}") };
         let (cancelled, ()) = tokio::join!(tool.run(input), async {
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
             cancel.cancel();
         });
         assert_eq!(cancelled, ToolOutput::error(format!("{CANCELLED}\nbegun")));
         // Dropping the future kills the program as well.
         let input = ToolInput::new("c", "{}");
-        let dropped = tokio::time::timeout(Duration::from_millis(300), tool.run(input)).await;
+        let dropped = tokio::time::timeout(Duration::from_millis(200), tool.run(input)).await;
         assert!(dropped.is_err());
-        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        tokio::time::sleep(Duration::from_millis(600)).await;
         assert!(!std::path::Path::new(&file).exists());
     }
 

@@ -103,7 +103,7 @@ mod verify;
 
 /// The engine: conversations as immutable values, without a store.
 ///
-/// [`engine::Conversation`](crate::engine::Conversation) is the value; [`Conversation`] is the handle of a
+/// [`engine::Conversation`] is the value; [`Conversation`] is the handle of a
 /// stored one. This module re-exports all of `recto-core`, including what stores need to save and load
 /// conversations.
 pub mod engine {

@@ -81,8 +81,8 @@ fn measured(
 ) -> anyhow::Result<Vec<Value>> {
     let mut with_json = vec!["--json".to_owned(), "--report-only".to_owned()];
     with_json.extend_from_slice(arguments);
-    let command = benchmark(&["-p", "recto-format"], name, &with_json, workspace);
-    let step = Step::new(name, command, "see what the benchmark says above");
+    let command = benchmark(name, &with_json, workspace);
+    let step = Step::new(name, command, "read the output above");
     let output = console.run(step).required()?.stdout;
     let start = output.find('[').context("the benchmark printed no JSON")?;
     Ok(serde_json::from_str(&output[start..])?)
@@ -96,8 +96,8 @@ fn in_python(workspace: &Workspace, console: &Console) -> anyhow::Result<Value> 
     let input = workspace.target().join("compare").join("format.jsonl");
     std::fs::create_dir_all(workspace.target().join("compare"))?;
     let path = input.to_string_lossy().into_owned();
-    let write = benchmark(&["-p", "recto-format"], "format", &["--write".into(), path], workspace);
-    console.run(Step::new("input", write, "see what the benchmark says above")).required()?;
+    let write = benchmark("format", &["--write".into(), path], workspace);
+    console.run(Step::new("input", write, "read the output above")).required()?;
 
     let mut command = venv.python();
     command.arg(beside.join("format.py")).arg(&input);

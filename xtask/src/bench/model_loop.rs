@@ -24,8 +24,8 @@ pub(super) fn run(
         with_peer.push("--json".into());
     }
     with_peer.extend_from_slice(arguments);
-    let command = benchmark(&["-p", "recto-agent"], "loop", &with_peer, workspace);
-    let step = Step::new("bench", command, "see what the benchmark says above");
+    let command = benchmark("loop", &with_peer, workspace);
+    let step = Step::new("bench", command, "read the output above");
     let finished = console.run(if console.wants_json() { step } else { step.shown() });
     if console.wants_json() {
         let line = finished.stdout.lines().rev().find_map(|line| serde_json::from_str(line).ok());

@@ -1,5 +1,7 @@
 //! Random views, rendered for every provider and checked by validators of the providers' rules.
 
+use std::io::Write as _;
+
 use proptest::prelude::*;
 use recto_core::{Approx, Conversation, Message, Settings};
 use recto_format::{Error, Finding, RenderOptions, Rendered, Severity, Target, fix, lint, render};
@@ -201,8 +203,18 @@ fn simulation() {
     let seconds = setting("RECTO_SIM_SECONDS", 60);
     let end = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
     let (mut seed, mut rendered, mut findings) = (first, 0_u64, 0_u64);
+    // The requests, for another judge.
+    let file =
+        std::env::var_os("RECTO_SIM_REQUESTS").map(|path| std::fs::File::create(path).unwrap());
+    let mut requests = file.map(std::io::BufWriter::new);
     while std::time::Instant::now() < end {
-        let judged = std::panic::catch_unwind(|| judge(seed));
+        let write = |target: Target, body: &str| {
+            if let Some(requests) = requests.as_mut().filter(|_| seed - first < MAX_WRITTEN_SEEDS) {
+                writeln!(requests, r#"{{"target":"{target}","seed":{seed},"body":{body}}}"#)
+                    .unwrap();
+            }
+        };
+        let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| judge(seed, write)));
         match judged {
             Ok((views, found)) => {
                 rendered += views;
@@ -218,8 +230,11 @@ fn simulation() {
     eprintln!("seeds {first} to {}: {rendered} requests judged, {findings} repairs", seed - 1);
 }
 
+/// The requests of this many seeds are written for the other judge, which is slower.
+const MAX_WRITTEN_SEEDS: u64 = 2_000;
+
 /// Renders and validates one random view for every target, then appends to it.
-fn judge(seed: u64) -> (u64, u64) {
+fn judge(seed: u64, mut write: impl FnMut(Target, &str)) -> (u64, u64) {
     let numbers = generate::numbers(seed, 240);
     let (start, more) = numbers.split_at(200);
     let model = MODELS[usize::from(more[0]) % 5];
@@ -229,6 +244,7 @@ fn judge(seed: u64) -> (u64, u64) {
         if let Some(rendered) = check(&view, target, model) {
             counts.0 += 1;
             counts.1 += rendered.findings.len() as u64;
+            write(target, &rendered.body);
         }
         check_append(&view, &more, target, model);
         check_fix(&view, target, model);

@@ -59,7 +59,7 @@ fn every_requirement_has_one_row_in_order() {
 fn every_proof_exists() {
     let page = read("docs/seeds.md");
     let cases: BTreeSet<String> = all_cases().into_iter().map(|case| case.name).collect();
-    let bench = read("crates/recto-core/benches/engine/rows.rs");
+    let bench = read("crates/bench/benches/engine/rows.rs");
     let mut missing = Vec::new();
     for row in rows(&page) {
         let proofs: Vec<&str> = row[3].split('`').skip(1).step_by(2).collect();

@@ -31,36 +31,28 @@ async fn a_pool_of_two_serves_many_who_are_quick() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pool_that_stays_busy_fails_in_time_and_gets_well_again() {
-    let server = PostgresServer::shared();
-    let address = server.database();
+    let address = PostgresServer::shared().database();
     let store = Arc::new(PostgresStore::open(&address, two()).await.unwrap());
     let id = create(&*store, "busy").await;
-    let database = address.rsplit('/').next().unwrap().to_owned();
-    // Somebody locks the table for a while; two readers then hold both connections.
-    let lock = std::thread::spawn(move || {
-        server.sql(
-            &database,
-            "BEGIN; LOCK recto_commits IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(2); COMMIT",
-        );
-    });
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    // Another session locks the table; two readers then hold both connections of the pool.
+    let lock = lock(&address, "recto_commits").await;
     let readers: Vec<_> = (0..2)
         .map(|_| {
             let store = Arc::clone(&store);
             tokio::spawn(async move { version(&*store, id).await })
         })
         .collect();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    until(&address, &format!("SELECT count(*) {OURS} AND wait_event_type = 'Lock'"), "2").await;
     let start = Instant::now();
     let refused = store.commits(id, None).await.unwrap_err();
     assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     let expected = "the store failed while reading commits: all connections of the pool \
                     stayed busy; allow more of them; nothing was changed";
     assert_eq!(refused.to_string(), expected);
+    drop(lock);
     for reader in readers {
         reader.await.unwrap();
     }
-    lock.join().unwrap();
     assert_eq!(version(&*store, id).await, 0);
 }
 
@@ -100,6 +92,15 @@ async fn a_password_in_an_address_is_never_told() {
 }
 
 /// Waits until the server says so, over a connection of its own.
+/// A session that holds a table locked until it is dropped.
+async fn lock(address: &str, table: &str) -> tokio_postgres::Client {
+    let (client, connection) =
+        tokio_postgres::connect(address, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(&format!("BEGIN; LOCK {table}")).await.unwrap();
+    client
+}
+
 async fn until(address: &str, sql: &str, expected: &str) {
     let (server, database) = (PostgresServer::shared(), address.rsplit('/').next().unwrap());
     let start = Instant::now();
@@ -143,24 +144,17 @@ async fn errors_carry_a_cause_that_quotes_neither_rows_nor_the_password() {
 
 #[tokio::test]
 async fn a_transaction_that_is_given_up_ends_although_nobody_uses_its_connection() {
-    let server = PostgresServer::shared();
-    let address = server.database();
+    let address = PostgresServer::shared().database();
     let store = PostgresStore::open(&address, two()).await.unwrap();
     let id = create(&store, "given up").await;
-    let database = address.rsplit('/').next().unwrap().to_owned();
-    let lock = std::thread::spawn(move || {
-        server.sql(&database, "BEGIN; LOCK recto_pages; SELECT pg_sleep(1); COMMIT");
-    });
-    let locked = "SELECT count(*) FROM pg_locks WHERE relation = 'recto_pages'::regclass \
-                  AND mode = 'AccessExclusiveLock' AND granted";
-    until(&address, locked, "1").await;
+    let lock = lock(&address, "recto_pages").await;
     let mut commit = super::commit(id, 1, "text");
     let pages = vec![recto_store::pack_records(0, [("packed", recto_store::Link([0; 32]))])];
     commit.seal = Some(recto_store::Seal { below: 1, pages, rows: None });
     // Its row is inserted; its page waits for the lock.
     let given_up = tokio::time::timeout(Duration::from_millis(300), store.commit(commit)).await;
     assert!(given_up.is_err());
-    lock.join().unwrap();
+    drop(lock);
     until(&address, &format!("SELECT count(*) {OURS} AND state <> 'idle'"), "0").await;
     until(&address, "SELECT max(version) FROM recto_commits", "0").await;
     assert_eq!(version(&store, id).await, 0);

@@ -1,7 +1,8 @@
-//! What was measured, what it ought to be, and how both are shown.
+//! Figures, limits, and how they are printed.
 
 use std::collections::BTreeMap;
 
+use bench::aligned;
 use serde_json::{Value, json};
 
 /// What a row's numbers are.
@@ -22,7 +23,7 @@ pub(crate) enum Bar {
     Over(f64),
     /// From the smallest to the largest size.
     GrowthUnder(f64),
-    /// So many times better than the plain way at 10⁵.
+    /// Ratio to the plain way at 10⁵: at least this.
     TimesBetter(f64),
 }
 
@@ -133,8 +134,10 @@ impl Table {
                 lines.extend(rows);
             }
         }
+        let columns = lines[0].len();
+        let is_number = |column| column > 0 && column + 2 < columns;
         let (met, missed) = self.score();
-        format!("{}\n{met} ok, {missed} missed", aligned(&lines))
+        format!("{}\n{met} ok, {missed} missed", aligned(&lines, is_number))
     }
 
     fn line(&self, row: &Row) -> Vec<String> {
@@ -256,24 +259,4 @@ fn rounded(value: f64) -> String {
         grouped.push(digit);
     }
     grouped
-}
-
-/// Columns of equal width: the first and the last two to the left, numbers to the right.
-fn aligned(lines: &[Vec<String>]) -> String {
-    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let cells_of =
-        |column: usize| lines.iter().filter(|l| l.len() > 1).filter_map(move |l| l.get(column));
-    let width = |column| cells_of(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for line in lines {
-        let cells = line.iter().enumerate().map(|(column, cell)| {
-            let width = widths[column];
-            let is_text = column == 0 || column + 2 >= columns;
-            if is_text { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
 }

@@ -1,7 +1,7 @@
 //! Benchmark of import, export and rendering, compared with limits and with parsing the same JSON by
 //! serde_json.
 //!
-//! `cargo bench -p recto-format --bench format` prints a table. The arguments `import`, `export` and
+//! `cargo bench -p bench --bench format` prints a table. The arguments `import`, `export` and
 //! `render` select parts; `-- --json` prints the numbers as JSON; `-- --report-only` does not fail if a
 //! limit is missed; `-- --write FILE` writes the measured chat completions to a file, for comparison with
 //! other programs.

@@ -2,7 +2,7 @@
 //! compared with its limit, or with the bare way measured in the same run. With the feature `postgres` it
 //! also appends to a PostgreSQL server that it starts.
 //!
-//! `cargo bench -p recto --bench store` prints a table; `-- --messages 1000` makes the agent run
+//! `cargo bench -p bench --bench store` prints a table; `-- --messages 1000` makes the agent run
 //! shorter, `-- --json` prints the numbers as JSON, a word chooses parts: `size`, `appends`,
 //! `postgres`, `opening`, `reads`, `million`, `forks`.
 //!

@@ -1,5 +1,6 @@
 //! Figures, comparisons and limits, and how they are printed.
 
+use bench::aligned;
 use serde_json::{Value, json};
 
 /// The unit of a figure.
@@ -128,7 +129,10 @@ impl Table {
             lines.extend(rows.iter().map(Row::line));
         }
         let [met, missed] = self.score();
-        format!("{}\n{met} bars met, {missed} missed", aligned(&lines))
+        format!(
+            "{}\n{met} bars met, {missed} missed",
+            aligned(&lines, |column| column == 1 || column == 3)
+        )
     }
 
     pub(crate) fn to_json(&self) -> Value {
@@ -179,26 +183,4 @@ impl Bar {
             Bar::Same => "all".to_owned(),
         }
     }
-}
-
-/// Columns of equal width; the second and the fourth hold numbers.
-fn aligned(lines: &[Vec<String>]) -> String {
-    let rows = || lines.iter().filter(|line| line.len() > 1);
-    let width = |column: usize| rows().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..6).map(width).collect();
-    let mut text = String::new();
-    for line in lines {
-        let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if line.len() > 1 && (column == 1 || column == 3) {
-                format!("{cell:>width$}")
-            } else if line.len() > 1 {
-                format!("{cell:<width$}")
-            } else {
-                cell.clone()
-            }
-        });
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
 }

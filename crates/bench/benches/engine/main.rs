@@ -1,6 +1,6 @@
 //! How long the engine takes, and how much it keeps, beside the plain way.
 //!
-//! `cargo bench -p recto-core --bench engine` prints a table; `-- --quick` stops at 10⁵ messages,
+//! `cargo bench -p bench --bench engine` prints a table; `-- --quick` stops at 10⁵ messages,
 //! `-- --json` prints the numbers as JSON, other arguments choose rows by a word in their name. The rows and their targets are in `rows.rs`, what is
 //! measured in `recto.rs`, `plain_times.rs` and `memory.rs`, the conversation in `transcript.rs`.
 //!

@@ -1,8 +1,8 @@
 //! How quick the `recto` command is: cold starts on a long conversation beside `git` and `sqlite3`
 //! on comparable data, and requests a second through `exec`.
 //!
-//! Every row is a process from its start to its end. The median counts; the fastest run says what a
-//! machine with nothing else to do would take.
+//! Every row is a process from its start to its end. The median is compared with the limit; the fastest run shows
+//! the time on an idle machine.
 
 #![allow(clippy::print_stdout, reason = "it prints its results")]
 
@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testkit::AgentRun;
 
-/// So often is each command started.
+/// Runs of each command.
 const RUNS: usize = 21;
-/// So many requests go through `exec`.
+/// Requests through `exec`.
 const REQUESTS: u32 = 200_000;
 
 struct Bench {
@@ -33,7 +33,9 @@ fn main() {
         arguments.get(at + 1).cloned()
     };
     let bench = Bench {
-        binary: value("--binary").map_or_else(|| env!("CARGO_BIN_EXE_recto").into(), PathBuf::from),
+        binary: value("--binary")
+            .expect("--binary names the command; `cargo xtask bench cli` does")
+            .into(),
         folder: tempfile::tempdir().expect("a folder can be made"),
         messages: value("--messages").map_or(100_000, |count| count.parse().expect("a number")),
     };

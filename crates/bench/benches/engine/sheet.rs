@@ -43,7 +43,7 @@ impl Sheet<'_> {
     }
 }
 
-/// Says what is being done, where somebody is watching.
+/// Prints the present step if standard error is a terminal.
 pub(crate) fn note(what: &str) {
     let mut out = std::io::stderr();
     if out.is_terminal() {

@@ -171,7 +171,7 @@ async fn measure(server: &ModelServer, is_json: bool) -> Vec<Duration> {
     own
 }
 
-/// What the parts of a turn take by themselves.
+/// The time of each part of a turn.
 async fn parts(agent: &Agent) {
     let conversation = agent.conversation();
     let (mut append, mut read, mut render, mut version) =
@@ -193,7 +193,7 @@ async fn parts(agent: &Agent) {
         render.push(start.elapsed());
         drop(rendered);
     }
-    println!("parts of a turn by themselves:");
+    println!("parts of a turn:");
     for (what, times) in [
         ("append and commit", append),
         ("the version", version),

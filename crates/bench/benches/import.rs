@@ -4,7 +4,7 @@
 //! Steps are dropped; stores have their own benchmarks. The measure is CPU time, where the system reports
 //! it, because other processes may use the machine.
 //!
-//! `cargo bench -p recto-format --bench import` prints a table; names of formats select some;
+//! `cargo bench -p bench --bench import` prints a table; names of formats select some;
 //! `-- --json` prints the numbers as JSON; `-- --report-only` does not fail if a limit is missed;
 //! `-- --once` reads each file once, for programs that count instructions.
 

@@ -1,0 +1,44 @@
+//! `cargo xtask semver`: the public API compared with that of an earlier commit.
+
+use anyhow::Context as _;
+use clap::Args;
+use serde_json::json;
+
+use crate::requirement;
+use crate::step::{Console, Step};
+use crate::workspace::Workspace;
+
+/// The packages that programs use. The others have no API of their own.
+const PACKAGES: [&str; 5] = ["recto", "recto-agent", "recto-core", "recto-format", "recto-service"];
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The commit or tag to compare with. Default: the newest tag.
+    #[arg(long)]
+    baseline: Option<String>,
+}
+
+pub(crate) fn run(
+    options: &Options,
+    workspace: &Workspace,
+    console: &Console,
+) -> anyhow::Result<()> {
+    let baseline = match &options.baseline {
+        Some(baseline) => baseline.clone(),
+        None => workspace.newest_tag()?.context(
+            "no release is tagged yet, so there is nothing to compare with; next: name a commit with `--baseline`",
+        )?,
+    };
+    requirement::ensure(&[requirement::cargo_semver_checks()], workspace, console)?;
+    let mut command = workspace.cargo(["semver-checks", "--baseline-rev", &baseline]);
+    for package in PACKAGES {
+        command.args(["--package", package]);
+    }
+    let advice = "undo the breaking change, or raise the version";
+    let finished = console.run(Step::new("semver", command, advice).shown());
+    if console.wants_json() {
+        console.results_json(&json!({ "baseline": baseline, "output": finished.stdout }));
+    }
+    finished.required()?;
+    Ok(())
+}

@@ -1,0 +1,75 @@
+"""Checks rendered requests with the request types in the vendors' Python packages.
+
+Usage: vendor_types.py FILE. Each line of FILE is {"target": NAME, "seed": N, "body": REQUEST}. Prints the number
+of requests per target, and the first requests that a type rejects; exits with 1 if there is one.
+"""
+
+import json
+import sys
+from collections import Counter
+
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
+from google.genai import types as gemini
+from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
+from pydantic import TypeAdapter, ValidationError
+
+# How many rejected requests are printed.
+MAX_SHOWN = 5
+
+
+def read_all(value):
+    """Reads lazy iterators to their end: pydantic checks their items only then."""
+    if isinstance(value, dict):
+        return {key: read_all(item) for key, item in value.items()}
+    if isinstance(value, list) or hasattr(value, "__next__"):
+        return [read_all(item) for item in value]
+    return value
+
+
+def typed(type_, required):
+    """A check by the type of a request. Fields that the caller of Recto adds get a value."""
+    adapter = TypeAdapter(type_)
+    return lambda body: read_all(adapter.validate_python({**required, **body}))
+
+
+def check_gemini(body):
+    for content in body["contents"]:
+        gemini.Content.model_validate(content)
+    if "systemInstruction" in body:
+        gemini.Content.model_validate(body["systemInstruction"])
+    for tool in body.get("tools", []):
+        gemini.Tool.model_validate(tool)
+
+
+CHECKS = {
+    "anthropic": typed(MessageCreateParamsNonStreaming, {"model": "m", "max_tokens": 1}),
+    "openai-chat": typed(CompletionCreateParamsNonStreaming, {"model": "m"}),
+    "openai-responses": typed(ResponseCreateParamsNonStreaming, {"model": "m"}),
+    "gemini": check_gemini,
+}
+
+
+def main():
+    counts, rejected = Counter(), []
+    with open(sys.argv[1], encoding="utf-8") as lines:
+        for line in lines:
+            request = json.loads(line)
+            counts[request["target"]] += 1
+            try:
+                CHECKS[request["target"]](request["body"])
+            except ValidationError as error:
+                rejected.append((request, error))
+    print(", ".join(f"{count} {target}" for target, count in sorted(counts.items())), end="")
+    print(f": {len(rejected)} rejected")
+    for request, error in rejected[:MAX_SHOWN]:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        print(f"{request['target']}, seed {request['seed']}: {where}: {first['msg']}")
+        print(json.dumps(request["body"], ensure_ascii=False)[:2000])
+    if not counts:
+        sys.exit("there are no requests")
+    sys.exit(1 if rejected else 0)
+
+
+main()
