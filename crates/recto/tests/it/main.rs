@@ -1,5 +1,6 @@
 //! The public API, on every store.
 
+mod blocking;
 mod clock;
 mod conformance;
 mod corpus;
