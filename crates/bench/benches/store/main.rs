@@ -17,7 +17,6 @@ mod forks;
 mod long;
 mod million;
 mod opening;
-#[cfg(feature = "postgres")]
 mod postgres;
 mod reads;
 mod size;
@@ -71,7 +70,6 @@ type Measure = fn(&Bench, &mut Table);
 const PARTS: &[(&str, Measure)] = &[
     ("size", size::measure),
     ("appends", appends::measure),
-    #[cfg(feature = "postgres")]
     ("postgres", postgres::measure),
     ("opening", opening::measure),
     ("reads", reads::measure),
