@@ -70,7 +70,7 @@ fn formatting(workspace: &Workspace) -> Vec<Step> {
 /// Licences, sources and banned packages of all dependencies. Known vulnerabilities are left out: their list is
 /// on the network and changes, so an unchanged commit could fail.
 fn dependencies(workspace: &Workspace) -> Step {
-    let mut command = workspace.cargo(["deny", "--offline", "--all-features", "check"]);
+    let mut command = workspace.cargo(["deny", "--all-features", "check"]);
     command.args(["--hide-inclusion-graph", "licenses", "bans", "sources"]);
     Step::new(
         "dependencies",
