@@ -50,23 +50,16 @@ async fn agent(target: Target, server: &ModelServer) -> Agent {
     Agent::new(conversation().await, model(target, server))
 }
 
-/// A program among the examples of this crate. Cargo builds them with the tests, but not if only some
-/// tests are asked for.
+/// The path of a program among the examples of this crate. `cargo test` builds them with the tests.
 fn example(name: &str) -> String {
-    static BUILT: std::sync::Once = std::sync::Once::new();
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().and_then(std::path::Path::parent).unwrap();
-    BUILT.call_once(|| {
-        let mut build = std::process::Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--offline", "-p", "recto-agent", "--examples"]);
-        build.arg("--target-dir").arg(folder.parent().unwrap());
-        if folder.ends_with("release") {
-            build.arg("--release");
-        }
-        assert!(build.status().unwrap().success(), "the examples do not compile");
-    });
-    let path = folder.join("examples").join(name);
-    path.with_extension(std::env::consts::EXE_EXTENSION).to_str().unwrap().to_owned()
+    let path = folder.join("examples").join(name).with_extension(std::env::consts::EXE_EXTENSION);
+    assert!(
+        path.exists(),
+        "`--test` leaves examples out; build them: cargo build -p recto-agent --examples"
+    );
+    path.to_str().unwrap().to_owned()
 }
 
 /// Records the events of a run as short texts.
