@@ -23,6 +23,8 @@ enum Install {
     Component(&'static str),
     /// A program from the package registry, built into `target/tools`.
     Crate { package: &'static str, version: Option<String> },
+    /// Packages from npm, installed into `target/tools`.
+    Npm(&'static [&'static str]),
     /// A package of the operating system.
     System(SystemPackage),
     /// Only a person can: this is what to do.
@@ -109,6 +111,27 @@ pub(crate) fn python() -> Requirement {
     }
 }
 
+/// Node with npm.
+pub(crate) fn node() -> Requirement {
+    Requirement {
+        name: "node",
+        check: vec!["sh", "-c", "node --version && npm --version"],
+        prints: None,
+        install: Install::System(SystemPackage { usual: "npm", otherwise: &[("brew", "node")] }),
+    }
+}
+
+/// The compiler of TypeScript, and the types of Node's modules.
+pub(crate) fn typescript() -> Requirement {
+    const PACKAGES: &[&str] = &["typescript@5.9.3", "@types/node@20.19.0"];
+    Requirement {
+        name: "typescript",
+        check: vec!["tsc", "--version"],
+        prints: Some("Version 5.9.3".to_owned()),
+        install: Install::Npm(PACKAGES),
+    }
+}
+
 /// A PostgreSQL server, which tests start by themselves. Debian keeps its programs off the `PATH`.
 pub(crate) fn postgresql() -> Requirement {
     Requirement {
@@ -167,6 +190,13 @@ impl Requirement {
                 }
                 command.arg("--root").arg(workspace.tools());
                 let advice = format!("install {package} by hand, then run this again");
+                console.run(Step::new("install", command, advice)).required()?;
+            }
+            Install::Npm(packages) => {
+                let mut command = workspace.command("npm");
+                command.args(["install", "--global", "--no-fund", "--no-audit", "--prefix"]);
+                command.arg(workspace.tools()).args(*packages);
+                let advice = format!("install {} by hand, then run this again", packages.join(" "));
                 console.run(Step::new("install", command, advice)).required()?;
             }
             Install::System(package) => package.install(console)?,

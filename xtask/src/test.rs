@@ -25,7 +25,15 @@ pub(crate) fn run(
     workspace: &Workspace,
     console: &Console,
 ) -> anyhow::Result<()> {
-    let needed = [requirement::rustfmt(), requirement::clippy(), requirement::postgresql()];
+    let needed = [
+        requirement::rustfmt(),
+        requirement::clippy(),
+        requirement::postgresql(),
+        // For the clients of `recto exec` in `examples/`.
+        requirement::python(),
+        requirement::node(),
+        requirement::typescript(),
+    ];
     let ready = requirement::ensure(&needed, workspace, console);
 
     let mut finished = Vec::new();
