@@ -1,5 +1,5 @@
-//! The engine from the outside: the contract's cases, the plain model beside it, saving, bad input,
-//! limits and history.
+//! Tests of the public API of the engine: the cases of the contract, the comparison with the plain model,
+//! saving, invalid input, limits and history.
 
 mod conformance;
 mod contract;
@@ -11,6 +11,6 @@ mod model;
 mod refusals;
 mod saved;
 mod seeds;
-mod talk;
+mod conversations;
 mod tools;
 mod written;

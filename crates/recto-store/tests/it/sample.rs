@@ -1,4 +1,4 @@
-//! Rows to put into stores.
+//! Example rows.
 
 use recto_store::{
     Ancestor, Commit, CommitRow, ConversationId, Head, IdempotencyKey, Link, NewConversation, Page,

@@ -1,5 +1,5 @@
-//! Hostile messages, requests and queries through every store: the same bytes back, or the same
-//! error as from the engine alone, and no trace of a refused request.
+//! Hostile messages, requests and queries on every store: each has the same result as in the engine alone,
+//! and a refused request changes nothing.
 
 use recto::{
     Append, Approx, Conversation, Error, LogIndex, Message, Query, Request, Settings, Version,
@@ -9,9 +9,9 @@ use testkit::corpus::{KEPT, QUERIES, REQUESTS, START, all_messages, name, withou
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
-    a_hostile_message_comes_back_byte_for_byte_or_is_refused
-    a_hostile_request_does_the_same_as_without_a_store
-    a_hostile_query_finds_the_same_as_without_a_store
+    a_hostile_message_is_returned_byte_for_byte_or_refused
+    a_hostile_request_has_the_same_result_as_without_a_store
+    a_hostile_query_has_the_same_result_as_without_a_store
 }
 
 fn verdict<T>(result: &Result<T, Error>) -> &'static str {
@@ -48,7 +48,7 @@ async fn start(place: &Place) -> (Conversation, recto::engine::Conversation) {
     (stored, plain)
 }
 
-async fn a_hostile_message_comes_back_byte_for_byte_or_is_refused(place: Place) {
+async fn a_hostile_message_is_returned_byte_for_byte_or_refused(place: Place) {
     let recto = place.recto();
     let conversation = recto.create("a", Settings::counting_with(Approx)).await.unwrap();
     let mut kept = Vec::new();
@@ -93,7 +93,7 @@ async fn a_hostile_message_comes_back_byte_for_byte_or_is_refused(place: Place) 
     }
 }
 
-async fn a_hostile_request_does_the_same_as_without_a_store(place: Place) {
+async fn a_hostile_request_has_the_same_result_as_without_a_store(place: Place) {
     let (stored, plain) = start(&place).await;
     let version = stored.version().await.unwrap();
     for (number, &(request, expected)) in REQUESTS.iter().enumerate() {
@@ -119,7 +119,7 @@ async fn a_hostile_request_does_the_same_as_without_a_store(place: Place) {
     assert_eq!(shown(&stored).await, shown_by(&plain));
 }
 
-async fn a_hostile_query_finds_the_same_as_without_a_store(place: Place) {
+async fn a_hostile_query_has_the_same_result_as_without_a_store(place: Place) {
     let (_, plain) = start(&place).await;
     let stored = place.recto().conversation("start").await.unwrap();
     stored.append([Message::user("hidden"), Message::user("c")]).await.unwrap();

@@ -3,11 +3,11 @@
 use recto_core::{Conversation, LogIndex, PINNED, Query, Rollback, Version};
 
 use crate::driver::{fingerprint, numbers};
-use crate::talk::{after, append, fresh, send, view};
+use crate::conversations::{after, append, fresh, send, view};
 use super::{UNDO, REDO};
 
-/// A conversation with every kind of request, and the values that it went through.
-fn journey() -> Vec<Conversation> {
+/// The values of a conversation after each of several requests of all kinds.
+fn all_values() -> Vec<Conversation> {
     let requests = [
         append(40),
         r#"{"operation":"TRUNCATE","keepLast":30}"#.to_owned(),
@@ -33,12 +33,12 @@ fn journey() -> Vec<Conversation> {
 
 #[test]
 fn a_version_reads_as_it_was() {
-    let values = journey();
+    let values = all_values();
     let last = values.last().expect("there are some");
     for (version, value) in values.iter().enumerate() {
         let at = last.at(Version(version as u32)).expect("it exists");
         assert_eq!(fingerprint(&at), fingerprint(value), "version {version}");
-        at.verify().expect("it holds together");
+        at.verify().expect("its invariants hold");
         let all = Query::from_json(&format!(r#"{{"version":{version},"scope":"all"}}"#));
         let asked = last.query(&all.expect("it is a query")).expect("it exists");
         assert_eq!(asked.len(), value.log().len());
@@ -46,8 +46,8 @@ fn a_version_reads_as_it_was() {
 }
 
 #[test]
-fn going_on_from_an_older_version_does_not_disturb_the_newer_ones() {
-    let values = journey();
+fn requests_on_an_older_version_leave_the_newer_ones_unchanged() {
+    let values = all_values();
     let last = values.last().expect("there are some").clone();
     let before: Vec<String> = values.iter().map(fingerprint).collect();
     for (version, value) in values.iter().enumerate() {
@@ -60,7 +60,7 @@ fn going_on_from_an_older_version_does_not_disturb_the_newer_ones() {
                 r#"{"operation":"CLEAR"}"#,
             ],
         );
-        fork.verify().expect("it holds together");
+        fork.verify().expect("its invariants hold");
         assert_eq!(fork.version().0 as usize, version + 3);
         let own = LogIndex(value.log().len() as u32);
         let message = fork.log().get(own).map(|entry| entry.message.text().into_owned());
@@ -69,12 +69,12 @@ fn going_on_from_an_older_version_does_not_disturb_the_newer_ones() {
     for (value, before) in values.iter().zip(&before) {
         assert_eq!(fingerprint(value), *before);
     }
-    last.verify().expect("it holds together");
+    last.verify().expect("its invariants hold");
 }
 
 #[test]
-fn a_rollback_to_a_version_brings_view_batches_and_marks_but_keeps_the_log() {
-    let values = journey();
+fn rollback_to_a_version_restores_view_batches_and_marks_and_keeps_the_log() {
+    let values = all_values();
     let last = values.last().expect("there are some");
     for (version, value) in values.iter().enumerate() {
         let (back, _) =

@@ -2,12 +2,12 @@
 
 use recto_core::{Conversation, Effect, LogIndex, Version};
 
-use crate::talk::{after, append, fresh, tools, view, with_tools};
+use crate::conversations::{after, append, fresh, tools, view, with_tools};
 use super::{DELETE_0, RESTORE_0, UNDO};
 
-/// What happened to an entry, a line a request.
-fn story(talk: &Conversation, index: u32) -> Vec<String> {
-    let blames = talk.blame(LogIndex(index)).expect("it is in the log");
+/// The effects on an entry, one line per request.
+fn effects_on(conversation: &Conversation, index: u32) -> Vec<String> {
+    let blames = conversation.blame(LogIndex(index)).expect("it is in the log");
     let line = |blame: &recto_core::Blame| {
         let effect = match blame.effect {
             Effect::Added => "added",
@@ -24,7 +24,7 @@ fn story(talk: &Conversation, index: u32) -> Vec<String> {
 
 #[test]
 fn every_request_that_hid_or_showed_an_entry_is_named() {
-    let talk = after(
+    let conversation = after(
         fresh(),
         &[
             &append(3),
@@ -39,7 +39,7 @@ fn every_request_that_hid_or_showed_an_entry_is_named() {
         ],
     );
     assert_eq!(
-        story(&talk, 0),
+        effects_on(&conversation, 0),
         [
             "1 added by APPEND: APPEND 3 messages",
             "3 hidden by DELETE: too old",
@@ -50,13 +50,13 @@ fn every_request_that_hid_or_showed_an_entry_is_named() {
             "9 shown by ROLLBACK: ROLLBACK to batch 0",
         ]
     );
-    assert_eq!(story(&talk, 2), ["1 added by APPEND: APPEND 3 messages"]);
+    assert_eq!(effects_on(&conversation, 2), ["1 added by APPEND: APPEND 3 messages"]);
 }
 
 #[test]
-fn an_entry_may_come_with_any_operation() {
+fn every_operation_that_adds_an_entry_is_named() {
     let message = r#"{"role":"user","content":"x"}"#;
-    let talk = after(
+    let conversation = after(
         fresh(),
         &[
             &format!(r#"{{"operation":"INSERT","position":0,"messages":[{message}]}}"#),
@@ -68,22 +68,22 @@ fn an_entry_may_come_with_any_operation() {
         ],
     );
     let ends = |index: u32| {
-        let story = story(&talk, index);
-        (story[0].clone(), story[story.len() - 1].clone())
+        let effects = effects_on(&conversation, index);
+        (effects[0].clone(), effects[effects.len() - 1].clone())
     };
     assert_eq!(ends(0).0, "1 added by INSERT: INSERT 1 message at 0");
-    assert_eq!(story(&talk, 0)[1], "2 hidden by REPLACE: REPLACE the entry at 0");
+    assert_eq!(effects_on(&conversation, 0)[1], "2 hidden by REPLACE: REPLACE the entry at 0");
     assert_eq!(ends(1).0, "2 added by REPLACE: REPLACE the entry at 0");
     assert_eq!(ends(2).0, "3 added by COMPRESS: COMPRESS 1 entry into a summary");
     assert_eq!(ends(2).1, "4 hidden by REPLACE_ENTRIES: REPLACE 1 entry by 2 messages");
     assert_eq!(ends(3).1, "5 hidden by BATCH_START: BATCH_START from entry 4");
-    assert_eq!(view(&talk), [4], "what was added since comes along, if it is visible");
+    assert_eq!(view(&conversation), [4], "visible entries that were added since are carried");
     assert_eq!(ends(4).1, "4 added by REPLACE_ENTRIES: REPLACE 1 entry by 2 messages");
 }
 
 #[test]
-fn in_a_list_the_operation_that_did_it_is_named() {
-    let talk = after(
+fn the_operation_of_a_list_that_changed_an_entry_is_named() {
+    let conversation = after(
         fresh(),
         &[
             &append(2),
@@ -97,14 +97,14 @@ fn in_a_list_the_operation_that_did_it_is_named() {
         ],
     );
     let first = "1 added by APPEND: APPEND 2 messages";
-    assert_eq!(story(&talk, 0), [first, "2 hidden by DELETE: second cut"]);
-    assert_eq!(story(&talk, 1), [first], "what a list undoes itself does not count");
-    assert_eq!(story(&talk, 2), ["2 added by APPEND: APPEND 1 message"]);
+    assert_eq!(effects_on(&conversation, 0), [first, "2 hidden by DELETE: second cut"]);
+    assert_eq!(effects_on(&conversation, 1), [first], "changes that the list itself reverts are not listed");
+    assert_eq!(effects_on(&conversation, 2), ["2 added by APPEND: APPEND 1 message"]);
 }
 
 #[test]
 fn an_entry_may_be_hidden_by_the_request_that_adds_it() {
-    let talk = after(
+    let conversation = after(
         fresh(),
         &[
             r#"{"ops":[
@@ -114,31 +114,31 @@ fn an_entry_may_be_hidden_by_the_request_that_adds_it() {
         ],
     );
     assert_eq!(
-        story(&talk, 0),
+        effects_on(&conversation, 0),
         ["1 added hidden by DELETE: a mistake", "2 shown by RESTORE: RESTORE 1 entry"]
     );
-    assert_eq!(story(&talk, 1), ["1 added by APPEND: APPEND 2 messages"]);
+    assert_eq!(effects_on(&conversation, 1), ["1 added by APPEND: APPEND 2 messages"]);
 }
 
 #[test]
-fn what_created_the_conversation_is_blamed_for_its_tools() {
+fn creation_is_blamed_for_the_tool_description() {
     let start = with_tools(&["old"]);
-    assert_eq!(story(&start, 0), ["0 added by CREATE: the conversation was created"]);
-    let (talk, _) = start.set_tools(tools(&["new"]), 1).expect("it is accepted");
-    assert_eq!(story(&talk, 0)[1], "1 hidden by SET_TOOLS: SET_TOOLS");
-    assert_eq!(story(&talk, 1), ["1 added by SET_TOOLS: SET_TOOLS"]);
-    let (talk, outcome) = talk.set_tools(tools(&[]), 2).expect("it is accepted");
-    assert_eq!(story(&talk, 1)[1], "2 hidden by SET_TOOLS: SET_TOOLS");
-    assert_eq!((talk.view().len(), outcome.stats().current_batch_index.0), (0, 2));
-    talk.verify().expect("it holds together");
+    assert_eq!(effects_on(&start, 0), ["0 added by CREATE: the conversation was created"]);
+    let (conversation, _) = start.set_tools(tools(&["new"]), 1).expect("it is accepted");
+    assert_eq!(effects_on(&conversation, 0)[1], "1 hidden by SET_TOOLS: SET_TOOLS");
+    assert_eq!(effects_on(&conversation, 1), ["1 added by SET_TOOLS: SET_TOOLS"]);
+    let (conversation, outcome) = conversation.set_tools(tools(&[]), 2).expect("it is accepted");
+    assert_eq!(effects_on(&conversation, 1)[1], "2 hidden by SET_TOOLS: SET_TOOLS");
+    assert_eq!((conversation.view().len(), outcome.stats().current_batch_index.0), (0, 2));
+    conversation.verify().expect("its invariants hold");
 }
 
 #[test]
-fn an_older_value_knows_only_its_own_versions() {
-    let talk = after(fresh(), &[&append(1), DELETE_0, RESTORE_0]);
+fn an_older_value_has_only_its_own_versions() {
+    let conversation = after(fresh(), &[&append(1), DELETE_0, RESTORE_0]);
     for (version, effects) in [(1, 1), (2, 2), (3, 3)] {
-        let at = talk.at(Version(version)).expect("it exists");
-        assert_eq!(story(&at, 0).len(), effects);
+        let at = conversation.at(Version(version)).expect("it exists");
+        assert_eq!(effects_on(&at, 0).len(), effects);
     }
-    assert!(talk.at(Version(0)).expect("it exists").blame(LogIndex(0)).is_err());
+    assert!(conversation.at(Version(0)).expect("it exists").blame(LogIndex(0)).is_err());
 }

@@ -4,10 +4,10 @@ use recto_core::{BatchIndex, Conversation, Version};
 use serde_json::json;
 
 use crate::driver::{numbers};
-use crate::talk::{after, append, fresh, send};
+use crate::conversations::{after, append, fresh, send};
 use super::{DELETE_0, UNDO};
 
-/// Operations and the description that is made of each.
+/// Operations and their generated descriptions.
 const MADE: &[(&str, &str)] = &[
     (
         r#"{"operation":"APPEND","messages":[{"role":"user","content":"x"}]}"#,
@@ -61,28 +61,28 @@ const MADE: &[(&str, &str)] = &[
     ),
 ];
 
-fn newest(talk: &Conversation) -> recto_core::VersionInfo {
-    talk.versions().next_back().expect("there is always version 0")
+fn newest(conversation: &Conversation) -> recto_core::VersionInfo {
+    conversation.versions().next_back().expect("there is always version 0")
 }
 
 #[test]
-fn a_description_is_made_where_none_is_given() {
-    let talk = after(fresh(), &[&append(3)]);
+fn a_description_is_generated_if_none_is_given() {
+    let conversation = after(fresh(), &[&append(3)]);
     for (request, expected) in MADE {
-        let (next, _) = send(&talk, request, 7).expect(request);
+        let (next, _) = send(&conversation, request, 7).expect(request);
         assert_eq!(newest(&next).description, *expected, "{request}");
         assert_eq!(newest(&next).timestamp, 7);
     }
 }
 
 #[test]
-fn a_description_that_is_given_is_kept_word_for_word() {
-    let talk = after(fresh(), &[&append(3)]);
+fn a_given_description_is_kept_unchanged() {
+    let conversation = after(fresh(), &[&append(3)]);
     let given = "why \u{202e}\0 \"quoted\"\n压缩";
     for (request, _) in MADE.iter().filter(|(request, _)| !request.contains("ops")) {
         let described =
             request.replacen('{', &format!(r#"{{"description":{},"#, json!(given)), 1);
-        let (next, outcome) = send(&talk, &described, 7).expect(request);
+        let (next, outcome) = send(&conversation, &described, 7).expect(request);
         assert_eq!(newest(&next).description, given, "{request}");
         let batch = next.stats().current_batch_index;
         if batch == BatchIndex(1) {
@@ -95,8 +95,8 @@ fn a_description_that_is_given_is_kept_word_for_word() {
 }
 
 #[test]
-fn a_snapshot_tells_when_and_why_its_batch_was_opened() {
-    let talk = after(
+fn a_snapshot_has_the_time_and_the_reason_of_its_batch() {
+    let conversation = after(
         fresh(),
         &[
             &append(2),
@@ -109,8 +109,8 @@ fn a_snapshot_tells_when_and_why_its_batch_was_opened() {
             &append(1),
         ],
     );
-    let seen: Vec<(String, i64, Vec<usize>)> = (0..talk.stats().total_batches)
-        .map(|batch| talk.snapshot(BatchIndex(batch)).expect("it is on the path"))
+    let seen: Vec<(String, i64, Vec<usize>)> = (0..conversation.stats().total_batches)
+        .map(|batch| conversation.snapshot(BatchIndex(batch)).expect("it is on the path"))
         .map(|found| {
             let messages = numbers(found.messages().map(|(index, _)| index));
             (found.description.clone(), found.timestamp, messages)
@@ -130,7 +130,7 @@ fn a_snapshot_tells_when_and_why_its_batch_was_opened() {
 
 #[test]
 fn a_batch_number_that_is_used_again_has_its_new_reason() {
-    let talk = after(
+    let conversation = after(
         fresh(),
         &[
             &append(2),
@@ -139,8 +139,8 @@ fn a_batch_number_that_is_used_again_has_its_new_reason() {
             r#"{"operation":"BATCH_START","description":"second"}"#,
         ],
     );
-    let why = |talk: &Conversation| talk.snapshot(BatchIndex(1)).map(|found| found.description);
-    assert_eq!(why(&talk).as_deref(), Ok("second"));
-    let at = talk.at(Version(2)).expect("it exists");
+    let why = |conversation: &Conversation| conversation.snapshot(BatchIndex(1)).map(|found| found.description);
+    assert_eq!(why(&conversation).as_deref(), Ok("second"));
+    let at = conversation.at(Version(2)).expect("it exists");
     assert_eq!(why(&at).as_deref(), Ok("first"));
 }

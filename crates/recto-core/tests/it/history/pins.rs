@@ -1,10 +1,10 @@
 //! Pinned entries and operations with the scope `all`.
 
-use crate::talk::{after, fresh, view};
+use crate::conversations::{after, fresh, view};
 
 #[test]
 fn with_the_scope_all_visible_pins_stay_in_log_order_and_hidden_ones_stay_hidden() {
-    let talk = after(
+    let conversation = after(
         fresh(),
         &[
             r#"{"operation":"APPEND","messages":[
@@ -19,7 +19,7 @@ fn with_the_scope_all_visible_pins_stay_in_log_order_and_hidden_ones_stay_hidden
             r#"{"operation":"MARK","indices":[2,4],"mark":"pinned"}"#,
         ],
     );
-    assert_eq!(view(&talk), [1, 3, 4]);
+    assert_eq!(view(&conversation), [1, 3, 4]);
     let cases = [
         (r#"{"operation":"TRUNCATE","keepFirst":1,"scope":"all"}"#, vec![0, 1, 4]),
         (r#"{"operation":"TRUNCATE","keepLast":0,"scope":"all"}"#, vec![1, 4]),
@@ -36,6 +36,6 @@ fn with_the_scope_all_visible_pins_stay_in_log_order_and_hidden_ones_stay_hidden
         (r#"{"operation":"BATCH_START","boundary":5}"#, vec![1, 4]),
     ];
     for (request, expected) in cases {
-        assert_eq!(view(&after(talk.clone(), &[request])), expected, "{request}");
+        assert_eq!(view(&after(conversation.clone(), &[request])), expected, "{request}");
     }
 }

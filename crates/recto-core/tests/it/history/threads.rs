@@ -6,13 +6,12 @@ use std::thread;
 use recto_core::{Append, BatchIndex, Conversation, Delete, LogIndex, Mark, Message, Operation, Redo, Request, Restore, Rollback, Truncate, Undo};
 
 use crate::driver::{fingerprint};
-use crate::talk::{after, append, fresh};
+use crate::conversations::{after, append, fresh};
 
 const THREADS: usize = 8;
 const ROUNDS: usize = 60;
 
-/// What one thread does to its clone: everything that writes at the shared end of log, view and
-/// history, and some that does not.
+/// The requests of one thread: most write at the shared end of log, view and history, some do not.
 fn requests(thread: usize, round: usize) -> Vec<Request> {
     let message = Message::user(&format!("thread {thread} round {round}"));
     let append = Append { messages: vec![message.clone(); 1 + (thread + round) % 5] };
@@ -39,14 +38,14 @@ fn run(start: &Conversation, thread: usize, round: usize) -> Conversation {
     requests(thread, round)
         .into_iter()
         .zip(100..)
-        .fold(start.clone(), |talk, (request, now)| {
-            talk.apply(request, now).expect("it is accepted").0
+        .fold(start.clone(), |conversation, (request, now)| {
+            conversation.apply(request, now).expect("it is accepted").0
         })
 }
 
 #[test]
-fn threads_that_go_on_from_one_value_do_not_disturb_each_other() {
-    // Each round starts with another length, so that the shared chunks are hit at every place.
+fn threads_that_continue_from_one_value_are_independent() {
+    // Each round starts with another length, so that writes begin at every offset of a shared chunk.
     for round in 0..ROUNDS {
         let base = after(fresh(), &[&append(3 + round)]);
         let before = fingerprint(&base);
@@ -65,23 +64,23 @@ fn threads_that_go_on_from_one_value_do_not_disturb_each_other() {
         });
         assert_eq!(fingerprint(&base), before, "round {round}");
         for (thread, end) in ends.iter().enumerate() {
-            // The same requests on a value that nobody shares.
+            // The same requests on a value that no other thread shares.
             let alone = run(&after(fresh(), &[&append(3 + round)]), thread, round);
             assert_eq!(fingerprint(end), fingerprint(&alone), "round {round} {thread}");
         }
-        ends[round % THREADS].verify().expect("it holds together");
+        ends[round % THREADS].verify().expect("its invariants hold");
     }
 }
 
 #[test]
-fn threads_that_hand_each_other_values_read_what_was_written() {
-    let mut talk = fresh();
+fn a_thread_reads_the_values_that_another_thread_wrote() {
+    let mut conversation = fresh();
     for round in 0..200 {
         let append = Append { messages: vec![Message::user(&round.to_string())] };
-        let reader = talk.clone();
+        let reader = conversation.clone();
         let len = reader.view().len();
-        talk = thread::scope(|scope| {
-            let writer = scope.spawn(|| talk.apply(append, round).expect("it is accepted").0);
+        conversation = thread::scope(|scope| {
+            let writer = scope.spawn(|| conversation.apply(append, round).expect("it is accepted").0);
             let readers: Vec<_> =
                 (0..2).map(|_| scope.spawn(|| reader.messages().count())).collect();
             for seen in readers {
@@ -90,7 +89,7 @@ fn threads_that_hand_each_other_values_read_what_was_written() {
             writer.join().expect("no panic")
         });
     }
-    let texts: Vec<String> = talk.messages().map(|m| m.text().into_owned()).collect();
+    let texts: Vec<String> = conversation.messages().map(|m| m.text().into_owned()).collect();
     assert_eq!(texts, (0..200).map(|round| round.to_string()).collect::<Vec<_>>());
-    talk.verify().expect("it holds together");
+    conversation.verify().expect("its invariants hold");
 }

@@ -3,28 +3,28 @@
 use recto_core::{Conversation, Redo, Undo};
 
 use crate::driver::{fingerprint, numbers};
-use crate::talk::{after, append, fresh, send, tools, view, with_tools};
+use crate::conversations::{after, append, fresh, send, tools, view, with_tools};
 use super::{DELETE_0, UNDO, REDO};
 
 #[test]
-fn taking_back_jumps_over_older_undos() {
+fn undo_skips_requests_that_are_undone() {
     // The table in src/history.rs: A, B, C, UNDO, UNDO, REDO.
-    let talk = after(fresh(), &[&append(1), &append(1), &append(1), UNDO, UNDO, REDO]);
-    let lengths: Vec<usize> = talk.versions().map(|info| info.messages).collect();
+    let conversation = after(fresh(), &[&append(1), &append(1), &append(1), UNDO, UNDO, REDO]);
+    let lengths: Vec<usize> = conversation.versions().map(|info| info.messages).collect();
     assert_eq!(lengths, [0, 1, 2, 3, 2, 1, 2]);
-    let twice = after(talk.clone(), &[UNDO, UNDO]);
+    let twice = after(conversation.clone(), &[UNDO, UNDO]);
     assert!(twice.view().is_empty());
     assert!(send(&twice, UNDO, 9).is_err());
     let again = after(twice, &[REDO, REDO, REDO]);
     assert_eq!(view(&again), [0, 1, 2]);
     assert!(send(&again, REDO, 9).is_err());
-    let other = after(talk, &[REDO]);
+    let other = after(conversation, &[REDO]);
     assert_eq!(view(&other), [0, 1, 2]);
 }
 
 #[test]
 fn any_other_request_ends_redo() {
-    let talk = after(fresh(), &[&append(2), &append(1), UNDO]);
+    let conversation = after(fresh(), &[&append(2), &append(1), UNDO]);
     let others = [
         append(1),
         r#"{"operation":"BATCH_START"}"#.to_owned(),
@@ -33,27 +33,27 @@ fn any_other_request_ends_redo() {
         r#"{"ops":[{"operation":"CLEAR"},{"operation":"FIT","maxTokens":99}]}"#.to_owned(),
     ];
     for other in &others {
-        let next = after(talk.clone(), &[other]);
+        let next = after(conversation.clone(), &[other]);
         let error = send(&next, REDO, 9).expect_err(other);
         assert_eq!(error.code().as_str(), "nothing_to_redo", "{other}");
         let back = after(next, &[UNDO]);
-        assert_eq!(view(&back), view(&talk), "{other}");
+        assert_eq!(view(&back), view(&conversation), "{other}");
     }
-    let (tooled, _) = talk.set_tools(tools(&["f"]), 9).expect("it is accepted");
+    let (tooled, _) = conversation.set_tools(tools(&["f"]), 9).expect("it is accepted");
     assert!(send(&tooled, REDO, 10).is_err());
 }
 
 #[test]
-fn a_fit_with_nothing_to_do_leaves_redo_possible() {
-    let talk = after(fresh(), &[&append(2), &append(1), UNDO]);
-    let (same, outcome) = send(&talk, r#"{"operation":"FIT","maxTokens":999}"#, 9).expect("ok");
-    assert_eq!((outcome.changed, outcome.version), (false, talk.version()));
-    assert_eq!(fingerprint(&same), fingerprint(&talk));
+fn a_fit_without_effect_leaves_redo_possible() {
+    let conversation = after(fresh(), &[&append(2), &append(1), UNDO]);
+    let (same, outcome) = send(&conversation, r#"{"operation":"FIT","maxTokens":999}"#, 9).expect("ok");
+    assert_eq!((outcome.changed, outcome.version), (false, conversation.version()));
+    assert_eq!(fingerprint(&same), fingerprint(&conversation));
     assert_eq!(view(&after(same, &[REDO])), [0, 1, 2]);
 }
 
 #[test]
-fn everything_that_a_request_changed_is_taken_back() {
+fn undo_reverts_everything_that_a_request_changed() {
     let start = after(with_tools(&["f"]), &[&append(3)]);
     let pinned = r#"{"operation":"MARK","indices":[1],"mark":"pinned"}"#;
     let requests = [
@@ -63,14 +63,14 @@ fn everything_that_a_request_changed_is_taken_back() {
         r#"{"operation":"BATCH_START","boundary":2}"#,
         r#"{"ops":[{"operation":"BATCH_START"},{"operation":"MARK","indices":[0],"mark":"m"}]}"#,
     ];
-    let seen = |talk: &Conversation| {
-        let marks: Vec<(String, Vec<usize>)> = talk
+    let seen = |conversation: &Conversation| {
+        let marks: Vec<(String, Vec<usize>)> = conversation
             .marks()
             .labels()
-            .map(|label| (label.to_owned(), numbers(talk.marks().with(label))))
+            .map(|label| (label.to_owned(), numbers(conversation.marks().with(label))))
             .collect();
-        let tools = talk.tools().map(|tools| tools.tools().to_vec());
-        (view(talk), marks, tools, talk.stats().total_batches)
+        let tools = conversation.tools().map(|tools| tools.tools().to_vec());
+        (view(conversation), marks, tools, conversation.stats().total_batches)
     };
     for request in requests {
         let next = after(start.clone(), &[request]);
@@ -79,23 +79,23 @@ fn everything_that_a_request_changed_is_taken_back() {
         assert_eq!(seen(&after(back, &[REDO])), seen(&next), "{request}");
     }
     let (other, _) = start.set_tools(tools(&["g"]), 9).expect("it is accepted");
-    let (back, _) = other.apply(Undo, 10).expect("it can be taken back");
+    let (back, _) = other.apply(Undo, 10).expect("UNDO is possible");
     assert_eq!(seen(&back), seen(&start), "the tools too");
-    let (again, _) = back.apply(Redo, 11).expect("it can be put back");
+    let (again, _) = back.apply(Redo, 11).expect("REDO is possible");
     assert_eq!(seen(&again), seen(&other));
 }
 
 #[test]
-fn what_was_taken_back_stays_in_the_log_and_is_not_numbered_again() {
-    let talk = after(fresh(), &[&append(2), UNDO, &append(1)]);
-    assert_eq!((view(&talk), talk.log().len()), (vec![2], 3));
-    let talk = after(talk, &[r#"{"operation":"RESTORE","indices":[0]}"#]);
-    assert_eq!(view(&talk), [0, 2]);
+fn undone_messages_stay_in_the_log_and_keep_their_indices() {
+    let conversation = after(fresh(), &[&append(2), UNDO, &append(1)]);
+    assert_eq!((view(&conversation), conversation.log().len()), (vec![2], 3));
+    let conversation = after(conversation, &[r#"{"operation":"RESTORE","indices":[0]}"#]);
+    assert_eq!(view(&conversation), [0, 2]);
 }
 
 #[test]
-fn a_rollback_is_a_request_like_any_other_to_undo() {
-    let talk = after(
+fn undo_reverts_a_rollback() {
+    let conversation = after(
         fresh(),
         &[
             &append(3),
@@ -106,6 +106,6 @@ fn a_rollback_is_a_request_like_any_other_to_undo() {
             UNDO,
         ],
     );
-    let lengths: Vec<usize> = talk.versions().map(|info| info.messages).collect();
+    let lengths: Vec<usize> = conversation.versions().map(|info| info.messages).collect();
     assert_eq!(lengths, [0, 3, 2, 3, 2, 3, 0]);
 }

@@ -1,4 +1,4 @@
-//! JSON that goes very deep.
+//! Deeply nested JSON.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn nested_objects(depth: usize) -> String {
     r#"{"a":"#.repeat(depth) + "1" + &"}".repeat(depth)
 }
 
-/// Messages with JSON this deep in every place that takes any.
+/// Messages with JSON of this depth in every field that accepts any JSON.
 fn messages(depth: usize) -> Vec<String> {
     [nested(depth), nested_objects(depth)]
         .iter()
@@ -50,23 +50,23 @@ fn deep_messages_are_too_large_by_default() {
 }
 
 #[test]
-fn without_limits_deep_messages_are_kept_as_they_came() {
+fn without_limits_deep_messages_are_kept_unchanged() {
     on_a_small_stack(|| {
         for json in messages(DEEP) {
             let message =
                 Message::from_json_within(&json, &Limits::NONE).expect("there is no limit");
             assert_eq!(message.json(), json);
-            let (talk, _) = fresh().append([message], 1).expect("it is accepted");
-            let searched = talk.search("[[[[").expect("it is a question").len();
+            let (conversation, _) = fresh().append([message], 1).expect("it is accepted");
+            let searched = conversation.search("[[[[").expect("it is a question").len();
             let is_input = json.contains("tool_use") && json.contains("[[[[");
             assert_eq!(searched, usize::from(is_input), "only an input has a text");
-            assert_eq!(talk.messages().next().map(Message::json), Some(&*json));
+            assert_eq!(conversation.messages().next().map(Message::json), Some(&*json));
         }
     });
 }
 
 #[test]
-fn without_limits_results_in_results_do_not_overrun_the_stack() {
+fn without_limits_results_in_results_do_not_overflow_the_stack() {
     on_a_small_stack(|| {
         let json = results_in_results(1_000);
         let message = Message::from_json_within(&json, &Limits::NONE).expect("no limit");
@@ -76,7 +76,7 @@ fn without_limits_results_in_results_do_not_overrun_the_stack() {
 }
 
 #[test]
-fn deep_content_that_is_no_part_is_refused() {
+fn deep_content_that_is_not_a_part_is_refused() {
     on_a_small_stack(|| {
         let deep = format!(r#"{{"role":"user","content":{}}}"#, nested(DEEP));
         assert_eq!(verdict(&Message::from_json(&deep)), "too_large");

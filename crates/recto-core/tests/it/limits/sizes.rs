@@ -13,7 +13,7 @@ fn of_depth(depth: usize) -> String {
 }
 
 #[test]
-fn a_limit_is_what_is_still_allowed() {
+fn a_limit_is_the_largest_allowed_value() {
     let request = |messages: &[String]| {
         Request::from_json(&format!(
             r#"{{"operation":"APPEND","messages":[{}]}}"#,
@@ -64,14 +64,14 @@ fn a_million_messages_are_too_many_for_one_request() {
 fn without_limits_a_hundred_thousand_messages_are_one_request() {
     let request =
         Request::from_json_within(&append(100_000), &Limits::NONE).expect("there is no limit");
-    let (talk, _) = fresh().apply(request, 1).expect("it is accepted");
-    assert_eq!(talk.view().len(), 100_000);
+    let (conversation, _) = fresh().apply(request, 1).expect("it is accepted");
+    assert_eq!(conversation.view().len(), 100_000);
 }
 
-/// A tool may print more than a message from outside may hold, and its input may be deep: the
-/// limits are for what is read from JSON.
+/// The limits apply to JSON that is read. Messages of constructors may be larger, because a tool may print
+/// any amount of text.
 #[test]
-fn large_texts_of_the_programs_own_do_not_panic() {
+fn constructors_accept_large_texts_without_a_panic() {
     let text = "x".repeat(5 << 20);
     assert_eq!(Message::tool_result("c", &text).text().len(), text.len());
     assert_eq!(Message::user(&text).text().len(), text.len());
@@ -85,10 +85,10 @@ fn large_texts_of_the_programs_own_do_not_panic() {
 }
 
 #[test]
-fn an_unknown_field_of_a_megabyte_is_named_in_short() {
+fn the_name_of_an_unknown_field_is_cut_in_the_error() {
     let name = "k".repeat(1 << 20);
     let error = Request::from_json(&format!(r#"{{"operation":"CLEAR","{name}":1}}"#))
         .expect_err("there is no such field");
     assert_eq!(error.code(), Code::InvalidOperation);
-    assert!(error.to_json().to_string().len() < 1_000, "an error is for reading");
+    assert!(error.to_json().to_string().len() < 1_000, "an error is short");
 }

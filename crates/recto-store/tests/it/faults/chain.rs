@@ -1,4 +1,4 @@
-//! Conversations whose every version can be checked: a chain of links over all of their rows.
+//! Conversations with a chain of hashes over all rows, so that every version can be checked.
 
 use recto_store::{
     Commit, CommitBody, CommitRow, Entry, EntryMeta, Error, Head, Link, NewConversation, PageKind,
@@ -7,7 +7,7 @@ use recto_store::{
 
 use crate::sample::{id, key, words};
 
-/// How many rows are packed together.
+/// Number of rows that are packed together.
 const PACKED: usize = 12;
 
 fn entry(saying: &str) -> Entry {
@@ -28,16 +28,16 @@ fn row(link: Link, version: u32, saying: &str) -> CommitRow {
     CommitRow { head, body: CommitBody { record, entries: vec![entry] }.pack() }
 }
 
-/// One conversation, as its writer knows it.
+/// The state of the writer of one conversation.
 pub(super) struct Chain<'a> {
     store: &'a dyn Store,
     number: u128,
-    /// Those that are not packed.
+    /// Rows that are not packed.
     rows: Vec<CommitRow>,
 }
 
 impl<'a> Chain<'a> {
-    /// Creates the conversation, or goes on with it.
+    /// Creates the conversation, or continues it.
     pub(super) async fn open(store: &'a dyn Store, number: u128) -> Result<Chain<'a>, Error> {
         let rows = match store.commits(id(number), None).await {
             Err(Error::ConversationNotFound { .. }) => {
@@ -62,7 +62,7 @@ impl<'a> Chain<'a> {
         self.rows.last().expect("the newest row is never packed").head
     }
 
-    /// Appends a version, and packs older ones now and then. Returns the version.
+    /// Appends a version, and sometimes packs older ones. Returns the version.
     pub(super) async fn say(&mut self, saying: &str) -> Result<u32, Error> {
         let version = self.version() + 1;
         let row = row(self.head().link, version, saying);
@@ -98,8 +98,8 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// Reads all of a conversation and tests that everything fits together: pages and commits side by
-/// side, the links, a key and a word for every version. Returns what was said.
+/// Reads a whole conversation and checks its pages, its commits, its links, and a key and a word for every
+/// version. Returns the texts.
 pub(super) async fn check(store: &dyn Store, number: u128) -> Result<Vec<String>, String> {
     let text = |error: Error| error.to_string();
     let rows = match store.commits(id(number), None).await {

@@ -1,4 +1,4 @@
-//! What the other process does.
+//! The tasks of the child process.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::chain::Chain;
 use super::setting;
 use crate::sample::{commit, id, row_saying};
 
-/// What stands between numbers in what a child prints.
+/// Separator of the numbers that a child prints.
 pub(super) const ACCEPTED: &str = "accepted ";
 pub(super) const REFUSED: &str = "refused ";
 pub(super) const UNKNOWN: &str = "unknown ";
@@ -38,11 +38,11 @@ async fn open(file: PathBuf) -> SqliteStore {
 
 #[allow(clippy::print_stdout, reason = "the parent reads it")]
 fn say(text: &str) {
-    // With a line's end in front: the test harness leaves its last line open.
+    // Starts with a line end, because the test harness leaves its last line open.
     println!("\n{text}");
 }
 
-/// Three conversations at once, until it is killed.
+/// Writes three conversations at the same time until it is killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "is started by other tests"]
 async fn writes_until_it_is_killed() {
@@ -60,11 +60,11 @@ async fn writes_until_it_is_killed() {
     tokio::join!(write(1), write(2), write(3));
 }
 
-/// A number of versions, and an end without closing the file. The log is emptied on the way: by a
-/// rewrite, or because it has grown long.
+/// Writes a number of versions and ends without closing the file. Meanwhile the write-ahead log is
+/// truncated, by a rewrite or because it is long.
 #[tokio::test]
 #[ignore = "is started by other tests"]
-async fn writes_and_is_gone() {
+async fn writes_and_ends_without_closing() {
     let Some(file) = file() else { return };
     let store = open(file).await;
     let mut chain = Chain::open(&store, 1).await.unwrap();
@@ -84,13 +84,13 @@ async fn writes_and_is_gone() {
     std::process::exit(0);
 }
 
-/// So many hashes: text that takes about half of its length when it is packed.
+/// A text of `hashes` hashes, whose packed length is about half of its own.
 pub(super) fn incompressible(number: u32, hashes: u32) -> String {
     let hash = |at: u32| Link(hash_of(&(number * 10_000 + at).to_le_bytes())).to_string();
     (0..hashes).map(hash).collect()
 }
 
-/// A number of attempts, each of which may fail; every outcome is printed.
+/// Makes a number of attempts, each of which may fail, and prints every outcome.
 #[tokio::test]
 #[ignore = "is started by other tests"]
 async fn writes_on_a_failing_disk() {
@@ -101,7 +101,7 @@ async fn writes_on_a_failing_disk() {
     };
     let mut attempt = 0;
     for _ in 0..setting("RECTO_CHILD_VERSIONS", 30) {
-        // After a refusal, what is stored is read again.
+        // After a failure, the stored rows are read again.
         let Ok(mut chain) = Chain::open(&store, 1).await else { continue };
         loop {
             attempt += 1;
@@ -118,7 +118,7 @@ async fn writes_on_a_failing_disk() {
     say("finished");
 }
 
-/// Several writers on one conversation, who try again until the time is over.
+/// Several writers on one conversation, which retry until the time is over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "is started by other tests"]
 async fn writes_against_others() {
@@ -131,7 +131,7 @@ async fn writes_against_others() {
     }
 }
 
-/// Writers who try again until the time is over; says how often each of them got through.
+/// Writers that retry until the time is over. Returns the number of accepted commits of each.
 pub(super) async fn compete(
     store: &Arc<SqliteStore>,
     writers: Range<u64>,

@@ -47,7 +47,7 @@ async fn processes_get_dense_versions_and_all_of_them_get_on() {
     check(&store, &counts).await;
 }
 
-/// What every writer thinks it wrote is there, in its order, and nothing else.
+/// Checks that the commits of every writer are stored in their order, and no others.
 async fn check(store: &dyn Store, counts: &[u64]) {
     note(&format!("{} writers: {counts:?}", counts.len()));
     let rows = store.commits(id(1), Some(0)).await.unwrap();
@@ -64,7 +64,7 @@ async fn check(store: &dyn Store, counts: &[u64]) {
     let fair = counts.iter().sum::<u64>() / counts.len() as u64;
     for (writer, &count) in (0..).zip(counts) {
         assert_eq!(said.get(&writer).copied().unwrap_or(0), count);
-        // On a machine that accepts only a few commits in the time, chance decides.
+        // With few commits the shares of the writers are random.
         let is_fair = fair < 5 || (count > 0 && count >= fair / 20);
         assert!(is_fair, "writer {writer} got {count} of about {fair}");
     }
