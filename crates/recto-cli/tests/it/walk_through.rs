@@ -78,7 +78,8 @@ impl Comparison {
         match self {
             Comparison::Exact => printed == shown,
             Comparison::Words => {
-                shown.is_empty() || is_like(&words(printed), &words(shown).split('…').collect::<Vec<_>>())
+                shown.is_empty()
+                    || is_like(&words(printed), &words(shown).split('…').collect::<Vec<_>>())
             }
         }
     }
@@ -193,13 +194,12 @@ impl<'a> Page<'a> {
 #[cfg(unix)]
 #[test]
 fn the_walk_through_of_the_readme_is_exact() {
-    let page = Page {
-        comparison: Comparison::Exact,
-        ..Page::new(include_str!("../../../../README.md"))
-    };
+    let page =
+        Page { comparison: Comparison::Exact, ..Page::new(include_str!("../../../../README.md")) };
     let all = sections(page.text);
     for part in ["import", "lint", "compress", "--dry-run", "rollback", "render"] {
-        let has_part = |section: &Section| section.commands.iter().any(|it| it.command.contains(part));
+        let has_part =
+            |section: &Section| section.commands.iter().any(|it| it.command.contains(part));
         assert!(all.iter().any(has_part), "{part} is missing");
     }
     page.run();
@@ -289,14 +289,18 @@ const AGENT: &str = include_str!("../../../../docs/agent.md");
 #[cfg(all(unix, feature = "chat"))]
 #[test]
 fn the_commands_of_the_agent_page_work() {
-    let replies = [crate::chat::calls("disk", "{}"), crate::chat::says("The disks are nearly empty.")];
+    let replies =
+        [crate::chat::calls("disk", "{}"), crate::chat::says("The disks are nearly empty.")];
     let server = testserver::ModelServer::playing(replies);
     let (_, block) = AGENT.split_once("```json\n").expect("the page has a configuration");
     let (block, _) = block.split_once("```").expect("the block ends");
     let mut configuration = block.to_owned();
     for (shown, used) in [
         ("http://localhost:11434/v1", format!("{}/v1", server.url())),
-        (r#""mcp-server-filesystem", "args": ["/srv/data"]"#, r#""sh", "args": ["server.sh"]"#.into()),
+        (
+            r#""mcp-server-filesystem", "args": ["/srv/data"]"#,
+            r#""sh", "args": ["server.sh"]"#.into(),
+        ),
     ] {
         assert!(configuration.contains(shown), "{shown}");
         configuration = configuration.replace(shown, &used);

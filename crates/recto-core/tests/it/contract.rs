@@ -8,8 +8,8 @@ use recto_core::{
 };
 use serde_json::json;
 
-use crate::driver::{numbers, reloaded};
 use crate::conversations::{after, fresh, send};
+use crate::driver::{numbers, reloaded};
 
 fn view(conversation: &Conversation) -> Vec<usize> {
     numbers(conversation.view().iter())
@@ -134,7 +134,8 @@ fn a_description_is_a_heading_and_lines_that_start_with_a_dash() {
         r#""\u0041vailable tools:\n- old: one""#,
     ] {
         let json = format!(r#"{{"role":"system","content":{content}}}"#);
-        let (conversation, _) = with_tool("f").append([Message::from_json(&json).unwrap()], 1).unwrap();
+        let (conversation, _) =
+            with_tool("f").append([Message::from_json(&json).unwrap()], 1).unwrap();
         assert_eq!(warned(&conversation), [(WarningCode::StaleTools, vec![1])], "{content}");
     }
 }
@@ -154,7 +155,8 @@ fn a_description_of_several_lines_is_recognised_after_loading() {
 #[test]
 fn setting_tools_replaces_every_stale_description_by_the_newest_present_one() {
     let conversation = appended(with_tool("f"), &["x"]);
-    let conversation = conversation.append([Message::system("Available tools:\n- g: does it")], 2).unwrap().0;
+    let conversation =
+        conversation.append([Message::system("Available tools:\n- g: does it")], 2).unwrap().0;
     let hidden = after(conversation, &[r#"{"operation":"DELETE","indices":[2]}"#]);
     let (set, outcome) = hidden.set_tools(tool("g"), 3).unwrap();
     assert_eq!((view(&set), outcome.added(), outcome.tools_changed()), (vec![2, 1], vec![], true));
@@ -163,7 +165,9 @@ fn setting_tools_replaces_every_stale_description_by_the_newest_present_one() {
 #[test]
 fn undo_and_redo_and_rollback_to_a_version_restore_the_tools() {
     let conversation = set_tools(&appended(with_tool("f"), &["x"]), tool("g"));
-    let name = |conversation: &Conversation| conversation.tools().map(|tools| tools.tools()[0].name().to_owned());
+    let name = |conversation: &Conversation| {
+        conversation.tools().map(|tools| tools.tools()[0].name().to_owned())
+    };
     let (undone, outcome) = conversation.apply(Undo, 3).unwrap();
     assert_eq!((name(&undone), outcome.tools_changed()), (Some("f".into()), true));
     let (redone, outcome) = undone.apply(Redo, 4).unwrap();
@@ -224,7 +228,8 @@ fn a_conversation_without_tools_warns_of_descriptions_that_the_engine_wrote() {
 #[test]
 fn batch_start_with_tools_keeps_the_present_description_and_drops_stale_ones() {
     let conversation = appended(with_tool("f"), &["x", "y"]);
-    let conversation = conversation.append([Message::system("Available tools:\n- old: one")], 1).unwrap().0;
+    let conversation =
+        conversation.append([Message::system("Available tools:\n- old: one")], 1).unwrap().0;
     let start = BatchStart { boundary: Some(LogIndex(2)), with_tools: true };
     assert_eq!(view(&conversation.apply(start.clone(), 2).unwrap().0), [0, 2]);
     let hidden = after(conversation, &[r#"{"operation":"DELETE","indices":[0,3]}"#]);
@@ -241,9 +246,15 @@ fn batch_end_without_a_target_reverts_the_newest_batch_start_also_after_loading(
     let cut = after(second, &[r#"{"operation":"TRUNCATE","keepLast":1}"#]);
     for conversation in [cut.clone(), reloaded(&cut)] {
         let (conversation, _) = conversation.apply(BatchEnd::default(), 4).unwrap();
-        assert_eq!((conversation.stats().current_batch_index, view(&conversation)), (BatchIndex(1), vec![0, 1]));
+        assert_eq!(
+            (conversation.stats().current_batch_index, view(&conversation)),
+            (BatchIndex(1), vec![0, 1])
+        );
         let (conversation, _) = conversation.apply(BatchEnd::default(), 5).unwrap();
-        assert_eq!((conversation.stats().current_batch_index, view(&conversation)), (BatchIndex(0), vec![0]));
+        assert_eq!(
+            (conversation.stats().current_batch_index, view(&conversation)),
+            (BatchIndex(0), vec![0])
+        );
         assert!(conversation.apply(BatchEnd::default(), 6).is_err());
     }
 }
@@ -251,8 +262,8 @@ fn batch_end_without_a_target_reverts_the_newest_batch_start_also_after_loading(
 #[test]
 fn an_unexpected_batch_number_is_refused_before_the_boundary() {
     let conversation = appended(fresh(), &["a"]);
-    let error =
-        send(&conversation, r#"{"operation":"batch_start","indices":[99],"batch":4}"#, 2).unwrap_err();
+    let error = send(&conversation, r#"{"operation":"batch_start","indices":[99],"batch":4}"#, 2)
+        .unwrap_err();
     let json = error.to_json()["error"].clone();
     assert_eq!((&json["code"], &json["field"]), (&json!("invalid_operation"), &json!("batch")));
     assert_eq!(json["details"], json!({"expected": 4, "actual": 1}));

@@ -8,15 +8,15 @@ use testkit::corpus::{
     KEPT, MESSAGES, QUERIES, REQUESTS, START, made_messages, name, without_space_around,
 };
 
-use crate::driver::fingerprint;
 use crate::conversations::{after, fresh, send};
+use crate::driver::fingerprint;
 
 /// The conversation to which the requests and queries are sent.
 fn conversation() -> Conversation {
     after(fresh(), START)
 }
 
-fn verdict<T>(result: &Result<T, Error>) -> &'static str {
+fn code_of<T>(result: &Result<T, Error>) -> &'static str {
     match result {
         Ok(_) => KEPT,
         Err(error) => error.code().as_str(),
@@ -46,13 +46,13 @@ fn a_hostile_message_of_any_length_is_returned_byte_for_byte_or_refused() {
 /// Tests one message alone and inside a request.
 fn check_message(json: &str, expected: &str) {
     let message = Message::from_json(json);
-    assert_eq!(verdict(&message), expected, "{}", name(json));
+    assert_eq!(code_of(&message), expected, "{}", name(json));
     if expected == "invalid_json" {
         return;
     }
     let request = format!(r#"{{"operation":"APPEND","messages":[{json}]}}"#);
     let appended = send(&fresh(), &request, 5);
-    assert_eq!(verdict(&appended), expected, "{}", name(&request));
+    assert_eq!(code_of(&appended), expected, "{}", name(&request));
     if let (Ok(message), Ok((conversation, _))) = (message, appended) {
         assert_eq!(message.json(), without_space_around(json));
         check_returned(&message, conversation);
@@ -76,7 +76,11 @@ fn check_returned(message: &Message, conversation: Conversation) {
         assert_eq!(conversation.view().tokens(), tokens as u64, "{shown}");
     }
     if !text.is_empty() {
-        assert_eq!(conversation.search(&text).map(|hits| hits.len()), Ok(1), "{shown}: it has its text");
+        assert_eq!(
+            conversation.search(&text).map(|hits| hits.len()),
+            Ok(1),
+            "{shown}: it has its text"
+        );
     }
 
     let hide = format!(
@@ -102,7 +106,7 @@ fn a_hostile_request_is_applied_completely_or_changes_nothing() {
     let before = fingerprint(&conversation);
     for &(request, expected) in REQUESTS {
         let answer = send(&conversation, request, 9);
-        assert_eq!(verdict(&answer), expected, "{request}");
+        assert_eq!(code_of(&answer), expected, "{request}");
         if let Ok((next, outcome)) = answer {
             next.verify().unwrap_or_else(|fault| panic!("{request}: {fault}"));
             outcome.to_json();
@@ -118,7 +122,7 @@ fn a_hostile_query_is_answered_or_refused() {
     let conversation = conversation();
     for &(query, expected) in QUERIES {
         let answer = Query::from_json(query).and_then(|query| conversation.query(&query));
-        assert_eq!(verdict(&answer), expected, "{query}");
+        assert_eq!(code_of(&answer), expected, "{query}");
     }
 }
 
@@ -128,8 +132,8 @@ fn every_prefix_of_a_request_is_refused() {
     assert!(Request::from_json(request).is_ok());
     for (end, _) in request.char_indices() {
         let cut = &request[..end];
-        assert_eq!(verdict(&Request::from_json(cut)), "invalid_json", "{cut}");
-        assert_eq!(verdict(&Message::from_json(cut)), "invalid_json", "{cut}");
+        assert_eq!(code_of(&Request::from_json(cut)), "invalid_json", "{cut}");
+        assert_eq!(code_of(&Message::from_json(cut)), "invalid_json", "{cut}");
     }
 }
 
@@ -148,7 +152,8 @@ fn one_id_in_two_spellings_is_one_id() {
             {"role":"assistant","content":[{"type":"tool_use","id":"c\/1","name":"f","input":{}}]},
             {"role":"tool","content":[{"type":"tool_result","tool_use_id":"\u0063/1"}]}]}"#],
     );
-    let (_, outcome) = send(&conversation, r#"{"operation":"BATCH_START"}"#, 2).expect("it is accepted");
+    let (_, outcome) =
+        send(&conversation, r#"{"operation":"BATCH_START"}"#, 2).expect("it is accepted");
     assert_eq!(outcome.warnings(), []);
     let (_, outcome) =
         send(&conversation, r#"{"operation":"DELETE","indices":[0]}"#, 2).expect("it is accepted");

@@ -16,8 +16,8 @@ use recto_core::{
     WarningCode,
 };
 
-use crate::driver::fingerprint;
 use crate::conversations::{after, append, fresh, send, tools, view, with_tools};
+use crate::driver::fingerprint;
 
 /// Runs a test on a small stack, which recursion over deep input would overflow.
 fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
@@ -32,7 +32,7 @@ fn long(count: usize) -> Conversation {
 }
 
 /// `ok`, or the code of the error.
-fn verdict<T>(result: &Result<T, Error>) -> &'static str {
+fn code_of<T>(result: &Result<T, Error>) -> &'static str {
     match result {
         Ok(_) => "ok",
         Err(error) => error.code().as_str(),

@@ -3,6 +3,7 @@
 
 mod conformance;
 mod contract;
+mod conversations;
 mod corpus;
 mod driver;
 mod history;
@@ -11,6 +12,5 @@ mod model;
 mod refusals;
 mod saved;
 mod seeds;
-mod conversations;
 mod tools;
 mod written;

@@ -10,8 +10,8 @@ use recto_core::{Conversation, Error, Query, Role};
 use serde_json::Value;
 
 use self::cases::{Case, MISFITS, ON_NOTHING, QUESTIONS, SHAPES, oversized};
-use crate::driver::fingerprint;
 use crate::conversations::{after, append, fresh, send, view};
+use crate::driver::fingerprint;
 
 /// Seven log entries of which 1 and 6 are hidden and 4 is pinned; version 6, batch 2, and a request
 /// that was undone.
@@ -246,7 +246,8 @@ fn a_refused_request_does_not_end_redo() {
     for (request, ..) in SHAPES.iter().chain(MISFITS) {
         send(&conversation, request, 50).expect_err(request);
     }
-    let (again, _) = send(&conversation, r#"{"operation":"REDO"}"#, 51).expect("REDO is still possible");
+    let (again, _) =
+        send(&conversation, r#"{"operation":"REDO"}"#, 51).expect("REDO is still possible");
     assert_eq!(view(&again), [0, 2, 3, 4, 5, 6]);
 }
 

@@ -5,8 +5,8 @@ use recto_core::{Conversation, LogIndex, Message, Role, Scope};
 use serde_json::{Value, json};
 use testkit::generate::{self, Choices, Step};
 
-use crate::driver::{Pair, numbers};
 use crate::conversations::{after, fresh, send, view};
+use crate::driver::{Pair, numbers};
 
 fn appended(roles: &[&str]) -> Conversation {
     let messages: Vec<Value> = roles
@@ -78,7 +78,8 @@ fn the_visible_entries_are_those_from_the_boundary_of_the_current_batch_on() {
 
 #[test]
 fn every_truncation_step_counts_within_the_role() {
-    let conversation = appended(&["user", "assistant", "user", "tool", "user", "assistant", "user"]);
+    let conversation =
+        appended(&["user", "assistant", "user", "tool", "user", "assistant", "user"]);
     for (step, kept) in [
         (r#""keepFirst":2"#, vec![0, 2]),
         (r#""keepLast":2"#, vec![4, 6]),
@@ -124,7 +125,8 @@ fn no_operation_has_the_field_create_new_batch() {
 #[test]
 fn id_timestamp_and_metadata_of_a_message_are_kept() {
     let json = r#"{"role":"user","content":"x","id":"m1","timestamp":5,"metadata":{"a":[1]}}"#;
-    let (conversation, _) = fresh().append([Message::from_json(json).expect("it is valid")], 9).unwrap();
+    let (conversation, _) =
+        fresh().append([Message::from_json(json).expect("it is valid")], 9).unwrap();
     let entry = conversation.log().get(LogIndex(0)).expect("it was added");
     assert_eq!((entry.message.json(), entry.timestamp), (json, 5));
 }

@@ -30,7 +30,8 @@ fn clear_keeps_other_system_messages_beside_the_tool_description() {
     let settings =
         Settings { tools: vec![Tool::new("f", "does it")], ..Settings::counting_with(Approx) };
     let start = Conversation::new(settings, 0).expect("the settings are valid");
-    let (conversation, _) = start.append([Message::system("You are a pilot.")], 1).expect("accepted");
+    let (conversation, _) =
+        start.append([Message::system("You are a pilot.")], 1).expect("accepted");
     let (cleared, _) = conversation.apply(Clear::default(), 2).expect("accepted");
     assert_eq!(cleared.view().len(), 2);
 }

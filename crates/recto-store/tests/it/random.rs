@@ -9,7 +9,7 @@ use recto_store::{
 };
 
 use crate::places::{self, Place};
-use crate::sample::{commit, id, key, new, page, row, row_saying};
+use crate::sample::{commit, id, key, new, page, row, row_with_body};
 
 const NAMES: [&str; 6] = ["a", "b", "B", "é", "z z", "a\u{1}"];
 const WORDS: [&str; 5] = ["red", "blue", "日", "x1", "ß"];
@@ -136,7 +136,7 @@ impl Pair<'_> {
         let mut rewrite = Rewrite::default();
         let rows = self.memory.commits(conversation, None).await.unwrap_or_default();
         if let Some(old) = rows.get(usize::from(n[1] % 4)) {
-            rewrite.commits.push(row_saying(old.head.version, "rewritten"));
+            rewrite.commits.push(row_with_body(old.head.version, "rewritten"));
         }
         let pages = self.memory.pages(conversation, PageKind::Entries, 0..99, true).await;
         for page in pages.unwrap_or_default().into_iter().take(usize::from(n[2] % 3)) {

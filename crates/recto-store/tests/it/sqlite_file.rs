@@ -10,7 +10,7 @@ use recto_store::{
 };
 use rusqlite::Connection;
 
-use crate::sample::{commit, fork, grown, id, key, new, page, row, row_saying, tenant, words};
+use crate::sample::{commit, fork, grown, id, key, new, page, row, row_with_body, tenant, words};
 
 async fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(path, SqliteOptions::default()).await.unwrap()
@@ -39,7 +39,10 @@ async fn a_reopened_file_has_all_rows() {
     };
     store.commit(sealed).await.unwrap();
     drop(store);
-    assert!(!beside(&path, "-wal").exists(), "the log is removed when the last store closes the file");
+    assert!(
+        !beside(&path, "-wal").exists(),
+        "the log is removed when the last store closes the file"
+    );
     let store = open(&path).await;
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(2), row(3), row(4)]));
     assert_eq!(store.pages(id(1), PageKind::Entries, 0..9, true).await, Ok(pages));
@@ -242,7 +245,7 @@ async fn an_erased_message_is_in_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let store = open(&folder.path().join("a.db")).await;
         store.create(new(id(1), "a")).await.unwrap();
-        let secret = |version| row_saying(version, &format!("{SECRET} {version}").repeat(500));
+        let secret = |version| row_with_body(version, &format!("{SECRET} {version}").repeat(500));
         for version in 1..=entries {
             let words = vec![words(version, &format!("{SECRET} number{version}"))];
             store
@@ -279,7 +282,7 @@ async fn a_removed_conversation_is_in_no_file_after_cleaning() {
         store.create(new(id(2), &format!("{SECRET} name"))).await.unwrap();
         for version in 1..=entries {
             let words = vec![words(version, &format!("{SECRET} number{version}"))];
-            let row = row_saying(version, &format!("{SECRET} {version}").repeat(500));
+            let row = row_with_body(version, &format!("{SECRET} {version}").repeat(500));
             let key = Some(key(&format!("{SECRET} {version}"), version));
             store.commit(Commit { row, words, key, ..commit(id(2), version) }).await.unwrap();
         }
@@ -309,7 +312,7 @@ async fn an_erasure_that_cannot_clean_the_file_fails_and_can_be_repeated() {
     let path = folder.path().join("a.db");
     let store = open(&path).await;
     store.create(new(id(1), "a")).await.unwrap();
-    let secret = Commit { row: row_saying(1, SECRET), ..commit(id(1), 1) };
+    let secret = Commit { row: row_with_body(1, SECRET), ..commit(id(1), 1) };
     store.commit(secret).await.unwrap();
     // A reader keeps the old rows longer than the erasure waits.
     let reader = Connection::open(&path).unwrap();

@@ -14,7 +14,7 @@ on_every_store! {
     a_hostile_query_has_the_same_result_as_without_a_store
 }
 
-fn verdict<T>(result: &Result<T, Error>) -> &'static str {
+fn code_of<T>(result: &Result<T, Error>) -> &'static str {
     match result {
         Ok(_) => KEPT,
         Err(error) => error.code(),
@@ -58,7 +58,7 @@ async fn a_hostile_message_is_returned_byte_for_byte_or_refused(place: Place) {
         match expected {
             // Inside a request the error may be another one, because an empty list of messages is refused.
             "invalid_json" => assert!(appended.is_err(), "{}", name(&json)),
-            _ => assert_eq!(verdict(&appended), expected, "{}", name(&json)),
+            _ => assert_eq!(code_of(&appended), expected, "{}", name(&json)),
         }
         if expected == KEPT {
             kept.push(Message::from_json(without_space_around(&json)).unwrap());
@@ -100,7 +100,7 @@ async fn a_hostile_request_has_the_same_result_as_without_a_store(place: Place) 
         let fork = stored.fork(&format!("{number}"), version).await.unwrap();
         let before = place.store.rows(fork.id()).await.unwrap();
         let done = send(&fork, request).await;
-        assert_eq!(verdict(&done), expected, "{request}");
+        assert_eq!(code_of(&done), expected, "{request}");
         let alone = Request::from_json(request).and_then(|request| plain.apply(request, 0));
         let again = place.recto().conversation(&format!("{number}")).await.unwrap();
         match (done, alone) {
@@ -133,7 +133,7 @@ async fn a_hostile_query_has_the_same_result_as_without_a_store(place: Place) {
             Ok(query) => stored.query(&query).await,
             Err(error) => Err(error.into()),
         };
-        assert_eq!(verdict(&found), expected, "{found:?}");
+        assert_eq!(code_of(&found), expected, "{found:?}");
         let found =
             found.map(|found| found.into_iter().map(|entry| entry.index).collect::<Vec<_>>());
         let alone = alone.map(|hits| hits.into_iter().map(|hit| hit.index).collect::<Vec<_>>());

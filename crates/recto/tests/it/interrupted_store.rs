@@ -24,7 +24,11 @@ pub(crate) struct InterruptedStore {
 
 impl InterruptedStore {
     pub(crate) fn with(store: Arc<dyn Store>, interruption: Interruption) -> Arc<InterruptedStore> {
-        Arc::new(InterruptedStore { store, interruption: Mutex::new(Some(interruption)), lists: AtomicUsize::new(0) })
+        Arc::new(InterruptedStore {
+            store,
+            interruption: Mutex::new(Some(interruption)),
+            lists: AtomicUsize::new(0),
+        })
     }
 
     /// Number of calls that list all names.

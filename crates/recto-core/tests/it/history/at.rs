@@ -2,9 +2,9 @@
 
 use recto_core::{Conversation, LogIndex, PINNED, Query, Rollback, Version};
 
-use crate::driver::{fingerprint, numbers};
+use super::{REDO, UNDO};
 use crate::conversations::{after, append, fresh, send, view};
-use super::{UNDO, REDO};
+use crate::driver::{fingerprint, numbers};
 
 /// The values of a conversation after each of several requests of all kinds.
 fn all_values() -> Vec<Conversation> {

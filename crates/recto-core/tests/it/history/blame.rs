@@ -2,8 +2,8 @@
 
 use recto_core::{Conversation, Effect, LogIndex, Version};
 
-use crate::conversations::{after, append, fresh, tools, view, with_tools};
 use super::{DELETE_0, RESTORE_0, UNDO};
+use crate::conversations::{after, append, fresh, tools, view, with_tools};
 
 /// The effects on an entry, one line per request.
 fn effects_on(conversation: &Conversation, index: u32) -> Vec<String> {
@@ -98,7 +98,11 @@ fn the_operation_of_a_list_that_changed_an_entry_is_named() {
     );
     let first = "1 added by APPEND: APPEND 2 messages";
     assert_eq!(effects_on(&conversation, 0), [first, "2 hidden by DELETE: second cut"]);
-    assert_eq!(effects_on(&conversation, 1), [first], "changes that the list itself reverts are not listed");
+    assert_eq!(
+        effects_on(&conversation, 1),
+        [first],
+        "changes that the list itself reverts are not listed"
+    );
     assert_eq!(effects_on(&conversation, 2), ["2 added by APPEND: APPEND 1 message"]);
 }
 

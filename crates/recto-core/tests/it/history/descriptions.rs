@@ -3,16 +3,13 @@
 use recto_core::{BatchIndex, Conversation, Version};
 use serde_json::json;
 
-use crate::driver::{numbers};
-use crate::conversations::{after, append, fresh, send};
 use super::{DELETE_0, UNDO};
+use crate::conversations::{after, append, fresh, send};
+use crate::driver::numbers;
 
 /// Operations and their generated descriptions.
 const MADE: &[(&str, &str)] = &[
-    (
-        r#"{"operation":"APPEND","messages":[{"role":"user","content":"x"}]}"#,
-        "APPEND 1 message",
-    ),
+    (r#"{"operation":"APPEND","messages":[{"role":"user","content":"x"}]}"#, "APPEND 1 message"),
     (
         r#"{"operation":"INSERT","position":1,"messages":[{"role":"user","content":"x"},{"role":"user","content":"x"}]}"#,
         "INSERT 2 messages at 1",
@@ -80,8 +77,7 @@ fn a_given_description_is_kept_unchanged() {
     let conversation = after(fresh(), &[&append(3)]);
     let given = "why \u{202e}\0 \"quoted\"\n压缩";
     for (request, _) in MADE.iter().filter(|(request, _)| !request.contains("ops")) {
-        let described =
-            request.replacen('{', &format!(r#"{{"description":{},"#, json!(given)), 1);
+        let described = request.replacen('{', &format!(r#"{{"description":{},"#, json!(given)), 1);
         let (next, outcome) = send(&conversation, &described, 7).expect(request);
         assert_eq!(newest(&next).description, given, "{request}");
         let batch = next.stats().current_batch_index;
@@ -139,7 +135,9 @@ fn a_batch_number_that_is_used_again_has_its_new_reason() {
             r#"{"operation":"BATCH_START","description":"second"}"#,
         ],
     );
-    let why = |conversation: &Conversation| conversation.snapshot(BatchIndex(1)).map(|found| found.description);
+    let why = |conversation: &Conversation| {
+        conversation.snapshot(BatchIndex(1)).map(|found| found.description)
+    };
     assert_eq!(why(&conversation).as_deref(), Ok("second"));
     let at = conversation.at(Version(2)).expect("it exists");
     assert_eq!(why(&at).as_deref(), Ok("first"));

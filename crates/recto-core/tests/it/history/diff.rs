@@ -1,10 +1,10 @@
 //! `diff`: the entries that differ between two versions.
 
-use recto_core::{Version};
+use recto_core::Version;
 use serde_json::json;
 
-use crate::driver::{numbers};
 use crate::conversations::{after, append, fresh, view};
+use crate::driver::numbers;
 
 #[test]
 fn a_diff_lists_kept_hidden_shown_and_moved_entries_with_their_tokens() {

@@ -3,10 +3,13 @@
 use std::sync::Barrier;
 use std::thread;
 
-use recto_core::{Append, BatchIndex, Conversation, Delete, LogIndex, Mark, Message, Operation, Redo, Request, Restore, Rollback, Truncate, Undo};
+use recto_core::{
+    Append, BatchIndex, Conversation, Delete, LogIndex, Mark, Message, Operation, Redo, Request,
+    Restore, Rollback, Truncate, Undo,
+};
 
-use crate::driver::{fingerprint};
 use crate::conversations::{after, append, fresh};
+use crate::driver::fingerprint;
 
 const THREADS: usize = 8;
 const ROUNDS: usize = 60;
@@ -80,7 +83,8 @@ fn a_thread_reads_the_values_that_another_thread_wrote() {
         let reader = conversation.clone();
         let len = reader.view().len();
         conversation = thread::scope(|scope| {
-            let writer = scope.spawn(|| conversation.apply(append, round).expect("it is accepted").0);
+            let writer =
+                scope.spawn(|| conversation.apply(append, round).expect("it is accepted").0);
             let readers: Vec<_> =
                 (0..2).map(|_| scope.spawn(|| reader.messages().count())).collect();
             for seen in readers {

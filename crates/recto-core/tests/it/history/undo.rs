@@ -2,9 +2,9 @@
 
 use recto_core::{Conversation, Redo, Undo};
 
-use crate::driver::{fingerprint, numbers};
+use super::{DELETE_0, REDO, UNDO};
 use crate::conversations::{after, append, fresh, send, tools, view, with_tools};
-use super::{DELETE_0, UNDO, REDO};
+use crate::driver::{fingerprint, numbers};
 
 #[test]
 fn undo_skips_requests_that_are_undone() {
@@ -46,7 +46,8 @@ fn any_other_request_ends_redo() {
 #[test]
 fn a_fit_without_effect_leaves_redo_possible() {
     let conversation = after(fresh(), &[&append(2), &append(1), UNDO]);
-    let (same, outcome) = send(&conversation, r#"{"operation":"FIT","maxTokens":999}"#, 9).expect("ok");
+    let (same, outcome) =
+        send(&conversation, r#"{"operation":"FIT","maxTokens":999}"#, 9).expect("ok");
     assert_eq!((outcome.changed, outcome.version), (false, conversation.version()));
     assert_eq!(fingerprint(&same), fingerprint(&conversation));
     assert_eq!(view(&after(same, &[REDO])), [0, 1, 2]);
@@ -97,14 +98,7 @@ fn undone_messages_stay_in_the_log_and_keep_their_indices() {
 fn undo_reverts_a_rollback() {
     let conversation = after(
         fresh(),
-        &[
-            &append(3),
-            DELETE_0,
-            r#"{"operation":"ROLLBACK","targetVersion":1}"#,
-            UNDO,
-            UNDO,
-            UNDO,
-        ],
+        &[&append(3), DELETE_0, r#"{"operation":"ROLLBACK","targetVersion":1}"#, UNDO, UNDO, UNDO],
     );
     let lengths: Vec<usize> = conversation.versions().map(|info| info.messages).collect();
     assert_eq!(lengths, [0, 3, 2, 3, 2, 3, 0]);

@@ -49,7 +49,8 @@ fn a_hundred_thousand_calls_in_one_message_keep_their_results() {
     let calls = message("assistant", &parts(CALLS, call));
     let results = message("tool", &parts(CALLS, result));
     let conversation = fresh();
-    let (conversation, outcome) = conversation.append([calls, results, Message::user("x")], 1).expect("ok");
+    let (conversation, outcome) =
+        conversation.append([calls, results, Message::user("x")], 1).expect("ok");
     assert_eq!(torn(&outcome), []);
     let tokens = conversation.view().tokens();
     let (fitted, _) = conversation.apply(Fit::within(tokens - 1), 2).expect("something fits");

@@ -42,9 +42,9 @@ fn results_in_results(depth: usize) -> String {
 fn deep_messages_are_too_large_by_default() {
     on_a_small_stack(|| {
         for json in messages(DEEP).iter().chain([&results_in_results(DEEP)]) {
-            assert_eq!(verdict(&Message::from_json(json)), "too_large");
+            assert_eq!(code_of(&Message::from_json(json)), "too_large");
             let request = format!(r#"{{"operation":"APPEND","messages":[{json}]}}"#);
-            assert_eq!(verdict(&Request::from_json(&request)), "too_large");
+            assert_eq!(code_of(&Request::from_json(&request)), "too_large");
         }
     });
 }
@@ -79,9 +79,9 @@ fn without_limits_results_in_results_do_not_overflow_the_stack() {
 fn deep_content_that_is_not_a_part_is_refused() {
     on_a_small_stack(|| {
         let deep = format!(r#"{{"role":"user","content":{}}}"#, nested(DEEP));
-        assert_eq!(verdict(&Message::from_json(&deep)), "too_large");
+        assert_eq!(code_of(&Message::from_json(&deep)), "too_large");
         let read = Message::from_json_within(&deep, &Limits::NONE);
-        assert_eq!(verdict(&read), "invalid_message");
+        assert_eq!(code_of(&read), "invalid_message");
     });
 }
 
@@ -110,18 +110,18 @@ fn deep_requests_and_queries_are_refused() {
                 for limits in [Limits::default(), Limits::NONE] {
                     let read = Request::from_json_within(&request, &limits);
                     let start: String = request.chars().take(60).collect();
-                    assert_eq!(verdict(&read), "invalid_operation", "{start}");
+                    assert_eq!(code_of(&read), "invalid_operation", "{start}");
                     let error = read.expect_err("it was refused").to_string();
                     assert!(error.len() < 1_000, "{start}: {} bytes", error.len());
                 }
             }
             for query in [deep.clone(), format!(r#"{{"contains":{deep}}}"#)] {
-                assert_eq!(verdict(&Query::from_json(&query)), "invalid_operation");
+                assert_eq!(code_of(&Query::from_json(&query)), "invalid_operation");
             }
             let cut = &deep[..deep.len() - 1];
-            assert_eq!(verdict(&Request::from_json(cut)), "invalid_json");
-            assert_eq!(verdict(&Message::from_json(cut)), "invalid_json");
-            assert_eq!(verdict(&Query::from_json(cut)), "invalid_json");
+            assert_eq!(code_of(&Request::from_json(cut)), "invalid_json");
+            assert_eq!(code_of(&Message::from_json(cut)), "invalid_json");
+            assert_eq!(code_of(&Query::from_json(cut)), "invalid_json");
         }
     });
 }
@@ -131,7 +131,7 @@ fn deep_tools_are_refused() {
     for deep in [nested(DEEP), nested_objects(DEEP)] {
         let schema = format!(r#"[{{"name":"a","description":"b","schema":{deep}}}]"#);
         for list in [deep, schema] {
-            assert_eq!(verdict(&Tool::list_from_json(&list)), "too_large");
+            assert_eq!(code_of(&Tool::list_from_json(&list)), "too_large");
         }
     }
 }

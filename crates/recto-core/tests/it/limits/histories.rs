@@ -5,7 +5,9 @@ use super::*;
 const LONG: usize = 100_000;
 
 fn repeat(start: Conversation, times: usize, request: impl Into<Request> + Clone) -> Conversation {
-    (0..times).fold(start, |conversation, _| conversation.apply(request.clone(), 1).expect("it is accepted").0)
+    (0..times).fold(start, |conversation, _| {
+        conversation.apply(request.clone(), 1).expect("it is accepted").0
+    })
 }
 
 #[test]
@@ -18,7 +20,10 @@ fn a_hundred_thousand_batches_can_be_opened_and_restored() {
                 .apply(Rollback::ToBatch(BatchIndex(batch)), 2)
                 .expect("it is on the live path");
             assert_eq!(back.stats().current_batch_index, BatchIndex(batch));
-            assert_eq!(conversation.snapshot(BatchIndex(batch)).map(|found| found.batch.0), Ok(batch));
+            assert_eq!(
+                conversation.snapshot(BatchIndex(batch)).map(|found| found.batch.0),
+                Ok(batch)
+            );
         }
         assert_eq!(
             conversation.mark_map(recto_core::Scope::Visible).unwrap().boundary_to_batch.len(),
@@ -37,10 +42,10 @@ fn a_hundred_thousand_requests_can_be_undone_and_redone() {
         let full = repeat(fresh(), LONG, append);
         let empty = repeat(full.clone(), LONG, Undo);
         assert_eq!((empty.view().len(), empty.version()), (0, Version(2 * LONG as u32)));
-        assert_eq!(verdict(&empty.apply(Undo, 1)), "nothing_to_undo");
+        assert_eq!(code_of(&empty.apply(Undo, 1)), "nothing_to_undo");
         let again = repeat(empty, LONG, Redo);
         assert_eq!(again.view().len(), LONG);
-        assert_eq!(verdict(&again.apply(Redo, 1)), "nothing_to_redo");
+        assert_eq!(code_of(&again.apply(Redo, 1)), "nothing_to_redo");
         assert!(again.view().iter().eq(full.view().iter()));
         let (back, _) = again.apply(Undo, 1).expect("the newest can be taken back");
         assert_eq!(back.view().len(), LONG - 1);

@@ -41,7 +41,7 @@ fn one_wrong_index_in_a_million_is_found() {
     let conversation = long(VIEW);
     let mut indices = million();
     indices[500_000] = LogIndex(VIEW as u32);
-    assert_eq!(verdict(&conversation.apply(Delete { indices }, 2)), "index_out_of_range");
+    assert_eq!(code_of(&conversation.apply(Delete { indices }, 2)), "index_out_of_range");
     assert_eq!((conversation.version(), conversation.view().len()), (Version(1), VIEW));
 }
 
@@ -64,7 +64,8 @@ fn a_filter_may_have_a_hundred_thousand_words() {
         assert!(described.len() < 1_000, "a description is short");
     }
     let query = format!(r#"{{"contains":[{words}]}}"#);
-    let hits = Query::from_json(&query).and_then(|query| conversation.query(&query)).expect("an answer");
+    let hits =
+        Query::from_json(&query).and_then(|query| conversation.query(&query)).expect("an answer");
     assert_eq!(hits.len(), 1);
 }
 

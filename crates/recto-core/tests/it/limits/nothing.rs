@@ -78,7 +78,10 @@ fn every_query_has_a_result_in_an_empty_conversation() {
     assert_eq!(conversation.diff(Version(0), Version(0)), Ok(recto_core::Diff::default()));
     assert!(conversation.blame(LogIndex(0)).is_err());
     assert_eq!(conversation.snapshot(BatchIndex(0)).map(|batch| batch.view.len()), Ok(0));
-    assert_eq!(conversation.mark_map(recto_core::Scope::Visible).unwrap().batch_boundaries, [LogIndex(0)]);
+    assert_eq!(
+        conversation.mark_map(recto_core::Scope::Visible).unwrap().batch_boundaries,
+        [LogIndex(0)]
+    );
     assert!(conversation.set_tools(tools(&[]), 1).is_ok());
     let at = conversation.at(Version(0)).expect("it always exists");
     assert_eq!(fingerprint(&at), fingerprint(&conversation));

@@ -100,7 +100,7 @@ fn a_huge_number_has_a_result_in_every_field() {
             for number in HUGE {
                 let request = template.replace('#', number);
                 let answer = send(&conversation, &request, 9);
-                assert_eq!(verdict(&answer), *expected, "{request}");
+                assert_eq!(code_of(&answer), *expected, "{request}");
                 if let Ok((next, outcome)) = answer {
                     next.verify().unwrap_or_else(|fault| panic!("{request}: {fault}"));
                     outcome.to_json();
@@ -111,7 +111,7 @@ fn a_huge_number_has_a_result_in_every_field() {
             for number in HUGE {
                 let query = template.replace('#', number);
                 let answer = Query::from_json(&query).and_then(|query| conversation.query(&query));
-                assert_eq!(verdict(&answer), *expected, "{query}");
+                assert_eq!(code_of(&answer), *expected, "{query}");
             }
         }
     }
@@ -129,7 +129,7 @@ fn zero_is_accepted_where_numbers_are() {
         for (template, _) in QUERIES {
             let query = template.replace('#', "0");
             let answer = Query::from_json(&query).and_then(|query| conversation.query(&query));
-            assert_eq!(verdict(&answer), "ok", "{query}");
+            assert_eq!(code_of(&answer), "ok", "{query}");
         }
     }
 }
@@ -150,8 +150,8 @@ fn the_largest_valid_number_is_accepted_and_the_next_is_refused() {
     ];
     for (template, last) in cases {
         let ask = |number: i32| send(&conversation, &template.replace('#', &number.to_string()), 9);
-        assert_eq!(verdict(&ask(last)), "ok", "{template} {last}");
-        assert_ne!(verdict(&ask(last + 1)), "ok", "{template} {}", last + 1);
+        assert_eq!(code_of(&ask(last)), "ok", "{template} {last}");
+        assert_ne!(code_of(&ask(last + 1)), "ok", "{template} {}", last + 1);
     }
 }
 
@@ -171,7 +171,7 @@ fn a_timestamp_is_any_whole_number_of_64_bits() {
     for (number, expected) in cases {
         let json = format!(r#"{{"role":"user","content":"x","timestamp":{number}}}"#);
         let message = Message::from_json(&json);
-        assert_eq!(verdict(&message), expected, "{json}");
+        assert_eq!(code_of(&message), expected, "{json}");
         if let Ok(message) = message {
             let (conversation, _) = fresh().append([message], i64::MIN).expect("it is accepted");
             let all = conversation.by_time_range(i64::MIN..i64::MAX).expect("it is a range");

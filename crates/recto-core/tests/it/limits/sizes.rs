@@ -30,7 +30,7 @@ fn a_limit_is_the_largest_allowed_value() {
         (request(&vec![small(); 10_001]), "too_large"),
     ];
     for (number, (read, expected)) in cases.iter().enumerate() {
-        assert_eq!(verdict(read), *expected, "case {number}");
+        assert_eq!(code_of(read), *expected, "case {number}");
     }
 }
 
@@ -38,26 +38,26 @@ fn a_limit_is_the_largest_allowed_value() {
 fn the_messages_of_all_operations_count_together() {
     let one = append(1);
     let list = |count: usize| format!(r#"{{"ops":[{}]}}"#, vec![&*one; count].join(","));
-    assert_eq!(verdict(&Request::from_json(&list(10_000))), "ok");
-    assert_eq!(verdict(&Request::from_json(&list(10_001))), "too_large");
+    assert_eq!(code_of(&Request::from_json(&list(10_000))), "ok");
+    assert_eq!(code_of(&Request::from_json(&list(10_001))), "too_large");
 }
 
 #[test]
 fn limits_of_zero_refuse_every_message() {
     let zero = Limits { message_bytes: 0, depth: 0, messages: 0 };
     let json = of_depth(1);
-    assert_eq!(verdict(&Message::from_json_within(&json, &zero)), "too_large");
+    assert_eq!(code_of(&Message::from_json_within(&json, &zero)), "too_large");
     let read = Request::from_json_within(&append(1), &zero);
-    assert_eq!(verdict(&read), "too_large");
+    assert_eq!(code_of(&read), "too_large");
     let clear = Request::from_json_within(r#"{"operation":"CLEAR"}"#, &zero);
-    assert_eq!(verdict(&clear), "ok");
+    assert_eq!(code_of(&clear), "ok");
 }
 
 #[test]
 fn a_million_messages_are_too_many_for_one_request() {
     let zeros = vec!["0"; 1_000_000].join(",");
     let request = format!(r#"{{"operation":"APPEND","messages":[{zeros}]}}"#);
-    assert_eq!(verdict(&Request::from_json(&request)), "too_large", "before any is read");
+    assert_eq!(code_of(&Request::from_json(&request)), "too_large", "before any is read");
 }
 
 #[test]

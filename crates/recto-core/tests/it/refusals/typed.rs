@@ -8,8 +8,8 @@ use recto_core::{
 };
 
 use super::worked;
-use crate::driver::fingerprint;
 use crate::conversations::fresh;
+use crate::driver::fingerprint;
 
 fn user() -> Message {
     Message::user("x")

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use recto_store::{Commit, CommitRow, Error, IdempotencyKey, PageKind, Rewrite, Seal, Store};
 
-use crate::sample::{commit, grown, id, key, new, page, row, row_saying, tenant, words};
+use crate::sample::{commit, grown, id, key, new, page, row, row_with_body, tenant, words};
 
 pub(super) async fn versions_are_dense(store: &dyn Store) {
     grown(store, 1, "a", 2).await;
@@ -21,13 +21,13 @@ pub(super) async fn versions_are_dense(store: &dyn Store) {
 pub(super) async fn exactly_one_of_two_writers_succeeds(store: &dyn Store) {
     grown(store, 1, "a", 0).await;
     for version in 1..=20 {
-        let saying = |text| Commit { row: row_saying(version, text), ..commit(id(1), version) };
+        let saying = |text| Commit { row: row_with_body(version, text), ..commit(id(1), version) };
         let (one, other) = tokio::join!(store.commit(saying("one")), store.commit(saying("other")));
         let winner = if one.is_ok() { "one" } else { "other" };
         let lost = if one.is_ok() { other } else { one };
         assert_eq!(lost, Err(Error::VersionConflict { expected: version - 1, current: version }));
         let newest = store.commits(id(1), Some(version - 1)).await.unwrap();
-        assert_eq!(newest, [row_saying(version, winner)]);
+        assert_eq!(newest, [row_with_body(version, winner)]);
     }
 }
 
@@ -37,7 +37,7 @@ pub(super) async fn all_of_many_writers_succeed_if_they_retry(store: &dyn Store)
         let mut version = 1;
         for number in 0..10 {
             loop {
-                let row = row_saying(version, &format!("{writer} {number}"));
+                let row = row_with_body(version, &format!("{writer} {number}"));
                 match store.commit(Commit { row, ..commit(id(1), version) }).await {
                     Ok(()) => break,
                     Err(Error::VersionConflict { current, .. }) => version = current + 1,
@@ -183,7 +183,7 @@ pub(super) async fn rows_that_have_changed_are_not_packed(store: &dyn Store) {
         let seal = Some(Seal { below, pages, rows: Some(known(rows)) });
         Commit { seal, key: Some(key("k", 4)), ..commit(id(1), 4) }
     };
-    let changed = row_saying(1, "changed");
+    let changed = row_with_body(1, "changed");
     let rewrite = Rewrite { commits: vec![changed.clone()], ..Rewrite::default() };
     store.rewrite(id(1), 3, rewrite).await.unwrap();
     let before = sealed(3, &[row(0), row(1), row(2)]);
@@ -244,7 +244,9 @@ pub(super) async fn large_and_unusual_bytes_are_returned_unchanged(store: &dyn S
     assert_eq!(store.commits(id(1), Some(0)).await, Ok(rows));
 }
 
-pub(super) async fn a_request_that_is_dropped_is_applied_completely_or_not_at_all(store: &dyn Store) {
+pub(super) async fn a_request_that_is_dropped_is_applied_completely_or_not_at_all(
+    store: &dyn Store,
+) {
     grown(store, 1, "a", 0).await;
     drop(store.commit(commit(id(1), 1)));
     drop(store.create(new(id(2), "b")));

@@ -98,7 +98,9 @@ pub(super) async fn forks_are_listed_whether_direct_or_not(store: &dyn Store) {
     assert_eq!(lineage, [(id(1), 4), (id(2), 4)]);
 }
 
-pub(super) async fn a_removed_conversation_or_one_of_another_tenant_cannot_be_forked(store: &dyn Store) {
+pub(super) async fn a_removed_conversation_or_one_of_another_tenant_cannot_be_forked(
+    store: &dyn Store,
+) {
     three_generations(store).await;
     store.remove(&tenant(), "c").await.unwrap();
     let unknown = |number| Err(Error::ConversationNotFound { name: id(number).to_string() });

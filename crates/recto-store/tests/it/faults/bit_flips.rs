@@ -54,7 +54,7 @@ pub(super) fn run(seed: u64, flips: u32) {
         let mut chain = chain::Chain::open(&store, 1).await.unwrap();
         for number in 0..60 {
             // Most of the file is rows then.
-            chain.say(&child::incompressible(number, 60)).await.unwrap();
+            chain.append(&child::incompressible(number, 60)).await.unwrap();
         }
         // Without free space, where a changed bit has no effect.
         store.rewrite(id(1), chain.version(), Rewrite::default()).await.unwrap();
@@ -93,10 +93,7 @@ pub(super) fn run(seed: u64, flips: u32) {
         let is_reported = check.as_ref().map_or(true, |damage| !damage.is_empty());
         noticed += u32::from(is_reported || has_error);
         missing += u32::from(!is_whole && !has_error);
-        assert!(
-            is_whole || has_error || is_reported,
-            "{place}: rows are missing, and nobody says so"
-        );
+        assert!(is_whole || has_error || is_reported, "{place}: rows are missing without an error");
     }
     note(&format!("{flips} flips, {noticed} noticed, rows missing in {missing}, none changed"));
 }

@@ -10,7 +10,7 @@ use recto_store::{Commit, Error, Link, Rewrite, SqliteOptions, SqliteStore, Stor
 
 use super::chain::Chain;
 use super::setting;
-use crate::sample::{commit, id, row_saying};
+use crate::sample::{commit, id, row_with_body};
 
 /// Separator of the numbers that a child prints.
 pub(super) const ACCEPTED: &str = "accepted ";
@@ -37,7 +37,7 @@ async fn open(file: PathBuf) -> SqliteStore {
 }
 
 #[allow(clippy::print_stdout, reason = "the parent reads it")]
-fn say(text: &str) {
+fn print(text: &str) {
     // Starts with a line end, because the test harness leaves its last line open.
     println!("\n{text}");
 }
@@ -50,11 +50,11 @@ async fn writes_until_it_is_killed() {
     let store = open(file).await;
     let write = async |number| {
         let mut chain = Chain::open(&store, number).await.unwrap();
-        say(&format!("{ACCEPTED}{number} {}", chain.version()));
+        print(&format!("{ACCEPTED}{number} {}", chain.version()));
         loop {
-            let saying = format!("{number} {}", "text ".repeat(chain.version() as usize % 300));
-            let version = chain.say(&saying).await.unwrap();
-            say(&format!("{ACCEPTED}{number} {version}"));
+            let text = format!("{number} {}", "text ".repeat(chain.version() as usize % 300));
+            let version = chain.append(&text).await.unwrap();
+            print(&format!("{ACCEPTED}{number} {version}"));
         }
     };
     tokio::join!(write(1), write(2), write(3));
@@ -71,12 +71,12 @@ async fn writes_and_ends_without_closing() {
     let is_bulky = setting("RECTO_CHILD_BULKY", 0) == 1;
     let versions = if is_bulky { 110 } else { 40 };
     for number in 1..=versions {
-        let saying = match is_bulky {
+        let text = match is_bulky {
             true => incompressible(number, 1_100),
-            false => format!("saying {number} {}", "text ".repeat(number as usize * 29 % 1_000)),
+            false => format!("text {number} {}", "text ".repeat(number as usize * 29 % 1_000)),
         };
-        let version = chain.say(&saying).await.unwrap();
-        say(&format!("{ACCEPTED}1 {version}"));
+        let version = chain.append(&text).await.unwrap();
+        print(&format!("{ACCEPTED}1 {version}"));
         if !is_bulky && number == versions / 2 {
             store.rewrite(id(1), version, Rewrite::default()).await.unwrap();
         }
@@ -97,7 +97,7 @@ async fn writes_on_a_failing_disk() {
     let Some(file) = file() else { return };
     let store = match SqliteStore::open(file, SqliteOptions::default()).await {
         Ok(store) => store,
-        Err(error) => return say(&format!("{REFUSED}opening: {error}")),
+        Err(error) => return print(&format!("{REFUSED}opening: {error}")),
     };
     let mut attempt = 0;
     for _ in 0..setting("RECTO_CHILD_VERSIONS", 30) {
@@ -105,17 +105,20 @@ async fn writes_on_a_failing_disk() {
         let Ok(mut chain) = Chain::open(&store, 1).await else { continue };
         loop {
             attempt += 1;
-            match chain.say(&format!("attempt {attempt} {}", "text ".repeat(attempt % 500))).await {
-                Ok(_) => say(&format!("{ACCEPTED}{attempt}")),
-                Err(Error::UnknownOutcome) => say(&format!("{UNKNOWN}{attempt}")),
-                Err(error) => say(&format!("{REFUSED}{attempt} {error}")),
+            match chain
+                .append(&format!("attempt {attempt} {}", "text ".repeat(attempt % 500)))
+                .await
+            {
+                Ok(_) => print(&format!("{ACCEPTED}{attempt}")),
+                Err(Error::UnknownOutcome) => print(&format!("{UNKNOWN}{attempt}")),
+                Err(error) => print(&format!("{REFUSED}{attempt} {error}")),
             }
             if attempt % 5 == 0 {
                 break;
             }
         }
     }
-    say("finished");
+    print("finished");
 }
 
 /// Several writers on one conversation, which retry until the time is over.
@@ -127,7 +130,7 @@ async fn writes_against_others() {
     let time = Duration::from_millis(setting("RECTO_CHILD_MILLISECONDS", 1_000));
     let first = setting("RECTO_CHILD_WRITER", 0);
     for count in compete(&store, first..first + 2, time).await {
-        say(&format!("{ACCEPTED}{count}"));
+        print(&format!("{ACCEPTED}{count}"));
     }
 }
 
@@ -149,7 +152,7 @@ pub(super) async fn compete(
 async fn write_until(store: Arc<SqliteStore>, writer: u64, end: Instant) -> u64 {
     let (mut version, mut count) = (1, 0);
     while Instant::now() < end {
-        let row = row_saying(version, &format!("{writer} {count}"));
+        let row = row_with_body(version, &format!("{writer} {count}"));
         match store.commit(Commit { row, ..commit(id(1), version) }).await {
             Ok(()) => (version, count) = (version + 1, count + 1),
             Err(Error::VersionConflict { current, .. }) => version = current + 1,

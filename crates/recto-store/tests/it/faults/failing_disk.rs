@@ -95,12 +95,12 @@ impl Outcomes {
             let said =
                 chain::check(&store, 1).await.unwrap_or_else(|error| panic!("{fault}: {error}"));
             // Without the fault the file can be written again.
-            chain::Chain::open(&store, 1).await.unwrap().say("again").await.unwrap();
+            chain::Chain::open(&store, 1).await.unwrap().append("again").await.unwrap();
             assert_eq!(store.check().await, Ok(vec![]), "{fault}");
             said
         });
         let attempt =
-            |saying: &String| saying.strip_prefix("attempt ")?.split(' ').next()?.parse().ok();
+            |text: &String| text.strip_prefix("attempt ")?.split(' ').next()?.parse().ok();
         let stored: BTreeSet<u32> = said.iter().filter_map(attempt).collect();
         let lost: Vec<_> = self.accepted.difference(&stored).collect();
         assert!(lost.is_empty(), "{fault}: accepted and lost {lost:?}\n{}", self.printed);
@@ -185,18 +185,18 @@ async fn a_full_disk_refuses_writes_until_it_has_space() {
     std::fs::write(&ballast, vec![1; 400 << 10]).unwrap();
     let mut accepted = 0;
     let refused = loop {
-        match chain.say(&format!("{accepted} {}", "text ".repeat(accepted % 700))).await {
+        match chain.append(&format!("{accepted} {}", "text ".repeat(accepted % 700))).await {
             Ok(_) => accepted += 1,
             Err(error) => break error,
         }
     };
     let is_full = |error: &Error| error.to_string().contains("disk full (SQLITE_FULL");
     assert!(is_full(&refused), "{refused}");
-    assert!(is_full(&chain.say(&"x".repeat(9_000)).await.unwrap_err()));
+    assert!(is_full(&chain.append(&"x".repeat(9_000)).await.unwrap_err()));
     // Reads work, and writes work again when there is space.
     assert_eq!(chain::check(&store, 1).await.unwrap().len(), accepted + 1);
     std::fs::remove_file(ballast).unwrap();
-    chain.say("again").await.unwrap();
+    chain.append("again").await.unwrap();
     assert_eq!(chain::check(&store, 1).await.unwrap().len(), accepted + 2);
     assert_eq!(store.check().await, Ok(vec![]));
 }

@@ -26,7 +26,7 @@ fn a_file_whose_creation_was_interrupted_is_created_by_the_next_process() {
         child.wait().unwrap();
         let checked = runtime.block_on(async {
             let store = SqliteStore::open(&file, SqliteOptions::default()).await.unwrap();
-            chain::Chain::open(&store, 1).await.unwrap().say("still here").await.unwrap();
+            chain::Chain::open(&store, 1).await.unwrap().append("still here").await.unwrap();
             check(&store, &BTreeMap::from([(1, 1)])).await
         });
         checked.unwrap();

@@ -57,7 +57,7 @@ async fn an_erased_message_is_in_no_file_of_the_database() {
     let found = store.search(&tenant(), &["shortsecret".to_owned()], None, 9).await.unwrap();
     assert_eq!(found, []);
     assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
-    store.commit(commit(id, 4, "goes on")).await.unwrap();
+    store.commit(commit(id, 4, "continues")).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

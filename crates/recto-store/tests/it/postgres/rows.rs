@@ -34,8 +34,8 @@ async fn a_message_of_very_many_words_can_be_searched() {
     let words = ["word7".to_owned(), "word149999".to_owned()];
     let found = store.search(&tenant(), &words, None, 9).await.unwrap();
     assert_eq!(found.len(), 1);
-    let nobody = Tenant("other".to_owned());
-    assert_eq!(store.search(&nobody, &words, None, 9).await.unwrap(), []);
+    let other = Tenant("other".to_owned());
+    assert_eq!(store.search(&other, &words, None, 9).await.unwrap(), []);
 }
 
 #[tokio::test]

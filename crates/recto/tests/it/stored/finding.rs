@@ -62,7 +62,8 @@ async fn search_finds_what_forks_share_with_a_removed_conversation(place: Place)
             found
         }
     };
-    let store = InterruptedStore::with(place.store.clone(), Box::new(|| Box::pin(async { Ok(()) })));
+    let store =
+        InterruptedStore::with(place.store.clone(), Box::new(|| Box::pin(async { Ok(()) })));
     let watched = recto::Recto::with_store(store.clone(), recto::Options::default());
     assert_eq!(watched.search("needle", 10).await.unwrap().len(), 2);
     assert_eq!(store.lists(), 0, "a search does not read the names of all conversations");
@@ -180,7 +181,8 @@ async fn a_conversation_is_found_by_its_id(place: Place) {
     conversation.append([say(0)]).await.unwrap();
     recto.rename("a", "b").await.unwrap();
     let id = conversation.id();
-    let store = InterruptedStore::with(place.store.clone(), Box::new(|| Box::pin(async { Ok(()) })));
+    let store =
+        InterruptedStore::with(place.store.clone(), Box::new(|| Box::pin(async { Ok(()) })));
     let watched = recto::Recto::with_store(store.clone(), recto::Options::default());
     let found = watched.conversation_by_id(id).await.unwrap();
     assert_eq!((found.id(), found.version().await.unwrap()), (id, Version(1)));

@@ -3,7 +3,7 @@
 use recto::{Delete, Error, Keep, LogIndex, Message, Role, Truncate, Version};
 
 use super::{copies, say, settings, texts};
-use crate::interrupted_store::{Interruption, InterruptedStore};
+use crate::interrupted_store::{InterruptedStore, Interruption};
 use crate::places::{Place, on_every_store};
 
 on_every_store! {

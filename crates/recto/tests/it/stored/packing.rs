@@ -3,7 +3,7 @@
 use recto::{Conversation, Keep, LogIndex, Message, Recto, Rollback, Truncate, Undo, Version};
 
 use super::{copies, say, settings, texts};
-use crate::interrupted_store::{Interruption, InterruptedStore};
+use crate::interrupted_store::{InterruptedStore, Interruption};
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
@@ -38,7 +38,10 @@ async fn a_long_conversation_is_packed_and_every_version_stays_readable(place: P
     for number in 0..300 {
         conversation.append([say(number)]).await.unwrap();
         if number % 40 == 39 {
-            conversation.apply(Truncate { keep_last: Some(3), ..Default::default() }).await.unwrap();
+            conversation
+                .apply(Truncate { keep_last: Some(3), ..Default::default() })
+                .await
+                .unwrap();
         }
     }
     let rows = place.store.commits(conversation.id(), None).await.unwrap().len();
@@ -117,7 +120,11 @@ async fn a_message_that_another_process_erased_before_the_packing_stays_erased(p
     let other = place.recto().conversation("a").await.unwrap();
     other.erase(LogIndex(7)).await.unwrap();
     conversation.append([say(63)]).await.unwrap();
-    assert_eq!(place.store.commits(conversation.id(), None).await.unwrap().len(), 1, "they are packed");
+    assert_eq!(
+        place.store.commits(conversation.id(), None).await.unwrap().len(),
+        1,
+        "they are packed"
+    );
     assert_eq!(copies(&place, &conversation, "message number 7\"").await, Vec::<String>::new());
     for conversation in [conversation, place.recto().conversation("a").await.unwrap()] {
         assert_eq!(texts(&conversation).await.len(), 64);
@@ -140,11 +147,19 @@ fn append(place: &Place, number: usize) -> Interruption {
 
 async fn rows_that_are_packed_during_an_erasure_or_a_prune_are_overwritten(place: Place) {
     let conversation = full(&place).await;
-    let late =
-        |interruption| Recto::with_store(InterruptedStore::with(place.store.clone(), interruption), Default::default());
+    let late = |interruption| {
+        Recto::with_store(
+            InterruptedStore::with(place.store.clone(), interruption),
+            Default::default(),
+        )
+    };
     let late_talk = late(append(&place, 63)).conversation("a").await.unwrap();
     late_talk.erase(LogIndex(7)).await.unwrap();
-    assert_eq!(place.store.commits(conversation.id(), None).await.unwrap().len(), 1, "they were packed");
+    assert_eq!(
+        place.store.commits(conversation.id(), None).await.unwrap().len(),
+        1,
+        "they were packed"
+    );
     assert_eq!(copies(&place, &conversation, "message number 7\"").await, Vec::<String>::new());
     for number in 64..126 {
         late_talk.append([say(number)]).await.unwrap();
@@ -153,7 +168,11 @@ async fn rows_that_are_packed_during_an_erasure_or_a_prune_are_overwritten(place
     assert_eq!(place.store.commits(conversation.id(), None).await.unwrap().len(), 64);
     let late_talk = late(append(&place, 126)).conversation("a").await.unwrap();
     let pruned = late_talk.prune(&Keep::newest()).await.unwrap();
-    assert_eq!(place.store.commits(conversation.id(), None).await.unwrap().len(), 1, "they were packed");
+    assert_eq!(
+        place.store.commits(conversation.id(), None).await.unwrap().len(),
+        1,
+        "they were packed"
+    );
     let expected: Vec<_> = (0..125).filter(|n| *n != 7).map(LogIndex).collect();
     assert_eq!(pruned.entries, expected);
     assert_eq!(copies(&place, &conversation, "message number 8\"").await, Vec::<String>::new());
@@ -247,7 +266,10 @@ async fn batches_below_are_found_after_a_restart(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     conversation.append((0..50).map(say)).await.unwrap();
     for length in (1..40).rev() {
-        conversation.apply(Truncate { keep_last: Some(length), ..Default::default() }).await.unwrap();
+        conversation
+            .apply(Truncate { keep_last: Some(length), ..Default::default() })
+            .await
+            .unwrap();
     }
     let again = place.recto().conversation("a").await.unwrap();
     let snapshot = again.snapshot(recto::BatchIndex(10)).await.unwrap();
