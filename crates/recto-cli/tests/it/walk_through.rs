@@ -273,6 +273,8 @@ fn the_commands_of_the_postgres_page_work() {
 #[cfg(unix)]
 #[test]
 fn the_clients_of_the_exec_page_work() {
+    let compiler = tools().join("bin/tsc");
+    assert!(compiler.exists(), "no {}: `cargo xtask test` installs it", compiler.display());
     let page = Page {
         links: vec![
             ("examples", root().join("examples")),
