@@ -23,6 +23,8 @@ enum Install {
     Component(&'static str),
     /// A program from the package registry, built into `target/tools`.
     Crate { package: &'static str, version: Option<String>, options: &'static [&'static str] },
+    /// Packages from npm, installed into `target/tools`.
+    Npm(&'static [&'static str]),
     /// A package of the operating system.
     System(SystemPackage),
     /// xtask cannot install it; the text tells the user how.
@@ -138,6 +140,27 @@ pub(crate) fn python() -> Requirement {
     }
 }
 
+/// Node with npm.
+pub(crate) fn node() -> Requirement {
+    Requirement {
+        name: "node",
+        check: vec!["sh", "-c", "node --version && npm --version"],
+        prints: None,
+        install: Install::System(SystemPackage { usual: "npm", otherwise: &[("brew", "node")] }),
+    }
+}
+
+/// The compiler of TypeScript, and the types of Node's modules.
+pub(crate) fn typescript() -> Requirement {
+    const PACKAGES: &[&str] = &["typescript@5.9.3", "@types/node@20.19.0"];
+    Requirement {
+        name: "typescript",
+        check: vec!["tsc", "--version"],
+        prints: Some("Version 5.9.3".to_owned()),
+        install: Install::Npm(PACKAGES),
+    }
+}
+
 /// The programs of PostgreSQL, with which tests start servers. Debian does not put them on the `PATH`.
 pub(crate) fn postgresql() -> Requirement {
     Requirement {
@@ -197,6 +220,13 @@ impl Requirement {
                 }
                 command.arg("--root").arg(workspace.tools());
                 let advice = format!("install {package} by hand, then run this again");
+                console.run(Step::new("install", command, advice)).required()?;
+            }
+            Install::Npm(packages) => {
+                let mut command = workspace.command("npm");
+                command.args(["install", "--global", "--no-fund", "--no-audit", "--prefix"]);
+                command.arg(workspace.tools()).args(*packages);
+                let advice = format!("install {} by hand, then run this again", packages.join(" "));
                 console.run(Step::new("install", command, advice)).required()?;
             }
             Install::System(package) => package.install(console)?,

@@ -29,6 +29,10 @@ pub(crate) fn run(
         requirement::clippy(),
         requirement::cargo_deny(),
         requirement::postgresql(),
+        // For the clients of `recto exec` in `examples/`.
+        requirement::python(),
+        requirement::node(),
+        requirement::typescript(),
     ];
     let ready = requirement::ensure(&needed, workspace, console);
 

@@ -217,3 +217,8 @@ pub use self::reply::{Reply, ReplyPart};
 pub use self::summaries::{SummaryGap, summarised_entries};
 pub use self::tool::{RunTool, ToolInput, ToolOutput};
 pub use self::totals::Totals;
+
+/// The example of `docs/agent.md`, as a test.
+#[cfg(all(doctest, feature = "clients"))]
+#[doc = include_str!("../../../docs/agent.md")]
+struct AgentPage;

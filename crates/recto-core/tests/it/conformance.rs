@@ -8,7 +8,7 @@ use testkit::conformance::{Case, Expect, ExpectedOutcome, Kind, all_cases, compa
 use crate::driver::{fingerprint, numbers};
 
 #[test]
-fn every_case_is_answered_as_the_contract_says() {
+fn every_case_has_the_response_of_the_contract() {
     let cases = all_cases();
     assert!(cases.len() > 300, "the conformance folder is complete");
     for case in cases {
@@ -28,12 +28,12 @@ fn run(case: &Case) {
         .map(|message| Message::from_json(&message.to_string()).expect("it is well-formed"))
         .collect();
     let conversation = Conversation::with_messages(settings, &messages, 0);
-    let mut conversation = conversation.expect("the settings are right");
+    let mut conversation = conversation.expect("the settings are valid");
     for (number, step) in case.steps.iter().enumerate() {
         let answer = perform(&mut conversation, &step.kind);
         assert_eq!(answer, step.expect, "{}, step {number}: {:?}", case.name, step.kind);
     }
-    conversation.verify().expect("the conversation holds together");
+    conversation.verify().expect("its invariants hold");
 }
 
 fn perform(conversation: &mut Conversation, kind: &Kind) -> Expect {

@@ -1,4 +1,4 @@
-//! Drives the engine with the same JSON as the model, and compares what both answer.
+//! Sends the same JSON to the engine and to the model, and compares the responses.
 
 use recto_core::{
     Approx, BatchIndex, Conversation, Error, LogIndex, Message, Outcome, Query, Request,
@@ -9,7 +9,7 @@ use testkit::conformance::comparable_state;
 use testkit::generate::Step;
 use testkit::{Model, Refusal};
 
-/// The engine and the model of one conversation, side by side.
+/// The engine and the model of one conversation.
 pub(crate) struct Pair {
     pub(crate) engine: Conversation,
     pub(crate) model: Model,
@@ -20,7 +20,7 @@ pub(crate) fn numbers(indices: impl IntoIterator<Item = LogIndex>) -> Vec<usize>
     indices.into_iter().map(LogIndex::as_usize).collect()
 }
 
-/// Everything that can be seen of a conversation, for comparing it before and after.
+/// Everything that is observable of a conversation, to compare two states.
 pub(crate) fn fingerprint(conversation: &Conversation) -> String {
     let versions: Vec<_> = conversation.versions().collect();
     let views: Vec<Vec<usize>> = versions
@@ -41,7 +41,7 @@ pub(crate) fn fingerprint(conversation: &Conversation) -> String {
         .collect();
     let tools = conversation.tools().map(|tools| tools.tools().to_vec());
     let stats = conversation.stats();
-    let map = conversation.mark_map(Scope::All).expect("everything is at hand");
+    let map = conversation.mark_map(Scope::All).expect("everything is loaded");
     let map = serde_json::to_string(&map).expect("it can be written");
     format!("{stats:?}{versions:?}{views:?}{marks:?}{log:?}{batches:?}{tools:?}{map}")
 }
@@ -62,11 +62,11 @@ pub(crate) fn engine_for(model: &Model, now: i64) -> Conversation {
     Conversation::with_messages(settings, &messages, now).expect("the heading is not empty")
 }
 
-/// The conversation as it comes back from being saved.
+/// The conversation after saving and loading.
 pub(crate) fn reloaded(conversation: &Conversation) -> Conversation {
     let json = serde_json::to_string(&conversation.save()).expect("it can be written");
     let saved: SavedConversation = serde_json::from_str(&json).expect("it can be read");
-    Conversation::load(&saved).expect("what was saved can be loaded")
+    Conversation::load(&saved).expect("a saved conversation can be loaded")
 }
 
 impl Pair {
@@ -74,7 +74,7 @@ impl Pair {
         Pair { engine: engine_for(&model, now), model, now }
     }
 
-    /// Performs a step on both, and panics where they differ.
+    /// Performs a step on both, and panics if they differ.
     pub(crate) fn step(&mut self, step: &Step) {
         self.now += 7;
         match step {
@@ -92,15 +92,15 @@ impl Pair {
             }
             Step::Ask(query) => self.query(query),
             Step::MarkMap => {
-                let map = self.engine.mark_map(Scope::Visible).expect("everything is at hand");
+                let map = self.engine.mark_map(Scope::Visible).expect("everything is loaded");
                 assert_eq!(json!(map), self.model.mark_map());
             }
             Step::MarkMapOfAll => {
-                let map = self.engine.mark_map(Scope::All).expect("everything is at hand");
+                let map = self.engine.mark_map(Scope::All).expect("everything is loaded");
                 assert_eq!(json!(map), self.model.mark_map_of_all());
             }
             Step::State => {
-                let state = self.engine.array_state().expect("everything is at hand");
+                let state = self.engine.array_state().expect("everything is loaded");
                 let (ours, theirs) = (json!(state), self.model.state());
                 assert_eq!(comparable_state(&ours), comparable_state(&theirs));
             }
@@ -153,10 +153,10 @@ impl Pair {
         }
     }
 
-    /// Compares everything that the two hold: every entry, every version, every batch.
+    /// Compares every entry, every version and every batch.
     pub(crate) fn compare_all(&self) {
         let (engine, model) = (&self.engine, &self.model);
-        engine.verify().expect("the engine holds together");
+        engine.verify().expect("the invariants of the engine hold");
         self.compare_state();
         for (index, entry) in engine.log().iter().enumerate() {
             assert_eq!(entry.message.text(), model.text(index));
@@ -177,11 +177,11 @@ impl Pair {
             self.snapshot(batch);
         }
         let loaded = reloaded(engine);
-        loaded.verify().expect("what was loaded holds together");
+        loaded.verify().expect("the invariants hold after loading");
         assert_eq!(fingerprint(&loaded), fingerprint(engine));
     }
 
-    /// Goes on with the conversation as it comes back from being saved.
+    /// Continues with the conversation after saving and loading.
     pub(crate) fn reload(&mut self) {
         self.engine = reloaded(&self.engine);
     }

@@ -1,5 +1,5 @@
-//! Input at the limits: the largest numbers, the deepest JSON, the longest lists. Everything is
-//! answered or refused with a typed error; nothing panics or overruns the stack.
+//! Input at the limits: the largest numbers, the deepest JSON, the longest lists. Each request is applied
+//! or refused with a typed error; none panics or overflows the stack.
 
 mod crowds;
 mod depth;
@@ -16,10 +16,10 @@ use recto_core::{
     WarningCode,
 };
 
+use crate::conversations::{after, append, fresh, send, tools, view, with_tools};
 use crate::driver::fingerprint;
-use crate::talk::{after, append, fresh, send, tools, view, with_tools};
 
-/// Runs with a stack so small that recursion over deep input would overrun it.
+/// Runs a test on a small stack, which recursion over deep input would overflow.
 fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(256 << 10);
     thread.spawn(test).expect("a thread can be started").join().expect("it does not panic");
@@ -32,7 +32,7 @@ fn long(count: usize) -> Conversation {
 }
 
 /// `ok`, or the code of the error.
-fn verdict<T>(result: &Result<T, Error>) -> &'static str {
+fn code_of<T>(result: &Result<T, Error>) -> &'static str {
     match result {
         Ok(_) => "ok",
         Err(error) => error.code().as_str(),

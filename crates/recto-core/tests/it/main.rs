@@ -1,8 +1,9 @@
-//! The engine from the outside: the contract's cases, the plain model beside it, saving, bad input,
-//! limits and history.
+//! Tests of the public API of the engine: the cases of the contract, the comparison with the plain model,
+//! saving, invalid input, limits and history.
 
 mod conformance;
 mod contract;
+mod conversations;
 mod corpus;
 mod driver;
 mod history;
@@ -11,6 +12,5 @@ mod model;
 mod refusals;
 mod saved;
 mod seeds;
-mod talk;
 mod tools;
 mod written;

@@ -1,12 +1,12 @@
-//! Random requests on the engine and on the plain model: the two must never differ.
+//! Random requests to the engine and to the plain model, whose responses must be equal.
 
 use proptest::prelude::*;
 use testkit::generate::{self, Choices, Step};
 
 use crate::driver::Pair;
 
-/// Steps as lists of numbers: each list is read as a step once the model has got there, so that
-/// leaving some out or making numbers smaller still gives steps that make sense.
+/// Steps as lists of numbers. A list is converted to a step when the model reaches it, so a sequence from
+/// which lists are removed, or whose numbers are smaller, still consists of meaningful steps.
 fn steps() -> impl Strategy<Value = Vec<Vec<u16>>> {
     prop::collection::vec(prop::collection::vec(any::<u16>(), 0..80), 1..60)
 }
@@ -19,7 +19,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_engine_answers_like_the_model(
+    fn the_engine_responds_like_the_model(
         settings in prop::collection::vec(any::<u16>(), 0..60),
         steps in steps(),
     ) {
@@ -32,7 +32,7 @@ proptest! {
     }
 }
 
-/// Runs `count` random steps and says how many requests were accepted.
+/// Runs `count` random steps. Returns the number of accepted requests.
 fn run(seed: u64, count: usize) -> usize {
     let mut pair = start(&generate::numbers(seed, 60));
     for number in 0..count {
@@ -58,7 +58,7 @@ fn eprint_failure(seed: u64, number: usize, step: &Step) {
 }
 
 #[test]
-fn long_conversations_answer_like_the_model() {
+fn long_conversations_respond_like_the_model() {
     let accepted: usize = (0..8).map(|seed| run(seed, 600)).sum();
     assert!(accepted > 8 * 200, "most requests are accepted, not {accepted}");
 }

@@ -1,5 +1,5 @@
-//! Every error of the contract: reachable, typed, telling what would be right, and without a trace
-//! in the conversation that refused.
+//! Every error of the contract: it can be reached, it is typed, it says what is allowed, and the refused
+//! request changes nothing.
 
 mod cases;
 mod typed;
@@ -10,13 +10,13 @@ use recto_core::{Conversation, Error, Query, Role};
 use serde_json::Value;
 
 use self::cases::{Case, MISFITS, ON_NOTHING, QUESTIONS, SHAPES, oversized};
+use crate::conversations::{after, append, fresh, send, view};
 use crate::driver::fingerprint;
-use crate::talk::{after, append, fresh, send, view};
 
 /// Seven log entries of which 1 and 6 are hidden and 4 is pinned; version 6, batch 2, and a request
-/// that was taken back.
+/// that was undone.
 fn worked() -> Conversation {
-    let talk = after(
+    let conversation = after(
         fresh(),
         &[
             r#"{"operation":"APPEND","messages":[
@@ -33,11 +33,11 @@ fn worked() -> Conversation {
             r#"{"operation":"UNDO"}"#,
         ],
     );
-    assert_eq!(view(&talk), [0, 2, 3, 4, 5]);
-    talk
+    assert_eq!(view(&conversation), [0, 2, 3, 4, 5]);
+    conversation
 }
 
-/// What an error does not say as its case wants it, or as JSON says it otherwise.
+/// The differences between an error, its JSON and the expectations of its case.
 fn faults(error: &Error, (request, code, field, words): Case<'_>) -> Vec<String> {
     let json = error.to_json();
     let inner = json["error"].as_object().expect("an error is an object");
@@ -65,25 +65,25 @@ fn faults(error: &Error, (request, code, field, words): Case<'_>) -> Vec<String>
     faults.iter().map(|fault| format!("{request}\n  {error}\n  {fault}\n")).collect()
 }
 
-/// Tests all cases on one conversation, and that none of them left a trace in it.
+/// Tests all cases on one conversation, and that none of them changed it.
 fn check_all(start: impl Fn() -> Conversation, cases: &[Case<'_>]) {
-    let talk = start();
-    let before = fingerprint(&talk);
+    let conversation = start();
+    let before = fingerprint(&conversation);
     let mut found = Vec::new();
     for &case in cases {
-        match send(&talk, case.0, 50) {
+        match send(&conversation, case.0, 50) {
             Err(error) => found.extend(faults(&error, case)),
             Ok((_, outcome)) => {
                 found.push(format!("{} is accepted: {}", case.0, outcome.to_json()))
             }
         }
-        assert_eq!(fingerprint(&talk), before, "{}", case.0);
+        assert_eq!(fingerprint(&conversation), before, "{}", case.0);
     }
     assert!(found.is_empty(), "{}", found.concat());
-    // What is hidden from the outside did not change either: both go on alike.
-    talk.verify().expect("it holds together");
+    // Internal state did not change either: later requests have the same effect.
+    conversation.verify().expect("its invariants hold");
     for next in [r#"{"operation":"REDO"}"#, &append(40), r#"{"operation":"UNDO"}"#] {
-        let (tried, twin) = (send(&talk, next, 60), send(&start(), next, 60));
+        let (tried, twin) = (send(&conversation, next, 60), send(&start(), next, 60));
         match (tried, twin) {
             (Ok((tried, _)), Ok((twin, _))) => assert_eq!(fingerprint(&tried), fingerprint(&twin)),
             (tried, twin) => assert_eq!(tried.err(), twin.err()),
@@ -92,22 +92,22 @@ fn check_all(start: impl Fn() -> Conversation, cases: &[Case<'_>]) {
 }
 
 #[test]
-fn a_malformed_request_is_refused_without_a_trace() {
+fn a_malformed_request_changes_nothing() {
     check_all(worked, SHAPES);
 }
 
 #[test]
-fn a_request_that_does_not_fit_the_conversation_is_refused_without_a_trace() {
+fn a_request_that_does_not_fit_the_conversation_changes_nothing() {
     check_all(worked, MISFITS);
 }
 
 #[test]
-fn an_empty_conversation_refuses_without_a_trace() {
+fn a_refused_request_leaves_an_empty_conversation_empty() {
     check_all(fresh, ON_NOTHING);
 }
 
 #[test]
-fn what_is_over_the_limits_is_too_large_and_leaves_no_trace() {
+fn input_over_the_limits_is_too_large_and_changes_nothing() {
     let requests = oversized();
     let cases: Vec<Case<'_>> = requests
         .iter()
@@ -117,20 +117,20 @@ fn what_is_over_the_limits_is_too_large_and_leaves_no_trace() {
 }
 
 #[test]
-fn a_malformed_or_misplaced_question_is_refused() {
-    let talk = worked();
-    let before = fingerprint(&talk);
+fn a_malformed_query_is_refused() {
+    let conversation = worked();
+    let before = fingerprint(&conversation);
     let refused = |&case: &Case<'_>| {
-        let asked = Query::from_json(case.0).and_then(|query| talk.query(&query));
+        let asked = Query::from_json(case.0).and_then(|query| conversation.query(&query));
         faults(&asked.expect_err(case.0), case)
     };
     let found: Vec<String> = QUESTIONS.iter().flat_map(refused).collect();
     assert!(found.is_empty(), "{}", found.concat());
-    assert_eq!(fingerprint(&talk), before);
+    assert_eq!(fingerprint(&conversation), before);
 }
 
 #[test]
-fn a_pinned_entry_named_by_its_place_is_refused_for_that_field() {
+fn replacing_a_pinned_entry_is_refused_with_the_field_of_its_position() {
     check_all(
         worked,
         &[(
@@ -143,9 +143,9 @@ fn a_pinned_entry_named_by_its_place_is_refused_for_that_field() {
 }
 
 #[test]
-fn a_list_is_refused_whole_for_one_of_its_operations() {
-    let talk = worked();
-    let before = fingerprint(&talk);
+fn one_refused_operation_refuses_the_whole_list() {
+    let conversation = worked();
+    let before = fingerprint(&conversation);
     let good = [
         r#"{"operation":"APPEND","messages":[{"role":"user","content":"x"}]}"#,
         r#"{"operation":"CLEAR","keepSystemMessage":false}"#,
@@ -163,16 +163,16 @@ fn a_list_is_refused_whole_for_one_of_its_operations() {
             let mut list = good.to_vec();
             list.insert(place, bad);
             let request = format!(r#"{{"ops":[{}]}}"#, list.join(","));
-            let error = send(&talk, &request, 50).expect_err(&request);
+            let error = send(&conversation, &request, 50).expect_err(&request);
             assert_eq!(error.code().as_str(), code, "{request}: {error}");
-            assert_eq!(fingerprint(&talk), before, "{request}");
+            assert_eq!(fingerprint(&conversation), before, "{request}");
         }
     }
 }
 
 #[test]
-fn a_refusal_in_a_list_says_which_operation_it_is() {
-    let talk = worked();
+fn an_error_in_a_list_names_the_operation() {
+    let conversation = worked();
     let second = [
         r#"{"operation":"TRUNCATE","keeplast":1}"#,
         r#"{"operation":"UNDO"}"#,
@@ -182,17 +182,17 @@ fn a_refusal_in_a_list_says_which_operation_it_is() {
     ];
     for operation in second {
         let request = format!(r#"{{"ops":[{{"operation":"BATCH_START"}},{operation}]}}"#);
-        let error = send(&talk, &request, 50).expect_err(&request);
+        let error = send(&conversation, &request, 50).expect_err(&request);
         let json = error.to_json().to_string();
         assert!(json.contains("ops[1]"), "{request}: {json}");
     }
 }
 
 #[test]
-fn an_error_carries_the_numbers_that_it_is_about() {
-    let talk = worked();
+fn an_error_has_its_numbers_as_details() {
+    let conversation = worked();
     let details = |request: &str| {
-        let error = send(&talk, request, 50).expect_err(request);
+        let error = send(&conversation, request, 50).expect_err(request);
         error.to_json()["error"]["details"].clone()
     };
     let cases = [
@@ -230,11 +230,11 @@ fn an_error_carries_the_numbers_that_it_is_about() {
 }
 
 #[test]
-fn an_empty_label_is_refused_however_it_is_asked_for() {
-    let talk = worked();
-    let by_rust = talk.query(&Query { mark: Some(String::new()), ..Query::default() });
-    let by_json = Query::from_json(r#"{"mark":""}"#).and_then(|query| talk.query(&query));
-    let marked = talk.marked_by_role(Role::User, "");
+fn an_empty_mark_is_refused_in_every_request() {
+    let conversation = worked();
+    let by_rust = conversation.query(&Query { mark: Some(String::new()), ..Query::default() });
+    let by_json = Query::from_json(r#"{"mark":""}"#).and_then(|query| conversation.query(&query));
+    let marked = conversation.marked_by_role(Role::User, "");
     for answer in [by_rust, by_json, marked] {
         assert_eq!(answer.map_err(|error| error.code().as_str()), Err("invalid_operation"));
     }
@@ -242,28 +242,29 @@ fn an_empty_label_is_refused_however_it_is_asked_for() {
 
 #[test]
 fn a_refused_request_does_not_end_redo() {
-    let talk = worked();
+    let conversation = worked();
     for (request, ..) in SHAPES.iter().chain(MISFITS) {
-        send(&talk, request, 50).expect_err(request);
+        send(&conversation, request, 50).expect_err(request);
     }
-    let (again, _) = send(&talk, r#"{"operation":"REDO"}"#, 51).expect("REDO is still possible");
+    let (again, _) =
+        send(&conversation, r#"{"operation":"REDO"}"#, 51).expect("REDO is still possible");
     assert_eq!(view(&again), [0, 2, 3, 4, 5, 6]);
 }
 
 #[test]
 fn every_code_of_the_engine_is_reached_by_a_request() {
-    // The list of codes is read from where it is written, so that a new one cannot be forgotten.
+    // The list of codes is read from the source, so that it includes new ones.
     let source = include_str!("../../src/error.rs");
     let written: BTreeSet<&str> = source
         .lines()
         .filter_map(|line| line.trim().strip_prefix("Code::")?.split_once(" => \""))
         .filter_map(|(_, code)| code.strip_suffix("\","))
-        // Only a saved conversation that is damaged gives this one; `saved` tests it.
+        // Only a damaged saved conversation causes this one; `saved` tests it.
         .filter(|&code| code != "storage")
         .collect();
     let tables = SHAPES.iter().chain(MISFITS).chain(ON_NOTHING);
     let mut reached: BTreeSet<&str> = tables.map(|&(_, code, ..)| code).collect();
     reached.insert("too_large");
     assert_eq!(reached, written);
-    assert_eq!(reached.len(), 16, "the contract names sixteen codes that an engine can give");
+    assert_eq!(reached.len(), 16, "the engine has sixteen codes of the contract");
 }

@@ -22,7 +22,7 @@ fn some_conversation(seed: u64, steps: u64) -> Conversation {
 }
 
 #[test]
-fn a_message_comes_back_byte_for_byte() {
+fn a_loaded_message_has_the_same_bytes() {
     let json =
         r#"{ "role":"user" , "content":"\u00e9\ud800", "n":1.50, "n":1e400, "z":{"b":1,"a":-0} }"#;
     let start = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
@@ -31,7 +31,7 @@ fn a_message_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn what_is_saved_grows_with_the_changes_not_with_versions_times_length() {
+fn the_saved_size_grows_with_the_changes_not_with_versions_times_length() {
     let start = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
     let messages = (0..2_000).map(|number| Message::user(&format!("message {number}")));
     let (mut conversation, _) = start.append(messages, 1).unwrap();
@@ -48,7 +48,7 @@ fn what_is_saved_grows_with_the_changes_not_with_versions_times_length() {
 }
 
 #[test]
-fn a_counter_of_your_own_is_brought_along() {
+fn a_custom_counter_is_given_when_loading() {
     #[derive(Debug)]
     struct Words;
     impl Counter for Words {
@@ -91,7 +91,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_damaged_value_is_refused_or_still_holds_together(
+    fn a_damaged_value_is_refused_or_its_invariants_hold(
         seed in 0..20u64,
         place in any::<prop::sample::Index>(),
         to in prop_oneof![0..12u64, Just(u64::from(u32::MAX)), Just(u64::MAX)],
@@ -106,7 +106,7 @@ proptest! {
             return Ok(());
         };
         if let Ok(conversation) = Conversation::load(&saved) {
-            conversation.verify().expect("what was loaded holds together");
+            conversation.verify().expect("the invariants hold after loading");
         }
     }
 }

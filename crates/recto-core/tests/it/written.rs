@@ -1,5 +1,5 @@
-//! Requests as they are written: read again they are the same, and they stay the same for ever,
-//! because stores know repeated requests by what is written here.
+//! Requests as JSON: reading a written request gives the same request, and every release writes the same
+//! bytes, because stores recognise repeated requests by the hash of these bytes.
 
 use proptest::prelude::*;
 use recto_core::Request;
@@ -7,7 +7,7 @@ use testkit::corpus::REQUESTS;
 use testkit::generate::{self, Choices, Step};
 use testkit::{Model, Settings};
 
-/// What earlier releases wrote: never to be changed, only to be added to.
+/// Requests as earlier releases wrote them. Add lines, but do not change any.
 const WRITTEN: &[&str] = &[
     r#"{"operation":"APPEND","messages":[{"role":"user", "content":"a\u00e9","n":1e400,"n":-0}]}"#,
     r#"{"operation":"INSERT","position":3,"messages":[{"role":"user","content":"x"}]}"#,
@@ -42,7 +42,7 @@ const WRITTEN: &[&str] = &[
 ];
 
 #[test]
-fn every_release_writes_the_same() {
+fn every_release_writes_the_same_bytes() {
     for written in WRITTEN {
         let request =
             Request::from_json(written).unwrap_or_else(|error| panic!("{written}: {error}"));
@@ -53,7 +53,7 @@ fn every_release_writes_the_same() {
     assert_eq!(names.len(), 18 + 1, "every operation, and a list: {names:?}");
 }
 
-fn comes_back(json: &str) {
+fn check_round_trip(json: &str) {
     if let Ok(request) = Request::from_json(json) {
         let written = request.to_json();
         let again = Request::from_json(&written);
@@ -63,13 +63,13 @@ fn comes_back(json: &str) {
 }
 
 #[test]
-fn whatever_can_be_read_comes_back() {
-    REQUESTS.iter().for_each(|(request, _)| comes_back(request));
+fn every_request_of_the_corpus_survives_a_round_trip() {
+    REQUESTS.iter().for_each(|(request, _)| check_round_trip(request));
 }
 
 proptest! {
     #[test]
-    fn random_requests_come_back(
+    fn random_requests_survive_a_round_trip(
         settings in prop::collection::vec(any::<u16>(), 0..8),
         steps in prop::collection::vec(prop::collection::vec(any::<u16>(), 0..80), 1..20),
     ) {
@@ -77,7 +77,7 @@ proptest! {
         let mut model = Model::new(settings, 0);
         for numbers in steps {
             if let Step::Apply(request) = generate::step(&mut Choices::new(&numbers), &model) {
-                comes_back(&request.to_string());
+                check_round_trip(&request.to_string());
                 let _ = model.apply(&request, 1);
             }
         }

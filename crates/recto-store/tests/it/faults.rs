@@ -1,6 +1,6 @@
-//! What a file has to withstand: killed processes, many writers, disks that fail, power that goes.
+//! Faults of a file: killed processes, many writers, failing disks, power losses.
 //!
-//! Most of it happens to another process: this test binary, started again for one of the tests in
+//! Most faults happen in a child process: this test binary, started again for one of the tests in
 //! `child.rs`. Longer runs are `faults::simulation`, which `cargo xtask sim` starts.
 
 mod bit_flips;
@@ -27,7 +27,7 @@ impl Dice {
     }
 }
 
-/// Says what a test did, where only those see it who ask for it or whose test fails.
+/// Prints a note about a test. The test harness shows it if the test fails or with `--nocapture`.
 #[allow(clippy::print_stderr, reason = "a failure must name its seed")]
 fn note(text: &str) {
     eprintln!("{text}");
@@ -37,7 +37,7 @@ fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
 }
 
-/// The long run of `cargo xtask sim`: every fault in turn, for as long as asked.
+/// The long run of `cargo xtask sim`: every fault in turn, for the given time.
 #[test]
 #[ignore = "runs as long as RECTO_SIM_SECONDS says; use `cargo xtask sim`"]
 fn simulation() {

@@ -1,5 +1,4 @@
-//! Stores from the outside: one contract for all of them, then what a file and a server have to
-//! withstand.
+//! Tests of the stores: one contract for all of them, then faults of files and of servers.
 
 mod contract;
 #[cfg(unix)]

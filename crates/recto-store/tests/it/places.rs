@@ -1,4 +1,4 @@
-//! New stores of every kind, each gone with its place.
+//! New stores of every kind, removed after the test.
 
 use recto_store::{MemoryStore, SqliteOptions, SqliteStore, Store};
 use tempfile::TempDir;

@@ -1,4 +1,4 @@
-//! Random sequences of requests to a store in memory and to another one: all answers must be the same.
+//! Random sequences of calls to a store in memory and to another one: all results must be equal.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use recto_store::{
 };
 
 use crate::places::{self, Place};
-use crate::sample::{commit, id, key, new, page, row, row_saying};
+use crate::sample::{commit, id, key, new, page, row, row_with_body};
 
 const NAMES: [&str; 6] = ["a", "b", "B", "é", "z z", "a\u{1}"];
 const WORDS: [&str; 5] = ["red", "blue", "日", "x1", "ß"];
 
-/// A step: what, and numbers that say with what.
+/// A step: its kind, and numbers from which its values are made.
 type Step = (u8, [u8; 6]);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -38,7 +38,7 @@ fn words_of(number: u8) -> Vec<String> {
     chosen.map(|at| WORDS[at].to_owned()).collect()
 }
 
-/// Two stores that are asked the same.
+/// Two stores that receive the same calls.
 struct Pair<'a> {
     memory: &'a dyn Store,
     other: &'a dyn Store,
@@ -93,7 +93,7 @@ impl Pair<'_> {
     async fn new_conversation(&self, n: &[u8; 6]) -> NewConversation {
         let tenant = tenant_of(n[2]);
         let mut lineage = Vec::new();
-        // A fork has the ancestors of what it is forked from; now and then one that is not there.
+        // A fork has the ancestors of its origin, and sometimes one that does not exist.
         if let Ok(Some(from)) = self.memory.find(&tenant, name_of(n[3])).await
             && n[4].is_multiple_of(2)
         {
@@ -136,7 +136,7 @@ impl Pair<'_> {
         let mut rewrite = Rewrite::default();
         let rows = self.memory.commits(conversation, None).await.unwrap_or_default();
         if let Some(old) = rows.get(usize::from(n[1] % 4)) {
-            rewrite.commits.push(row_saying(old.head.version, "rewritten"));
+            rewrite.commits.push(row_with_body(old.head.version, "rewritten"));
         }
         let pages = self.memory.pages(conversation, PageKind::Entries, 0..99, true).await;
         for page in pages.unwrap_or_default().into_iter().take(usize::from(n[2] % 3)) {
@@ -154,8 +154,7 @@ impl Pair<'_> {
         rewrite
     }
 
-    /// Which conversations come first is left to the store, so of a cut answer only its length is
-    /// compared.
+    /// A store may return conversations in any order, so only the length of a cut result is compared.
     async fn search(&self, n: &[u8; 6]) {
         let (tenant, words) = (tenant_of(n[0]), words_of(n[1]));
         let within: Vec<_> = [n[2], n[3]].map(|n| (id_of(n), u32::from(n / 8 % 16))).into();
@@ -189,7 +188,7 @@ impl Pair<'_> {
                 assert_eq!(self.other.key(id, name).await, self.memory.key(id, name).await);
             }
         }
-        // The rows are made up: many do not follow each other.
+        // The rows are random: many are not consecutive.
         let mut found = self.other.check().await.unwrap();
         found.retain(|found| !found.ends_with("is missing") && !found.contains(", by their "));
         assert_eq!(found, Vec::<String>::new());
@@ -211,7 +210,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_file_answers_like_memory(steps in steps()) {
+    fn a_file_behaves_like_memory(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async { compare(&steps, places::sqlite().await).await }).unwrap();
     }
@@ -222,7 +221,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_server_answers_like_memory(steps in steps()) {
+    fn a_server_behaves_like_memory(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async { compare(&steps, places::postgres().await).await }).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Rows to put into stores.
+//! Example rows.
 
 use recto_store::{
     Ancestor, Commit, CommitRow, ConversationId, Head, IdempotencyKey, Link, NewConversation, Page,
@@ -16,10 +16,10 @@ pub(crate) fn id(number: u128) -> ConversationId {
 
 /// The row of a version, with one log entry for each version.
 pub(crate) fn row(version: u32) -> CommitRow {
-    row_saying(version, &format!("row {version}"))
+    row_with_body(version, &format!("row {version}"))
 }
 
-pub(crate) fn row_saying(version: u32, body: &str) -> CommitRow {
+pub(crate) fn row_with_body(version: u32, body: &str) -> CommitRow {
     let head = Head {
         version,
         entries: version.saturating_add(1),

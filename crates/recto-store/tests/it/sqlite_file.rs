@@ -1,4 +1,4 @@
-//! What is special about a file: its format, its copies, its traces.
+//! Tests of SQLite files only: format, group commit, erasing, backup.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use recto_store::{
 };
 use rusqlite::Connection;
 
-use crate::sample::{commit, fork, grown, id, key, new, page, row, row_saying, tenant, words};
+use crate::sample::{commit, fork, grown, id, key, new, page, row, row_with_body, tenant, words};
 
 async fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(path, SqliteOptions::default()).await.unwrap()
@@ -25,7 +25,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn all_is_there_when_the_file_is_opened_again() {
+async fn a_reopened_file_has_all_rows() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let store = open(&path).await;
@@ -39,7 +39,10 @@ async fn all_is_there_when_the_file_is_opened_again() {
     };
     store.commit(sealed).await.unwrap();
     drop(store);
-    assert!(!beside(&path, "-wal").exists(), "the log is gone when nobody has the file open");
+    assert!(
+        !beside(&path, "-wal").exists(),
+        "the log is removed when the last store closes the file"
+    );
     let store = open(&path).await;
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(2), row(3), row(4)]));
     assert_eq!(store.pages(id(1), PageKind::Entries, 0..9, true).await, Ok(pages));
@@ -68,7 +71,7 @@ async fn two_stores_on_one_file_see_each_other() {
 }
 
 #[tokio::test]
-async fn a_file_of_a_newer_format_is_refused_and_left_alone() {
+async fn a_file_of_a_newer_format_is_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let store = open(&path).await;
@@ -85,7 +88,7 @@ async fn a_file_of_a_newer_format_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn what_is_not_a_store_is_refused_and_left_alone() {
+async fn a_file_that_is_not_a_store_is_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("text");
     fs::write(&text, "not a database ".repeat(100)).unwrap();
@@ -103,7 +106,7 @@ async fn what_is_not_a_store_is_refused_and_left_alone() {
         let refused = refusal(path).await.to_string();
         assert!(refused.contains(hint), "{refused}");
     }
-    // An empty file is as good as none.
+    // An empty file is treated as a missing one.
     let empty = folder.path().join("empty");
     fs::write(&empty, "").unwrap();
     grown(&open(&empty).await, 1, "a", 0).await;
@@ -131,7 +134,7 @@ async fn a_file_without_an_index_stays_without() {
         })
         .unwrap();
     assert_eq!(tables, 0);
-    // The other way round the index goes on: holes in it would be worse than its cost.
+    // A file with an index keeps it, because an index with gaps would give wrong results.
     let path = folder.path().join("b.db");
     grown(&open(&path).await, 1, "a", 0).await;
     let store = SqliteStore::open(&path, options).await.unwrap();
@@ -140,7 +143,7 @@ async fn a_file_without_an_index_stays_without() {
     assert_eq!(store.search(&tenant(), &["red".into()], None, 9).await.unwrap().len(), 1);
 }
 
-/// Keeps the writer of a store waiting until it is released.
+/// Blocks the writer of a store until the connection is dropped.
 fn hold(path: &Path) -> Connection {
     let db = Connection::open(path).unwrap();
     db.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -148,7 +151,7 @@ fn hold(path: &Path) -> Connection {
 }
 
 #[tokio::test]
-async fn requests_of_one_group_do_not_hurt_each_other() {
+async fn requests_of_one_group_are_independent() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let store = open(&path).await;
@@ -179,7 +182,7 @@ async fn requests_of_one_group_do_not_hurt_each_other() {
 }
 
 #[tokio::test]
-async fn a_request_that_fails_half_way_is_taken_back_without_the_others_of_its_group() {
+async fn a_failed_request_is_rolled_back_without_the_others_of_its_group() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let store = open(&path).await;
@@ -189,7 +192,7 @@ async fn a_request_that_fails_half_way_is_taken_back_without_the_others_of_its_g
         tokio::time::sleep(Duration::from_millis(100)).await;
         held.execute_batch("COMMIT").unwrap();
     };
-    // The second of the two keys is refused when the rest is written already.
+    // The second of the two keys is refused after the other rows were written.
     let twice = StoredRows { keys: vec![key("k", 1), key("k", 1)], ..StoredRows::default() };
     let (first, restored, second, ()) = tokio::join!(
         store.commit(commit(id(1), 1)),
@@ -205,7 +208,7 @@ async fn a_request_that_fails_half_way_is_taken_back_without_the_others_of_its_g
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_waits_for_any_more_is_not_stored() {
+async fn a_request_dropped_before_its_turn_is_not_stored() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let store = open(&path).await;
@@ -227,7 +230,7 @@ async fn a_request_that_nobody_waits_for_any_more_is_not_stored() {
 
 const SECRET: &str = "quitesecretmarker";
 
-/// How often the secret is in the file, its log, and what lies beside.
+/// Number of occurrences of the secret in the file, its log and the files beside it.
 fn traces(folder: &Path) -> usize {
     let files = fs::read_dir(folder).unwrap().map(|file| fs::read(file.unwrap().path()).unwrap());
     let count =
@@ -236,13 +239,13 @@ fn traces(folder: &Path) -> usize {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_what_was_erased() {
-    // Few entries wait for the index; many are in it already.
+async fn an_erased_message_is_in_no_file() {
+    // A few entries wait for the index; many are in it already.
     for (entries, is_packed) in [(3, false), (3, true), (900, false), (900, true)] {
         let folder = tempfile::tempdir().unwrap();
         let store = open(&folder.path().join("a.db")).await;
         store.create(new(id(1), "a")).await.unwrap();
-        let secret = |version| row_saying(version, &format!("{SECRET} {version}").repeat(500));
+        let secret = |version| row_with_body(version, &format!("{SECRET} {version}").repeat(500));
         for version in 1..=entries {
             let words = vec![words(version, &format!("{SECRET} number{version}"))];
             store
@@ -270,7 +273,7 @@ async fn nothing_is_left_of_what_was_erased() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_what_was_removed_once_the_store_is_clean() {
+async fn a_removed_conversation_is_in_no_file_after_cleaning() {
     for entries in [3, 900] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
@@ -279,7 +282,7 @@ async fn nothing_is_left_of_what_was_removed_once_the_store_is_clean() {
         store.create(new(id(2), &format!("{SECRET} name"))).await.unwrap();
         for version in 1..=entries {
             let words = vec![words(version, &format!("{SECRET} number{version}"))];
-            let row = row_saying(version, &format!("{SECRET} {version}").repeat(500));
+            let row = row_with_body(version, &format!("{SECRET} {version}").repeat(500));
             let key = Some(key(&format!("{SECRET} {version}"), version));
             store.commit(Commit { row, words, key, ..commit(id(2), version) }).await.unwrap();
         }
@@ -304,14 +307,14 @@ async fn nothing_is_left_of_what_was_removed_once_the_store_is_clean() {
 }
 
 #[tokio::test]
-async fn an_erasure_that_cannot_clean_up_says_so_and_can_be_repeated() {
+async fn an_erasure_that_cannot_clean_the_file_fails_and_can_be_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let store = open(&path).await;
     store.create(new(id(1), "a")).await.unwrap();
-    let secret = Commit { row: row_saying(1, SECRET), ..commit(id(1), 1) };
+    let secret = Commit { row: row_with_body(1, SECRET), ..commit(id(1), 1) };
     store.commit(secret).await.unwrap();
-    // Somebody reads the old rows, for longer than anybody would wait.
+    // A reader keeps the old rows longer than the erasure waits.
     let reader = Connection::open(&path).unwrap();
     reader.execute_batch("BEGIN; SELECT * FROM commits").unwrap();
     let rewrite = Rewrite { commits: vec![row(1)], ..Rewrite::default() };
@@ -352,7 +355,7 @@ async fn a_backup_is_complete_while_others_write() {
 }
 
 #[tokio::test]
-async fn a_row_that_is_not_where_it_was_is_noticed() {
+async fn a_moved_row_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     {
@@ -371,7 +374,7 @@ async fn a_row_that_is_not_where_it_was_is_noticed() {
         store.create(NewConversation { first, ..fork(id(2), "b", &[id(1)], 5) }).await.unwrap();
         assert_eq!(store.check().await, Ok(vec![]));
     }
-    // What a changed bit in a key makes of a row, and rows that are gone.
+    // Rows with a changed bit in their key, and missing rows.
     for (number, change) in [
         "DELETE FROM shares",
         "UPDATE shares SET fork = fork + 64",

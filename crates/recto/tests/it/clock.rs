@@ -1,5 +1,5 @@
-//! Clocks that jump back, stand still and differ between processes: the store keeps its order, and times
-//! are only recorded.
+//! Clocks that jump back, stop, and differ between processes: the store orders versions, and times are only
+//! recorded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ on_every_store! {
     queries_by_time_use_the_recorded_times
 }
 
-/// Times that go forwards and back, near and far.
+/// Times that jump forwards and back, by little and by much.
 const JUMPS: [Timestamp; 9] =
     [1_000, 2_000, 500, 500, -7, Timestamp::MAX, Timestamp::MIN, 0, 1_500];
 
@@ -35,7 +35,7 @@ fn recto(store: &Arc<dyn Store>, clock: Clock) -> Recto {
     Recto::with_store(store.clone(), Options { clock, ..Options::default() })
 }
 
-/// The requests of an agent, on two machines that take turns.
+/// The requests of an agent, on two machines in turns.
 async fn work(store: &Arc<dyn Store>, clocks: [Clock; 2]) -> Conversation {
     let [first, second] = clocks.map(|clock| recto(store, clock));
     first.create("a", Settings::counting_with(Approx)).await.unwrap();

@@ -1,5 +1,5 @@
-//! Hostile messages, requests and queries through every store: the same bytes back, or the same
-//! error as from the engine alone, and no trace of a refused request.
+//! Hostile messages, requests and queries on every store: each has the same result as in the engine alone,
+//! and a refused request changes nothing.
 
 use recto::{
     Append, Approx, Conversation, Error, LogIndex, Message, Query, Request, Settings, Version,
@@ -9,12 +9,12 @@ use testkit::corpus::{KEPT, QUERIES, REQUESTS, START, all_messages, name, withou
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
-    a_hostile_message_comes_back_byte_for_byte_or_is_refused
-    a_hostile_request_does_the_same_as_without_a_store
-    a_hostile_query_finds_the_same_as_without_a_store
+    a_hostile_message_is_returned_byte_for_byte_or_refused
+    a_hostile_request_has_the_same_result_as_without_a_store
+    a_hostile_query_has_the_same_result_as_without_a_store
 }
 
-fn verdict<T>(result: &Result<T, Error>) -> &'static str {
+fn code_of<T>(result: &Result<T, Error>) -> &'static str {
     match result {
         Ok(_) => KEPT,
         Err(error) => error.code(),
@@ -48,7 +48,7 @@ async fn start(place: &Place) -> (Conversation, recto::engine::Conversation) {
     (stored, plain)
 }
 
-async fn a_hostile_message_comes_back_byte_for_byte_or_is_refused(place: Place) {
+async fn a_hostile_message_is_returned_byte_for_byte_or_refused(place: Place) {
     let recto = place.recto();
     let conversation = recto.create("a", Settings::counting_with(Approx)).await.unwrap();
     let mut kept = Vec::new();
@@ -58,7 +58,7 @@ async fn a_hostile_message_comes_back_byte_for_byte_or_is_refused(place: Place) 
         match expected {
             // Inside a request the error may be another one, because an empty list of messages is refused.
             "invalid_json" => assert!(appended.is_err(), "{}", name(&json)),
-            _ => assert_eq!(verdict(&appended), expected, "{}", name(&json)),
+            _ => assert_eq!(code_of(&appended), expected, "{}", name(&json)),
         }
         if expected == KEPT {
             kept.push(Message::from_json(without_space_around(&json)).unwrap());
@@ -93,14 +93,14 @@ async fn a_hostile_message_comes_back_byte_for_byte_or_is_refused(place: Place) 
     }
 }
 
-async fn a_hostile_request_does_the_same_as_without_a_store(place: Place) {
+async fn a_hostile_request_has_the_same_result_as_without_a_store(place: Place) {
     let (stored, plain) = start(&place).await;
     let version = stored.version().await.unwrap();
     for (number, &(request, expected)) in REQUESTS.iter().enumerate() {
         let fork = stored.fork(&format!("{number}"), version).await.unwrap();
         let before = place.store.rows(fork.id()).await.unwrap();
         let done = send(&fork, request).await;
-        assert_eq!(verdict(&done), expected, "{request}");
+        assert_eq!(code_of(&done), expected, "{request}");
         let alone = Request::from_json(request).and_then(|request| plain.apply(request, 0));
         let again = place.recto().conversation(&format!("{number}")).await.unwrap();
         match (done, alone) {
@@ -119,7 +119,7 @@ async fn a_hostile_request_does_the_same_as_without_a_store(place: Place) {
     assert_eq!(shown(&stored).await, shown_by(&plain));
 }
 
-async fn a_hostile_query_finds_the_same_as_without_a_store(place: Place) {
+async fn a_hostile_query_has_the_same_result_as_without_a_store(place: Place) {
     let (_, plain) = start(&place).await;
     let stored = place.recto().conversation("start").await.unwrap();
     stored.append([Message::user("hidden"), Message::user("c")]).await.unwrap();
@@ -133,7 +133,7 @@ async fn a_hostile_query_finds_the_same_as_without_a_store(place: Place) {
             Ok(query) => stored.query(&query).await,
             Err(error) => Err(error.into()),
         };
-        assert_eq!(verdict(&found), expected, "{found:?}");
+        assert_eq!(code_of(&found), expected, "{found:?}");
         let found =
             found.map(|found| found.into_iter().map(|entry| entry.index).collect::<Vec<_>>());
         let alone = alone.map(|hits| hits.into_iter().map(|hit| hit.index).collect::<Vec<_>>());

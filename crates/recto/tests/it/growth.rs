@@ -74,7 +74,7 @@ async fn alternating(place: &Place, name: &str, count: u32) -> Conversation {
 }
 
 #[tokio::test]
-async fn a_request_of_many_operations_takes_what_it_did_to_store_and_to_open() {
+async fn storing_and_opening_a_request_of_many_operations_is_linear() {
     let place = memory().await;
     let mut sizes = Vec::new();
     for count in [SHORT, LONG] {
@@ -99,7 +99,7 @@ async fn a_request_of_many_operations_takes_what_it_did_to_store_and_to_open() {
 }
 
 #[tokio::test]
-async fn verifying_and_pruning_take_what_is_stored() {
+async fn verifying_and_pruning_are_linear() {
     let place = memory().await;
     let short = long_conversation(&place, "short", SHORT).await;
     let long = long_conversation(&place, "long", LONG).await;

@@ -216,7 +216,7 @@ async fn a_dropped_import_leaves_conversations_that_are_named_as_incomplete() {
     let recto = Recto::open("memory:").await.unwrap();
     let import = recto.import(long_transcript(50_000), options(exactly("a")));
     let dropped = tokio::time::timeout(std::time::Duration::from_millis(5), import).await;
-    assert!(dropped.is_err(), "it was quicker than 5 ms");
+    assert!(dropped.is_err(), "the import took less than 5 ms");
     assert!(names(&recto).await.iter().all(|name| name == "a (importing)"));
 }
 

@@ -10,7 +10,7 @@ mod golden;
 mod growth;
 #[cfg(feature = "format")]
 mod import;
-mod meddled;
+mod interrupted_store;
 mod model;
 mod places;
 mod previews;

@@ -1,8 +1,9 @@
-//! The model against the conformance cases, and on its own under random steps.
+//! The model on the conformance cases and on random steps, and the pages of the documentation.
 
 mod conformance;
 mod contract;
 mod corpus;
+mod links;
 mod provider;
 mod random_steps;
 mod seeds_page;

@@ -1,4 +1,4 @@
-//! Very many parts and tool calls in a message, and exchanges torn by the thousand.
+//! Messages with very many parts and tool calls, and thousands of torn tool exchanges.
 
 use super::*;
 
@@ -24,23 +24,23 @@ fn torn(outcome: &recto_core::Outcome) -> Vec<(WarningCode, usize)> {
 }
 
 #[test]
-fn a_message_of_a_hundred_thousand_parts_is_a_message() {
+fn a_message_may_have_a_hundred_thousand_parts() {
     let text = message("user", &parts(100_000, |_| r#"{"type":"text","text":"a"}"#.into()));
     assert_eq!(text.text().len(), 199_999);
-    let (talk, _) = fresh().append([text], 1).expect("it is accepted");
-    assert_eq!(talk.view().tokens(), 50_003);
+    let (conversation, _) = fresh().append([text], 1).expect("it is accepted");
+    assert_eq!(conversation.view().tokens(), 50_003);
 }
 
 #[test]
-fn every_image_of_a_hundred_thousand_counts() {
+fn each_of_a_hundred_thousand_images_is_counted() {
     let json = format!(
         r#"{{"role":"user","content":[{}]}}"#,
         parts(100_000, |_| r#"{"type":"file"}"#.into())
     );
     let files = Message::from_json(&json).expect("it is below the default limits");
     assert_eq!(files.media(), 100_000);
-    let (talk, _) = fresh().append([files], 1).expect("it is accepted");
-    assert_eq!(talk.view().tokens(), 100_000 * 1_000 + 3);
+    let (conversation, _) = fresh().append([files], 1).expect("it is accepted");
+    assert_eq!(conversation.view().tokens(), 100_000 * 1_000 + 3);
 }
 
 #[test]
@@ -48,14 +48,15 @@ fn a_hundred_thousand_calls_in_one_message_keep_their_results() {
     const CALLS: usize = 100_000;
     let calls = message("assistant", &parts(CALLS, call));
     let results = message("tool", &parts(CALLS, result));
-    let talk = fresh();
-    let (talk, outcome) = talk.append([calls, results, Message::user("x")], 1).expect("ok");
+    let conversation = fresh();
+    let (conversation, outcome) =
+        conversation.append([calls, results, Message::user("x")], 1).expect("ok");
     assert_eq!(torn(&outcome), []);
-    let tokens = talk.view().tokens();
-    let (fitted, _) = talk.apply(Fit::within(tokens - 1), 2).expect("something fits");
+    let tokens = conversation.view().tokens();
+    let (fitted, _) = conversation.apply(Fit::within(tokens - 1), 2).expect("something fits");
     assert_eq!(view(&fitted), [2], "a run does not start between a call and its result");
     let (cut, outcome) =
-        send(&talk, r#"{"operation":"DELETE","indices":[1]}"#, 2).expect("it is accepted");
+        send(&conversation, r#"{"operation":"DELETE","indices":[1]}"#, 2).expect("it is accepted");
     assert_eq!(torn(&outcome), [(WarningCode::TornCall, 1)]);
     let (cut, outcome) = send(
         &cut,
@@ -64,33 +65,33 @@ fn a_hundred_thousand_calls_in_one_message_keep_their_results() {
     )
     .expect("it is accepted");
     assert_eq!(torn(&outcome), [(WarningCode::TornResult, 1)]);
-    cut.verify().expect("it holds together");
+    cut.verify().expect("its invariants hold");
 }
 
 #[test]
-fn ten_thousand_torn_exchanges_are_warned_of_and_edited() {
+fn ten_thousand_torn_exchanges_cause_warnings_and_can_be_edited() {
     const EXCHANGES: usize = 10_000;
     let calls = (0..EXCHANGES).map(|n| message("assistant", &call(n)));
     let results = (0..EXCHANGES).map(|n| message("tool", &result(n)));
-    let (talk, outcome) = fresh().append(calls.chain(results), 1).expect("it is accepted");
+    let (conversation, outcome) = fresh().append(calls.chain(results), 1).expect("it is accepted");
     assert_eq!(torn(&outcome), []);
     // All calls first, then all results: every start between them is inside an exchange.
-    let budget = Fit::within(talk.view().tokens() - 1);
-    let error = talk.apply(budget, 2).expect_err("no run can start anywhere");
-    let (needed, max_tokens) = (talk.view().tokens(), talk.view().tokens() - 1);
+    let budget = Fit::within(conversation.view().tokens() - 1);
+    let error = conversation.apply(budget, 2).expect_err("no run can start anywhere");
+    let (needed, max_tokens) = (conversation.view().tokens(), conversation.view().tokens() - 1);
     assert_eq!(error, Error::BudgetTooSmall { needed, max_tokens });
 
     let truncate = Truncate { keep_first: Some(EXCHANGES), ..Truncate::default() };
-    let (calls, outcome) = talk.apply(truncate.clone(), 2).expect("it is accepted");
+    let (calls, outcome) = conversation.apply(truncate.clone(), 2).expect("it is accepted");
     assert_eq!(torn(&outcome), [(WarningCode::TornCall, EXCHANGES)]);
     let last = Truncate { keep_last: Some(EXCHANGES), ..Truncate::default() };
-    let (results, outcome) = talk.apply(last, 2).expect("it is accepted");
+    let (results, outcome) = conversation.apply(last, 2).expect("it is accepted");
     assert_eq!(torn(&outcome), [(WarningCode::TornResult, EXCHANGES)]);
 
     for torn_talk in [calls, results] {
         let tokens = torn_talk.view().tokens();
         let (half, _) = torn_talk.apply(Fit::within(tokens / 2), 3).expect("half fits");
-        assert_eq!(half.view().len(), EXCHANGES / 2, "a torn exchange is no obstacle");
+        assert_eq!(half.view().len(), EXCHANGES / 2, "a torn exchange does not restrict the run");
         let middle = format!(
             r#"{{"operation":"INSERT","position":{},"messages":[{{"role":"user","content":"x"}}]}}"#,
             EXCHANGES / 2
@@ -105,17 +106,17 @@ fn ten_thousand_torn_exchanges_are_warned_of_and_edited() {
 }
 
 #[test]
-fn a_thousand_calls_of_one_id_are_paired_off() {
+fn a_thousand_calls_with_one_id_are_paired() {
     const COUNT: usize = 1_000;
     let calls = (0..COUNT).map(|_| message("assistant", &call(0)));
     let results = (0..COUNT).map(|_| message("tool", &result(0)));
-    let (talk, outcome) = fresh().append(calls.chain(results), 1).expect("it is accepted");
+    let (conversation, outcome) = fresh().append(calls.chain(results), 1).expect("it is accepted");
     assert_eq!(torn(&outcome), []);
-    let error = talk.apply(Fit::within(100), 2).expect_err("no run can start anywhere");
-    let (needed, max_tokens) = (talk.view().tokens(), 100);
+    let error = conversation.apply(Fit::within(100), 2).expect_err("no run can start anywhere");
+    let (needed, max_tokens) = (conversation.view().tokens(), 100);
     assert_eq!(error, Error::BudgetTooSmall { needed, max_tokens });
     let (cut, outcome) =
-        send(&talk, r#"{"operation":"DELETE","indices":[0]}"#, 2).expect("it is accepted");
+        send(&conversation, r#"{"operation":"DELETE","indices":[0]}"#, 2).expect("it is accepted");
     assert_eq!(torn(&outcome), [(WarningCode::TornResult, 1)]);
-    cut.verify().expect("it holds together");
+    cut.verify().expect("its invariants hold");
 }

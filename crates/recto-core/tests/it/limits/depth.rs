@@ -1,4 +1,4 @@
-//! JSON that goes very deep.
+//! Deeply nested JSON.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn nested_objects(depth: usize) -> String {
     r#"{"a":"#.repeat(depth) + "1" + &"}".repeat(depth)
 }
 
-/// Messages with JSON this deep in every place that takes any.
+/// Messages with JSON of this depth in every field that accepts any JSON.
 fn messages(depth: usize) -> Vec<String> {
     [nested(depth), nested_objects(depth)]
         .iter()
@@ -42,31 +42,31 @@ fn results_in_results(depth: usize) -> String {
 fn deep_messages_are_too_large_by_default() {
     on_a_small_stack(|| {
         for json in messages(DEEP).iter().chain([&results_in_results(DEEP)]) {
-            assert_eq!(verdict(&Message::from_json(json)), "too_large");
+            assert_eq!(code_of(&Message::from_json(json)), "too_large");
             let request = format!(r#"{{"operation":"APPEND","messages":[{json}]}}"#);
-            assert_eq!(verdict(&Request::from_json(&request)), "too_large");
+            assert_eq!(code_of(&Request::from_json(&request)), "too_large");
         }
     });
 }
 
 #[test]
-fn without_limits_deep_messages_are_kept_as_they_came() {
+fn without_limits_deep_messages_are_kept_unchanged() {
     on_a_small_stack(|| {
         for json in messages(DEEP) {
             let message =
                 Message::from_json_within(&json, &Limits::NONE).expect("there is no limit");
             assert_eq!(message.json(), json);
-            let (talk, _) = fresh().append([message], 1).expect("it is accepted");
-            let searched = talk.search("[[[[").expect("it is a question").len();
+            let (conversation, _) = fresh().append([message], 1).expect("it is accepted");
+            let searched = conversation.search("[[[[").expect("it is a question").len();
             let is_input = json.contains("tool_use") && json.contains("[[[[");
             assert_eq!(searched, usize::from(is_input), "only an input has a text");
-            assert_eq!(talk.messages().next().map(Message::json), Some(&*json));
+            assert_eq!(conversation.messages().next().map(Message::json), Some(&*json));
         }
     });
 }
 
 #[test]
-fn without_limits_results_in_results_do_not_overrun_the_stack() {
+fn without_limits_results_in_results_do_not_overflow_the_stack() {
     on_a_small_stack(|| {
         let json = results_in_results(1_000);
         let message = Message::from_json_within(&json, &Limits::NONE).expect("no limit");
@@ -76,12 +76,12 @@ fn without_limits_results_in_results_do_not_overrun_the_stack() {
 }
 
 #[test]
-fn deep_content_that_is_no_part_is_refused() {
+fn deep_content_that_is_not_a_part_is_refused() {
     on_a_small_stack(|| {
         let deep = format!(r#"{{"role":"user","content":{}}}"#, nested(DEEP));
-        assert_eq!(verdict(&Message::from_json(&deep)), "too_large");
+        assert_eq!(code_of(&Message::from_json(&deep)), "too_large");
         let read = Message::from_json_within(&deep, &Limits::NONE);
-        assert_eq!(verdict(&read), "invalid_message");
+        assert_eq!(code_of(&read), "invalid_message");
     });
 }
 
@@ -110,18 +110,18 @@ fn deep_requests_and_queries_are_refused() {
                 for limits in [Limits::default(), Limits::NONE] {
                     let read = Request::from_json_within(&request, &limits);
                     let start: String = request.chars().take(60).collect();
-                    assert_eq!(verdict(&read), "invalid_operation", "{start}");
+                    assert_eq!(code_of(&read), "invalid_operation", "{start}");
                     let error = read.expect_err("it was refused").to_string();
                     assert!(error.len() < 1_000, "{start}: {} bytes", error.len());
                 }
             }
             for query in [deep.clone(), format!(r#"{{"contains":{deep}}}"#)] {
-                assert_eq!(verdict(&Query::from_json(&query)), "invalid_operation");
+                assert_eq!(code_of(&Query::from_json(&query)), "invalid_operation");
             }
             let cut = &deep[..deep.len() - 1];
-            assert_eq!(verdict(&Request::from_json(cut)), "invalid_json");
-            assert_eq!(verdict(&Message::from_json(cut)), "invalid_json");
-            assert_eq!(verdict(&Query::from_json(cut)), "invalid_json");
+            assert_eq!(code_of(&Request::from_json(cut)), "invalid_json");
+            assert_eq!(code_of(&Message::from_json(cut)), "invalid_json");
+            assert_eq!(code_of(&Query::from_json(cut)), "invalid_json");
         }
     });
 }
@@ -131,7 +131,7 @@ fn deep_tools_are_refused() {
     for deep in [nested(DEEP), nested_objects(DEEP)] {
         let schema = format!(r#"[{{"name":"a","description":"b","schema":{deep}}}]"#);
         for list in [deep, schema] {
-            assert_eq!(verdict(&Tool::list_from_json(&list)), "too_large");
+            assert_eq!(code_of(&Tool::list_from_json(&list)), "too_large");
         }
     }
 }

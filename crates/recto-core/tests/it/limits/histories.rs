@@ -5,42 +5,47 @@ use super::*;
 const LONG: usize = 100_000;
 
 fn repeat(start: Conversation, times: usize, request: impl Into<Request> + Clone) -> Conversation {
-    (0..times).fold(start, |talk, _| talk.apply(request.clone(), 1).expect("it is accepted").0)
+    (0..times).fold(start, |conversation, _| {
+        conversation.apply(request.clone(), 1).expect("it is accepted").0
+    })
 }
 
 #[test]
-fn a_hundred_thousand_batches_can_be_left_and_reached() {
+fn a_hundred_thousand_batches_can_be_opened_and_restored() {
     on_a_small_stack(|| {
-        let talk = repeat(fresh(), LONG, BatchStart::default());
-        assert_eq!(talk.stats().total_batches, LONG + 1);
+        let conversation = repeat(fresh(), LONG, BatchStart::default());
+        assert_eq!(conversation.stats().total_batches, LONG + 1);
         for batch in [0, 1, LONG / 2, LONG - 1, LONG] {
-            let (back, _) = talk
+            let (back, _) = conversation
                 .apply(Rollback::ToBatch(BatchIndex(batch)), 2)
                 .expect("it is on the live path");
             assert_eq!(back.stats().current_batch_index, BatchIndex(batch));
-            assert_eq!(talk.snapshot(BatchIndex(batch)).map(|found| found.batch.0), Ok(batch));
+            assert_eq!(
+                conversation.snapshot(BatchIndex(batch)).map(|found| found.batch.0),
+                Ok(batch)
+            );
         }
         assert_eq!(
-            talk.mark_map(recto_core::Scope::Visible).unwrap().boundary_to_batch.len(),
+            conversation.mark_map(recto_core::Scope::Visible).unwrap().boundary_to_batch.len(),
             LONG + 1
         );
-        let early = talk.at(Version(10)).expect("it exists");
-        drop(talk);
+        let early = conversation.at(Version(10)).expect("it exists");
+        drop(conversation);
         assert_eq!(early.stats().total_batches, 11);
     });
 }
 
 #[test]
-fn a_hundred_thousand_requests_can_be_taken_back_and_put_back() {
+fn a_hundred_thousand_requests_can_be_undone_and_redone() {
     on_a_small_stack(|| {
         let append = Append { messages: vec![Message::user("x")] };
         let full = repeat(fresh(), LONG, append);
         let empty = repeat(full.clone(), LONG, Undo);
         assert_eq!((empty.view().len(), empty.version()), (0, Version(2 * LONG as u32)));
-        assert_eq!(verdict(&empty.apply(Undo, 1)), "nothing_to_undo");
+        assert_eq!(code_of(&empty.apply(Undo, 1)), "nothing_to_undo");
         let again = repeat(empty, LONG, Redo);
         assert_eq!(again.view().len(), LONG);
-        assert_eq!(verdict(&again.apply(Redo, 1)), "nothing_to_redo");
+        assert_eq!(code_of(&again.apply(Redo, 1)), "nothing_to_redo");
         assert!(again.view().iter().eq(full.view().iter()));
         let (back, _) = again.apply(Undo, 1).expect("the newest can be taken back");
         assert_eq!(back.view().len(), LONG - 1);
@@ -50,30 +55,30 @@ fn a_hundred_thousand_requests_can_be_taken_back_and_put_back() {
 
 #[test]
 fn a_hundred_thousand_edits_of_one_view_are_all_kept() {
-    let mut talk = long(1_000);
+    let mut conversation = long(1_000);
     for number in 0..LONG as u32 {
         let index = number % 1_000;
         let name = if number / 1_000 % 2 == 0 { "DELETE" } else { "RESTORE" };
         let request = format!(r#"{{"operation":"{name}","indices":[{index}]}}"#);
-        talk = send(&talk, &request, 1).expect("it is accepted").0;
+        conversation = send(&conversation, &request, 1).expect("it is accepted").0;
     }
-    assert_eq!(talk.view().len(), 1_000);
-    assert_eq!(talk.at(Version(1_001)).map(|at| at.view().len()), Ok(0));
-    assert_eq!(talk.at(Version(501)).map(|at| at.view().len()), Ok(500));
-    let diff = talk.diff(Version(1), Version(501)).expect("both exist");
+    assert_eq!(conversation.view().len(), 1_000);
+    assert_eq!(conversation.at(Version(1_001)).map(|at| at.view().len()), Ok(0));
+    assert_eq!(conversation.at(Version(501)).map(|at| at.view().len()), Ok(500));
+    let diff = conversation.diff(Version(1), Version(501)).expect("both exist");
     assert_eq!(diff.hidden.indices.len(), 500);
     let query = Query { moment: Moment::Version(Version(501)), ..Query::default() };
-    assert_eq!(talk.query(&query).map(|hits| hits.len()), Ok(500));
-    assert_eq!(talk.blame(LogIndex(7)).map(|blame| blame.len()), Ok(101));
+    assert_eq!(conversation.query(&query).map(|hits| hits.len()), Ok(500));
+    assert_eq!(conversation.blame(LogIndex(7)).map(|blame| blame.len()), Ok(101));
 }
 
 #[test]
 fn tools_may_change_three_thousand_times() {
     let names: Vec<String> = (0..3_000).map(|number| format!("tool{number}")).collect();
-    let mut talk = with_tools(&["first"]);
+    let mut conversation = with_tools(&["first"]);
     for name in &names {
-        talk = talk.set_tools(tools(&[name]), 1).expect("it is accepted").0;
+        conversation = conversation.set_tools(tools(&[name]), 1).expect("it is accepted").0;
     }
-    assert_eq!((talk.view().len(), talk.log().len()), (1, 3_001));
-    assert_eq!(talk.count_by_role(Role::System), 1);
+    assert_eq!((conversation.view().len(), conversation.log().len()), (1, 3_001));
+    assert_eq!(conversation.count_by_role(Role::System), 1);
 }

@@ -1,4 +1,4 @@
-//! A conversation in which nothing has been said.
+//! An empty conversation.
 
 use super::*;
 
@@ -41,7 +41,7 @@ const OPERATIONS: &[(&str, Result<usize, &str>)] = &[
 ];
 
 #[test]
-fn every_operation_is_answered_in_an_empty_conversation() {
+fn every_operation_has_a_result_in_an_empty_conversation() {
     for (request, expected) in OPERATIONS {
         let answer = send(&fresh(), request, 1);
         let found = answer.as_ref().map(|(next, _)| next.view().len());
@@ -54,8 +54,8 @@ fn every_operation_is_answered_in_an_empty_conversation() {
 }
 
 #[test]
-fn every_question_is_answered_in_an_empty_conversation() {
-    let talk = fresh();
+fn every_query_has_a_result_in_an_empty_conversation() {
+    let conversation = fresh();
     let queries = [
         "{}",
         r#"{"scope":"all"}"#,
@@ -69,18 +69,21 @@ fn every_question_is_answered_in_an_empty_conversation() {
         r#"{"version":0,"scope":"all"}"#,
     ];
     for query in queries {
-        let answer = Query::from_json(query).and_then(|query| talk.query(&query));
+        let answer = Query::from_json(query).and_then(|query| conversation.query(&query));
         assert_eq!(answer.map(|hits| hits.len()), Ok(0), "{query}");
     }
-    assert_eq!(talk.view().tokens(), 0);
-    assert_eq!(talk.messages().count(), 0);
-    assert_eq!(talk.versions().count(), 1);
-    assert_eq!(talk.diff(Version(0), Version(0)), Ok(recto_core::Diff::default()));
-    assert!(talk.blame(LogIndex(0)).is_err());
-    assert_eq!(talk.snapshot(BatchIndex(0)).map(|batch| batch.view.len()), Ok(0));
-    assert_eq!(talk.mark_map(recto_core::Scope::Visible).unwrap().batch_boundaries, [LogIndex(0)]);
-    assert!(talk.set_tools(tools(&[]), 1).is_ok());
-    let at = talk.at(Version(0)).expect("it always exists");
-    assert_eq!(fingerprint(&at), fingerprint(&talk));
-    talk.verify().expect("it holds together");
+    assert_eq!(conversation.view().tokens(), 0);
+    assert_eq!(conversation.messages().count(), 0);
+    assert_eq!(conversation.versions().count(), 1);
+    assert_eq!(conversation.diff(Version(0), Version(0)), Ok(recto_core::Diff::default()));
+    assert!(conversation.blame(LogIndex(0)).is_err());
+    assert_eq!(conversation.snapshot(BatchIndex(0)).map(|batch| batch.view.len()), Ok(0));
+    assert_eq!(
+        conversation.mark_map(recto_core::Scope::Visible).unwrap().batch_boundaries,
+        [LogIndex(0)]
+    );
+    assert!(conversation.set_tools(tools(&[]), 1).is_ok());
+    let at = conversation.at(Version(0)).expect("it always exists");
+    assert_eq!(fingerprint(&at), fingerprint(&conversation));
+    conversation.verify().expect("its invariants hold");
 }

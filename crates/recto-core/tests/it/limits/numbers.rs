@@ -1,4 +1,4 @@
-//! The largest numbers, zero, and places that do not exist.
+//! The largest numbers, zero, and indices and positions that do not exist.
 
 use super::*;
 
@@ -14,7 +14,7 @@ const HUGE: [&str; 6] = [
     THIRTY_DIGITS,
 ];
 
-/// Requests with a number at `#`, and the verdict if it is huge.
+/// Requests with a number at `#`, and the result if it is huge.
 const REQUESTS: &[(&str, &str)] = &[
     (
         r#"{"operation":"INSERT","position":#,"messages":[{"role":"user","content":"x"}]}"#,
@@ -66,7 +66,7 @@ const REQUESTS: &[(&str, &str)] = &[
     (r#"{"operation":"FIT","maxTokens":#,"keepSystem":false,"startOn":"user"}"#, "ok"),
 ];
 
-/// Queries with a number at `#`, and the verdict if it is huge.
+/// Queries with a number at `#`, and the result if it is huge.
 const QUERIES: &[(&str, &str)] = &[
     (r#"{"first":#}"#, "ok"),
     (r#"{"last":#}"#, "ok"),
@@ -94,13 +94,13 @@ fn worked() -> Conversation {
 }
 
 #[test]
-fn a_huge_number_is_answered_wherever_a_number_stands() {
-    for talk in [fresh(), worked()] {
+fn a_huge_number_has_a_result_in_every_field() {
+    for conversation in [fresh(), worked()] {
         for (template, expected) in REQUESTS {
             for number in HUGE {
                 let request = template.replace('#', number);
-                let answer = send(&talk, &request, 9);
-                assert_eq!(verdict(&answer), *expected, "{request}");
+                let answer = send(&conversation, &request, 9);
+                assert_eq!(code_of(&answer), *expected, "{request}");
                 if let Ok((next, outcome)) = answer {
                     next.verify().unwrap_or_else(|fault| panic!("{request}: {fault}"));
                     outcome.to_json();
@@ -110,35 +110,35 @@ fn a_huge_number_is_answered_wherever_a_number_stands() {
         for (template, expected) in QUERIES {
             for number in HUGE {
                 let query = template.replace('#', number);
-                let answer = Query::from_json(&query).and_then(|query| talk.query(&query));
-                assert_eq!(verdict(&answer), *expected, "{query}");
+                let answer = Query::from_json(&query).and_then(|query| conversation.query(&query));
+                assert_eq!(code_of(&answer), *expected, "{query}");
             }
         }
     }
 }
 
 #[test]
-fn zero_is_a_number_like_any_other() {
-    for talk in [fresh(), worked()] {
+fn zero_is_accepted_where_numbers_are() {
+    for conversation in [fresh(), worked()] {
         for (template, _) in REQUESTS {
             let request = template.replace('#', "0");
-            if let Ok((next, _)) = send(&talk, &request, 9) {
+            if let Ok((next, _)) = send(&conversation, &request, 9) {
                 next.verify().unwrap_or_else(|fault| panic!("{request}: {fault}"));
             }
         }
         for (template, _) in QUERIES {
             let query = template.replace('#', "0");
-            let answer = Query::from_json(&query).and_then(|query| talk.query(&query));
-            assert_eq!(verdict(&answer), "ok", "{query}");
+            let answer = Query::from_json(&query).and_then(|query| conversation.query(&query));
+            assert_eq!(code_of(&answer), "ok", "{query}");
         }
     }
 }
 
 #[test]
-fn the_last_number_that_fits_and_the_first_that_does_not() {
+fn the_largest_valid_number_is_accepted_and_the_next_is_refused() {
     // Version 3, batches 0 and 1, log of 5, view of 3: the pinned entry and the last two.
-    let talk = worked();
-    assert_eq!(view(&talk), [2, 3, 4]);
+    let conversation = worked();
+    assert_eq!(view(&conversation), [2, 3, 4]);
     let cases = [
         (r#"{"operation":"INSERT","position":#,"messages":[{"role":"user","content":"x"}]}"#, 3),
         (r#"{"operation":"REPLACE","index":#,"message":{"role":"user","content":"x"}}"#, 2),
@@ -149,9 +149,9 @@ fn the_last_number_that_fits_and_the_first_that_does_not() {
         (r#"{"operation":"ROLLBACK","targetVersion":#}"#, 3),
     ];
     for (template, last) in cases {
-        let ask = |number: i32| send(&talk, &template.replace('#', &number.to_string()), 9);
-        assert_eq!(verdict(&ask(last)), "ok", "{template} {last}");
-        assert_ne!(verdict(&ask(last + 1)), "ok", "{template} {}", last + 1);
+        let ask = |number: i32| send(&conversation, &template.replace('#', &number.to_string()), 9);
+        assert_eq!(code_of(&ask(last)), "ok", "{template} {last}");
+        assert_ne!(code_of(&ask(last + 1)), "ok", "{template} {}", last + 1);
     }
 }
 
@@ -171,19 +171,19 @@ fn a_timestamp_is_any_whole_number_of_64_bits() {
     for (number, expected) in cases {
         let json = format!(r#"{{"role":"user","content":"x","timestamp":{number}}}"#);
         let message = Message::from_json(&json);
-        assert_eq!(verdict(&message), expected, "{json}");
+        assert_eq!(code_of(&message), expected, "{json}");
         if let Ok(message) = message {
-            let (talk, _) = fresh().append([message], i64::MIN).expect("it is accepted");
-            let all = talk.by_time_range(i64::MIN..i64::MAX).expect("it is a range");
+            let (conversation, _) = fresh().append([message], i64::MIN).expect("it is accepted");
+            let all = conversation.by_time_range(i64::MIN..i64::MAX).expect("it is a range");
             assert_eq!(all.len(), usize::from(number != "9223372036854775807"), "{number}");
         }
     }
 }
 
 #[test]
-fn rust_may_ask_for_places_that_do_not_exist() {
-    for talk in [fresh(), worked()] {
-        let view = talk.view();
+fn methods_accept_positions_that_do_not_exist() {
+    for conversation in [fresh(), worked()] {
+        let view = conversation.view();
         let len = view.len();
         assert_eq!(view.get(Position(usize::MAX)), None);
         assert_eq!(view.position_of(LogIndex(u32::MAX)), None);
@@ -192,30 +192,30 @@ fn rust_may_ask_for_places_that_do_not_exist() {
         assert_eq!(view.tokens_in(usize::MAX..), 0);
         assert_eq!(view.tokens_in(usize::MAX..=usize::MAX), 0);
         assert_eq!(view.count_of(RoleSet::NONE), 0);
-        assert!(talk.log().get(LogIndex(u32::MAX)).is_none());
-        assert!(talk.log().tokens(LogIndex(u32::MAX)).is_none());
-        assert_eq!(talk.recent(usize::MAX).map(|hits| hits.len()), Ok(len));
-        assert_eq!(talk.recent(0).map(|hits| hits.len()), Ok(0));
-        assert_eq!(talk.range(usize::MAX..usize::MAX).map(|hits| hits.len()), Ok(0));
-        assert_eq!(talk.range(0..usize::MAX).map(|hits| hits.len()), Ok(len));
+        assert!(conversation.log().get(LogIndex(u32::MAX)).is_none());
+        assert!(conversation.log().tokens(LogIndex(u32::MAX)).is_none());
+        assert_eq!(conversation.recent(usize::MAX).map(|hits| hits.len()), Ok(len));
+        assert_eq!(conversation.recent(0).map(|hits| hits.len()), Ok(0));
+        assert_eq!(conversation.range(usize::MAX..usize::MAX).map(|hits| hits.len()), Ok(0));
+        assert_eq!(conversation.range(0..usize::MAX).map(|hits| hits.len()), Ok(len));
         for pick in [Pick::First(usize::MAX), Pick::Last(usize::MAX), Pick::Range(0..usize::MAX)] {
             for contains in [None, Some(vec!["x".to_owned()])] {
                 let query = Query { contains, pick: pick.clone(), ..Query::default() };
-                assert_eq!(talk.query(&query).map(|hits| hits.len()), Ok(len), "{query:?}");
+                assert_eq!(conversation.query(&query).map(|hits| hits.len()), Ok(len), "{query:?}");
             }
         }
     }
 }
 
 #[test]
-fn counts_that_overflow_are_cut_not_wrapped() {
+fn counts_saturate_instead_of_overflowing() {
     let settings = Settings { media_tokens: u64::MAX, ..Settings::counting_with(Approx) };
-    let start = Conversation::new(settings, 0).expect("the settings are right");
+    let start = Conversation::new(settings, 0).expect("the settings are valid");
     let image = r#"{"role":"user","content":[{"type":"image"},{"type":"audio"}]}"#;
     let image = Message::from_json(image).expect("it is well-formed");
-    let (talk, _) = start.append(vec![image; 3], 1).expect("it is accepted");
-    assert_eq!(talk.view().tokens(), 3 * recto_core::MAX_MESSAGE_TOKENS);
-    let (cut, _) = talk.apply(Fit::within(1 << 31), 2).expect("two of them fit");
+    let (conversation, _) = start.append(vec![image; 3], 1).expect("it is accepted");
+    assert_eq!(conversation.view().tokens(), 3 * recto_core::MAX_MESSAGE_TOKENS);
+    let (cut, _) = conversation.apply(Fit::within(1 << 31), 2).expect("two of them fit");
     assert_eq!(view(&cut), [1, 2]);
-    cut.verify().expect("it holds together");
+    cut.verify().expect("its invariants hold");
 }

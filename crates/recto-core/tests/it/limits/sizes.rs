@@ -13,7 +13,7 @@ fn of_depth(depth: usize) -> String {
 }
 
 #[test]
-fn a_limit_is_what_is_still_allowed() {
+fn a_limit_is_the_largest_allowed_value() {
     let request = |messages: &[String]| {
         Request::from_json(&format!(
             r#"{{"operation":"APPEND","messages":[{}]}}"#,
@@ -30,7 +30,7 @@ fn a_limit_is_what_is_still_allowed() {
         (request(&vec![small(); 10_001]), "too_large"),
     ];
     for (number, (read, expected)) in cases.iter().enumerate() {
-        assert_eq!(verdict(read), *expected, "case {number}");
+        assert_eq!(code_of(read), *expected, "case {number}");
     }
 }
 
@@ -38,40 +38,40 @@ fn a_limit_is_what_is_still_allowed() {
 fn the_messages_of_all_operations_count_together() {
     let one = append(1);
     let list = |count: usize| format!(r#"{{"ops":[{}]}}"#, vec![&*one; count].join(","));
-    assert_eq!(verdict(&Request::from_json(&list(10_000))), "ok");
-    assert_eq!(verdict(&Request::from_json(&list(10_001))), "too_large");
+    assert_eq!(code_of(&Request::from_json(&list(10_000))), "ok");
+    assert_eq!(code_of(&Request::from_json(&list(10_001))), "too_large");
 }
 
 #[test]
 fn limits_of_zero_refuse_every_message() {
     let zero = Limits { message_bytes: 0, depth: 0, messages: 0 };
     let json = of_depth(1);
-    assert_eq!(verdict(&Message::from_json_within(&json, &zero)), "too_large");
+    assert_eq!(code_of(&Message::from_json_within(&json, &zero)), "too_large");
     let read = Request::from_json_within(&append(1), &zero);
-    assert_eq!(verdict(&read), "too_large");
+    assert_eq!(code_of(&read), "too_large");
     let clear = Request::from_json_within(r#"{"operation":"CLEAR"}"#, &zero);
-    assert_eq!(verdict(&clear), "ok");
+    assert_eq!(code_of(&clear), "ok");
 }
 
 #[test]
 fn a_million_messages_are_too_many_for_one_request() {
     let zeros = vec!["0"; 1_000_000].join(",");
     let request = format!(r#"{{"operation":"APPEND","messages":[{zeros}]}}"#);
-    assert_eq!(verdict(&Request::from_json(&request)), "too_large", "before any is read");
+    assert_eq!(code_of(&Request::from_json(&request)), "too_large", "before any is read");
 }
 
 #[test]
 fn without_limits_a_hundred_thousand_messages_are_one_request() {
     let request =
         Request::from_json_within(&append(100_000), &Limits::NONE).expect("there is no limit");
-    let (talk, _) = fresh().apply(request, 1).expect("it is accepted");
-    assert_eq!(talk.view().len(), 100_000);
+    let (conversation, _) = fresh().apply(request, 1).expect("it is accepted");
+    assert_eq!(conversation.view().len(), 100_000);
 }
 
-/// A tool may print more than a message from outside may hold, and its input may be deep: the
-/// limits are for what is read from JSON.
+/// The limits apply to JSON that is read. Messages of constructors may be larger, because a tool may print
+/// any amount of text.
 #[test]
-fn large_texts_of_the_programs_own_do_not_panic() {
+fn constructors_accept_large_texts_without_a_panic() {
     let text = "x".repeat(5 << 20);
     assert_eq!(Message::tool_result("c", &text).text().len(), text.len());
     assert_eq!(Message::user(&text).text().len(), text.len());
@@ -85,10 +85,10 @@ fn large_texts_of_the_programs_own_do_not_panic() {
 }
 
 #[test]
-fn an_unknown_field_of_a_megabyte_is_named_in_short() {
+fn the_name_of_an_unknown_field_is_cut_in_the_error() {
     let name = "k".repeat(1 << 20);
     let error = Request::from_json(&format!(r#"{{"operation":"CLEAR","{name}":1}}"#))
         .expect_err("there is no such field");
     assert_eq!(error.code(), Code::InvalidOperation);
-    assert!(error.to_json().to_string().len() < 1_000, "an error is for reading");
+    assert!(error.to_json().to_string().len() < 1_000, "an error is short");
 }

@@ -1,12 +1,11 @@
-//! What is refused, and how: tables of requests.
+//! Tables of requests that are refused.
 
-use crate::talk::append;
+use crate::conversations::append;
 
-/// A request, the code that refuses it, the field that is to blame (or `""`), and words that tell
-/// what would be right.
+/// A request, the code of its error, the field of the error (or `""`), and words of its message.
 pub(super) type Case<'a> = (&'a str, &'a str, &'a str, &'a [&'a str]);
 
-/// Refused by [`worked`]: what is no request, or not a well-formed one.
+/// Malformed requests to [`worked`].
 pub(super) const SHAPES: &[Case<'_>] = &[
     ("", "invalid_json", "", &["not JSON"]),
     ("{", "invalid_json", "", &["not JSON", "line 1"]),
@@ -51,7 +50,7 @@ pub(super) const SHAPES: &[Case<'_>] = &[
     (r#"{"operation":"TRUNCATE","keepLast":1e3}"#, "invalid_operation", "keepLast", &["whole"]),
     (r#"{"operation":"TRUNCATE","keepLast":-0}"#, "invalid_operation", "keepLast", &["whole"]),
     (r#"{"operation":"TRUNCATE","keepLast":[2]}"#, "invalid_operation", "keepLast", &["whole"]),
-    // Each operation's own fields.
+    // Fields of single operations.
     (r#"{"operation":"TRUNCATE"}"#, "invalid_operation", "", &["criterion", "keepFirst", "role"]),
     (r#"{"operation":"TRUNCATE","scope":"all"}"#, "invalid_operation", "", &["criterion"]),
     (
@@ -325,7 +324,7 @@ pub(super) const SHAPES: &[Case<'_>] = &[
     ),
 ];
 
-/// Refused by [`worked`]: well-formed requests that do not fit the conversation.
+/// Well-formed requests that [`worked`] refuses.
 pub(super) const MISFITS: &[Case<'_>] = &[
     (
         r#"{"operation":"INSERT","position":6,"messages":[{"role":"user","content":"x"}]}"#,
@@ -435,7 +434,7 @@ pub(super) const MISFITS: &[Case<'_>] = &[
         "maxTokens",
         &["fits into 9 tokens", "set maxTokens to 14 or more"],
     ),
-    // The older forms have no names of their own for these: errors use the contract's.
+    // Errors about the older forms use the names of the contract.
     (
         r#"{"operation":"batch_start","indices":[8]}"#,
         "index_out_of_range",
@@ -448,7 +447,7 @@ pub(super) const MISFITS: &[Case<'_>] = &[
         "targetBatchIndex",
         &["no batch 3", "use 0 to 2"],
     ),
-    // Existence comes before visibility, and that before pins.
+    // Existence is checked before visibility, and visibility before pins.
     (
         r#"{"operation":"replace","indices":[1,4,7],"data":{"role":"user","content":"x"}}"#,
         "index_out_of_range",
@@ -461,7 +460,7 @@ pub(super) const MISFITS: &[Case<'_>] = &[
         "indices",
         &["entry 1"],
     ),
-    // The shape of all operations of a list comes before what any of them meets.
+    // The shape of all operations of a list is checked before any of them is applied.
     (
         r#"{"ops":[{"operation":"DELETE","indices":[99]},{"operation":"APPEND","messages":[{"role":"user","content":""}]}]}"#,
         "empty_content",
@@ -470,7 +469,7 @@ pub(super) const MISFITS: &[Case<'_>] = &[
     ),
 ];
 
-/// Refused by an empty conversation.
+/// Requests that an empty conversation refuses.
 pub(super) const ON_NOTHING: &[Case<'_>] = &[
     (r#"{"operation":"UNDO"}"#, "nothing_to_undo", "", &["no request left to undo"]),
     (r#"{"operation":"REDO"}"#, "nothing_to_redo", "", &["REDO must follow UNDO"]),
@@ -514,7 +513,7 @@ pub(super) const QUESTIONS: &[Case<'_>] = &[
     (r#"{"version":7}"#, "version_not_found", "version", &["use 0 to 6"]),
 ];
 
-/// What is over the default limits: made here because it is large.
+/// Requests over the default limits. They are generated because they are large.
 pub(super) fn oversized() -> Vec<(String, &'static str, &'static [&'static str])> {
     let wordy = format!(r#"{{"role":"user","content":"{}"}}"#, "x".repeat(4 << 20));
     let deep =

@@ -1,4 +1,4 @@
-//! What only Rust can ask for.
+//! Requests that only the Rust API can express.
 
 use recto_core::{
     Append, BatchEnd, BatchIndex, BatchStart, Carry, Compress, Delete, Filter, Fit, Insert,
@@ -8,14 +8,14 @@ use recto_core::{
 };
 
 use super::worked;
+use crate::conversations::fresh;
 use crate::driver::fingerprint;
-use crate::talk::fresh;
 
 fn user() -> Message {
     Message::user("x")
 }
 
-/// Requests that only Rust can write, and the code that refuses each.
+/// Requests that have no JSON form, and the code of their error.
 fn typed_requests() -> Vec<(Request, &'static str)> {
     let (zero, pinned) = (vec![LogIndex(0)], vec![LogIndex(4)]);
     let (beyond, hidden) = (vec![LogIndex(u32::MAX)], vec![LogIndex(1)]);
@@ -99,13 +99,13 @@ fn backwards<T>(make: impl FnOnce(Option<std::ops::Range<usize>>) -> T) -> T {
 }
 
 #[test]
-fn what_only_rust_can_ask_for_is_refused_without_a_trace() {
-    let talk = worked();
-    let before = fingerprint(&talk);
+fn an_invalid_request_without_a_json_form_changes_nothing() {
+    let conversation = worked();
+    let before = fingerprint(&conversation);
     for (request, code) in typed_requests() {
-        let error = talk.apply(request.clone(), 50).expect_err(code);
+        let error = conversation.apply(request.clone(), 50).expect_err(code);
         assert_eq!(error.code().as_str(), code, "{request:?}: {error}");
-        assert_eq!(fingerprint(&talk), before, "{request:?}");
+        assert_eq!(fingerprint(&conversation), before, "{request:?}");
     }
     let codes = [fresh().apply(Undo, 1), fresh().apply(Redo, 1)]
         .map(|refused| refused.expect_err("there is nothing yet").code().as_str());
@@ -113,9 +113,9 @@ fn what_only_rust_can_ask_for_is_refused_without_a_trace() {
 }
 
 #[test]
-fn what_only_rust_can_question_is_refused() {
-    let talk = worked();
-    let asked = |query: Query| talk.query(&query).map(drop);
+fn an_invalid_query_without_a_json_form_is_refused() {
+    let conversation = worked();
+    let asked = |query: Query| conversation.query(&query).map(drop);
     let beyond = (BatchIndex(usize::MAX), Version(u32::MAX), LogIndex(u32::MAX));
     let words = |word: &str| Some(vec![word.to_owned()]);
     let back = backwards(Option::unwrap_or_default);
@@ -129,16 +129,16 @@ fn what_only_rust_can_question_is_refused() {
             asked(Query { moment: Moment::Version(beyond.1), ..Query::default() }),
             "version_not_found",
         ),
-        (talk.search("").map(drop), "invalid_operation"),
-        (talk.recent_by_role(RoleSet::NONE, 1).map(drop), "invalid_operation"),
-        (talk.range(back.clone()).map(drop), "invalid_range"),
-        (talk.range_by_role(Role::User, back).map(drop), "invalid_range"),
-        (talk.at(beyond.1).map(drop), "version_not_found"),
-        (talk.diff(Version(0), beyond.1).map(drop), "version_not_found"),
-        (talk.diff(beyond.1, Version(0)).map(drop), "version_not_found"),
-        (talk.batch_view(beyond.0).map(drop), "batch_not_found"),
-        (talk.snapshot(beyond.0).map(drop), "batch_not_found"),
-        (talk.blame(beyond.2).map(drop), "index_out_of_range"),
+        (conversation.search("").map(drop), "invalid_operation"),
+        (conversation.recent_by_role(RoleSet::NONE, 1).map(drop), "invalid_operation"),
+        (conversation.range(back.clone()).map(drop), "invalid_range"),
+        (conversation.range_by_role(Role::User, back).map(drop), "invalid_range"),
+        (conversation.at(beyond.1).map(drop), "version_not_found"),
+        (conversation.diff(Version(0), beyond.1).map(drop), "version_not_found"),
+        (conversation.diff(beyond.1, Version(0)).map(drop), "version_not_found"),
+        (conversation.batch_view(beyond.0).map(drop), "batch_not_found"),
+        (conversation.snapshot(beyond.0).map(drop), "batch_not_found"),
+        (conversation.blame(beyond.2).map(drop), "index_out_of_range"),
         (Message::new(Role::User, "").map(drop), "empty_content"),
         (Message::from_json("{").map(drop), "invalid_json"),
         (Message::from_json("{}").map(drop), "invalid_message"),

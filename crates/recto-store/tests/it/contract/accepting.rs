@@ -1,10 +1,10 @@
-//! Requests: versions, keys, rows that move to pages.
+//! Commits: versions, keys, and packing into pages.
 
 use std::time::Duration;
 
 use recto_store::{Commit, CommitRow, Error, IdempotencyKey, PageKind, Rewrite, Seal, Store};
 
-use crate::sample::{commit, grown, id, key, new, page, row, row_saying, tenant, words};
+use crate::sample::{commit, grown, id, key, new, page, row, row_with_body, tenant, words};
 
 pub(super) async fn versions_are_dense(store: &dyn Store) {
     grown(store, 1, "a", 2).await;
@@ -18,26 +18,26 @@ pub(super) async fn versions_are_dense(store: &dyn Store) {
     assert_eq!(store.commits(id(1), None).await, Ok(rows));
 }
 
-pub(super) async fn of_two_writers_exactly_one_wins(store: &dyn Store) {
+pub(super) async fn exactly_one_of_two_writers_succeeds(store: &dyn Store) {
     grown(store, 1, "a", 0).await;
     for version in 1..=20 {
-        let saying = |text| Commit { row: row_saying(version, text), ..commit(id(1), version) };
+        let saying = |text| Commit { row: row_with_body(version, text), ..commit(id(1), version) };
         let (one, other) = tokio::join!(store.commit(saying("one")), store.commit(saying("other")));
         let winner = if one.is_ok() { "one" } else { "other" };
         let lost = if one.is_ok() { other } else { one };
         assert_eq!(lost, Err(Error::VersionConflict { expected: version - 1, current: version }));
         let newest = store.commits(id(1), Some(version - 1)).await.unwrap();
-        assert_eq!(newest, [row_saying(version, winner)]);
+        assert_eq!(newest, [row_with_body(version, winner)]);
     }
 }
 
-pub(super) async fn many_writers_who_try_again_all_get_through(store: &dyn Store) {
+pub(super) async fn all_of_many_writers_succeed_if_they_retry(store: &dyn Store) {
     grown(store, 1, "a", 0).await;
     let writer = |writer: u32| async move {
         let mut version = 1;
         for number in 0..10 {
             loop {
-                let row = row_saying(version, &format!("{writer} {number}"));
+                let row = row_with_body(version, &format!("{writer} {number}"));
                 match store.commit(Commit { row, ..commit(id(1), version) }).await {
                     Ok(()) => break,
                     Err(Error::VersionConflict { current, .. }) => version = current + 1,
@@ -58,9 +58,9 @@ pub(super) async fn many_writers_who_try_again_all_get_through(store: &dyn Store
     }
 }
 
-pub(super) async fn commits_above_a_version_come_in_order(store: &dyn Store) {
+pub(super) async fn commits_above_a_version_are_returned_in_order(store: &dyn Store) {
     grown(store, 1, "a", 5).await;
-    // A neighbour, whose rows are not to be mixed up with these.
+    // Another conversation, whose rows must not be returned.
     grown(store, 2, "b", 3).await;
     let above = async |above| {
         let rows = store.commits(id(1), above).await.unwrap();
@@ -100,7 +100,7 @@ pub(super) async fn a_key_is_kept_with_its_request_and_only_once(store: &dyn Sto
     assert_eq!(store.key(id(1), "k").await, Ok(Some(key("k", 1))));
     assert_eq!(store.commit(keyed(1, 2)).await, Err(Error::KeyReused { key: "k".into() }));
     assert_eq!(store.commits(id(1), Some(0)).await, Ok(vec![row(1)]));
-    // Who is late is told that first: there may be an answer under the key by now.
+    // A conflict of versions is reported first, because the key may have an outcome by now.
     let conflict = Err(Error::VersionConflict { expected: 0, current: 1 });
     assert_eq!(store.commit(keyed(1, 1)).await, conflict);
     // Keys belong to a conversation.
@@ -143,7 +143,7 @@ pub(super) async fn a_refused_request_leaves_nothing(store: &dyn Store) {
     assert_eq!(store.search(&tenant(), &["lost".into()], None, 9).await, Ok(vec![]));
 }
 
-pub(super) async fn sealed_rows_move_to_pages_at_once(store: &dyn Store) {
+pub(super) async fn packed_rows_become_pages_in_one_step(store: &dyn Store) {
     grown(store, 1, "a", 5).await;
     grown(store, 2, "b", 5).await;
     let pages = vec![page(PageKind::Records, 0, 4), page(PageKind::Entries, 0, 4)];
@@ -156,7 +156,7 @@ pub(super) async fn sealed_rows_move_to_pages_at_once(store: &dyn Store) {
         assert_eq!(store.pages(id(2), kind, 0..u32::MAX, true).await, Ok(vec![]));
     }
     assert_eq!(store.commits(id(2), None).await.unwrap().len(), 6);
-    // A page that was not full is packed anew.
+    // A page that was not full is packed again.
     let longer = page(PageKind::Records, 0, 7);
     let seal = Some(Seal { below: 7, pages: vec![longer.clone()], rows: None });
     store.commit(Commit { seal, ..commit(id(1), 7) }).await.unwrap();
@@ -183,7 +183,7 @@ pub(super) async fn rows_that_have_changed_are_not_packed(store: &dyn Store) {
         let seal = Some(Seal { below, pages, rows: Some(known(rows)) });
         Commit { seal, key: Some(key("k", 4)), ..commit(id(1), 4) }
     };
-    let changed = row_saying(1, "changed");
+    let changed = row_with_body(1, "changed");
     let rewrite = Rewrite { commits: vec![changed.clone()], ..Rewrite::default() };
     store.rewrite(id(1), 3, rewrite).await.unwrap();
     let before = sealed(3, &[row(0), row(1), row(2)]);
@@ -193,14 +193,14 @@ pub(super) async fn rows_that_have_changed_are_not_packed(store: &dyn Store) {
     assert_eq!(store.pages(id(1), PageKind::Records, 0..9, true).await, Ok(vec![]));
     assert_eq!(store.key(id(1), "k").await, Ok(None));
     store.commit(sealed(3, &[row(0), changed.clone(), row(2)])).await.unwrap();
-    // Who has not noticed that they were packed cannot pack them again.
+    // A writer that still has the old rows cannot pack them again.
     let mut again = sealed(5, &[row(0), changed, row(2), row(3), row(4)]);
     (again.row, again.key) = (row(5), None);
     assert_eq!(store.commit(again).await, Err(Error::RowsChanged));
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(3), row(4)]));
 }
 
-pub(super) async fn pages_are_found_by_what_they_hold(store: &dyn Store) {
+pub(super) async fn pages_are_found_by_the_numbers_that_they_contain(store: &dyn Store) {
     grown(store, 1, "a", 0).await;
     let pages: Vec<_> = [(3, 4), (7, 1), (8, 10), (u32::MAX - 2, 2)]
         .map(|(first, count)| page(PageKind::Entries, first, count))
@@ -229,7 +229,7 @@ pub(super) async fn pages_are_found_by_what_they_hold(store: &dyn Store) {
     assert_eq!(store.pages(id(1), PageKind::Records, 0..100, true).await, Ok(vec![]));
 }
 
-pub(super) async fn large_and_odd_bytes_come_back_as_they_were(store: &dyn Store) {
+pub(super) async fn large_and_unusual_bytes_are_returned_unchanged(store: &dyn Store) {
     store.create(new(id(1), "a")).await.unwrap();
     let mut rows = Vec::new();
     let lens = [0, 1, 900, 4_000, 4_060, 4_100, 70_000, 3_000_000];
@@ -244,18 +244,20 @@ pub(super) async fn large_and_odd_bytes_come_back_as_they_were(store: &dyn Store
     assert_eq!(store.commits(id(1), Some(0)).await, Ok(rows));
 }
 
-pub(super) async fn an_answer_that_nobody_waits_for_changes_nothing(store: &dyn Store) {
+pub(super) async fn a_request_that_is_dropped_is_applied_completely_or_not_at_all(
+    store: &dyn Store,
+) {
     grown(store, 1, "a", 0).await;
     drop(store.commit(commit(id(1), 1)));
     drop(store.create(new(id(2), "b")));
     assert_eq!(store.find(&tenant(), "b").await, Ok(None));
-    // One that is dropped halfway is done whole or not at all, and the store goes on.
+    // A request that is dropped while it runs leaves the store usable.
     for _ in 0..50 {
         let current = store.find(&tenant(), "a").await.unwrap().unwrap().head.version;
         let wait = Duration::from_micros(u64::from(current) * 20);
         let _ = tokio::time::timeout(wait, store.commit(commit(id(1), current + 1))).await;
     }
-    // The last one may still be on its way: whoever comes after it finds it, or finds it gone.
+    // The last request may still run: the next request finds its row, or it was not applied.
     let mut next = 0;
     loop {
         match store.commit(commit(id(1), next)).await {

@@ -4,7 +4,7 @@ use recto_store::{ConversationRow, Error, MAX_NAME, NewConversation, Store, Tena
 
 use crate::sample::{commit, fork, grown, id, new, row, tenant};
 
-pub(super) async fn what_is_created_is_found(store: &dyn Store) {
+pub(super) async fn a_created_conversation_is_found(store: &dyn Store) {
     assert_eq!(store.find(&tenant(), "a").await, Ok(None));
     store.create(new(id(1), "a")).await.unwrap();
     let expected = ConversationRow {
@@ -149,7 +149,7 @@ pub(super) async fn a_conversation_is_found_by_its_id_as_long_as_it_has_a_name(s
     assert_eq!(store.get(&Tenant("other".into()), id(1)).await, Ok(None));
     store.rename(&tenant(), "a", "c").await.unwrap();
     assert_eq!(store.get(&tenant(), id(1)).await.unwrap().unwrap().name, "c");
-    // Its rows are kept for the fork, and the name may be somebody else's now.
+    // Its rows are kept for the fork, and another conversation may have the name.
     store.remove(&tenant(), "c").await.unwrap();
     store.create(new(id(4), "c")).await.unwrap();
     assert_eq!(store.get(&tenant(), id(1)).await, Ok(None));
@@ -176,7 +176,7 @@ pub(super) async fn a_conversation_can_be_removed_only_at_a_version(store: &dyn 
     store.remove_at(&tenant(), "b", Some(fork)).await.unwrap();
 }
 
-pub(super) async fn a_policy_is_kept_as_it_is_and_can_be_taken_away(store: &dyn Store) {
+pub(super) async fn a_policy_is_stored_unchanged_and_can_be_removed(store: &dyn Store) {
     let first = Some("{\"é\": 1}".to_owned());
     store.create(NewConversation { policy: first.clone(), ..new(id(1), "a") }).await.unwrap();
     grown(store, 2, "b", 1).await;

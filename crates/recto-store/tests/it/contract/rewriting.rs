@@ -1,8 +1,8 @@
-//! Rows that take the place of others, and looking for damage.
+//! Rewriting rows, and checks for damage.
 
 use recto_store::{Commit, Error, Page, PageKind, Rewrite, Seal, Store};
 
-use crate::sample::{commit, fork, grown, id, page, row, row_saying, tenant, words};
+use crate::sample::{commit, fork, grown, id, page, row, row_with_body, tenant, words};
 
 async fn packed(store: &dyn Store) {
     grown(store, 1, "a", 4).await;
@@ -12,18 +12,18 @@ async fn packed(store: &dyn Store) {
     store.commit(Commit { seal, words, ..commit(id(1), 5) }).await.unwrap();
 }
 
-pub(super) async fn rows_are_replaced_and_words_forgotten(store: &dyn Store) {
+pub(super) async fn rows_are_replaced_and_words_removed(store: &dyn Store) {
     packed(store).await;
     let replaced = Page { body: b"empty".to_vec(), ..page(PageKind::Entries, 0, 3) };
     let rewrite = Rewrite {
-        commits: vec![row_saying(4, "nothing")],
+        commits: vec![row_with_body(4, "nothing")],
         pages: vec![replaced.clone()],
         forget: vec![5, 77],
         forks: None,
         known: None,
     };
     store.rewrite(id(1), 5, rewrite.clone()).await.unwrap();
-    let rows = vec![row(3), row_saying(4, "nothing"), row(5)];
+    let rows = vec![row(3), row_with_body(4, "nothing"), row(5)];
     assert_eq!(store.commits(id(1), None).await, Ok(rows));
     assert_eq!(store.pages(id(1), PageKind::Entries, 0..9, true).await, Ok(vec![replaced]));
     let kept = vec![page(PageKind::Records, 0, 3)];
@@ -32,7 +32,7 @@ pub(super) async fn rows_are_replaced_and_words_forgotten(store: &dyn Store) {
     let found = store.search(&tenant(), &["secret".into()], None, 9).await.map(entries);
     assert_eq!(found, Ok(vec![6]));
     assert_eq!(store.search(&tenant(), &["open".into()], None, 9).await, Ok(vec![]));
-    // It can be repeated, and the conversation goes on.
+    // It can be repeated, and the conversation accepts requests.
     store.rewrite(id(1), 5, rewrite).await.unwrap();
     store.commit(commit(id(1), 6)).await.unwrap();
 }
@@ -40,16 +40,16 @@ pub(super) async fn rows_are_replaced_and_words_forgotten(store: &dyn Store) {
 pub(super) async fn a_rewrite_of_another_version_is_refused(store: &dyn Store) {
     packed(store).await;
     for at in [0, 4, 6] {
-        let rewrite = Rewrite { commits: vec![row_saying(4, "lost")], ..Rewrite::default() };
+        let rewrite = Rewrite { commits: vec![row_with_body(4, "lost")], ..Rewrite::default() };
         let conflict = Err(Error::VersionConflict { expected: at, current: 5 });
         assert_eq!(store.rewrite(id(1), at, rewrite).await, conflict);
     }
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(3), row(4), row(5)]));
 }
 
-pub(super) async fn only_rows_that_are_there_can_be_replaced(store: &dyn Store) {
+pub(super) async fn only_existing_rows_can_be_replaced(store: &dyn Store) {
     packed(store).await;
-    let good = Rewrite { commits: vec![row_saying(4, "lost")], ..Rewrite::default() };
+    let good = Rewrite { commits: vec![row_with_body(4, "lost")], ..Rewrite::default() };
     let mut rewrites = Vec::new();
     for version in [0, 2, 6] {
         let mut rewrite = good.clone();
@@ -65,10 +65,10 @@ pub(super) async fn only_rows_that_are_there_can_be_replaced(store: &dyn Store) 
     assert_eq!(store.pages(id(1), PageKind::Entries, 0..9, true).await.unwrap().len(), 1);
 }
 
-pub(super) async fn a_rewrite_that_does_not_know_a_fork_is_refused(store: &dyn Store) {
+pub(super) async fn a_rewrite_that_ignores_a_fork_is_refused(store: &dyn Store) {
     packed(store).await;
     let asked = |forks: &[u128]| Rewrite {
-        commits: vec![row_saying(4, "nothing")],
+        commits: vec![row_with_body(4, "nothing")],
         forks: Some(forks.iter().map(|&number| id(number)).collect()),
         ..Rewrite::default()
     };
@@ -80,13 +80,13 @@ pub(super) async fn a_rewrite_that_does_not_know_a_fork_is_refused(store: &dyn S
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(3), row(4), row(5)]));
     store.rewrite(id(2), 4, Rewrite { commits: vec![], ..asked(&[3]) }).await.unwrap();
     store.rewrite(id(3), 4, Rewrite { commits: vec![], ..asked(&[]) }).await.unwrap();
-    // Whoever is gone does not matter.
+    // A removed fork does not matter.
     store.remove(&tenant(), "b").await.unwrap();
     store.rewrite(id(1), 5, asked(&[2, 3])).await.unwrap();
-    assert_eq!(store.commits(id(1), Some(3)).await, Ok(vec![row_saying(4, "nothing"), row(5)]));
+    assert_eq!(store.commits(id(1), Some(3)).await, Ok(vec![row_with_body(4, "nothing"), row(5)]));
 }
 
-pub(super) async fn a_sound_store_has_no_damage(store: &dyn Store) {
+pub(super) async fn a_check_of_an_undamaged_store_finds_nothing(store: &dyn Store) {
     packed(store).await;
     assert_eq!(store.check().await, Ok(vec![]));
     if let Some(size) = store.size().await.unwrap() {
@@ -94,14 +94,14 @@ pub(super) async fn a_sound_store_has_no_damage(store: &dyn Store) {
     }
 }
 
-/// What was erased from a row meanwhile would come back with what was made of it before.
-pub(super) async fn a_rewrite_of_rows_that_were_rewritten_meanwhile_is_refused(store: &dyn Store) {
+/// Otherwise the rewrite would restore messages that were erased since its rows were read.
+pub(super) async fn a_rewrite_of_rows_that_have_changed_is_refused(store: &dyn Store) {
     packed(store).await;
     let read_page = page(PageKind::Entries, 0, 3);
     let emptied = |body: &[u8]| Page { body: body.to_vec(), ..read_page.clone() };
     let commit = |body: &str| {
         let mut rewrite = Rewrite::default();
-        rewrite.replace_commit(&row(4), row_saying(4, body).body);
+        rewrite.replace_commit(&row(4), row_with_body(4, body).body);
         rewrite
     };
     let paged = |body: &[u8]| {
@@ -112,10 +112,10 @@ pub(super) async fn a_rewrite_of_rows_that_were_rewritten_meanwhile_is_refused(s
     for (first, second) in [(commit("one"), commit("two")), (paged(b"one"), paged(b"two"))] {
         store.rewrite(id(1), 5, first.clone()).await.unwrap();
         assert_eq!(store.rewrite(id(1), 5, second).await, Err(recto_store::Error::RowsChanged));
-        // Its own rows are no others.
+        // Rows that the rewrite itself wrote are accepted.
         store.rewrite(id(1), 5, first).await.unwrap();
     }
-    assert_eq!(store.commits(id(1), None).await.unwrap()[1], row_saying(4, "one"));
+    assert_eq!(store.commits(id(1), None).await.unwrap()[1], row_with_body(4, "one"));
     let pages = store.pages(id(1), PageKind::Entries, 0..9, true).await;
     assert_eq!(pages, Ok(vec![emptied(b"one")]));
 }

@@ -4,7 +4,7 @@ use recto_store::{Commit, ConversationId, Hit, NewConversation, Store, Tenant, W
 
 use crate::sample::{commit, id, new, tenant, words};
 
-async fn talk(store: &dyn Store, number: u128, texts: &[&str]) {
+async fn conversation(store: &dyn Store, number: u128, texts: &[&str]) {
     let said = (0..).zip(texts).map(|(entry, text)| words(entry, text)).collect();
     let name = number.to_string();
     store.create(NewConversation { words: said, ..new(id(number), &name) }).await.unwrap();
@@ -19,8 +19,8 @@ async fn found(
     hits.into_iter().map(|hit| hit.entry).collect()
 }
 
-pub(super) async fn all_words_must_be_there(store: &dyn Store) {
-    talk(store, 1, &["red and blue", "Blue.", "red", ""]).await;
+pub(super) async fn an_entry_is_found_if_it_has_all_words(store: &dyn Store) {
+    conversation(store, 1, &["red and blue", "Blue.", "red", ""]).await;
     let words = vec![words(4, "red or blue")];
     store.commit(Commit { words, ..commit(id(1), 1) }).await.unwrap();
     assert_eq!(found(store, "red blue", None).await, [4, 0]);
@@ -28,7 +28,7 @@ pub(super) async fn all_words_must_be_there(store: &dyn Store) {
     assert_eq!(found(store, "red green", None).await, [0; 0]);
     assert_eq!(found(store, "re", None).await, [0; 0]);
     assert_eq!(found(store, "", None).await, [0; 0]);
-    // Only what can be a word finds something; nothing is an error.
+    // A text without words finds nothing and is no error.
     for odd in [
         "red blue",
         "\"",
@@ -51,9 +51,9 @@ pub(super) async fn all_words_must_be_there(store: &dyn Store) {
     }
 }
 
-pub(super) async fn the_newest_entry_comes_first_and_the_limit_holds(store: &dyn Store) {
+pub(super) async fn the_newest_entry_is_first_and_the_limit_applies(store: &dyn Store) {
     for number in 1..=3 {
-        talk(store, number, &["x 0", "x 1", "y 2", "x 3"]).await;
+        conversation(store, number, &["x 0", "x 1", "y 2", "x 3"]).await;
     }
     let all = store.search(&tenant(), &["x".into()], None, 100).await.unwrap();
     assert_eq!(all.len(), 9);
@@ -68,21 +68,21 @@ pub(super) async fn the_newest_entry_comes_first_and_the_limit_holds(store: &dyn
     assert_eq!(store.search(&tenant(), &["x".into()], None, usize::MAX).await, Ok(all));
 }
 
-pub(super) async fn within_gives_conversations_and_how_much_of_each(store: &dyn Store) {
-    talk(store, 1, &["x", "x", "x", "x"]).await;
-    talk(store, 2, &["x", "y"]).await;
+pub(super) async fn within_restricts_conversations_and_their_entries(store: &dyn Store) {
+    conversation(store, 1, &["x", "x", "x", "x"]).await;
+    conversation(store, 2, &["x", "y"]).await;
     assert_eq!(found(store, "x", Some(&[(id(1), 3)])).await, [2, 1, 0]);
     assert_eq!(found(store, "x", Some(&[(id(1), 0)])).await, [0; 0]);
     assert_eq!(found(store, "x", Some(&[(id(1), u32::MAX)])).await, [3, 2, 1, 0]);
     assert_eq!(found(store, "x", Some(&[(id(2), 9), (id(1), 1)])).await, [0, 0]);
     assert_eq!(found(store, "x", Some(&[])).await, [0; 0]);
-    // Unknown ones have nothing to find, and the first word on each counts.
+    // An unknown conversation has no results, and the first restriction of each conversation applies.
     assert_eq!(found(store, "x", Some(&[(id(9), 9), (id(1), 1), (id(1), 4)])).await, [0]);
 }
 
 pub(super) async fn another_tenants_words_are_not_found(store: &dyn Store) {
     let other = Tenant("other".into());
-    talk(store, 1, &["x"]).await;
+    conversation(store, 1, &["x"]).await;
     let said = vec![words(0, "x y")];
     let new = NewConversation { tenant: other.clone(), words: said, ..new(id(2), "2") };
     store.create(new).await.unwrap();
@@ -101,7 +101,7 @@ pub(super) async fn another_tenants_words_are_not_found(store: &dyn Store) {
 pub(super) async fn every_script_has_words(store: &dyn Store) {
     let letters =
         (1..=0x10ffff).filter_map(char::from_u32).filter(|letter| letter.is_alphanumeric());
-    // All of the common planes would take long; every 61st meets each block.
+    // All common planes would take long; every 61st character covers each block.
     let texts: Vec<String> =
         letters.step_by(61).map(|letter| format!("{letter} a{letter}b")).collect();
     let mut said: Vec<WordsOf> =
@@ -110,7 +110,7 @@ pub(super) async fn every_script_has_words(store: &dyn Store) {
         ["İstanbul", "e\u{301}te\u{301}", "٣٤", "नमस्ते", "ⓐ", "x\u{200d}y", "ſ s", "K k", "ß ss"];
     said.extend((said.len() as u32..).zip(more).map(|(entry, text)| words(entry, text)));
     store.create(NewConversation { words: said.clone(), ..new(id(1), "a") }).await.unwrap();
-    // So many at once do not wait any more: both places of the index are met.
+    // Enough entries that some are in the index and others wait for it.
     store.commit(Commit { words: said[..9].to_vec(), ..commit(id(1), 1) }).await.unwrap();
     for of in &said {
         for word in of.words.iter() {
@@ -122,8 +122,8 @@ pub(super) async fn every_script_has_words(store: &dyn Store) {
     }
 }
 
-pub(super) async fn many_entries_are_found_wherever_they_are_kept(store: &dyn Store) {
-    talk(store, 1, &["all n0"]).await;
+pub(super) async fn entries_are_found_in_commits_and_in_pages(store: &dyn Store) {
+    conversation(store, 1, &["all n0"]).await;
     for version in 1..=700 {
         let words = vec![words(version, &format!("all n{version} k{}", version % 7))];
         store.commit(Commit { words, ..commit(id(1), version) }).await.unwrap();
@@ -136,13 +136,13 @@ pub(super) async fn many_entries_are_found_wherever_they_are_kept(store: &dyn St
 }
 
 pub(super) async fn a_removed_conversation_is_not_found(store: &dyn Store) {
-    talk(store, 1, &["x"; 300]).await;
+    conversation(store, 1, &["x"; 300]).await;
     store.commit(Commit { words: vec![words(300, "x")], ..commit(id(1), 1) }).await.unwrap();
-    talk(store, 2, &["x"]).await;
+    conversation(store, 2, &["x"]).await;
     store.remove(&tenant(), "1").await.unwrap();
     let hits = store.search(&tenant(), &["x".into()], None, 999).await;
     assert_eq!(hits, Ok(vec![Hit { conversation: id(2), entry: 0 }]));
-    talk(store, 3, &["y"]).await;
+    conversation(store, 3, &["y"]).await;
     assert_eq!(found(store, "x", None).await, [0]);
     assert_eq!(found(store, "y", None).await, [0]);
 }

@@ -1,4 +1,4 @@
-//! Forks, and what is left of conversations that are removed.
+//! Forks, and the rows of removed conversations.
 
 use recto_store::{Commit, Error, NewConversation, PageKind, Seal, Store, Tenant};
 
@@ -14,7 +14,7 @@ async fn three_generations(store: &dyn Store) {
     store.create(fork(id(3), "c", &[id(1), id(2)], 4)).await.unwrap();
 }
 
-pub(super) async fn rows_outlive_their_name_while_forks_share_them(store: &dyn Store) {
+pub(super) async fn rows_of_a_removed_conversation_stay_while_forks_share_them(store: &dyn Store) {
     three_generations(store).await;
     let rows = store.commits(id(1), None).await;
     let pages = store.pages(id(1), PageKind::Records, 0..9, true).await;
@@ -22,7 +22,7 @@ pub(super) async fn rows_outlive_their_name_while_forks_share_them(store: &dyn S
     assert_eq!(store.find(&tenant(), "a").await, Ok(None));
     assert_eq!(store.list(&tenant(), None, 9).await.unwrap().len(), 2);
     store.remove(&tenant(), "b").await.unwrap();
-    // `c` reaches into both.
+    // `c` shares rows of both.
     assert_eq!(store.commits(id(1), None).await, rows);
     assert_eq!(store.pages(id(1), PageKind::Records, 0..9, true).await, pages);
     assert_eq!(store.commits(id(2), None).await, Ok(vec![row(3)]));
@@ -35,23 +35,23 @@ pub(super) async fn rows_outlive_their_name_while_forks_share_them(store: &dyn S
     assert_eq!(store.search(&tenant(), &["shared".into()], None, 9).await, Ok(vec![]));
 }
 
-pub(super) async fn a_removed_conversation_is_gone_with_all_that_belongs_to_it(store: &dyn Store) {
+pub(super) async fn removing_a_conversation_removes_all_of_its_rows(store: &dyn Store) {
     three_generations(store).await;
     store.remember(id(3), key("k", 4)).await.unwrap();
     store.remove(&tenant(), "c").await.unwrap();
     let unknown = Err(Error::ConversationNotFound { name: id(3).to_string() });
     assert_eq!(store.key(id(3), "k").await, unknown);
-    // The others have lost nothing.
+    // Other conversations keep their rows.
     assert_eq!(store.commits(id(1), None).await, Ok(vec![row(2), row(3), row(4)]));
     assert_eq!(store.commits(id(2), None).await, Ok(vec![row(3)]));
-    // Nor does one that comes after it find any of its rows.
+    // A new conversation finds none of its rows.
     store.create(new(id(4), "d")).await.unwrap();
     assert_eq!(store.key(id(4), "k").await, Ok(None));
     assert_eq!(store.commits(id(4), None).await, Ok(vec![row(0)]));
     assert_eq!(store.pages(id(4), PageKind::Records, 0..9, true).await, Ok(vec![]));
 }
 
-pub(super) async fn a_removed_conversation_takes_no_requests_and_its_rows_stay_for_forks(
+pub(super) async fn a_removed_conversation_accepts_no_requests_and_its_rows_stay_for_forks(
     store: &dyn Store,
 ) {
     three_generations(store).await;
@@ -75,7 +75,7 @@ pub(super) async fn a_name_can_be_used_again(store: &dyn Store) {
     assert_eq!(store.remove(&tenant(), "a").await, unknown);
     store.create(new(id(5), "a")).await.unwrap();
     assert_eq!(store.find(&tenant(), "a").await.unwrap().unwrap().id, id(5));
-    // The id of one that is kept for its forks is still taken.
+    // The id of a conversation that is kept for its forks cannot be used again.
     let exists = Err(Error::ConversationExists { name: id(1).to_string() });
     assert_eq!(store.create(new(id(1), "x")).await, exists);
     store.remove(&tenant(), "a").await.unwrap();
@@ -98,7 +98,9 @@ pub(super) async fn forks_are_listed_whether_direct_or_not(store: &dyn Store) {
     assert_eq!(lineage, [(id(1), 4), (id(2), 4)]);
 }
 
-pub(super) async fn nothing_can_be_forked_from_what_is_gone_or_somebody_elses(store: &dyn Store) {
+pub(super) async fn a_removed_conversation_or_one_of_another_tenant_cannot_be_forked(
+    store: &dyn Store,
+) {
     three_generations(store).await;
     store.remove(&tenant(), "c").await.unwrap();
     let unknown = |number| Err(Error::ConversationNotFound { name: id(number).to_string() });
@@ -108,7 +110,7 @@ pub(super) async fn nothing_can_be_forked_from_what_is_gone_or_somebody_elses(st
     assert_eq!(store.create(stolen).await, unknown(1));
     assert_eq!(store.find(&tenant(), "d").await, Ok(None));
     assert_eq!(store.find(&other, "e").await, Ok(None));
-    // What was refused does not keep anything alive.
+    // A refused fork keeps no rows.
     store.remove(&tenant(), "b").await.unwrap();
     store.remove(&tenant(), "a").await.unwrap();
     assert_eq!(store.commits(id(1), None).await, unknown(1).map(|()| vec![]));

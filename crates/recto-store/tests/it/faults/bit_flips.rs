@@ -1,4 +1,4 @@
-//! Bits that change in the file: what is read is an error, or what was written.
+//! Changed bits in the file: a read returns an error or the written value.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::{Dice, chain, child, note};
 use crate::sample::{id, tenant};
 
 #[test]
-fn rows_are_what_was_written_or_an_error() {
+fn a_read_returns_the_written_rows_or_an_error() {
     run(super::setting("RECTO_SIM_SEED", 1), 400);
 }
 
@@ -37,13 +37,13 @@ impl Read {
     }
 }
 
-/// Rows that are there are what was written. One that is not there is found out by the chain.
+/// Rows that were read must be equal to the written ones. The chain detects missing rows.
 fn is_part<T: PartialEq>(read: &Result<Vec<T>, Error>, written: &Result<Vec<T>, Error>) -> bool {
     let written = written.as_ref().unwrap();
     read.as_ref().map_or(true, |rows| rows.iter().all(|row| written.contains(row)))
 }
 
-/// Changes a bit in so many copies of a file.
+/// Changes one bit in each of `flips` copies of a file.
 pub(super) fn run(seed: u64, flips: u32) {
     note(&format!("bit flips: seed {seed}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -53,10 +53,10 @@ pub(super) fn run(seed: u64, flips: u32) {
         let store = SqliteStore::open(&file, SqliteOptions::default()).await.unwrap();
         let mut chain = chain::Chain::open(&store, 1).await.unwrap();
         for number in 0..60 {
-            // So most of the file is rows.
-            chain.say(&child::incompressible(number, 60)).await.unwrap();
+            // Most of the file is rows then.
+            chain.append(&child::incompressible(number, 60)).await.unwrap();
         }
-        // Without free space, where a changed bit means nothing.
+        // Without free space, where a changed bit has no effect.
         store.rewrite(id(1), chain.version(), Rewrite::default()).await.unwrap();
         Read::from(&store).await
     });
@@ -75,7 +75,7 @@ pub(super) fn run(seed: u64, flips: u32) {
             continue;
         };
         let place = format!("seed {seed}, flip {flip}, byte {at}");
-        // Which row is the newest depends on those that are there.
+        // The newest row depends on the rows that exist.
         let heads = || written.commits.iter().flatten().map(|row| row.head);
         let first = &written.list.as_ref().unwrap()[0];
         let is_alike = |row: &ConversationRow| {
@@ -93,10 +93,7 @@ pub(super) fn run(seed: u64, flips: u32) {
         let is_reported = check.as_ref().map_or(true, |damage| !damage.is_empty());
         noticed += u32::from(is_reported || has_error);
         missing += u32::from(!is_whole && !has_error);
-        assert!(
-            is_whole || has_error || is_reported,
-            "{place}: rows are missing, and nobody says so"
-        );
+        assert!(is_whole || has_error || is_reported, "{place}: rows are missing without an error");
     }
     note(&format!("{flips} flips, {noticed} noticed, rows missing in {missing}, none changed"));
 }

@@ -1,4 +1,4 @@
-//! Conversations whose every version can be checked: a chain of links over all of their rows.
+//! Conversations with a chain of hashes over all rows, so that every version can be checked.
 
 use recto_store::{
     Commit, CommitBody, CommitRow, Entry, EntryMeta, Error, Head, Link, NewConversation, PageKind,
@@ -7,37 +7,34 @@ use recto_store::{
 
 use crate::sample::{id, key, words};
 
-/// How many rows are packed together.
+/// Number of rows that are packed together.
 const PACKED: usize = 12;
 
-fn entry(saying: &str) -> Entry {
-    Entry {
-        meta: EntryMeta { tokens: saying.len() as u32, ..Default::default() },
-        body: saying.into(),
-    }
+fn entry(text: &str) -> Entry {
+    Entry { meta: EntryMeta { tokens: text.len() as u32, ..Default::default() }, body: text.into() }
 }
 
 fn next(link: Link, version: u32, record: &str, entry: &Entry) -> Link {
     link.next(version, record.as_bytes(), [(version, &entry.meta, entry.body_hash())])
 }
 
-fn row(link: Link, version: u32, saying: &str) -> CommitRow {
-    let (record, entry) = (format!("record {version}"), entry(saying));
+fn row(link: Link, version: u32, text: &str) -> CommitRow {
+    let (record, entry) = (format!("record {version}"), entry(text));
     let link = next(link, version, &record, &entry);
     let head = Head { version, entries: version + 1, link, committed: 0 };
     CommitRow { head, body: CommitBody { record, entries: vec![entry] }.pack() }
 }
 
-/// One conversation, as its writer knows it.
+/// The state of the writer of one conversation.
 pub(super) struct Chain<'a> {
     store: &'a dyn Store,
     number: u128,
-    /// Those that are not packed.
+    /// Rows that are not packed.
     rows: Vec<CommitRow>,
 }
 
 impl<'a> Chain<'a> {
-    /// Creates the conversation, or goes on with it.
+    /// Creates the conversation, or continues it.
     pub(super) async fn open(store: &'a dyn Store, number: u128) -> Result<Chain<'a>, Error> {
         let rows = match store.commits(id(number), None).await {
             Err(Error::ConversationNotFound { .. }) => {
@@ -62,19 +59,16 @@ impl<'a> Chain<'a> {
         self.rows.last().expect("the newest row is never packed").head
     }
 
-    /// Appends a version, and packs older ones now and then. Returns the version.
-    pub(super) async fn say(&mut self, saying: &str) -> Result<u32, Error> {
+    /// Appends a version, and sometimes packs older ones. Returns the version.
+    pub(super) async fn append(&mut self, text: &str) -> Result<u32, Error> {
         let version = self.version() + 1;
-        let row = row(self.head().link, version, saying);
+        let row = row(self.head().link, version, text);
         let seal = (self.rows.len() >= PACKED).then(|| self.seal());
         let commit = Commit {
             conversation: id(self.number),
             row: row.clone(),
             key: Some(key(&version.to_string(), version)),
-            words: vec![words(
-                version,
-                &format!("word{version} {}", saying.get(..20).unwrap_or("")),
-            )],
+            words: vec![words(version, &format!("word{version} {}", text.get(..20).unwrap_or("")))],
             seal: seal.clone(),
         };
         self.store.commit(commit).await?;
@@ -98,8 +92,8 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// Reads all of a conversation and tests that everything fits together: pages and commits side by
-/// side, the links, a key and a word for every version. Returns what was said.
+/// Reads a whole conversation and checks its pages, its commits, its links, and a key and a word for every
+/// version. Returns the texts.
 pub(super) async fn check(store: &dyn Store, number: u128) -> Result<Vec<String>, String> {
     let text = |error: Error| error.to_string();
     let rows = match store.commits(id(number), None).await {
@@ -110,35 +104,35 @@ pub(super) async fn check(store: &dyn Store, number: u128) -> Result<Vec<String>
     let records =
         store.pages(id(number), PageKind::Records, all.clone(), true).await.map_err(text)?;
     let entries = store.pages(id(number), PageKind::Entries, all, true).await.map_err(text)?;
-    let mut said: Vec<(String, Entry)> = Vec::new();
+    let mut versions: Vec<(String, Entry)> = Vec::new();
     for (records, entries) in records.iter().zip(&entries) {
-        if (records.first, entries.first) != (said.len() as u32, said.len() as u32) {
-            return Err(format!("pages begin at {} behind {}", records.first, said.len()));
+        if (records.first, entries.first) != (versions.len() as u32, versions.len() as u32) {
+            return Err(format!("pages begin at {} behind {}", records.first, versions.len()));
         }
         let records = records.records().map_err(|error| error.to_string())?;
         let records = records.into_iter().map(|(record, _)| record);
-        said.extend(records.zip(entries.entries().map_err(|error| error.to_string())?));
+        versions.extend(records.zip(entries.entries().map_err(|error| error.to_string())?));
     }
     if records.len() != entries.len() {
         return Err("there are half pages".into());
     }
-    let packed = said.len();
+    let packed = versions.len();
     for row in &rows {
-        if row.head.version as usize != said.len() {
-            return Err(format!("row {} behind {}", row.head.version, said.len()));
+        if row.head.version as usize != versions.len() {
+            return Err(format!("row {} behind {}", row.head.version, versions.len()));
         }
         let body = CommitBody::unpack(&row.body).map_err(|error| error.to_string())?;
-        said.push((body.record, body.entries.into_iter().next().ok_or("an entry is missing")?));
+        versions.push((body.record, body.entries.into_iter().next().ok_or("an entry is missing")?));
     }
     let mut link = Link::start("{}");
-    for (version, (record, entry)) in (0..).zip(&said) {
+    for (version, (record, entry)) in (0..).zip(&versions) {
         link = next(link, version, record, entry);
         let row = (version as usize).checked_sub(packed).map(|at| &rows[at]);
         if row.is_some_and(|row| row.head.link != link) {
             return Err(format!("the link of version {version} does not fit"));
         }
     }
-    for version in (1..said.len() as u32).rev().take(20) {
+    for version in (1..versions.len() as u32).rev().take(20) {
         let kept = store.key(id(number), &version.to_string()).await.map_err(text)?;
         if kept.is_none_or(|kept| kept.version != version) {
             return Err(format!("the key of version {version} is missing"));
@@ -150,5 +144,5 @@ pub(super) async fn check(store: &dyn Store, number: u128) -> Result<Vec<String>
             return Err(format!("the words of version {version} are missing"));
         }
     }
-    Ok(said.into_iter().map(|(_, entry)| entry.body).collect())
+    Ok(versions.into_iter().map(|(_, entry)| entry.body).collect())
 }

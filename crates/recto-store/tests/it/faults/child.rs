@@ -1,4 +1,4 @@
-//! What the other process does.
+//! The tasks of the child process.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -10,9 +10,9 @@ use recto_store::{Commit, Error, Link, Rewrite, SqliteOptions, SqliteStore, Stor
 
 use super::chain::Chain;
 use super::setting;
-use crate::sample::{commit, id, row_saying};
+use crate::sample::{commit, id, row_with_body};
 
-/// What stands between numbers in what a child prints.
+/// Separator of the numbers that a child prints.
 pub(super) const ACCEPTED: &str = "accepted ";
 pub(super) const REFUSED: &str = "refused ";
 pub(super) const UNKNOWN: &str = "unknown ";
@@ -37,12 +37,12 @@ async fn open(file: PathBuf) -> SqliteStore {
 }
 
 #[allow(clippy::print_stdout, reason = "the parent reads it")]
-fn say(text: &str) {
-    // With a line's end in front: the test harness leaves its last line open.
+fn print(text: &str) {
+    // Starts with a line end, because the test harness leaves its last line open.
     println!("\n{text}");
 }
 
-/// Three conversations at once, until it is killed.
+/// Writes three conversations at the same time until it is killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "is started by other tests"]
 async fn writes_until_it_is_killed() {
@@ -50,33 +50,33 @@ async fn writes_until_it_is_killed() {
     let store = open(file).await;
     let write = async |number| {
         let mut chain = Chain::open(&store, number).await.unwrap();
-        say(&format!("{ACCEPTED}{number} {}", chain.version()));
+        print(&format!("{ACCEPTED}{number} {}", chain.version()));
         loop {
-            let saying = format!("{number} {}", "text ".repeat(chain.version() as usize % 300));
-            let version = chain.say(&saying).await.unwrap();
-            say(&format!("{ACCEPTED}{number} {version}"));
+            let text = format!("{number} {}", "text ".repeat(chain.version() as usize % 300));
+            let version = chain.append(&text).await.unwrap();
+            print(&format!("{ACCEPTED}{number} {version}"));
         }
     };
     tokio::join!(write(1), write(2), write(3));
 }
 
-/// A number of versions, and an end without closing the file. The log is emptied on the way: by a
-/// rewrite, or because it has grown long.
+/// Writes a number of versions and ends without closing the file. Meanwhile the write-ahead log is
+/// truncated, by a rewrite or because it is long.
 #[tokio::test]
 #[ignore = "is started by other tests"]
-async fn writes_and_is_gone() {
+async fn writes_and_ends_without_closing() {
     let Some(file) = file() else { return };
     let store = open(file).await;
     let mut chain = Chain::open(&store, 1).await.unwrap();
     let is_bulky = setting("RECTO_CHILD_BULKY", 0) == 1;
     let versions = if is_bulky { 110 } else { 40 };
     for number in 1..=versions {
-        let saying = match is_bulky {
+        let text = match is_bulky {
             true => incompressible(number, 1_100),
-            false => format!("saying {number} {}", "text ".repeat(number as usize * 29 % 1_000)),
+            false => format!("text {number} {}", "text ".repeat(number as usize * 29 % 1_000)),
         };
-        let version = chain.say(&saying).await.unwrap();
-        say(&format!("{ACCEPTED}1 {version}"));
+        let version = chain.append(&text).await.unwrap();
+        print(&format!("{ACCEPTED}1 {version}"));
         if !is_bulky && number == versions / 2 {
             store.rewrite(id(1), version, Rewrite::default()).await.unwrap();
         }
@@ -84,41 +84,44 @@ async fn writes_and_is_gone() {
     std::process::exit(0);
 }
 
-/// So many hashes: text that takes about half of its length when it is packed.
+/// A text of `hashes` hashes, whose packed length is about half of its own.
 pub(super) fn incompressible(number: u32, hashes: u32) -> String {
     let hash = |at: u32| Link(hash_of(&(number * 10_000 + at).to_le_bytes())).to_string();
     (0..hashes).map(hash).collect()
 }
 
-/// A number of attempts, each of which may fail; every outcome is printed.
+/// Makes a number of attempts, each of which may fail, and prints every outcome.
 #[tokio::test]
 #[ignore = "is started by other tests"]
 async fn writes_on_a_failing_disk() {
     let Some(file) = file() else { return };
     let store = match SqliteStore::open(file, SqliteOptions::default()).await {
         Ok(store) => store,
-        Err(error) => return say(&format!("{REFUSED}opening: {error}")),
+        Err(error) => return print(&format!("{REFUSED}opening: {error}")),
     };
     let mut attempt = 0;
     for _ in 0..setting("RECTO_CHILD_VERSIONS", 30) {
-        // After a refusal, what is stored is read again.
+        // After a failure, the stored rows are read again.
         let Ok(mut chain) = Chain::open(&store, 1).await else { continue };
         loop {
             attempt += 1;
-            match chain.say(&format!("attempt {attempt} {}", "text ".repeat(attempt % 500))).await {
-                Ok(_) => say(&format!("{ACCEPTED}{attempt}")),
-                Err(Error::UnknownOutcome) => say(&format!("{UNKNOWN}{attempt}")),
-                Err(error) => say(&format!("{REFUSED}{attempt} {error}")),
+            match chain
+                .append(&format!("attempt {attempt} {}", "text ".repeat(attempt % 500)))
+                .await
+            {
+                Ok(_) => print(&format!("{ACCEPTED}{attempt}")),
+                Err(Error::UnknownOutcome) => print(&format!("{UNKNOWN}{attempt}")),
+                Err(error) => print(&format!("{REFUSED}{attempt} {error}")),
             }
             if attempt % 5 == 0 {
                 break;
             }
         }
     }
-    say("finished");
+    print("finished");
 }
 
-/// Several writers on one conversation, who try again until the time is over.
+/// Several writers on one conversation, which retry until the time is over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "is started by other tests"]
 async fn writes_against_others() {
@@ -127,11 +130,11 @@ async fn writes_against_others() {
     let time = Duration::from_millis(setting("RECTO_CHILD_MILLISECONDS", 1_000));
     let first = setting("RECTO_CHILD_WRITER", 0);
     for count in compete(&store, first..first + 2, time).await {
-        say(&format!("{ACCEPTED}{count}"));
+        print(&format!("{ACCEPTED}{count}"));
     }
 }
 
-/// Writers who try again until the time is over; says how often each of them got through.
+/// Writers that retry until the time is over. Returns the number of accepted commits of each.
 pub(super) async fn compete(
     store: &Arc<SqliteStore>,
     writers: Range<u64>,
@@ -149,7 +152,7 @@ pub(super) async fn compete(
 async fn write_until(store: Arc<SqliteStore>, writer: u64, end: Instant) -> u64 {
     let (mut version, mut count) = (1, 0);
     while Instant::now() < end {
-        let row = row_saying(version, &format!("{writer} {count}"));
+        let row = row_with_body(version, &format!("{writer} {count}"));
         match store.commit(Commit { row, ..commit(id(1), version) }).await {
             Ok(()) => (version, count) = (version + 1, count + 1),
             Err(Error::VersionConflict { current, .. }) => version = current + 1,

@@ -1,4 +1,4 @@
-//! Disks that refuse to write or to sync, that are full, or that cannot be written at all.
+//! Disks whose writes or syncs fail, full disks, and read-only disks.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -15,11 +15,11 @@ const EIO: u64 = 5;
 const ENOSPC: u64 = 28;
 
 #[test]
-fn a_call_that_fails_acknowledges_nothing_and_the_process_goes_on() {
+fn a_failed_call_acknowledges_nothing_and_the_process_continues() {
     run(super::setting("RECTO_SIM_SEED", 1), 40);
 }
 
-/// Has the n-th write or sync fail, in so many ways.
+/// Makes the n-th write or sync fail, for `ways` values of n.
 pub(super) fn run(seed: u64, ways: u32) {
     note(&format!("failing disk: seed {seed}"));
     let folder = tempfile::tempdir().unwrap();
@@ -59,7 +59,7 @@ fn prepare(file: &Path) {
     });
 }
 
-/// What a child was told.
+/// The outcomes that a child printed.
 #[derive(Default)]
 struct Outcomes {
     accepted: BTreeSet<u32>,
@@ -87,20 +87,20 @@ impl Outcomes {
         }
     }
 
-    /// What was accepted is stored, what was refused is not.
+    /// Checks that accepted commits are stored and refused ones are not.
     fn check(&self, file: &Path, fault: &str) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let said = runtime.block_on(async {
             let store = SqliteStore::open(file, SqliteOptions::default()).await.unwrap();
             let said =
                 chain::check(&store, 1).await.unwrap_or_else(|error| panic!("{fault}: {error}"));
-            // The fault has gone, and the file can be written again.
-            chain::Chain::open(&store, 1).await.unwrap().say("again").await.unwrap();
+            // Without the fault the file can be written again.
+            chain::Chain::open(&store, 1).await.unwrap().append("again").await.unwrap();
             assert_eq!(store.check().await, Ok(vec![]), "{fault}");
             said
         });
         let attempt =
-            |saying: &String| saying.strip_prefix("attempt ")?.split(' ').next()?.parse().ok();
+            |text: &String| text.strip_prefix("attempt ")?.split(' ').next()?.parse().ok();
         let stored: BTreeSet<u32> = said.iter().filter_map(attempt).collect();
         let lost: Vec<_> = self.accepted.difference(&stored).collect();
         assert!(lost.is_empty(), "{fault}: accepted and lost {lost:?}\n{}", self.printed);
@@ -110,12 +110,12 @@ impl Outcomes {
 }
 
 #[test]
-fn a_file_that_may_not_grow_acknowledges_nothing_more() {
+fn a_file_at_its_size_limit_acknowledges_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.db");
     prepare(&file);
     let writer = child::command("writes_on_a_failing_disk", &file);
-    // Without the trap the system would end the process.
+    // The signal is ignored, because it would end the process.
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' XFSZ; ulimit -f 400; exec \"$0\" \"$@\""]);
     command.arg(writer.get_program()).args(writer.get_args());
@@ -126,7 +126,7 @@ fn a_file_that_may_not_grow_acknowledges_nothing_more() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_refused_and_left_alone() {
+fn a_file_that_cannot_be_written_is_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.db");
     prepare(&file);
@@ -138,7 +138,7 @@ fn a_file_that_cannot_be_written_is_refused_and_left_alone() {
     mode(folder.path(), 0o555);
     let mut command = child::command("writes_on_a_failing_disk", &file);
     if std::fs::metadata(folder.path()).unwrap().uid() == 0 {
-        // Nothing is read-only to root, so an ordinary user tries.
+        // Root can write every file, so an ordinary user opens it.
         command.uid(65_534).gid(65_534);
         if command.output().is_err() {
             return note("skipped: the test binary cannot be started by an ordinary user");
@@ -151,7 +151,7 @@ fn a_file_that_cannot_be_written_is_refused_and_left_alone() {
     assert_eq!(std::fs::read(&file).unwrap(), before);
 }
 
-/// A small disk in memory, taken away with its folder.
+/// A small disk in memory, unmounted when it is dropped.
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
@@ -176,7 +176,7 @@ impl Drop for SmallDisk {
 }
 
 #[tokio::test]
-async fn a_full_disk_refuses_until_there_is_room_again() {
+async fn a_full_disk_refuses_writes_until_it_has_space() {
     let Some(disk) = SmallDisk::mount() else { return };
     let file = disk.0.path().join("a.db");
     let store = SqliteStore::open(&file, SqliteOptions::default()).await.unwrap();
@@ -185,18 +185,18 @@ async fn a_full_disk_refuses_until_there_is_room_again() {
     std::fs::write(&ballast, vec![1; 400 << 10]).unwrap();
     let mut accepted = 0;
     let refused = loop {
-        match chain.say(&format!("{accepted} {}", "text ".repeat(accepted % 700))).await {
+        match chain.append(&format!("{accepted} {}", "text ".repeat(accepted % 700))).await {
             Ok(_) => accepted += 1,
             Err(error) => break error,
         }
     };
     let is_full = |error: &Error| error.to_string().contains("disk full (SQLITE_FULL");
     assert!(is_full(&refused), "{refused}");
-    assert!(is_full(&chain.say(&"x".repeat(9_000)).await.unwrap_err()));
-    // Reading goes on, and so does writing as soon as there is room.
+    assert!(is_full(&chain.append(&"x".repeat(9_000)).await.unwrap_err()));
+    // Reads work, and writes work again when there is space.
     assert_eq!(chain::check(&store, 1).await.unwrap().len(), accepted + 1);
     std::fs::remove_file(ballast).unwrap();
-    chain.say("again").await.unwrap();
+    chain.append("again").await.unwrap();
     assert_eq!(chain::check(&store, 1).await.unwrap().len(), accepted + 2);
     assert_eq!(store.check().await, Ok(vec![]));
 }

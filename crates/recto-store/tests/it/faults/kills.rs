@@ -9,12 +9,12 @@ use recto_store::{SqliteOptions, SqliteStore, Store};
 use super::{Dice, chain, child, note};
 
 #[test]
-fn nothing_acknowledged_is_lost_when_a_process_is_killed_500_times() {
+fn no_acknowledged_commit_is_lost_when_a_process_is_killed_500_times() {
     run(super::setting("RECTO_SIM_SEED", 1), 500);
 }
 
 #[test]
-fn a_file_whose_creation_was_cut_short_is_created_by_the_next_one() {
+fn a_file_whose_creation_was_interrupted_is_created_by_the_next_process() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut dice = Dice(super::setting("RECTO_SIM_SEED", 1));
@@ -26,14 +26,14 @@ fn a_file_whose_creation_was_cut_short_is_created_by_the_next_one() {
         child.wait().unwrap();
         let checked = runtime.block_on(async {
             let store = SqliteStore::open(&file, SqliteOptions::default()).await.unwrap();
-            chain::Chain::open(&store, 1).await.unwrap().say("still here").await.unwrap();
+            chain::Chain::open(&store, 1).await.unwrap().append("still here").await.unwrap();
             check(&store, &BTreeMap::from([(1, 1)])).await
         });
         checked.unwrap();
     }
 }
 
-/// Kills so many processes one after the other, all of which write to the same file.
+/// Kills `kills` processes one after the other. All of them write to the same file.
 pub(super) fn run(seed: u64, kills: u32) {
     note(&format!("kills: seed {seed}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -43,7 +43,7 @@ pub(super) fn run(seed: u64, kills: u32) {
     let mut accepted: BTreeMap<u128, u32> = BTreeMap::new();
     for kill in 1..=kills {
         let mut child = child::command("writes_until_it_is_killed", &file).spawn().unwrap();
-        // Some die while they open the file, most while they write.
+        // Some are killed while they open the file, most while they write.
         std::thread::sleep(Duration::from_millis(dice.below(45)));
         child.kill().unwrap();
         let mut printed = String::new();
@@ -63,8 +63,8 @@ pub(super) fn run(seed: u64, kills: u32) {
     note(&format!("{kills} kills, {total} versions"));
 }
 
-/// Every line that is whole was acknowledged. What a child finds at its start is checked here, too:
-/// versions never go back.
+/// Every complete line was acknowledged. The version that a child finds at its start is never smaller than
+/// before.
 fn note_accepted(printed: &str, accepted: &mut BTreeMap<u128, u32>) {
     let whole = printed.rsplit_once('\n').map_or("", |(whole, _)| whole);
     for line in whole.lines().filter_map(|line| line.strip_prefix(child::ACCEPTED)) {

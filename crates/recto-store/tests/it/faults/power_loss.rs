@@ -1,8 +1,8 @@
-//! Power that goes at any moment: what was not synced is gone, or half there.
+//! Power losses at any moment: writes that were not synced are lost, completely or in part.
 //!
-//! A child writes with the shim between it and the disk. Then the disk is built again as it could be
-//! after every single call: all that was synced, and of the rest nothing, all, or any part of it in
-//! pieces of 512 bytes. Nothing that was acknowledged before may be missing from any of them.
+//! A child writes while the shim records its system calls. Then the test builds the files as they can be after
+//! each call: all synced writes, and of the others none, all, or any part in pieces of 512 bytes. Every
+//! acknowledged commit must be in each of them.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::shim::{self, Call, Shim};
 use super::{Dice, chain, child, note};
 
 #[test]
-fn nothing_acknowledged_is_lost_when_the_power_goes() {
+fn no_acknowledged_commit_is_lost_by_a_power_loss() {
     let seed = super::setting("RECTO_SIM_SEED", 1);
     lose(seed, u32::MAX, Child::default());
     lose(seed, 150, Child { is_bulky: true, ..Child::default() });
@@ -32,11 +32,11 @@ fn the_test_finds_losses_when_commits_are_not_synced() {
 struct Child {
     /// It does not sync its commits.
     is_unsynced: bool,
-    /// It writes so much that the log is emptied and begun again.
+    /// It writes enough that the write-ahead log is truncated and started again.
     is_bulky: bool,
 }
 
-/// Cuts the power at about so many moments.
+/// Simulates about `cuts` power losses.
 pub(super) fn run(seed: u64, cuts: u32) {
     lose(seed, cuts, Child { is_bulky: seed.is_multiple_of(3), ..Child::default() });
 }
@@ -47,10 +47,10 @@ fn lose(seed: u64, cuts: u32, child: Child) {
     assert!(losses.is_empty(), "seed {seed}: {} losses, first: {}", losses.len(), losses[0]);
 }
 
-/// What is missing after a cut, for every cut after which something is.
+/// The losses: one text for every cut after which a commit is missing.
 fn losses(seed: u64, cuts: u32, Child { is_unsynced, is_bulky }: Child) -> Option<Vec<String>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    // In memory where there is such a place: thousands of files are made and opened.
+    // In memory if possible, because thousands of files are created and opened.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let shim = Shim::build(folder.path())?;
     let file = folder.path().join("child.db");
@@ -60,7 +60,7 @@ fn losses(seed: u64, cuts: u32, Child { is_unsynced, is_bulky }: Child) -> Optio
     });
     let start = std::fs::read(&file).unwrap();
     let log = folder.path().join("calls");
-    let mut command = child::command("writes_and_is_gone", &file);
+    let mut command = child::command("writes_and_ends_without_closing", &file);
     shim.between(&mut command, &file);
     command.env("SHIM_LOG", &log);
     command.env("RECTO_CHILD_UNSYNCED", u8::from(is_unsynced).to_string());
@@ -108,7 +108,7 @@ async fn check(folder: &TempDir, promised: usize) -> Result<(), String> {
 /// The database and its log.
 struct Disk([File; 2]);
 
-/// What is sure to be there, and what may be lost.
+/// The synced bytes, and the writes that may be lost.
 #[derive(Default)]
 struct File {
     durable: Vec<u8>,
@@ -137,7 +137,7 @@ impl Disk {
         }
     }
 
-    /// The files as they may be found afterwards.
+    /// The files as they may be after a power loss.
     fn after_a_cut(&self, dice: &mut Dice) -> TempDir {
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let luck = dice.below(4);
@@ -172,7 +172,7 @@ impl Change {
         }
     }
 
-    /// Some parts of it: a disk writes sectors, in whatever order.
+    /// Some parts of the write: a disk writes sectors, in any order.
     fn torn(&self, dice: &mut Dice) -> impl Iterator<Item = Change> {
         let parts: Vec<Change> = match self {
             Change::Cut { .. } => vec![self.clone()],
@@ -189,7 +189,7 @@ impl Change {
             }
         };
         let mut kept = Vec::new();
-        // Most often all of a write or nothing of it.
+        // Most often the whole write or none of it.
         let fate = dice.below(3);
         for part in parts {
             if fate == 0 || fate == 1 && dice.below(2) == 0 {

@@ -1,4 +1,4 @@
-//! Stands between a child process and its disk. The C file beside this one does it.
+//! A shim that intercepts the system calls of a child process. Its source is the C file in this folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use super::note;
 pub(super) struct Shim(PathBuf);
 
 impl Shim {
-    /// None, with a note, where it cannot be built.
+    /// `None`, with a note, if it cannot be built.
     pub(super) fn build(folder: &Path) -> Option<Shim> {
         let library = folder.join("shim.so");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/faults/shim.c");
@@ -23,13 +23,13 @@ impl Shim {
         None
     }
 
-    /// Has it stand between this command and the file.
+    /// Intercepts the calls of this command to the file.
     pub(super) fn between(&self, command: &mut Command, file: &Path) {
         command.env("LD_PRELOAD", &self.0).env("SHIM_FILE", file.canonicalize().unwrap());
     }
 }
 
-/// What a process did to its disk, and what it said meanwhile.
+/// A recorded call of a process, or a line that it printed.
 pub(super) enum Call {
     Write { file: usize, offset: usize, bytes: Vec<u8> },
     Cut { file: usize, len: usize },
@@ -37,7 +37,7 @@ pub(super) enum Call {
     Print(String),
 }
 
-/// Reads what the shim wrote down.
+/// Reads the record of the shim.
 pub(super) fn calls(log: &Path) -> Vec<Call> {
     let log = std::fs::read(log).unwrap();
     let mut rest = &*log;

@@ -1,11 +1,11 @@
-//! Encrypted connections: whom the store believes to be its server.
+//! Encrypted connections: which servers the store accepts.
 
 use recto_store::{Error, PostgresOptions, PostgresStore, Store};
 use testserver::PostgresServer;
 
 use super::{create, tenant};
 
-/// How many of a store's connections are encrypted, and how many are not.
+/// The number of encrypted connections, and of others.
 fn connections(server: &PostgresServer) -> String {
     let count = "SELECT count(*) FILTER (WHERE ssl) || ' ' || count(*) FILTER (WHERE NOT ssl) \
                  FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
@@ -18,7 +18,7 @@ async fn open(address: &str) -> Result<PostgresStore, Error> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_is_believed_as_far_as_the_address_says() {
+async fn a_server_is_verified_as_the_address_requires() {
     let server = PostgresServer::start_encrypted(&["localhost", "127.0.0.1"]);
     let other = PostgresServer::start_encrypted(&["elsewhere.example"]);
     let address = server.database();
@@ -42,10 +42,10 @@ async fn a_server_is_believed_as_far_as_the_address_says() {
         assert_eq!(connections(&server), "1 0", "{how}");
     }
 
-    // Nobody whom browsers trust has signed it.
+    // No root that browsers trust has signed it.
     let refused = open(&format!("{address}?sslmode=verify-full")).await.unwrap_err();
     assert!(refused.to_string().contains("UnknownIssuer"), "{refused}");
-    // Another server's certificate; and one for another name.
+    // The certificate of another server, and one for another name.
     let roots_of_other = format!("sslrootcert={}", other.certificate().display());
     let refused = open(&format!("{address}?sslmode=verify-full&{roots_of_other}")).await;
     assert!(refused.unwrap_err().to_string().contains("certificate"));
@@ -56,7 +56,7 @@ async fn a_server_is_believed_as_far_as_the_address_says() {
 }
 
 #[tokio::test]
-async fn a_server_without_encryption_is_refused_where_it_is_asked_for() {
+async fn a_server_without_encryption_is_refused_if_the_address_requires_it() {
     let address = PostgresServer::shared().database();
     let refused = open(&format!("{address}?sslmode=require")).await.unwrap_err();
     assert!(refused.to_string().contains("no encrypted connection can be made"), "{refused}");

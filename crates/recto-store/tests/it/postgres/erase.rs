@@ -1,4 +1,4 @@
-//! Erasing: nothing of it is left in the files of the database.
+//! Erasing: no file of the database contains the message afterwards.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use tokio_postgres::NoTls;
 
 use super::{commit, create, keyed, open, row, tenant};
 
-/// How many files under a folder hold these bytes.
+/// Number of files in a folder that contain these bytes.
 fn files_with(folder: &Path, bytes: &str) -> usize {
     let mut found = 0;
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -24,18 +24,18 @@ fn files_with(folder: &Path, bytes: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_erased_is_in_no_file_of_the_database() {
+async fn an_erased_message_is_in_no_file_of_the_database() {
     let server = PostgresServer::start();
     let address = server.database();
     let store = open(&address).await;
     let id = create(&store, "secrets").await;
-    // A short one stays in the table itself; a long one goes to the table for long values.
+    // PostgreSQL stores a short value in the table itself and a long one in a TOAST table.
     let long = format!("{} longsecret", "filler ".repeat(3_000));
     store.commit(commit(id, 1, "a shortsecret")).await.unwrap();
     store.commit(commit(id, 2, &long)).await.unwrap();
     store.commit(commit(id, 3, "public")).await.unwrap();
     let database = address.rsplit('/').next().unwrap();
-    // The planner's statistics and a plain VACUUM come in between, as they do by themselves.
+    // ANALYZE and a plain VACUUM run between, as autovacuum would run them.
     server.sql(database, "ANALYZE");
     server.sql(database, "VACUUM");
     server.sql(database, "CHECKPOINT");
@@ -57,11 +57,11 @@ async fn what_is_erased_is_in_no_file_of_the_database() {
     let found = store.search(&tenant(), &["shortsecret".to_owned()], None, 9).await.unwrap();
     assert_eq!(found, []);
     assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
-    store.commit(commit(id, 4, "goes on")).await.unwrap();
+    store.commit(commit(id, 4, "continues")).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_removed_is_in_no_file_of_the_database_once_it_is_clean() {
+async fn a_removed_conversation_is_in_no_file_of_the_database_after_cleaning() {
     let server = PostgresServer::start();
     let address = server.database();
     let store = open(&address).await;
@@ -88,7 +88,7 @@ async fn what_is_removed_is_in_no_file_of_the_database_once_it_is_clean() {
 }
 
 #[tokio::test]
-async fn a_rewrite_of_what_has_moved_on_is_refused() {
+async fn a_rewrite_of_an_older_version_is_refused() {
     let store = super::store().await;
     let id = create(&store, "moved").await;
     store.commit(commit(id, 1, "text")).await.unwrap();
@@ -97,7 +97,7 @@ async fn a_rewrite_of_what_has_moved_on_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn old_copies_that_somebody_can_still_see_are_owned_up_to() {
+async fn copies_that_an_older_transaction_can_see_are_reported() {
     let server = PostgresServer::shared();
     let address = server.database();
     let erase_wait = std::time::Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! A server that dies and connections that break: nothing is lost, nothing is doubled.
+//! Killed servers and broken connections: no commit is lost, none is stored twice.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use testserver::{Cut, PostgresServer, Proxy};
 
 use super::{commit, create, keyed, open, texts, version};
 
-/// Applies a request once, as a client with a key would: whatever fails, it asks for the key first.
+/// Applies a request once, as a client with a key would: after each failure it looks for the key first.
 async fn apply(store: &PostgresStore, id: ConversationId, text: &str, unknown: &AtomicU32) {
     let mut newest = None;
     loop {
@@ -39,7 +39,7 @@ async fn apply(store: &PostgresStore, id: ConversationId, text: &str, unknown: &
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_killed_under_load_loses_and_doubles_nothing() {
+async fn a_server_killed_under_load_stores_every_commit_once() {
     const WRITERS: usize = 8;
     let server = Arc::new(PostgresServer::start());
     let address = server.database();
@@ -79,15 +79,15 @@ async fn a_server_killed_under_load_loses_and_doubles_nothing() {
     }
     let stored = texts(&*machines[1], id).await;
     let once: BTreeSet<&String> = stored.iter().collect();
-    assert_eq!(once.len(), stored.len(), "nothing is doubled");
-    assert_eq!(once, acknowledged.iter().collect(), "nothing is lost, nothing is made up");
-    assert!(stored.len() > 6 * WRITERS, "they got on between the kills: {}", stored.len());
+    assert_eq!(once.len(), stored.len(), "no commit is stored twice");
+    assert_eq!(once, acknowledged.iter().collect(), "the stored commits are the acknowledged ones");
+    assert!(stored.len() > 6 * WRITERS, "there are commits between the kills: {}", stored.len());
     for text in &stored {
         assert!(machines[0].key(id, text).await.unwrap().is_some());
     }
 }
 
-/// A server, a proxy in front of it, and a store behind the proxy.
+/// A server, a proxy before it, and a store that uses the proxy.
 async fn behind_a_proxy() -> (Proxy, PostgresStore, String) {
     let server = PostgresServer::shared();
     let address = server.database();
@@ -160,17 +160,17 @@ async fn an_outcome_is_unknown_if_the_conversation_was_removed_after_the_cut() {
         removed
     });
     removed.unwrap();
-    // It is there, and nothing tells any more whose it was.
+    // The row exists, and its attempt is not known any more.
     assert_eq!(version(&other, id).await, 1);
     assert_eq!(ours, Err(Error::UnknownOutcome));
 }
 
 #[tokio::test]
-async fn somebody_else_who_wins_after_the_cut_is_not_taken_for_us() {
+async fn a_commit_of_another_writer_after_the_cut_is_not_taken_for_the_own_one() {
     let (proxy, store, address) = behind_a_proxy().await;
     let other = open(&address).await;
     let id = create(&store, "cut").await;
-    // The very same request, so that even the link is the same.
+    // The same request, so that the link is the same too.
     proxy.cut_at(b"the same", Cut::BeforeTheServer);
     proxy.refuse(true);
     let (ours, theirs) = tokio::join!(store.commit(commit(id, 1, "the same")), async {
@@ -186,7 +186,7 @@ async fn somebody_else_who_wins_after_the_cut_is_not_taken_for_us() {
 }
 
 #[tokio::test]
-async fn an_outcome_that_nobody_can_tell_is_unknown_and_a_key_tells_it_later() {
+async fn an_unknown_outcome_is_reported_and_can_be_found_by_its_key() {
     let (proxy, store, address) = behind_a_proxy().await;
     let id = create(&store, "cut").await;
     proxy.cut_at(b"unheard", Cut::BeforeTheClient);
@@ -200,7 +200,7 @@ async fn an_outcome_that_nobody_can_tell_is_unknown_and_a_key_tells_it_later() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_an_error_that_says_so() {
+async fn an_unreachable_server_is_named_in_the_error() {
     let opened = PostgresStore::open("postgres://127.0.0.1:1/none", Default::default()).await;
     let error = opened.unwrap_err();
     assert_eq!(error.code(), "storage");
@@ -209,9 +209,9 @@ async fn a_server_that_is_not_there_is_an_error_that_says_so() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// A trigger plays the part of a busy cluster.
+/// A trigger simulates a busy cluster.
 #[tokio::test]
-async fn collisions_are_tried_again() {
+async fn conflicts_of_transactions_are_retried() {
     let server = PostgresServer::shared();
     let address = server.database();
     let store = open(&address).await;

@@ -1,4 +1,4 @@
-//! The number of the stored form.
+//! The format number.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use testserver::PostgresServer;
 use super::{create, open, tenant};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn programs_that_start_at_the_same_time_make_the_tables_once() {
+async fn programs_that_start_at_the_same_time_create_the_tables_once() {
     let address = Arc::new(PostgresServer::shared().database());
     let tasks: Vec<_> = (0..8)
         .map(|_| {
@@ -23,7 +23,7 @@ async fn programs_that_start_at_the_same_time_make_the_tables_once() {
 }
 
 #[tokio::test]
-async fn a_newer_format_is_refused_and_left_alone() {
+async fn a_newer_format_is_refused_and_unchanged() {
     let server = PostgresServer::shared();
     let address = server.database();
     drop(open(&address).await);
@@ -35,11 +35,11 @@ async fn a_newer_format_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_migration_that_fails_leaves_nothing() {
+async fn a_failed_migration_changes_nothing() {
     let server = PostgresServer::shared();
     let address = server.database();
     let database = address.rsplit('/').next().unwrap();
-    // The last table is there already, so making the tables fails half way.
+    // The last table exists already, so creating the tables fails after the first ones.
     server.sql(database, "CREATE TABLE recto_words (other bigint)");
     let refused = PostgresStore::open(&address, PostgresOptions::default()).await.unwrap_err();
     assert_eq!(refused.code(), "storage");
@@ -50,7 +50,7 @@ async fn a_migration_that_fails_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_database_that_cannot_hold_every_letter_is_refused() {
+async fn a_database_without_utf8_is_refused() {
     let server = PostgresServer::shared();
     let create = "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0";
     server.sql("postgres", create);
@@ -59,7 +59,7 @@ async fn a_database_that_cannot_hold_every_letter_is_refused() {
 }
 
 #[tokio::test]
-async fn a_store_that_was_made_without_search_stays_so() {
+async fn a_store_created_without_search_stays_without() {
     let address = PostgresServer::shared().database();
     let without = PostgresOptions { search: false, ..Default::default() };
     let store = PostgresStore::open(&address, without).await.unwrap();

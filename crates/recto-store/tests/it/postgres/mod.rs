@@ -1,6 +1,6 @@
-//! What is PostgreSQL's own: many writers, a server that dies, connections that break.
+//! Tests of PostgreSQL only: many writers, killed servers, broken connections.
 //!
-//! The tests start a server by themselves; see the crate `testserver`.
+//! The tests start a server; see the crate `testserver`.
 
 mod encryption;
 mod erase;
@@ -16,7 +16,7 @@ use recto_store::{
 };
 use testserver::PostgresServer;
 
-/// A store in a database of its own.
+/// A store in a new database.
 async fn store() -> PostgresStore {
     open(&PostgresServer::shared().database()).await
 }
@@ -48,7 +48,7 @@ fn commit(conversation: ConversationId, version: u32, text: &str) -> Commit {
     Commit { conversation, row, key: None, words, seal: None }
 }
 
-/// The same under a key that is made of the text.
+/// The same with a key that contains the text.
 fn keyed(conversation: ConversationId, version: u32, text: &str) -> Commit {
     let key = IdempotencyKey {
         key: text.to_owned(),
@@ -85,7 +85,7 @@ async fn version(store: &dyn Store, id: ConversationId) -> u32 {
     store.commits(id, None).await.unwrap().last().unwrap().head.version
 }
 
-/// The texts of all versions above 0, tested to be dense.
+/// The texts of all versions above 0. Checks that the versions have no gaps.
 async fn texts(store: &dyn Store, id: ConversationId) -> Vec<String> {
     let rows = store.commits(id, Some(0)).await.unwrap();
     for (row, expected) in rows.iter().zip(1..) {

@@ -1,4 +1,4 @@
-//! Connections: how many, how long one waits, and to where.
+//! The connection pool: its size, its timeouts and its connections.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ fn two() -> PostgresOptions {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pool_of_two_serves_many_who_are_quick() {
+async fn a_pool_of_two_connections_serves_many_short_requests() {
     let address = PostgresServer::shared().database();
     let options = PostgresOptions { connections: 2, ..Default::default() };
     let store = Arc::new(PostgresStore::open(&address, options).await.unwrap());
@@ -30,7 +30,7 @@ async fn a_pool_of_two_serves_many_who_are_quick() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pool_that_stays_busy_fails_in_time_and_gets_well_again() {
+async fn a_busy_pool_fails_after_its_timeout_and_recovers() {
     let address = PostgresServer::shared().database();
     let store = Arc::new(PostgresStore::open(&address, two()).await.unwrap());
     let id = create(&*store, "busy").await;
@@ -57,7 +57,7 @@ async fn a_pool_that_stays_busy_fails_in_time_and_gets_well_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_request_that_is_given_up_leaves_the_pool_as_it_was() {
+async fn a_dropped_request_leaves_the_pool_usable() {
     let address = PostgresServer::shared().database();
     let store = PostgresStore::open(&address, two()).await.unwrap();
     let id = create(&store, "given up").await;
@@ -82,7 +82,7 @@ async fn a_request_that_is_given_up_leaves_the_pool_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_password_in_an_address_is_never_told() {
+async fn a_password_in_an_address_is_in_no_error() {
     let open = |address: &'static str| PostgresStore::open(address, PostgresOptions::default());
     let refused = open("postgres://user:secret@db.example/talks?sslmode=maybe").await.unwrap_err();
     assert!(refused.to_string().contains("verify-full"), "{refused}");
@@ -91,7 +91,6 @@ async fn a_password_in_an_address_is_never_told() {
     assert_eq!(invalid, Error::InvalidAddress { given: "postgres://…".to_owned() });
 }
 
-/// Waits until the server says so, over a connection of its own.
 /// A session that holds a table locked until it is dropped.
 async fn lock(address: &str, table: &str) -> tokio_postgres::Client {
     let (client, connection) =
@@ -101,6 +100,7 @@ async fn lock(address: &str, table: &str) -> tokio_postgres::Client {
     client
 }
 
+/// Waits until a query has the expected result, over a separate connection.
 async fn until(address: &str, sql: &str, expected: &str) {
     let (server, database) = (PostgresServer::shared(), address.rsplit('/').next().unwrap());
     let start = Instant::now();
@@ -119,7 +119,7 @@ const OURS: &str = "FROM pg_stat_activity WHERE datname = current_database() \
                     AND application_name = 'recto'";
 
 #[tokio::test]
-async fn errors_carry_a_cause_that_quotes_neither_rows_nor_the_password() {
+async fn the_source_of_an_error_contains_neither_rows_nor_the_password() {
     let options = PostgresOptions::default;
     let address = "postgres://user:secret@127.0.0.1:1/conversations";
     let error = PostgresStore::open(address, options()).await.unwrap_err();
@@ -143,7 +143,7 @@ async fn errors_carry_a_cause_that_quotes_neither_rows_nor_the_password() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_is_given_up_ends_although_nobody_uses_its_connection() {
+async fn a_dropped_transaction_ends_without_another_use_of_its_connection() {
     let address = PostgresServer::shared().database();
     let store = PostgresStore::open(&address, two()).await.unwrap();
     let id = create(&store, "given up").await;
@@ -161,7 +161,7 @@ async fn a_transaction_that_is_given_up_ends_although_nobody_uses_its_connection
 }
 
 #[tokio::test]
-async fn a_transaction_that_is_refused_ends_although_nobody_uses_its_connection() {
+async fn a_refused_transaction_ends_without_another_use_of_its_connection() {
     let address = PostgresServer::shared().database();
     let store = PostgresStore::open(&address, two()).await.unwrap();
     create(&store, "stays").await;
@@ -171,7 +171,7 @@ async fn a_transaction_that_is_refused_ends_although_nobody_uses_its_connection(
 }
 
 #[tokio::test]
-async fn a_store_that_is_dropped_leaves_no_connection_behind() {
+async fn a_dropped_store_closes_its_connections() {
     let address = PostgresServer::shared().database();
     let store = PostgresStore::open(&address, PostgresOptions::default()).await.unwrap();
     let id = create(&store, "short").await;
@@ -183,20 +183,20 @@ async fn a_store_that_is_dropped_leaves_no_connection_behind() {
 }
 
 #[tokio::test]
-async fn a_connection_that_the_server_ended_is_not_asked() {
+async fn a_connection_that_the_server_closed_is_not_used() {
     let address = PostgresServer::shared().database();
     let store = PostgresStore::open(&address, PostgresOptions::default()).await.unwrap();
     let (one, other) = tokio::join!(store.tenants(), store.tenants());
     assert_eq!((one.unwrap().len(), other.unwrap().len()), (0, 0));
     until(&address, &format!("SELECT count(pg_terminate_backend(pid)) {OURS}"), "2").await;
     until(&address, &format!("SELECT count(*) {OURS}"), "0").await;
-    // If it had been, nobody could tell whether the first attempt has renamed it.
+    // Otherwise the outcome of the first attempt would be unknown.
     let renamed = store.rename(&super::tenant(), "before", "after").await;
     assert_eq!(renamed, Err(Error::ConversationNotFound { name: "before".to_owned() }));
 }
 
 #[test]
-fn a_runtime_that_ends_closes_its_connections_while_the_store_is_still_open() {
+fn the_end_of_a_runtime_closes_its_connections_while_the_store_is_open() {
     let address = PostgresServer::shared().database();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let store = runtime.block_on(PostgresStore::open(&address, two())).unwrap();
@@ -210,7 +210,7 @@ fn a_runtime_that_ends_closes_its_connections_while_the_store_is_still_open() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_that_share_connections_and_are_given_up_receive_their_own_answers() {
+async fn requests_beside_dropped_requests_receive_their_own_responses() {
     let address = PostgresServer::shared().database();
     let store = Arc::new(PostgresStore::open(&address, two()).await.unwrap());
     let mut ids = Vec::new();

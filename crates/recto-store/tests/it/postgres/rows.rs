@@ -1,4 +1,4 @@
-//! Rows go in and come out as they are; what other stores take, this one takes too.
+//! Rows are returned unchanged, and every input of other stores is accepted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use testserver::PostgresServer;
 use super::{commit, create, keyed, new, open, store, tenant, version};
 
 #[tokio::test]
-async fn names_and_keys_may_hold_almost_anything() {
+async fn names_and_keys_may_contain_almost_any_text() {
     let store = store().await;
     let odd = "quote ', \u{1}, \u{202e} and 🦀";
     let id = create(&store, odd).await;
@@ -21,7 +21,7 @@ async fn names_and_keys_may_hold_almost_anything() {
     assert_eq!(store.key(id, odd).await.unwrap().unwrap().key, odd);
     let again = store.commit(keyed(id, 2, odd)).await;
     assert_eq!(again, Err(Error::KeyReused { key: odd.to_owned() }));
-    assert_eq!(version(&store, id).await, 1, "the row went with the key");
+    assert_eq!(version(&store, id).await, 1, "the row is stored with the key");
 }
 
 #[tokio::test]
@@ -34,16 +34,16 @@ async fn a_message_of_very_many_words_can_be_searched() {
     let words = ["word7".to_owned(), "word149999".to_owned()];
     let found = store.search(&tenant(), &words, None, 9).await.unwrap();
     assert_eq!(found.len(), 1);
-    let nobody = Tenant("other".to_owned());
-    assert_eq!(store.search(&nobody, &words, None, 9).await.unwrap(), []);
+    let other = Tenant("other".to_owned());
+    assert_eq!(store.search(&other, &words, None, 9).await.unwrap(), []);
 }
 
 #[tokio::test]
-async fn rows_are_found_by_their_keys_even_by_a_server_that_thinks_there_are_few() {
+async fn rows_are_found_by_their_keys_also_without_statistics() {
     let server = PostgresServer::shared();
     let address = server.database();
     let database = address.rsplit('/').next().unwrap();
-    // Nobody else's connection may have looked before.
+    // No other connection has read before.
     let options = PostgresOptions { connections: 1, ..PostgresOptions::default() };
     drop(open(&address).await);
     server.sql(database, "VACUUM ANALYZE recto_commits");
@@ -65,7 +65,7 @@ async fn rows_are_found_by_their_keys_even_by_a_server_that_thinks_there_are_few
 }
 
 #[tokio::test]
-async fn a_commit_lies_beside_its_key() {
+async fn a_commit_is_stored_inline_beside_its_key() {
     let server = PostgresServer::shared();
     let address = server.database();
     let store = open(&address).await;
@@ -82,7 +82,7 @@ fn fork(name: &str, of: &[recto_store::ConversationId]) -> NewConversation {
 }
 
 #[tokio::test]
-async fn rows_stay_until_the_last_fork_is_gone() {
+async fn rows_stay_until_the_last_fork_is_removed() {
     let store = store().await;
     let first = create(&store, "first").await;
     let (second, third) = (fork("second", &[first]), fork("third", &[first]));
@@ -101,9 +101,9 @@ async fn rows_stay_until_the_last_fork_is_gone() {
     assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
 }
 
-/// Removing, writing, forking and keeping keys at the same time leaves no row behind.
+/// Removing, writing, forking and storing keys at the same time leaves no rows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_left_of_what_is_removed_while_others_write() {
+async fn a_conversation_removed_beside_writers_leaves_no_rows() {
     let store = Arc::new(store().await);
     for round in 0..12 {
         let name = format!("round {round}");
@@ -129,7 +129,7 @@ async fn nothing_is_left_of_what_is_removed_while_others_write() {
             assert!(store.commits(id, None).await.is_ok(), "the fork needs the rows");
             store.remove(&tenant(), &format!("fork {round}")).await.unwrap();
         }
-        // A row that was left behind would let the writer go on for ever.
+        // With a row that is left, the writer would never end.
         let ended = tokio::time::timeout(Duration::from_secs(60), writer).await;
         ended.expect("the writer sees that the conversation is gone").unwrap();
     }
@@ -137,9 +137,9 @@ async fn nothing_is_left_of_what_is_removed_while_others_write() {
     assert_eq!(store.list(&tenant(), None, 99).await.unwrap(), []);
 }
 
-/// Whoever had it open cannot write to it either, however many do so while it is removed.
+/// Writers that had it open cannot write to it either, however many write while it is removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_writes_to_what_was_removed_while_its_rows_stay_for_a_fork() {
+async fn a_removed_conversation_with_a_fork_accepts_no_commits() {
     let address = PostgresServer::shared().database();
     let machines = [Arc::new(open(&address).await), Arc::new(open(&address).await)];
     for round in 0..12 {
@@ -165,7 +165,7 @@ async fn nobody_writes_to_what_was_removed_while_its_rows_stay_for_a_fork() {
                             Err(other) => panic!("{other}"),
                         }
                     }
-                    panic!("the conversation takes requests though it was removed");
+                    panic!("a removed conversation accepted a commit");
                 })
             })
             .collect();
@@ -176,15 +176,15 @@ async fn nobody_writes_to_what_was_removed_while_its_rows_stay_for_a_fork() {
         for writer in writers {
             last = last.max(writer.await.unwrap());
         }
-        assert_eq!(version(&*machines[0], id).await, newest, "nothing came behind it");
-        assert!(last <= newest, "nothing was accepted behind it");
+        assert_eq!(version(&*machines[0], id).await, newest, "no row was added after the removal");
+        assert!(last <= newest, "no commit was accepted after the removal");
     }
     assert_eq!(machines[0].check().await.unwrap(), Vec::<String>::new());
 }
 
-/// The one sees that the other has no name any more, whoever comes first.
+/// The later removal sees that the other conversation has no name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_left_of_a_conversation_and_its_fork_that_are_removed_together() {
+async fn a_conversation_and_its_fork_removed_at_the_same_time_leave_no_rows() {
     let address = PostgresServer::shared().database();
     let (one, two) = (open(&address).await, open(&address).await);
     for round in 0..12 {
@@ -194,7 +194,7 @@ async fn nothing_is_left_of_a_conversation_and_its_fork_that_are_removed_togethe
         let acme = tenant();
         let (first, second) = tokio::join!(one.remove(&acme, &name), two.remove(&acme, &forked));
         first.and(second).unwrap();
-        assert!(one.rows(id).await.is_err(), "nobody shares its rows any more");
+        assert!(one.rows(id).await.is_err(), "no fork shares its rows");
     }
 }
 
@@ -204,7 +204,7 @@ async fn a_rewrite_waits_for_a_fork_that_is_being_made() {
     let store = Arc::new(open(&address).await);
     let id = create(&*store, "a").await;
     let new = fork("b", &[id]);
-    // What `create` does, held up before it is over.
+    // The statements of `create`, stopped before the end.
     let (client, connection) =
         tokio_postgres::connect(&address, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -235,7 +235,7 @@ async fn a_rewrite_waits_for_a_fork_that_is_being_made() {
 }
 
 #[tokio::test]
-async fn a_row_that_is_not_where_it_was_is_noticed() {
+async fn a_moved_row_is_detected() {
     let server = PostgresServer::shared();
     for change in [
         "SELECT 1",

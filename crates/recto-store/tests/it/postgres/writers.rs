@@ -8,7 +8,7 @@ use testserver::PostgresServer;
 
 use super::{commit, create, open, texts, version};
 
-/// Writes until `each` requests are accepted; returns how often somebody else was quicker in a row.
+/// Writes until `each` commits are accepted. Returns the largest number of conflicts in a row.
 async fn write(
     store: Arc<PostgresStore>,
     id: recto_store::ConversationId,
@@ -60,21 +60,21 @@ async fn race(writers: usize, each: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn eight_writers_make_dense_versions_and_all_get_on() {
+async fn eight_writers_make_dense_versions_and_none_starves() {
     race(8, 25).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thirty_two_writers_make_dense_versions_and_all_get_on() {
+async fn thirty_two_writers_make_dense_versions_and_none_starves() {
     race(32, 6).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sixty_four_writers_make_dense_versions_and_all_get_on() {
+async fn sixty_four_writers_make_dense_versions_and_none_starves() {
     race(64, 3).await;
 }
 
-/// One writer packs all the time what the others have written.
+/// One writer permanently packs the rows of the others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_that_was_packed_is_not_written_again() {
     let address = PostgresServer::shared().database();
@@ -89,7 +89,7 @@ async fn a_version_that_was_packed_is_not_written_again() {
                 while accepted.len() < 25 {
                     let mut commit = commit(id, newest + 1, &format!("{writer}"));
                     if writer < 2 {
-                        // Everything below the new row goes, whatever it was.
+                        // All rows below the new one are packed.
                         let pages =
                             vec![pack_records(newest, [("packed", recto_store::Link([0; 32]))])];
                         commit.seal = Some(Seal { below: newest + 1, pages, rows: None });
@@ -120,7 +120,7 @@ async fn a_version_that_was_packed_is_not_written_again() {
 
 /// Six writers, two of which pack all rows that they have read with each commit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn packing_beside_other_writers_loses_and_doubles_nothing() {
+async fn packing_beside_other_writers_keeps_every_row_once() {
     let address = PostgresServer::shared().database();
     let machines = [Arc::new(open(&address).await), Arc::new(open(&address).await)];
     let id = create(&*machines[0], "packed").await;
@@ -174,7 +174,7 @@ async fn packing_beside_other_writers_loses_and_doubles_nothing() {
     }
     packed.extend(machines[0].commits(id, None).await.unwrap().iter().map(|row| row.head.version));
     packed.sort_unstable();
-    assert_eq!(packed, (0..=220).collect::<Vec<u32>>(), "each row is packed once, or still there");
+    assert_eq!(packed, (0..=220).collect::<Vec<u32>>(), "each row is packed once or not at all");
     let pages = machines[0].pages(id, recto_store::PageKind::Records, 0..220, false).await.unwrap();
     assert!(pages.windows(2).all(|pair| pair[0].end() == pair[1].first));
     assert_eq!(machines[0].check().await.unwrap(), Vec::<String>::new());

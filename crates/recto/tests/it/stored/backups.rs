@@ -1,4 +1,4 @@
-//! Backups: complete, or not there.
+//! Backups: complete, or absent.
 
 use recto::{Message, Tenant, Truncate, Version, WriteOptions};
 
@@ -106,7 +106,7 @@ async fn an_incomplete_backup_is_removed(place: Place) {
     let path = folder.path().join("backup.db");
     let files = || std::fs::read_dir(folder.path()).unwrap().count();
     {
-        // The future is dropped in the middle.
+        // The future is dropped before it completes.
         let mut backup = std::pin::pin!(recto.backup(&path));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         let _ = backup.as_mut().poll(&mut context);

@@ -3,7 +3,7 @@
 use recto::{Message, Tenant, Version};
 
 use super::{say, settings};
-use crate::meddled::Meddled;
+use crate::interrupted_store::InterruptedStore;
 use crate::places::{Place, memory, on_every_store};
 
 on_every_store! {
@@ -62,7 +62,8 @@ async fn search_finds_what_forks_share_with_a_removed_conversation(place: Place)
             found
         }
     };
-    let store = Meddled::with(place.store.clone(), Box::new(|| Box::pin(async { Ok(()) })));
+    let store =
+        InterruptedStore::with(place.store.clone(), Box::new(|| Box::pin(async { Ok(()) })));
     let watched = recto::Recto::with_store(store.clone(), recto::Options::default());
     assert_eq!(watched.search("needle", 10).await.unwrap().len(), 2);
     assert_eq!(store.lists(), 0, "a search does not read the names of all conversations");
@@ -72,7 +73,7 @@ async fn search_finds_what_forks_share_with_a_removed_conversation(place: Place)
 }
 
 #[tokio::test]
-async fn a_store_in_memory_can_do_without_search() {
+async fn a_store_in_memory_can_have_no_search_index() {
     let options = recto::Options { search: false, ..Default::default() };
     let recto = recto::Recto::open_with("memory:", options).await.unwrap();
     let conversation = recto.create("a", settings()).await.unwrap();
@@ -127,10 +128,10 @@ async fn a_policy_can_change_and_makes_no_version(place: Place) {
     conversation.set_policy(&policy).await.unwrap();
     let again = place.recto().conversation("a").await.unwrap();
     assert_eq!(again.policy().await.unwrap(), policy);
-    assert_eq!(conversation.version().await.unwrap(), Version(0), "it is no version");
+    assert_eq!(conversation.version().await.unwrap(), Version(0), "it makes no version");
     assert!(conversation.verify().await.unwrap().is_sound());
 
-    // Forks start with it, backups contain it, and a new name does not lose it.
+    // Forks start with it, backups contain it, and renaming keeps it.
     let fork = again.fork("fork", Version(0)).await.unwrap();
     fork.fork("of fork", Version(0)).await.unwrap();
     recto.rename("a", "b").await.unwrap();
@@ -180,7 +181,8 @@ async fn a_conversation_is_found_by_its_id(place: Place) {
     conversation.append([say(0)]).await.unwrap();
     recto.rename("a", "b").await.unwrap();
     let id = conversation.id();
-    let store = Meddled::with(place.store.clone(), Box::new(|| Box::pin(async { Ok(()) })));
+    let store =
+        InterruptedStore::with(place.store.clone(), Box::new(|| Box::pin(async { Ok(()) })));
     let watched = recto::Recto::with_store(store.clone(), recto::Options::default());
     let found = watched.conversation_by_id(id).await.unwrap();
     assert_eq!((found.id(), found.version().await.unwrap()), (id, Version(1)));

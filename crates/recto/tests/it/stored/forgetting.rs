@@ -3,20 +3,20 @@
 use recto::{Delete, Error, Keep, LogIndex, Message, Role, Truncate, Version};
 
 use super::{copies, say, settings, texts};
-use crate::meddled::{Deed, Meddled};
+use crate::interrupted_store::{InterruptedStore, Interruption};
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
-    an_erased_message_is_nowhere_and_the_chain_stays_valid
+    an_erased_message_is_unreadable_and_the_chain_stays_valid
     erasing_in_a_fork_erases_in_the_original
-    an_erased_message_does_not_come_back_from_a_recto_that_had_it_loaded
-    a_prune_drops_what_no_kept_version_shows
-    a_prune_leaves_what_forks_can_show
+    a_message_stays_erased_in_a_recto_that_had_loaded_it
+    a_prune_overwrites_the_messages_that_no_kept_version_shows
+    a_prune_keeps_the_messages_that_forks_show
     a_fork_that_is_made_during_a_prune_loses_nothing
     a_message_erased_during_another_erasure_or_prune_stays_erased
 }
 
-async fn an_erased_message_is_nowhere_and_the_chain_stays_valid(place: Place) {
+async fn an_erased_message_is_unreadable_and_the_chain_stays_valid(place: Place) {
     let recto = place.recto();
     let conversation = recto.create("a", settings()).await.unwrap();
     // Long and random, so that it is not compressible and its bytes are in the file.
@@ -40,9 +40,9 @@ async fn an_erased_message_is_nowhere_and_the_chain_stays_valid(place: Place) {
     }
     let after = place.recto().conversation("a").await.unwrap().verify().await.unwrap();
     assert_eq!(after.faults, Vec::<String>::new());
-    assert_eq!((after.erased, after.link), (2, before.link), "the chain is what it was");
+    assert_eq!((after.erased, after.link), (2, before.link), "the chain is unchanged");
     assert!(recto.search(&secret, 10).await.unwrap().is_empty());
-    assert!(!place.has(word), "nothing is left in any file");
+    assert!(!place.has(word), "no file contains the word");
     assert_eq!(conversation.erase(LogIndex(100)).await.unwrap_err().code(), "index_out_of_range");
 }
 
@@ -57,7 +57,7 @@ async fn erasing_in_a_fork_erases_in_the_original(place: Place) {
     assert!(fork.verify().await.unwrap().is_sound());
 }
 
-async fn an_erased_message_does_not_come_back_from_a_recto_that_had_it_loaded(place: Place) {
+async fn a_message_stays_erased_in_a_recto_that_had_loaded_it(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     conversation.append([Message::user("secret"), say(1)]).await.unwrap();
     let elsewhere = place.recto().conversation("a").await.unwrap();
@@ -71,7 +71,7 @@ async fn an_erased_message_does_not_come_back_from_a_recto_that_had_it_loaded(pl
 }
 
 #[tokio::test]
-async fn copies_that_a_reader_held_up_are_gone_when_it_is_erased_again() {
+async fn a_repeated_erasure_removes_copies_that_a_reader_had_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
@@ -95,7 +95,7 @@ async fn copies_that_a_reader_held_up_are_gone_when_it_is_erased_again() {
     assert!(!has_copies());
 }
 
-async fn a_prune_drops_what_no_kept_version_shows(place: Place) {
+async fn a_prune_overwrites_the_messages_that_no_kept_version_shows(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     for number in 0..90 {
         conversation.append([say(number)]).await.unwrap();
@@ -118,7 +118,7 @@ async fn a_prune_drops_what_no_kept_version_shows(place: Place) {
     assert_eq!(conversation.prune(&batches).await.unwrap().entries, LogIndex::range(0..3));
 }
 
-async fn a_prune_leaves_what_forks_can_show(place: Place) {
+async fn a_prune_keeps_the_messages_that_forks_show(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     conversation.append((0..20).map(say)).await.unwrap();
     let fork = conversation.fork("b", Version(1)).await.unwrap();
@@ -138,13 +138,13 @@ async fn a_fork_that_is_made_during_a_prune_loses_nothing(place: Place) {
     }
     conversation.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
     let elsewhere = conversation.clone();
-    let fork: Deed = Box::new(move || {
+    let fork: Interruption = Box::new(move || {
         Box::pin(async move {
             elsewhere.fork("b", Version(30)).await.unwrap();
             Ok(())
         })
     });
-    let store = Meddled::with(place.store.clone(), fork);
+    let store = InterruptedStore::with(place.store.clone(), fork);
     let late = recto::Recto::with_store(store, recto::Options::default());
     let pruned = late.conversation("a").await.unwrap().prune(&Keep::newest()).await.unwrap();
     assert_eq!(pruned.entries, LogIndex::range(30..79));
@@ -163,13 +163,13 @@ async fn a_message_erased_during_another_erasure_or_prune_stays_erased(place: Pl
     conversation.append((130..140).map(say)).await.unwrap();
     let erasing = |index: u32| -> recto::Recto {
         let elsewhere = place.recto();
-        let erase: Deed = Box::new(move || {
+        let erase: Interruption = Box::new(move || {
             Box::pin(async move {
                 elsewhere.conversation("a").await.unwrap().erase(LogIndex(index)).await.unwrap();
                 Ok(())
             })
         });
-        let store = Meddled::with(place.store.clone(), erase);
+        let store = InterruptedStore::with(place.store.clone(), erase);
         recto::Recto::with_store(store, recto::Options::default())
     };
     for (early, late) in [(3, 4), (132, 133)] {

@@ -1,4 +1,4 @@
-//! Forks share the past and have their own future.
+//! Forks share the versions before them and change independently.
 
 use recto::{LogIndex, Message, Version, WriteOptions};
 
@@ -6,13 +6,13 @@ use super::{say, settings, texts};
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
-    a_fork_shares_the_past_and_changes_alone
+    a_fork_shares_earlier_versions_and_changes_independently
     a_fork_of_a_fork_reads_through_both
-    a_fork_outlives_what_it_was_forked_from
+    a_fork_stays_readable_after_its_origin_is_removed
     a_fork_never_shows_later_messages_of_its_origin
 }
 
-async fn a_fork_shares_the_past_and_changes_alone(place: Place) {
+async fn a_fork_shares_earlier_versions_and_changes_independently(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     for number in 0..100 {
         conversation.append([say(number)]).await.unwrap();
@@ -57,7 +57,7 @@ async fn a_fork_of_a_fork_reads_through_both(place: Place) {
     }
 }
 
-async fn a_fork_outlives_what_it_was_forked_from(place: Place) {
+async fn a_fork_stays_readable_after_its_origin_is_removed(place: Place) {
     let recto = place.recto();
     let conversation = recto.create("a", settings()).await.unwrap();
     conversation.append((0..10).map(say)).await.unwrap();

@@ -3,45 +3,48 @@
 use recto::{Conversation, Keep, LogIndex, Message, Recto, Rollback, Truncate, Undo, Version};
 
 use super::{copies, say, settings, texts};
-use crate::meddled::{Deed, Meddled};
+use crate::interrupted_store::{InterruptedStore, Interruption};
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
-    what_was_accepted_is_there_when_the_program_starts_again
+    accepted_requests_are_stored_when_the_program_restarts
     a_long_conversation_is_packed_and_every_version_stays_readable
     one_large_request_is_packed_at_once
     the_request_that_finds_sixty_four_rows_packs_them
     a_large_request_packs_the_rows_before_it_and_its_own_entries
-    what_another_process_erases_before_the_packing_does_not_come_back
-    what_is_packed_while_it_is_being_erased_or_pruned_goes_all_the_same
-    a_conversation_that_is_removed_or_forked_before_the_packing_is_whole_or_gone
+    a_message_that_another_process_erased_before_the_packing_stays_erased
+    rows_that_are_packed_during_an_erasure_or_a_prune_are_overwritten
+    a_conversation_that_is_removed_or_forked_before_the_packing_is_complete_or_removed
     runtimes_that_end_after_a_packing_lose_nothing
     programs_that_write_once_each_pack_too
-    programs_that_take_turns_pack_every_row_once
+    programs_that_write_in_turns_pack_every_row_once
     batches_below_are_found_after_a_restart
 }
 
-async fn what_was_accepted_is_there_when_the_program_starts_again(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    talk.append((0..5).map(say)).await.unwrap();
-    talk.apply(Truncate { keep_last: Some(2), ..Default::default() }).await.unwrap();
+async fn accepted_requests_are_stored_when_the_program_restarts(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append((0..5).map(say)).await.unwrap();
+    conversation.apply(Truncate { keep_last: Some(2), ..Default::default() }).await.unwrap();
     let again = place.recto().conversation("a").await.unwrap();
     assert_eq!(texts(&again).await, ["message number 3", "message number 4"]);
     assert_eq!(again.version().await.unwrap(), Version(2));
     again.apply(Undo).await.unwrap();
-    assert_eq!(texts(&talk).await.len(), 5, "the first program notices");
-    assert!(talk.verify().await.unwrap().is_sound());
+    assert_eq!(texts(&conversation).await.len(), 5, "the first program reads the new entries");
+    assert!(conversation.verify().await.unwrap().is_sound());
 }
 
 async fn a_long_conversation_is_packed_and_every_version_stays_readable(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
+    let conversation = place.recto().create("a", settings()).await.unwrap();
     for number in 0..300 {
-        talk.append([say(number)]).await.unwrap();
+        conversation.append([say(number)]).await.unwrap();
         if number % 40 == 39 {
-            talk.apply(Truncate { keep_last: Some(3), ..Default::default() }).await.unwrap();
+            conversation
+                .apply(Truncate { keep_last: Some(3), ..Default::default() })
+                .await
+                .unwrap();
         }
     }
-    let rows = place.store.commits(talk.id(), None).await.unwrap().len();
+    let rows = place.store.commits(conversation.id(), None).await.unwrap().len();
     assert!(rows <= 64, "{rows} rows are not packed");
     let again = place.recto().conversation("a").await.unwrap();
     let newest = again.version().await.unwrap();
@@ -59,11 +62,11 @@ async fn a_long_conversation_is_packed_and_every_version_stays_readable(place: P
 }
 
 async fn one_large_request_is_packed_at_once(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    talk.append([say(0)]).await.unwrap();
-    talk.append((1..5_000).map(say)).await.unwrap();
-    talk.append([say(5_000)]).await.unwrap();
-    let rows = place.store.commits(talk.id(), None).await.unwrap();
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append([say(0)]).await.unwrap();
+    conversation.append((1..5_000).map(say)).await.unwrap();
+    conversation.append([say(5_000)]).await.unwrap();
+    let rows = place.store.commits(conversation.id(), None).await.unwrap();
     let bytes: usize = rows.iter().map(|row| row.body.len()).sum();
     assert!(bytes < 10_000, "{bytes} bytes are not packed into pages");
     let again = place.recto().conversation("a").await.unwrap();
@@ -75,21 +78,21 @@ async fn one_large_request_is_packed_at_once(place: Place) {
 
 /// A conversation with 64 rows: the next request packs them.
 async fn full(place: &Place) -> Conversation {
-    let talk = place.recto().create("a", settings()).await.unwrap();
+    let conversation = place.recto().create("a", settings()).await.unwrap();
     for number in 0..63 {
-        talk.append([say(number)]).await.unwrap();
+        conversation.append([say(number)]).await.unwrap();
     }
-    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 64);
-    talk
+    assert_eq!(place.store.commits(conversation.id(), None).await.unwrap().len(), 64);
+    conversation
 }
 
 async fn the_request_that_finds_sixty_four_rows_packs_them(place: Place) {
-    let talk = full(&place).await;
-    talk.append([say(63)]).await.unwrap();
-    let rows = place.store.commits(talk.id(), None).await.unwrap();
+    let conversation = full(&place).await;
+    conversation.append([say(63)]).await.unwrap();
+    let rows = place.store.commits(conversation.id(), None).await.unwrap();
     assert_eq!(rows.iter().map(|row| row.head.version).collect::<Vec<_>>(), [64]);
-    talk.append([say(64)]).await.unwrap();
-    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 2);
+    conversation.append([say(64)]).await.unwrap();
+    assert_eq!(place.store.commits(conversation.id(), None).await.unwrap().len(), 2);
     let again = place.recto().conversation("a").await.unwrap();
     let expected: Vec<String> = (0..65).map(|n| format!("message number {n}")).collect();
     assert_eq!(texts(&again).await, expected);
@@ -97,13 +100,13 @@ async fn the_request_that_finds_sixty_four_rows_packs_them(place: Place) {
 }
 
 async fn a_large_request_packs_the_rows_before_it_and_its_own_entries(place: Place) {
-    let talk = full(&place).await;
-    let first = talk.stats().await.unwrap().total_messages;
-    talk.append((first..5_000).map(say)).await.unwrap();
-    let rows = place.store.commits(talk.id(), None).await.unwrap();
+    let conversation = full(&place).await;
+    let first = conversation.stats().await.unwrap().total_messages;
+    conversation.append((first..5_000).map(say)).await.unwrap();
+    let rows = place.store.commits(conversation.id(), None).await.unwrap();
     let bytes: usize = rows.iter().map(|row| row.body.len()).sum();
     assert!(bytes < 10_000, "{bytes} bytes are not packed into pages");
-    talk.append([say(5_000)]).await.unwrap();
+    conversation.append([say(5_000)]).await.unwrap();
     let again = place.recto().conversation("a").await.unwrap();
     for number in [3, 63, 64, 4_999, 5_000] {
         let message = again.message(LogIndex(number)).await.unwrap().unwrap();
@@ -112,67 +115,83 @@ async fn a_large_request_packs_the_rows_before_it_and_its_own_entries(place: Pla
     assert!(again.verify().await.unwrap().is_sound());
 }
 
-async fn what_another_process_erases_before_the_packing_does_not_come_back(place: Place) {
-    let talk = full(&place).await;
+async fn a_message_that_another_process_erased_before_the_packing_stays_erased(place: Place) {
+    let conversation = full(&place).await;
     let other = place.recto().conversation("a").await.unwrap();
     other.erase(LogIndex(7)).await.unwrap();
-    talk.append([say(63)]).await.unwrap();
-    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 1, "they are packed");
-    assert_eq!(copies(&place, &talk, "message number 7\"").await, Vec::<String>::new());
-    for talk in [talk, place.recto().conversation("a").await.unwrap()] {
-        assert_eq!(texts(&talk).await.len(), 64);
-        assert_eq!(texts(&talk).await[7], "[erased]");
-        assert!(talk.verify().await.unwrap().is_sound());
+    conversation.append([say(63)]).await.unwrap();
+    assert_eq!(
+        place.store.commits(conversation.id(), None).await.unwrap().len(),
+        1,
+        "they are packed"
+    );
+    assert_eq!(copies(&place, &conversation, "message number 7\"").await, Vec::<String>::new());
+    for conversation in [conversation, place.recto().conversation("a").await.unwrap()] {
+        assert_eq!(texts(&conversation).await.len(), 64);
+        assert_eq!(texts(&conversation).await[7], "[erased]");
+        assert!(conversation.verify().await.unwrap().is_sound());
     }
 }
 
 /// Appends as another process would, which packs the rows if there are enough.
-fn append(place: &Place, number: usize) -> Deed {
+fn append(place: &Place, number: usize) -> Interruption {
     let recto = place.recto();
     Box::new(move || {
         Box::pin(async move {
-            let talk = recto.conversation("a").await.unwrap();
-            talk.append([say(number)]).await.unwrap();
+            let conversation = recto.conversation("a").await.unwrap();
+            conversation.append([say(number)]).await.unwrap();
             Ok(())
         })
     })
 }
 
-async fn what_is_packed_while_it_is_being_erased_or_pruned_goes_all_the_same(place: Place) {
-    let talk = full(&place).await;
-    let late =
-        |deed| Recto::with_store(Meddled::with(place.store.clone(), deed), Default::default());
+async fn rows_that_are_packed_during_an_erasure_or_a_prune_are_overwritten(place: Place) {
+    let conversation = full(&place).await;
+    let late = |interruption| {
+        Recto::with_store(
+            InterruptedStore::with(place.store.clone(), interruption),
+            Default::default(),
+        )
+    };
     let late_talk = late(append(&place, 63)).conversation("a").await.unwrap();
     late_talk.erase(LogIndex(7)).await.unwrap();
-    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 1, "they were packed");
-    assert_eq!(copies(&place, &talk, "message number 7\"").await, Vec::<String>::new());
+    assert_eq!(
+        place.store.commits(conversation.id(), None).await.unwrap().len(),
+        1,
+        "they were packed"
+    );
+    assert_eq!(copies(&place, &conversation, "message number 7\"").await, Vec::<String>::new());
     for number in 64..126 {
         late_talk.append([say(number)]).await.unwrap();
     }
     late_talk.apply(Truncate { keep_last: Some(1), ..Default::default() }).await.unwrap();
-    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 64);
+    assert_eq!(place.store.commits(conversation.id(), None).await.unwrap().len(), 64);
     let late_talk = late(append(&place, 126)).conversation("a").await.unwrap();
     let pruned = late_talk.prune(&Keep::newest()).await.unwrap();
-    assert_eq!(place.store.commits(talk.id(), None).await.unwrap().len(), 1, "they were packed");
+    assert_eq!(
+        place.store.commits(conversation.id(), None).await.unwrap().len(),
+        1,
+        "they were packed"
+    );
     let expected: Vec<_> = (0..125).filter(|n| *n != 7).map(LogIndex).collect();
     assert_eq!(pruned.entries, expected);
-    assert_eq!(copies(&place, &talk, "message number 8\"").await, Vec::<String>::new());
-    assert_eq!(copies(&place, &talk, "message number 100\"").await, Vec::<String>::new());
+    assert_eq!(copies(&place, &conversation, "message number 8\"").await, Vec::<String>::new());
+    assert_eq!(copies(&place, &conversation, "message number 100\"").await, Vec::<String>::new());
     assert!(place.recto().conversation("a").await.unwrap().verify().await.unwrap().is_sound());
 }
 
-async fn a_conversation_that_is_removed_or_forked_before_the_packing_is_whole_or_gone(
+async fn a_conversation_that_is_removed_or_forked_before_the_packing_is_complete_or_removed(
     place: Place,
 ) {
     for is_forked in [true, false] {
-        let talk = full(&place).await;
+        let conversation = full(&place).await;
         let other = place.recto().conversation("a").await.unwrap();
         if is_forked {
             other.fork("b", Version(60)).await.unwrap();
         }
         place.recto().remove("a").await.unwrap();
         for number in 0..70 {
-            let late = talk.append([say(number)]).await.unwrap_err();
+            let late = conversation.append([say(number)]).await.unwrap_err();
             assert_eq!(late.code(), "conversation_not_found");
         }
         if is_forked {
@@ -182,24 +201,24 @@ async fn a_conversation_that_is_removed_or_forked_before_the_packing_is_whole_or
             assert!(fork.verify().await.unwrap().is_sound());
             place.recto().remove("b").await.unwrap();
         }
-        assert!(place.store.rows(talk.id()).await.is_err());
+        assert!(place.store.rows(conversation.id()).await.is_err());
         assert_eq!(place.store.check().await.unwrap(), Vec::<String>::new());
     }
 }
 
 async fn runtimes_that_end_after_a_packing_lose_nothing(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
+    let conversation = place.recto().create("a", settings()).await.unwrap();
     let mut said = 0;
     for round in 0..5 {
         let (store, count) = (place.store.clone(), 66 + round);
-        // A runtime of its own, which ends in the middle, and the store with it where it has one.
+        // A separate runtime, which ends while the request runs. The store is opened in it if possible.
         let ended = tokio::task::spawn_blocking(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async move {
-                let talk =
+                let conversation =
                     Recto::with_store(store, Default::default()).conversation("a").await.unwrap();
                 for number in said..said + count {
-                    talk.append([say(number)]).await.unwrap();
+                    conversation.append([say(number)]).await.unwrap();
                 }
             });
         });
@@ -207,34 +226,34 @@ async fn runtimes_that_end_after_a_packing_lose_nothing(place: Place) {
         tokio::time::timeout(within, ended).await.expect("it does not hang").unwrap();
         said += count;
         let expected: Vec<String> = (0..said).map(|n| format!("message number {n}")).collect();
-        assert_eq!(texts(&talk).await, expected);
+        assert_eq!(texts(&conversation).await, expected);
     }
     for number in 0..said {
-        let copies = copies(&place, &talk, &format!("message number {number}\"")).await;
+        let copies = copies(&place, &conversation, &format!("message number {number}\"")).await;
         assert_eq!(copies.len(), 1, "message {number}: {copies:?}");
     }
-    assert!(talk.verify().await.unwrap().is_sound());
+    assert!(conversation.verify().await.unwrap().is_sound());
 }
 
 async fn programs_that_write_once_each_pack_too(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
+    let conversation = place.recto().create("a", settings()).await.unwrap();
     for number in 0..140 {
         let once = place.recto().conversation("a").await.unwrap();
         once.append([say(number)]).await.unwrap();
     }
-    let rows = place.store.commits(talk.id(), None).await.unwrap().len();
+    let rows = place.store.commits(conversation.id(), None).await.unwrap().len();
     assert!(rows <= 64, "{rows} rows are not packed");
     let again = place.recto().conversation("a").await.unwrap();
     assert_eq!(texts(&again).await.len(), 140);
     assert!(again.verify().await.unwrap().is_sound());
 }
 
-async fn programs_that_take_turns_pack_every_row_once(place: Place) {
+async fn programs_that_write_in_turns_pack_every_row_once(place: Place) {
     let first = place.recto().create("a", settings()).await.unwrap();
     let second = place.recto().conversation("a").await.unwrap();
     for number in 0..150 {
-        let talk = [&first, &second][number / 3 % 2];
-        talk.append([Message::user(&format!("<{number}>"))]).await.unwrap();
+        let conversation = [&first, &second][number / 3 % 2];
+        conversation.append([Message::user(&format!("<{number}>"))]).await.unwrap();
     }
     for number in 0..150 {
         let copies = copies(&place, &first, &format!("<{number}>")).await;
@@ -244,10 +263,13 @@ async fn programs_that_take_turns_pack_every_row_once(place: Place) {
 }
 
 async fn batches_below_are_found_after_a_restart(place: Place) {
-    let talk = place.recto().create("a", settings()).await.unwrap();
-    talk.append((0..50).map(say)).await.unwrap();
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append((0..50).map(say)).await.unwrap();
     for length in (1..40).rev() {
-        talk.apply(Truncate { keep_last: Some(length), ..Default::default() }).await.unwrap();
+        conversation
+            .apply(Truncate { keep_last: Some(length), ..Default::default() })
+            .await
+            .unwrap();
     }
     let again = place.recto().conversation("a").await.unwrap();
     let snapshot = again.snapshot(recto::BatchIndex(10)).await.unwrap();

@@ -8,7 +8,7 @@ use super::{say, settings};
 use crate::places::{Place, on_every_store};
 
 on_every_store! {
-    the_example_of_the_readme_prints_what_it_says
+    the_example_of_the_readme_has_its_output
     an_entry_has_its_tokens_and_its_time
     marks_times_and_the_mark_map_are_those_of_a_version
     marks_stay_after_marks_without_effect
@@ -17,7 +17,7 @@ on_every_store! {
     debug_output_contains_no_messages
 }
 
-async fn the_example_of_the_readme_prints_what_it_says(place: Place) {
+async fn the_example_of_the_readme_has_its_output(place: Place) {
     let recto = place.recto();
     let conversation = recto.create("support", Settings::default()).await.unwrap();
     conversation
@@ -73,7 +73,7 @@ async fn marks_times_and_the_mark_map_are_those_of_a_version(place: Place) {
     let mark = "pinned".to_owned();
     conversation.apply(recto::Mark { indices: vec![LogIndex(7)], mark }).await.unwrap();
     conversation.apply(Truncate { keep_last: Some(3), ..Truncate::default() }).await.unwrap();
-    // In a new `Recto` nothing of the past is loaded.
+    // In a new `Recto` no earlier version is loaded.
     let again = place.recto().conversation("a").await.unwrap();
     for (version, map) in (1..).zip(&maps).step_by(9) {
         assert_eq!(

@@ -12,7 +12,7 @@ on_every_store! {
     a_repeated_request_is_recognised_by_a_recto_with_an_older_version
     a_key_cannot_be_used_for_two_requests
     a_key_cannot_be_empty
-    refused_requests_leave_no_trace
+    a_refused_request_changes_nothing
     a_preview_shows_what_a_request_would_do_and_stores_nothing
 }
 
@@ -112,7 +112,7 @@ async fn a_key_cannot_be_empty(place: Place) {
     assert_eq!(refused.unwrap_err().code(), "invalid_operation");
 }
 
-async fn refused_requests_leave_no_trace(place: Place) {
+async fn a_refused_request_changes_nothing(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
     conversation.append([say(0)]).await.unwrap();
     let before = place.store.commits(conversation.id(), None).await.unwrap();

@@ -1,5 +1,5 @@
-//! A store that is watched, and in which something happens at the worst moment: right before rows
-//! are rewritten.
+//! A store that counts calls, and in which another process changes something directly before rows are
+//! rewritten.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,34 +12,38 @@ use recto_store::{
     Rewrite, StoreFuture, StoredRows,
 };
 
-/// What somebody else does.
-pub(crate) type Deed = Box<dyn FnOnce() -> StoreFuture<'static, ()> + Send>;
+/// The change of the other process.
+pub(crate) type Interruption = Box<dyn FnOnce() -> StoreFuture<'static, ()> + Send>;
 
-/// A store whose next rewrite comes too late.
-pub(crate) struct Meddled {
+/// A store that performs a change of another process before its next rewrite.
+pub(crate) struct InterruptedStore {
     store: Arc<dyn Store>,
-    deed: Mutex<Option<Deed>>,
+    interruption: Mutex<Option<Interruption>>,
     lists: AtomicUsize,
 }
 
-impl Meddled {
-    pub(crate) fn with(store: Arc<dyn Store>, deed: Deed) -> Arc<Meddled> {
-        Arc::new(Meddled { store, deed: Mutex::new(Some(deed)), lists: AtomicUsize::new(0) })
+impl InterruptedStore {
+    pub(crate) fn with(store: Arc<dyn Store>, interruption: Interruption) -> Arc<InterruptedStore> {
+        Arc::new(InterruptedStore {
+            store,
+            interruption: Mutex::new(Some(interruption)),
+            lists: AtomicUsize::new(0),
+        })
     }
 
-    /// How often all names were listed.
+    /// Number of calls that list all names.
     pub(crate) fn lists(&self) -> usize {
         self.lists.load(Ordering::Relaxed)
     }
 }
 
-impl fmt::Debug for Meddled {
+impl fmt::Debug for InterruptedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Meddled({:?})", self.store)
+        write!(f, "InterruptedStore({:?})", self.store)
     }
 }
 
-/// Methods that only pass on what they are given.
+/// Methods that only call the inner store.
 macro_rules! pass_on {
     ($($method:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
         $(fn $method<'a>(&'a self, $($argument: $type),*) -> StoreFuture<'a, $answer> {
@@ -48,9 +52,9 @@ macro_rules! pass_on {
     };
 }
 
-impl recto_store::sealed::Sealed for Meddled {}
+impl recto_store::sealed::Sealed for InterruptedStore {}
 
-impl Store for Meddled {
+impl Store for InterruptedStore {
     pass_on! {
         create(new: NewConversation) -> ();
         find(tenant: &'a Tenant, name: &'a str) -> Option<ConversationRow>;
@@ -85,10 +89,10 @@ impl Store for Meddled {
     }
 
     fn rewrite(&self, id: ConversationId, at: u32, rewrite: Rewrite) -> StoreFuture<'_, ()> {
-        let deed = self.deed.lock().expect("nobody panics").take();
+        let interruption = self.interruption.lock().expect("no thread panics").take();
         Box::pin(async move {
-            if let Some(deed) = deed {
-                deed().await?;
+            if let Some(interruption) = interruption {
+                interruption().await?;
             }
             self.store.rewrite(id, at, rewrite).await
         })

@@ -1,4 +1,4 @@
-//! Conversations written down as JSON requests, for the tests beside this file.
+//! Conversations that are built from JSON requests, for the other tests.
 
 use recto_core::{Approx, Conversation, Error, Outcome, Request, Settings, Timestamp, Tool};
 
@@ -21,23 +21,23 @@ pub(crate) fn tools(names: &[&str]) -> Vec<Tool> {
 
 /// Reads a request and applies it.
 pub(crate) fn send(
-    talk: &Conversation,
+    conversation: &Conversation,
     request: &str,
     now: Timestamp,
 ) -> Result<(Conversation, Outcome), Error> {
-    talk.apply(Request::from_json(request)?, now)
+    conversation.apply(Request::from_json(request)?, now)
 }
 
 /// The conversation after requests that are all accepted, at the times 1, 2, 3 …
 pub(crate) fn after(start: Conversation, requests: &[&str]) -> Conversation {
-    requests.iter().zip(1..).fold(start, |talk, (request, now)| {
-        send(&talk, request, now).unwrap_or_else(|error| panic!("{request}: {error}")).0
+    requests.iter().zip(1..).fold(start, |conversation, (request, now)| {
+        send(&conversation, request, now).unwrap_or_else(|error| panic!("{request}: {error}")).0
     })
 }
 
-/// What the model reads, as log indices.
-pub(crate) fn view(talk: &Conversation) -> Vec<usize> {
-    numbers(talk.view().iter())
+/// The view, as log indices.
+pub(crate) fn view(conversation: &Conversation) -> Vec<usize> {
+    numbers(conversation.view().iter())
 }
 
 /// An APPEND of `count` short user messages.
