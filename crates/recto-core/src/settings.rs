@@ -41,7 +41,7 @@ impl Settings {
     }
 }
 
-/// What all versions of a conversation share.
+/// The data that all versions of a conversation share.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) meter: Meter,
