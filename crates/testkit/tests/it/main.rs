@@ -1,4 +1,4 @@
-//! The model against the conformance cases, and on its own under random steps.
+//! Tests of the model, of the generator, of the validators, and of `docs/seeds.md`.
 
 mod conformance;
 mod contract;

@@ -35,7 +35,7 @@ fn request(messages: Vec<Value>) -> Value {
     json!({"messages": messages})
 }
 
-/// A user, a call, and what is given as the answer.
+/// A user message, a call, and a user message with these blocks.
 fn answered(blocks: Vec<Value>) -> Value {
     request(vec![hi(), assistant(vec![call("a")]), user(blocks)])
 }
@@ -46,7 +46,7 @@ fn changed(mut block: Value, field: &str, value: Value) -> Value {
 }
 
 #[test]
-fn valid_requests_are_taken() {
+fn valid_requests_are_accepted() {
     let marked = changed(text("x"), "cache_control", json!({"type": "ephemeral"}));
     accepts(
         Anthropic,
@@ -92,7 +92,7 @@ fn valid_requests_are_taken() {
 }
 
 #[test]
-fn every_rule_refuses_what_breaks_it() {
+fn every_rule_refuses_a_request_that_breaks_it() {
     let marked = changed(text("x"), "cache_control", json!({"type": "ephemeral"}));
     let search =
         json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}});

@@ -33,7 +33,7 @@ fn with_call(call: Value) -> Value {
 }
 
 #[test]
-fn valid_requests_are_taken() {
+fn valid_requests_are_accepted() {
     accepts(
         OpenAiChat,
         vec![
@@ -73,7 +73,7 @@ fn valid_requests_are_taken() {
 }
 
 #[test]
-fn every_rule_refuses_what_breaks_it() {
+fn every_rule_refuses_a_request_that_breaks_it() {
     let cases = vec![
         Refused("messages", "messages", json!({"messages": []})),
         Refused("messages", "messages[0]", one(json!("hi"))),

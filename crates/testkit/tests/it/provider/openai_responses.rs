@@ -33,7 +33,7 @@ fn changed(mut item: Value, field: &str, value: Value) -> Value {
 }
 
 #[test]
-fn valid_requests_are_taken() {
+fn valid_requests_are_accepted() {
     accepts(
         OpenAiResponses,
         vec![
@@ -67,7 +67,7 @@ fn valid_requests_are_taken() {
 }
 
 #[test]
-fn every_rule_refuses_what_breaks_it() {
+fn every_rule_refuses_a_request_that_breaks_it() {
     let cases = vec![
         Refused("input", "input", json!({"input": []})),
         Refused("instructions", "instructions", json!({"input": "hi", "instructions": []})),
