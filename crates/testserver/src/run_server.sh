@@ -1,5 +1,6 @@
-# Runs a server and ends it when standard input ends: when the test process is gone, however it went.
-# Arguments: the folder to remove at the end, then the command. Orders come as lines: kill, start.
+# Runs a server until standard input ends, which happens when the test process ends in any way.
+# Arguments: the folder to remove at the end, then the command. Standard input: one command per line,
+# `kill` or `start`. Each command is printed when it is done.
 folder=$1
 shift
 
@@ -8,14 +9,14 @@ start() {
     server=$!
 }
 
-# The server and its processes: the folder's name is in what each of them is called.
+# The server and its child processes. The name of the folder is in the title of each of them.
 processes() {
     ps -A -ww -o pid=,args= |
         awk -v name="${folder##*/}[:/]" '$2 ~ /postgres:?$/ && $0 ~ name { print $1 }'
 }
 
-# As in a power cut: all of them at once, and then those that were begun meanwhile.
-cut() {
+# Kills all processes at once, like a power failure, then those that were started in the meantime.
+kill_all() {
     kill -KILL $server $(processes) 2>/dev/null
     wait
     server=
@@ -26,12 +27,12 @@ cut() {
 }
 
 start "$@"
-while read -r order; do
-    case $order in
-        kill) cut ;;
+while read -r command; do
+    case $command in
+        kill) kill_all ;;
         start) start "$@" ;;
     esac
-    echo "$order"
+    echo "$command"
 done
-cut
+kill_all
 rm -rf "$folder"
