@@ -13,7 +13,7 @@ use crate::message_log::{Meter, check_loaded, is_loaded};
 use crate::number::OptVersion;
 use crate::operation::{Append, Operation, OperationKind, Request, Rollback, Step};
 use crate::outcome::torn_exchanges;
-use crate::settings::{Settings, Setup};
+use crate::settings::{Settings, Shared};
 use crate::state::{Origins, State};
 use crate::tools::{self, Descriptions, ToolSet};
 use crate::{
@@ -44,7 +44,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Conversation {
-    pub(crate) setup: Arc<Setup>,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) log: MessageLog,
     pub(crate) history: History,
 }
@@ -63,17 +63,17 @@ impl Conversation {
         now: Timestamp,
     ) -> Result<Conversation, Error> {
         let Settings { counter, media_tokens, tools, heading } = settings;
-        let setup = Setup::new(Meter { counter, media_tokens }, heading);
-        let tools = ToolSet::new(tools, &setup.headings)?.map(Arc::new);
+        let shared = Shared::new(Meter { counter, media_tokens }, heading);
+        let tools = ToolSet::new(tools, &shared.headings)?.map(Arc::new);
         let mut log = MessageLog::default();
         let descriptions =
-            Descriptions { headings: &setup.headings, tools: tools.as_deref(), log: &log };
+            Descriptions { headings: &shared.headings, tools: tools.as_deref(), log: &log };
         let is_described = messages.iter().any(|message| descriptions.is_present(message));
         if let Some(tools) = tools.as_ref().filter(|_| !is_described) {
-            log.append(&[tools.description()], now, &setup.meter)?;
+            log.append(&[tools.description()], now, &shared.meter)?;
             log.note_written_by_engine();
         }
-        log.append(messages, now, &setup.meter)?;
+        log.append(messages, now, &shared.meter)?;
         let view = log.as_view().clone();
         let (path, marks) = (LivePath::new(now), Marks::default());
         let state = State { view, path, marks, origins: Origins::default() };
@@ -89,7 +89,7 @@ impl Conversation {
             tools_origin: Version(0),
         };
         let history = History::new(record);
-        Ok(Conversation { setup, log, history })
+        Ok(Conversation { shared, log, history })
     }
 
     /// Performs a request and returns the next conversation and the outcome. This value does not change.
@@ -183,7 +183,7 @@ impl Conversation {
         let may_be_stale = record.tools.is_some() || log.has_written_by_engine();
         let mut history = self.history.clone();
         history.push(record)?;
-        let next = Conversation { setup: self.setup.clone(), log, history };
+        let next = Conversation { shared: self.shared.clone(), log, history };
         let warnings = next.message_warnings(self.log.len(), may_be_stale, adds_foreign)?;
         let outcome = Outcome::new(&self.history, &next, true, warnings);
         Ok((next, outcome))
@@ -235,7 +235,7 @@ impl Conversation {
     }
 
     fn descriptions(&self) -> Descriptions<'_> {
-        Descriptions { headings: &self.setup.headings, tools: self.tools(), log: &self.log }
+        Descriptions { headings: &self.shared.headings, tools: self.tools(), log: &self.log }
     }
 
     /// The visible tool descriptions, stale or not, in log order; empty in a conversation without tools.
@@ -328,17 +328,17 @@ impl Conversation {
 
     /// Sets the tools and makes a version.
     ///
-    /// Visible descriptions that are stale now and not pinned are hidden, in a new batch, and the present
-    /// description is shown at the position of the first of them. If there are none, the present
-    /// description is appended. If `tools` is empty, every visible description that is not pinned is
-    /// hidden, in a new batch. Setting the same tools again does nothing.
+    /// Visible descriptions that are stale now and not pinned are hidden, in a new batch. If the present
+    /// description is not visible, it is shown at the position of the first of them, or appended if there
+    /// are none. If `tools` is empty, every visible description that is not pinned is hidden, in a new
+    /// batch. Setting the same tools again does nothing.
     pub fn set_tools(
         &self,
         tools: Vec<Tool>,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
         self.log.check_metadata()?;
-        let tools = ToolSet::new(tools, &self.setup.headings)?.map(Arc::new);
+        let tools = ToolSet::new(tools, &self.shared.headings)?.map(Arc::new);
         if tools::are_same(tools.as_deref(), self.tools()) {
             return Ok((self.clone(), self.outcome_of(self, false)?));
         }
@@ -422,7 +422,7 @@ impl Conversation {
 
     /// The counter of the conversation.
     pub fn counter(&self) -> &Arc<dyn Counter> {
-        &self.setup.meter.counter
+        &self.shared.meter.counter
     }
 
     /// Sizes of the log, the view and the live path.
@@ -441,7 +441,7 @@ impl Conversation {
     pub fn at(&self, version: Version) -> Result<Conversation, Error> {
         let record = self.history.record(version, "version")?;
         Ok(Conversation {
-            setup: self.setup.clone(),
+            shared: self.shared.clone(),
             log: self.log.prefix(record.log_len as usize),
             history: self.history.up_to(version),
         })

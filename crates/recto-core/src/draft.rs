@@ -48,10 +48,10 @@ pub(crate) struct Draft<'a> {
 impl<'a> Draft<'a> {
     pub(crate) fn new(conversation: &'a Conversation, now: Timestamp) -> Draft<'a> {
         Draft {
-            meter: &conversation.setup.meter,
-            headings: &conversation.setup.headings,
+            meter: &conversation.shared.meter,
+            headings: &conversation.shared.headings,
             history: &conversation.history,
-            loaded_batches: &conversation.setup.loaded_batches,
+            loaded_batches: &conversation.shared.loaded_batches,
             log: conversation.log.clone(),
             state: conversation.state().clone(),
             tools: conversation.history.current().tools.clone(),

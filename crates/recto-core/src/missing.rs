@@ -8,7 +8,8 @@ use crate::{BatchIndex, LogIndex, Version};
 pub enum Missing {
     /// A version: [`crate::PartialConversation::add_version`].
     Version(Version),
-    /// All versions: [`crate::PartialConversation::first`], then [`crate::PartialConversation::followed_by`] for each.
+    /// All versions: [`crate::PartialConversation::first`], then
+    /// [`crate::PartialConversation::followed_by`] for each.
     Versions,
     /// A batch of a live path: [`crate::PartialConversation::add_batch`].
     Batch(StoredPath, BatchIndex),

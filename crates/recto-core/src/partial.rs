@@ -18,7 +18,7 @@ use crate::live_path::{Leaving, LeftBatch, LivePath, OpenBatch};
 use crate::message_log::{EntryMeta, LogEntry, MessageLog, check_loaded, is_loaded};
 use crate::missing::StoredPath;
 use crate::saved::Runs;
-use crate::settings::Setup;
+use crate::settings::Shared;
 use crate::state::State;
 use crate::{
     ArrayState, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Error, Hit, Inconsistency,
@@ -112,10 +112,10 @@ impl PartialConversation {
         if state.version.0 == u32::MAX {
             return Err(damaged("the number of the version is too large"));
         }
-        let setup = settings.setup(counter)?;
-        let record = make_record(&setup, &mut log, state, metadata)?;
+        let shared = settings.shared(counter)?;
+        let record = make_record(&shared, &mut log, state, metadata)?;
         let history = History::with_newest_only(state.version, record);
-        Ok(PartialConversation(Conversation { setup, log, history }))
+        Ok(PartialConversation(Conversation { shared, log, history }))
     }
 
     /// Adds a version. `metadata` has the same meaning as for [`open`](Self::open). It is not called if the
@@ -125,11 +125,11 @@ impl PartialConversation {
         state: &SavedState,
         metadata: impl FnMut(LogIndex) -> Option<EntryMeta>,
     ) -> Result<(), Error> {
-        let Conversation { setup, log, history } = &mut self.0;
+        let Conversation { shared, log, history } = &mut self.0;
         if state.version >= history.current_version() || state.log_len() as usize > log.len() {
             return Err(damaged("the added version is newer than the conversation"));
         }
-        let record = make_record(setup, log, state, metadata)?;
+        let record = make_record(shared, log, state, metadata)?;
         history.load(state.version, record);
         Ok(())
     }
@@ -175,7 +175,7 @@ impl PartialConversation {
         let view = make_view(&mut self.0.log, &left.view, metadata)?;
         let open = OpenBatch::on_stored(left.opening, left.batch, left.number);
         let leaving = Leaving { view, view_origin: left.view_origin.into(), log_len: left.log_len };
-        self.0.setup.loaded_batches.insert(path, batch, LeftBatch::new(open, leaving));
+        self.0.shared.loaded_batches.insert(path, batch, LeftBatch::new(open, leaving));
         Ok(())
     }
 
@@ -185,7 +185,7 @@ impl PartialConversation {
         path: StoredPath,
         versions: &SavedVersions,
     ) -> Result<(), Error> {
-        self.0.setup.loaded_batches.insert_openings(path, versions.openings(path)?);
+        self.0.shared.loaded_batches.insert_openings(path, versions.openings(path)?);
         Ok(())
     }
 
@@ -304,13 +304,13 @@ fn damaged(reason: &str) -> Error {
 }
 
 fn make_record(
-    setup: &Setup,
+    shared: &Shared,
     log: &mut MessageLog,
     saved: &SavedState,
     metadata: impl FnMut(LogIndex) -> Option<EntryMeta>,
 ) -> Result<Record, Error> {
     let tools = match &saved.tools {
-        Some(tools) => ToolSet::new(tools.clone(), &setup.headings)?.map(Arc::new),
+        Some(tools) => ToolSet::new(tools.clone(), &shared.headings)?.map(Arc::new),
         None => None,
     };
     let number = saved.saved.batch_number() as usize;

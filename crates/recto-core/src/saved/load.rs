@@ -16,7 +16,7 @@ use crate::message_log::Meter;
 use crate::missing::BatchOrigin;
 use crate::number::OptVersion;
 use crate::operation::describe_append;
-use crate::settings::Setup;
+use crate::settings::Shared;
 use crate::state::{Origins, State};
 use crate::tools::Headings;
 use crate::{
@@ -35,13 +35,13 @@ impl SavedSettings {
         <dyn Counter>::named(&self.counter).ok_or_else(unknown)
     }
 
-    pub(crate) fn setup(&self, counter: Arc<dyn Counter>) -> Result<Arc<Setup>, Error> {
+    pub(crate) fn shared(&self, counter: Arc<dyn Counter>) -> Result<Arc<Shared>, Error> {
         if counter.name() != self.counter {
             let (saved, given) = (self.counter.clone(), counter.name().to_owned());
             return Err(Error::OtherCounter { saved, given });
         }
         let meter = Meter { counter, media_tokens: self.media_tokens };
-        Ok(Setup::new(meter, self.heading.clone()))
+        Ok(Shared::new(meter, self.heading.clone()))
     }
 }
 
@@ -73,9 +73,9 @@ impl Conversation {
                 log.note_written_by_engine();
             }
         }
-        let setup = saved.settings.setup(counter)?;
+        let shared = saved.settings.shared(counter)?;
         let mut loader =
-            Loader { log, headings: &setup.headings, history: None, batches: HashMap::new() };
+            Loader { log, headings: &shared.headings, history: None, batches: HashMap::new() };
         for saved in &saved.versions {
             loader.push(saved)?;
         }
@@ -83,7 +83,7 @@ impl Conversation {
         if history.current().log_len as usize != loader.log.len() {
             return Err(damaged("its newest log entries belong to no version"));
         }
-        Ok(Conversation { log: loader.log, history, setup })
+        Ok(Conversation { log: loader.log, history, shared })
     }
 
     /// See [`PartialConversation::first`](crate::PartialConversation::first).
@@ -93,16 +93,16 @@ impl Conversation {
         saved: &SavedVersion,
         entries: impl IntoIterator<Item = (Option<Message>, EntryMeta)>,
     ) -> Result<Conversation, Error> {
-        let setup = settings.setup(counter)?;
+        let shared = settings.shared(counter)?;
         let mut log = MessageLog::default();
         for (message, meta) in entries {
             log.append_stored(message, &meta);
         }
         let mut loader =
-            Loader { log, headings: &setup.headings, history: None, batches: HashMap::new() };
+            Loader { log, headings: &shared.headings, history: None, batches: HashMap::new() };
         loader.push(saved)?;
         let history = loader.history.expect("the version was pushed");
-        Ok(Conversation { log: loader.log, history, setup })
+        Ok(Conversation { log: loader.log, history, shared })
     }
 
     /// See [`PartialConversation::followed_by`](crate::PartialConversation::followed_by).
@@ -120,11 +120,11 @@ impl Conversation {
             return Err(damaged("the version added another number of messages"));
         }
         let history = Some(self.history.clone());
-        let headings = &self.setup.headings;
+        let headings = &self.shared.headings;
         let mut loader = Loader { log, headings, history, batches: HashMap::new() };
         loader.push(saved)?;
         let history = loader.history.expect("the version was pushed");
-        Ok(Conversation { log: loader.log, history, setup: self.setup.clone() })
+        Ok(Conversation { log: loader.log, history, shared: self.shared.clone() })
     }
 }
 
@@ -441,12 +441,8 @@ fn check_parts(parts: &[Part], base: &View, log_len: usize) -> Result<(), Error>
         match *part {
             Part::Keep(start, len) => {
                 let end = start.checked_add(len).filter(|&end| end <= base.len());
-                kept.push(
-                    start
-                        ..end.ok_or_else(|| {
-                            damaged("it keeps entries that its base does not have")
-                        })?,
-                );
+                let outside = || damaged("it keeps entries that its base does not have");
+                kept.push(start..end.ok_or_else(outside)?);
             }
             Part::Add(first, len) => {
                 let range = entries(first, len);

@@ -267,9 +267,9 @@ impl Conversation {
     /// The settings of the conversation.
     pub fn saved_settings(&self) -> SavedSettings {
         SavedSettings {
-            counter: self.setup.meter.counter.name().to_owned(),
-            media_tokens: self.setup.meter.media_tokens,
-            heading: self.setup.headings.configured().to_owned(),
+            counter: self.shared.meter.counter.name().to_owned(),
+            media_tokens: self.shared.meter.media_tokens,
+            heading: self.shared.headings.configured().to_owned(),
         }
     }
 }

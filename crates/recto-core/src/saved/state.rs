@@ -14,7 +14,7 @@ use crate::missing::{BatchOrigin, StoredPath};
 use crate::state::Origins;
 use crate::{BatchIndex, Error, LogIndex, Marks, Missing, Timestamp, Tool, Version, VersionInfo};
 
-/// The loaded ones of the saved versions of a conversation.
+/// Saved versions of a conversation by number, as far as they are loaded.
 ///
 /// Methods that need another version return [`Error::NotLoaded`] with its number:
 /// [`insert`](Self::insert) it, and call the method again.
