@@ -29,9 +29,10 @@ pub(super) struct Draft<'a> {
 ///
 /// Exactly three operations can do nothing: a FIT whose view fits already, and
 /// `delete` and `compress` of the modification form with empty `indices`.
-/// Setting the same tools, which is not an operation, changes nothing either. Every other accepted operation makes a version, even if the state
-/// after it equals the state before it: ROLLBACK and BATCH_END to the current
-/// batch, ROLLBACK to the current version, MARK of a marked entry, UNMARK of an
+/// Setting the same tools, which is not an operation, changes nothing either.
+/// Every other accepted operation makes a version, even if the state after it
+/// equals the state before it: ROLLBACK and BATCH_END to the current batch,
+/// ROLLBACK to the current version, MARK of a marked entry, UNMARK of an
 /// unmarked one, and shaping that does not change the view, which opens a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use testkit::provider::{Provider, tools::check};
 
-fn described(provider: Provider, name: &str) -> Value {
+fn definition(provider: Provider, name: &str) -> Value {
     let schema = json!({"type": "object", "properties": {}});
     match provider {
         Provider::OpenAiChat => {
@@ -33,11 +33,11 @@ fn inner(provider: Provider, tool: &mut Value) -> &mut Value {
 #[test]
 fn a_provider_accepts_tools_only_in_its_own_form() {
     for provider in Provider::ALL {
-        let tool = described(provider, "f_1");
+        let tool = definition(provider, "f_1");
         assert_eq!(check(provider, &json!({})), Ok(()));
         assert_eq!(check(provider, &request(provider, std::slice::from_ref(&tool))), Ok(()));
         for other in Provider::ALL.into_iter().filter(|other| *other != provider) {
-            let request = request(provider, &[described(provider, "f_1")]);
+            let request = request(provider, &[definition(provider, "f_1")]);
             assert!(check(other, &request).is_err(), "{} accepts {request}", other.name());
         }
     }
@@ -46,7 +46,7 @@ fn a_provider_accepts_tools_only_in_its_own_form() {
 #[test]
 fn invalid_tools_are_refused() {
     for provider in Provider::ALL {
-        let good = described(provider, "f");
+        let good = definition(provider, "f");
         let refused = |tools: &[Value]| {
             let request = request(provider, tools);
             let result = check(provider, &request);
@@ -55,7 +55,7 @@ fn invalid_tools_are_refused() {
         refused(&[]);
         refused(&[good.clone(), good.clone()]);
         for name in ["", "a b", "é", &"x".repeat(200)] {
-            refused(&[described(provider, name)]);
+            refused(&[definition(provider, name)]);
         }
         for (field, value) in [("description", json!("")), ("name", json!(1)), ("more", json!(1))] {
             let mut tool = good.clone();
@@ -69,10 +69,10 @@ fn invalid_tools_are_refused() {
         }
     }
     assert!(
-        check(Provider::Gemini, &request(Provider::Gemini, &[described(Provider::Gemini, "9")]))
+        check(Provider::Gemini, &request(Provider::Gemini, &[definition(Provider::Gemini, "9")]))
             .is_err()
     );
-    let mut without_strict = described(Provider::OpenAiResponses, "f");
+    let mut without_strict = definition(Provider::OpenAiResponses, "f");
     without_strict.as_object_mut().unwrap().remove("strict");
     assert!(check(Provider::OpenAiResponses, &json!({"tools": [without_strict]})).is_err());
 }
