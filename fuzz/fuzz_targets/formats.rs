@@ -25,16 +25,17 @@ fuzz_target!(|data: &[u8]| {
         let text = error.to_string();
         assert!(!text.is_empty());
     }
-    for talk in &replay.conversations {
-        for recto_format::Branch { conversation: line, .. } in &talk.branches {
-            line.verify().expect("the conversation holds together");
-            let log: Vec<Message> = line.log().iter().map(|entry| entry.message.clone()).collect();
+    for replayed in &replay.conversations {
+        for recto_format::Branch { conversation, .. } in &replayed.branches {
+            conversation.verify().expect("the conversation is consistent");
+            let log: Vec<Message> =
+                conversation.log().iter().map(|entry| entry.message.clone()).collect();
             write_and_read(
                 &log,
                 imported.as_ref().copied().unwrap_or(other),
-                talk.envelope.as_deref(),
+                replayed.envelope.as_deref(),
             );
-            let view: Vec<Message> = line.messages().cloned().collect();
+            let view: Vec<Message> = conversation.messages().cloned().collect();
             write_and_read(&view, other, None);
             for target in Target::ALL {
                 match render(&view, target, &RenderOptions::default()) {

@@ -48,7 +48,7 @@ fuzz_target!(|data: &[u8]| {
     read_query(text);
     if let Ok(tools) = Tool::list_from_json(text) {
         let (next, _) = START.0.set_tools(tools, NOW).expect("tools that were read can be set");
-        next.verify().expect("the conversation holds together");
+        next.verify().expect("the conversation is consistent");
     }
 });
 
@@ -56,17 +56,17 @@ fn read_message(text: &str) {
     let Ok(message) = Message::from_json(text) else { return };
     assert_eq!(message.json(), text.trim_matches([' ', '\t', '\n', '\r']));
     let (next, _) = START.0.append([message.clone()], NOW).expect("a message can be appended");
-    next.verify().expect("the conversation holds together");
-    let kept = next.messages().next_back().expect("it was appended");
-    assert_eq!(kept.json(), message.json());
-    assert_eq!(kept.text(), message.text());
+    next.verify().expect("the conversation is consistent");
+    let appended = next.messages().next_back().expect("it was appended");
+    assert_eq!(appended.json(), message.json());
+    assert_eq!(appended.text(), message.text());
 }
 
 fn read_request(text: &str) {
     let (engine, model) = &*START;
-    let ours = Request::from_json(text).and_then(|request| engine.apply(request, NOW));
-    if let Ok((next, outcome)) = &ours {
-        next.verify().expect("the conversation holds together");
+    let actual = Request::from_json(text).and_then(|request| engine.apply(request, NOW));
+    if let Ok((next, outcome)) = &actual {
+        next.verify().expect("the conversation is consistent");
         outcome.to_json();
         next.mark_map(recto_core::Scope::All).unwrap();
     }
@@ -75,8 +75,8 @@ fn read_request(text: &str) {
         value.get("operation").is_some() || value.get("op").or(value.get("ops")).is_none();
     let request = if is_bare { json!({ "op": value }) } else { value };
     let mut model = model.clone();
-    let theirs = model.apply(&request, NOW);
-    match (ours, theirs) {
+    let expected = model.apply(&request, NOW);
+    match (actual, expected) {
         (Ok((next, _)), Ok(_)) => {
             let view: Vec<usize> = next.view().iter().map(|index| index.as_usize()).collect();
             assert_eq!(view, model.view());
@@ -92,9 +92,9 @@ fn read_request(text: &str) {
 
 fn read_query(text: &str) {
     let (engine, model) = &*START;
-    let ours = Query::from_json(text).and_then(|query| engine.query(&query));
+    let actual = Query::from_json(text).and_then(|query| engine.query(&query));
     let Some(value) = plain_value(text) else { return };
-    match (ours, model.query(&value)) {
+    match (actual, model.query(&value)) {
         (Ok(hits), Ok(expected)) => {
             let found: Vec<usize> = hits.iter().map(|hit| hit.index.as_usize()).collect();
             assert_eq!(found, expected);
@@ -102,7 +102,7 @@ fn read_query(text: &str) {
         (Err(error), Err(refusal)) => {
             assert_eq!(error.code().as_str(), refusal.code, "{error} | {}", refusal.message);
         }
-        (ours, theirs) => panic!("{ours:?} against {theirs:?}"),
+        (actual, expected) => panic!("engine: {actual:?}, model: {expected:?}"),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Build script: writes the vocabularies as tables that the crate includes in the binary and reads in
-//! place. A process therefore unpacks and sorts nothing before its first count.
+//! Build script: writes the vocabularies as tables that the crate includes in the binary. The tables are
+//! read without unpacking, so a process needs no start-up time before its first count.
 //!
 //! ```text
 //!   ENCODING.pairs    rank of every pair of bytes

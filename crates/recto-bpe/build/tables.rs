@@ -6,7 +6,7 @@ use regex_syntax::hir::{Class, HirKind};
 use tiktoken::CoreBpe;
 
 use crate::kind::*;
-use crate::slot::{MAX_SHORT, NONE, RANK_BYTES, ShortKey, ShortSlot, Slot, hash, place};
+use crate::slot::{MAX_SHORT, NONE, RANK_BYTES, ShortKey, ShortSlot, Slot, hash, table_index};
 
 pub(crate) fn write() {
     write_vocabulary("o200k_base", &tiktoken::encoding::o200k_base());
@@ -17,7 +17,7 @@ pub(crate) fn write() {
 fn write_file(name: &str, bytes: impl IntoIterator<Item = u8>) {
     let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let bytes: Vec<u8> = bytes.into_iter().collect();
-    std::fs::write(folder.join(name), bytes).expect("the folder can be written");
+    std::fs::write(folder.join(name), bytes).expect("OUT_DIR is writable");
 }
 
 fn write_vocabulary(name: &str, encoding: &CoreBpe) {
@@ -29,7 +29,7 @@ fn write_vocabulary(name: &str, encoding: &CoreBpe) {
     let (mut short, mut long, mut written) = (Vec::new(), Vec::new(), Vec::new());
     for (token, rank) in tokens.iter().zip(0_u32..) {
         match **token {
-            // Every byte is a token, and its rank is never looked up.
+            // Every single byte is a token, and no code reads its rank.
             [_] => {}
             [first, second] => pairs[usize::from(u16::from_be_bytes([first, second]))] = rank,
             _ if token.len() <= MAX_SHORT => {
@@ -58,15 +58,15 @@ fn write_vocabulary(name: &str, encoding: &CoreBpe) {
 }
 
 /// An open-addressing hash table: each slot is at the index of its hash, or at the next free one.
-/// Three in ten slots are empty, which is 0.
+/// About three in ten slots are empty. An empty slot is 0.
 fn hash_table<S: Copy + Default + PartialEq>(slots: &[(u64, S)]) -> Vec<S> {
     let mut table = vec![S::default(); slots.len() * 10 / 7];
     for &(hash, slot) in slots {
-        let mut place = place(hash, table.len());
-        while table[place] != S::default() {
-            place = (place + 1) % table.len();
+        let mut index = table_index(hash, table.len());
+        while table[index] != S::default() {
+            index = (index + 1) % table.len();
         }
-        table[place] = slot;
+        table[index] = slot;
     }
     table
 }
@@ -81,7 +81,9 @@ fn write_kinds() {
             runs.push(block);
             runs.len() - 1
         });
-        blocks.extend(u16::try_from(run).expect("most blocks share a run").to_le_bytes());
+        blocks.extend(
+            u16::try_from(run).expect("there are far fewer runs than 65,536").to_le_bytes(),
+        );
     }
     write_file("kinds.blocks", blocks);
     write_file("kinds.runs", runs.concat());

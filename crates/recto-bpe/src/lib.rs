@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The crate counts tokens; it does not return them. The vocabularies are hash tables in the binary
-//! (about 5 MB), which are read in place, so the first count of a process needs no start-up time.
+//! (about 5 MB). They are read without unpacking, so the first count of a process needs no start-up time.
 //!
 //! # How a text is counted
 //!
@@ -19,7 +19,7 @@
 //!
 //! 1. `pieces.rs` splits the text into pieces (a word, a run of spaces, up to three digits) as the
 //!    regular expression of the encoding does. It reads each character a bounded number of times.
-//! 2. `short_pieces.rs` is a cache per thread: most of a text is a few thousand words.
+//! 2. `short_pieces.rs` is a cache per thread, because most of a text repeats a few thousand words.
 //! 3. `vocabulary.rs` merges the bytes of the other pieces into tokens.
 //!
 //! The build script (`build/`) writes the tables. It takes the vocabularies from the crate `tiktoken`.
@@ -29,9 +29,9 @@
 //!
 //! # Exactness
 //!
-//! The counts are those of tiktoken for every text that real writing, code or data contains; tests
-//! compare them with `tiktoken-rs`. A piece longer than 32 KiB (one word, one run of spaces, one run
-//! of punctuation) is counted in parts, and each cut may change the count by a token or two.
+//! The counts equal those of tiktoken; tests compare them with `tiktoken-rs`. The exception is a piece
+//! longer than 32 KiB (one word, one run of spaces, one run of punctuation), which ordinary text, code
+//! and data do not contain. It is counted in parts, and each cut may change the count by a token or two.
 
 mod kind;
 mod pieces;
@@ -79,7 +79,7 @@ impl Bpe {
     pub fn count(self, text: &str) -> u64 {
         let (vocabulary, splitter) = (self.vocabulary(), self.splitter());
         let count_piece = |piece: Range<usize>| vocabulary.count(&text.as_bytes()[piece]);
-        ShortPieces::lend(|known| {
+        ShortPieces::with(|cache| {
             let (mut tokens, mut at) = (0, 0);
             let mut batch = Batch::EMPTY;
             while let Some(end) = splitter.piece_end(text, at) {
@@ -87,15 +87,16 @@ impl Bpe {
                     1 => tokens += 1, // every byte is a token
                     2..=short_pieces::MAX_LEN => {
                         let key = Key::new(text.as_bytes(), at, end, self as u8);
-                        if batch.is_full_with(key, at) {
-                            tokens += known.count(&mut batch, count_piece);
+                        let is_full = batch.push(key, at);
+                        if is_full {
+                            tokens += cache.count(&mut batch, count_piece);
                         }
                     }
                     _ => tokens += count_parts(vocabulary, &text[at..end]),
                 }
                 at = end;
             }
-            tokens + known.count(&mut batch, count_piece)
+            tokens + cache.count(&mut batch, count_piece)
         })
     }
 
@@ -131,7 +132,7 @@ fn count_parts(vocabulary: &Vocabulary, piece: &str) -> u64 {
     parts(piece).map(count).sum()
 }
 
-/// `piece` itself, or its parts if it is too long.
+/// The parts of a piece, each of at most [`MAX_PIECE`] bytes. A short piece is one part.
 fn parts(piece: &str) -> impl Iterator<Item = &str> {
     let mut rest = piece;
     std::iter::from_fn(move || {
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_of_an_endless_piece_is_longer_than_the_limit() {
+    fn no_part_of_a_long_piece_is_longer_than_the_limit() {
         let units = ["a", " ", "\n", "\r\n", "😀", "ab", "=", "/", "e\u{301}", "中", " \u{3000}"];
         for bpe in [Bpe::O200kBase, Bpe::Cl100kBase] {
             for unit in units {
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_piece_is_not_merged_whole() {
+    fn a_long_piece_is_counted_in_parts() {
         // No cut at 32 KiB falls between two `hello`s, so each cut adds a token.
         let text = "hello".repeat(MAX_PIECE);
         for bpe in [Bpe::O200kBase, Bpe::Cl100kBase] {

@@ -1,6 +1,7 @@
 //! Splits a text into pieces. A byte-pair encoding merges bytes within a piece, never across pieces.
 //!
-//! A piece is a word with the space before it, a run of spaces, up to three digits, or a run of signs.
+//! A piece is a word with the space before it, a run of spaces, up to three digits, or a run of signs
+//! (punctuation and symbols).
 //! The encodings define pieces by a regular expression. This module is a hand-written scanner for the
 //! same pieces that reads each character at most a few times, for every text.
 //!
@@ -10,11 +11,11 @@
 use crate::kind::*;
 
 const LETTER: u8 = UPPER | LOWER | CASELESS;
-/// May precede the letters of a word as part of it: `[^\r\n\p{L}\p{N}]`.
+/// A character of these kinds before the letters of a word is part of the word: `[^\r\n\p{L}\p{N}]`.
 const LEAD: u8 = MARK | SPACE | OTHER;
 /// `[^\s\p{L}\p{N}]`
 const SIGN: u8 = MARK | OTHER;
-/// The two halves of a word in `o200k_base`: `CamelCase` is two words, `IT` is one.
+/// The two halves of a word in `o200k_base`, the head and the body: `CamelCase` is two words, `IT` is one.
 const HEAD: u8 = UPPER | CASELESS | MARK;
 const BODY: u8 = LOWER | CASELESS | MARK;
 
@@ -45,7 +46,7 @@ impl Splitter {
     #[inline]
     pub(crate) fn piece_end(&self, text: &str, at: usize) -> Option<usize> {
         match self {
-            Splitter::O200kBase => self.plain_piece_end(text.as_bytes(), at),
+            Splitter::O200kBase => self.ascii_piece_end(text.as_bytes(), at),
             Splitter::Cl100kBase => None,
         }
         .or_else(|| self.any_piece_end(text, at))
@@ -64,10 +65,10 @@ impl Splitter {
         Some(end)
     }
 
-    /// `o200k_base`: the end of a word, a number or signs in ASCII that are followed by ASCII, as nearly
-    /// all pieces are. `None` if the piece may be of another kind.
+    /// `o200k_base`: a fast path for nearly all pieces. It finds the end of a word, a number or signs in
+    /// ASCII, if ASCII follows. `None` if the piece may be of another kind.
     #[inline]
-    fn plain_piece_end(&self, bytes: &[u8], at: usize) -> Option<usize> {
+    fn ascii_piece_end(&self, bytes: &[u8], at: usize) -> Option<usize> {
         let kind = |at: usize| RUNS[0][..128].get(usize::from(*bytes.get(at)?)).copied();
         let first = kind(at)?;
         let second = kind(at + 1)?;
@@ -105,7 +106,8 @@ impl Splitter {
     /// `o200k_base`: a word ends where upper case follows lower case.
     #[inline]
     fn cased_word(&self, text: &str, at: usize, kind: u8, len: usize) -> Option<usize> {
-        // The order of the pattern's branches: with a body first, and with a lead first.
+        // In the order of the branches of the pattern: words with a body before words without, and each first
+        // with a lead, then without.
         let is_letter =
             |at| self.char_at(text, at).is_some_and(|(kind, _)| kind & (LETTER | MARK) != 0);
         let lead = (kind & LEAD != 0 && is_letter(at + len)).then_some(at + len);
@@ -117,11 +119,11 @@ impl Splitter {
             .or_else(|| bare.and_then(body))
             .or_else(|| lead.and_then(head))
             .or_else(|| bare.and_then(head))?;
-        Some(after_contraction(text, end).unwrap_or(end))
+        Some(contraction_end(text, end).unwrap_or(end))
     }
 
-    /// A head of any length, then a body of at least one character. If no lower case follows, the body
-    /// is taken from the head: it ends with the head's last character without case.
+    /// The end of a head of any length and a body of at least one character. If no lower case follows the
+    /// head, the word ends after the last character of the head that may also be in a body.
     #[inline]
     fn head_and_body(&self, text: &str, from: usize) -> Option<usize> {
         let (mut at, mut last_caseless) = (from, None);
@@ -145,7 +147,7 @@ impl Splitter {
             let end = self.run(text, lower_end(text.as_bytes(), from), LETTER);
             (end > from).then_some(end)
         };
-        after_contraction(text, at).or_else(letters)
+        contraction_end(text, at).or_else(letters)
     }
 
     #[inline]
@@ -180,7 +182,7 @@ impl Splitter {
         Some(end + bytes[end..].iter().take_while(in_tail).count())
     }
 
-    /// White space up to its last line end. Without a line end, all but the last space, which belongs
+    /// White space up to its last line end. Without a line end: all but the last character, which belongs
     /// to the next piece.
     #[inline]
     fn spaces(&self, text: &str, at: usize) -> usize {
@@ -194,8 +196,8 @@ impl Splitter {
                 after_line = Some(end);
             }
         }
-        let gives_back = last > at && end < text.len();
-        after_line.unwrap_or(if gives_back { last } else { end })
+        let leaves_last = last > at && end < text.len();
+        after_line.unwrap_or(if leaves_last { last } else { end })
     }
 
     /// The end of the run of characters of these kinds that starts at `at`.
@@ -219,9 +221,9 @@ impl Splitter {
             return Some((RUNS[0][byte], 1));
         }
         let char = text[at..].chars().next()?;
-        let (block, place) = (char as usize / BLOCK, char as usize % BLOCK);
+        let (block, index) = (char as usize / BLOCK, char as usize % BLOCK);
         let run = u16::from_le_bytes(BLOCKS[block]);
-        Some((RUNS[usize::from(run)][place], char.len_utf8()))
+        Some((RUNS[usize::from(run)][index], char.len_utf8()))
     }
 }
 
@@ -249,7 +251,7 @@ fn lower_end(bytes: &[u8], mut at: usize) -> usize {
 /// The end of the contraction at `at`, if there is one: `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d`,
 /// in any case.
 #[inline]
-fn after_contraction(text: &str, at: usize) -> Option<usize> {
+fn contraction_end(text: &str, at: usize) -> Option<usize> {
     let rest = text.as_bytes()[at..].strip_prefix(b"'")?;
     let len = match rest {
         [b's' | b'S' | b't' | b'T' | b'm' | b'M' | b'd' | b'D', ..] => 2,
@@ -324,7 +326,7 @@ mod tests {
             let text = parts.concat();
             let mut at = 0;
             while let Some(end) = splitter.any_piece_end(&text, at) {
-                let plain = splitter.plain_piece_end(text.as_bytes(), at);
+                let plain = splitter.ascii_piece_end(text.as_bytes(), at);
                 assert!(plain.is_none_or(|plain| plain == end), "{text:?} at {at}");
                 at = end;
             }

@@ -1,7 +1,7 @@
 //! Cache of the token counts of short pieces, one per thread.
 //!
-//! Most of a text is a few thousand words that recur. A look-up here is one read in a table of 1 MB,
-//! which stays in the processor's cache; the tables of a vocabulary are over 3 MB.
+//! Most of a text repeats a few thousand words. A look-up here is one read in a table of 1 MB, which stays
+//! in the cache of the processor; the tables of a vocabulary are over 3 MB.
 
 use std::cell::RefCell;
 use std::mem;
@@ -16,7 +16,8 @@ pub(crate) struct ShortPieces {
 /// Maximum length of a cached piece, in bytes.
 pub(crate) const MAX_LEN: usize = 14;
 
-// 16 bytes each: 1 MB of address space per thread that counts; only used pages take memory.
+/// Number of slots. Each has 16 bytes, so the table takes 1 MB of address space per thread that counts, of
+/// which only used pages take memory.
 const SLOTS: usize = 1 << 16;
 
 /// A piece as a number: its bytes, then its length and encoding in one byte, then a zero byte where
@@ -25,14 +26,14 @@ const SLOTS: usize = 1 << 16;
 pub(crate) struct Key(u128);
 
 thread_local! {
-    static HERE: RefCell<ShortPieces> =
+    static CACHE: RefCell<ShortPieces> =
         RefCell::new(ShortPieces { slots: vec![0; SLOTS].into() });
 }
 
 impl ShortPieces {
-    /// Calls `to` with the cache of this thread.
-    pub(crate) fn lend<T>(to: impl FnOnce(&mut ShortPieces) -> T) -> T {
-        HERE.with_borrow_mut(to)
+    /// Calls `use_cache` with the cache of this thread.
+    pub(crate) fn with<T>(use_cache: impl FnOnce(&mut ShortPieces) -> T) -> T {
+        CACHE.with_borrow_mut(use_cache)
     }
 
     /// Sum of the tokens of all pieces in a batch, from the cache or else from `count`. The batch is
@@ -48,16 +49,16 @@ impl ShortPieces {
         for ((slot, key), &start) in slots.into_iter().zip(keys).zip(&batch.starts) {
             tokens += match slot & !COUNT == key.0 {
                 true => (slot >> COUNT_SHIFT) as u64,
-                false => self.learn(*key, || count(start..start + key.len())),
+                false => self.count_and_insert(*key, || count(start..start + key.len())),
             };
         }
         tokens
     }
 
-    /// Caches the count of a piece.
-    fn learn(&mut self, key: Key, count: impl FnOnce() -> u64) -> u64 {
+    /// Counts a piece and caches the count.
+    fn count_and_insert(&mut self, key: Key, count: impl FnOnce() -> u64) -> u64 {
         let tokens = count();
-        // A piece has at most one token per byte, so its count fits.
+        // A piece has at most one token per byte, so its count fits into the byte.
         self.slots[key.slot()] = key.0 | u128::from(tokens) << COUNT_SHIFT;
         tokens
     }
@@ -80,7 +81,7 @@ impl Batch {
 
     /// Adds a piece. Returns whether the batch is full.
     #[inline]
-    pub(crate) fn is_full_with(&mut self, key: Key, start: usize) -> bool {
+    pub(crate) fn push(&mut self, key: Key, start: usize) -> bool {
         self.keys[self.len] = key;
         self.starts[self.len] = start;
         self.len += 1;
@@ -133,13 +134,13 @@ mod tests {
     /// The count of a piece, with `vocabulary` as the source of a count that is not cached.
     fn count(pieces: &mut ShortPieces, key: Key, vocabulary: impl Fn() -> u64) -> u64 {
         let mut batch = Batch::EMPTY;
-        assert!(!batch.is_full_with(key, 0));
+        assert!(!batch.push(key, 0));
         pieces.count(&mut batch, |_| vocabulary())
     }
 
     #[test]
     fn a_count_is_computed_once() {
-        ShortPieces::lend(|pieces| {
+        ShortPieces::with(|pieces| {
             assert_eq!(count(pieces, key(" word", 0), || 7), 7);
             assert_eq!(count(pieces, key(" word", 0), || unreachable!()), 7);
         });
@@ -148,11 +149,11 @@ mod tests {
     #[test]
     fn a_batch_counts_every_piece_at_its_offset_and_is_empty_afterwards() {
         let text = "some pieces, some of them twice";
-        let places = [(0, 4), (4, 11), (11, 12), (12, 17), (17, 20), (20, 25), (25, 31), (0, 4)];
-        ShortPieces::lend(|pieces| {
+        let ranges = [(0, 4), (4, 11), (11, 12), (12, 17), (17, 20), (20, 25), (25, 31), (0, 4)];
+        ShortPieces::with(|pieces| {
             let mut batch = Batch::EMPTY;
-            for (start, end) in places {
-                batch.is_full_with(Key::new(text.as_bytes(), start, end, 9), start);
+            for (start, end) in ranges {
+                batch.push(Key::new(text.as_bytes(), start, end, 9), start);
             }
             assert_eq!(pieces.count(&mut batch, |piece| piece.len() as u64), 35);
             assert_eq!(pieces.count(&mut batch, |_| unreachable!()), 0);
@@ -162,7 +163,7 @@ mod tests {
     #[test]
     fn a_batch_reports_when_it_is_full() {
         let mut batch = Batch::EMPTY;
-        let added = (0..BATCH).map(|start| batch.is_full_with(key("ab", 0), start));
+        let added = (0..BATCH).map(|start| batch.push(key("ab", 0), start));
         assert_eq!(added.filter(|is_full| *is_full).count(), 1);
     }
 
@@ -186,13 +187,13 @@ mod tests {
 
     #[test]
     fn a_newer_piece_replaces_the_piece_in_its_slot() {
-        ShortPieces::lend(|pieces| {
+        ShortPieces::with(|pieces| {
             let numbers = (0..1_000_000).map(|number: u32| key(&number.to_string(), 0));
-            let rivals: Vec<Key> = numbers.filter(|key| key.slot() == 0).take(2).collect();
-            assert_eq!(count(pieces, rivals[0], || 1), 1);
-            assert_eq!(count(pieces, rivals[1], || 2), 2);
-            assert_eq!(count(pieces, rivals[1], || unreachable!()), 2);
-            assert_eq!(count(pieces, rivals[0], || 3), 3);
+            let same_slot: Vec<Key> = numbers.filter(|key| key.slot() == 0).take(2).collect();
+            assert_eq!(count(pieces, same_slot[0], || 1), 1);
+            assert_eq!(count(pieces, same_slot[1], || 2), 2);
+            assert_eq!(count(pieces, same_slot[1], || unreachable!()), 2);
+            assert_eq!(count(pieces, same_slot[0], || 3), 3);
         });
     }
 }

@@ -1,6 +1,6 @@
 //! Slots of the hash tables of a vocabulary. The build script writes them, `vocabulary.rs` reads them.
 
-#![allow(dead_code, reason = "the build script uses one half, the crate the other")]
+#![allow(dead_code, reason = "the build script uses some items, the crate the others")]
 
 /// Size of a stored rank.
 pub(crate) const RANK_BYTES: usize = 3;
@@ -9,7 +9,7 @@ pub(crate) const RANK_BYTES: usize = 3;
 pub(crate) const NONE: u32 = (1 << (8 * RANK_BYTES)) - 1;
 
 /// A token of three to five bytes in one number: its bytes, its length and its rank. A look-up reads
-/// nothing else. Most look-ups during merging are for tokens of this length.
+/// only the slot. Most look-ups during merging are for tokens of this length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShortSlot(pub(crate) u64);
 
@@ -61,7 +61,7 @@ impl ShortSlot {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot(pub(crate) u32);
 
-const PLACE_BITS: u32 = 21;
+const OFFSET_BITS: u32 = 21;
 
 /// Size of the header before the bytes of a token: its rank and its length.
 pub(crate) const HEAD: usize = RANK_BYTES + 1;
@@ -69,23 +69,23 @@ pub(crate) const HEAD: usize = RANK_BYTES + 1;
 impl Slot {
     pub(crate) const EMPTY: Slot = Slot(0);
 
-    pub(crate) fn new(hash: u64, place: usize) -> Slot {
-        // The offset plus one, so that no used slot is 0.
-        assert!(place + 1 < 1 << PLACE_BITS, "the vocabulary is too large for its slots");
-        Slot(tag(hash) << PLACE_BITS | (place as u32 + 1))
+    pub(crate) fn new(hash: u64, offset: usize) -> Slot {
+        // The slot holds the offset plus one, so that no used slot is 0.
+        assert!(offset + 1 < 1 << OFFSET_BITS, "the vocabulary is too large for its slots");
+        Slot(tag(hash) << OFFSET_BITS | (offset as u32 + 1))
     }
 
-    /// The offset of the token, unless its hash differs from this one.
+    /// The offset of the token; `None` if its hash differs from this one.
     #[inline]
-    pub(crate) fn place(self, hash: u64) -> Option<usize> {
-        (self.0 >> PLACE_BITS == tag(hash))
-            .then(|| (self.0 & ((1 << PLACE_BITS) - 1)).wrapping_sub(1) as usize)
+    pub(crate) fn offset(self, hash: u64) -> Option<usize> {
+        (self.0 >> OFFSET_BITS == tag(hash))
+            .then(|| (self.0 & ((1 << OFFSET_BITS) - 1)).wrapping_sub(1) as usize)
     }
 }
 
 /// Lower bits of the hash; the upper bits determine the index in the table.
 fn tag(hash: u64) -> u32 {
-    hash as u32 >> PLACE_BITS
+    hash as u32 >> OFFSET_BITS
 }
 
 const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -105,8 +105,8 @@ pub(crate) fn hash(token: &[u8]) -> u64 {
     mix(hash, last).wrapping_mul(ODD)
 }
 
-/// The index of a hash in a table of `slots` slots, from its upper bits.
+/// The index at which a table of `slots` slots is searched for a hash, from the upper bits of the hash.
 #[inline]
-pub(crate) fn place(hash: u64, slots: usize) -> usize {
+pub(crate) fn table_index(hash: u64, slots: usize) -> usize {
     (((hash >> 32) * slots as u64) >> 32) as usize
 }

@@ -1,15 +1,18 @@
 //! The tokens of an encoding, and the number of tokens in a piece.
 //!
-//! Byte-pair encoding starts with single bytes. Of all neighbours that form a token together, it merges
-//! those with the lowest rank, the leftmost first, until no neighbours form a token.
+//! Byte-pair encoding starts with single bytes. It repeatedly merges two neighbours that together form a
+//! token: the pair whose token has the lowest rank, and of several such pairs the leftmost. It stops when
+//! no two neighbours form a token.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::slot::{HEAD, MAX_SHORT, NONE, RANK_BYTES, ShortKey, ShortSlot, Slot, hash, place};
+use crate::slot::{
+    HEAD, MAX_SHORT, NONE, RANK_BYTES, ShortKey, ShortSlot, Slot, hash, table_index,
+};
 
 /// The tokens of an encoding, as tables that the build script writes. Every single byte is a token, so
-/// these need no table.
+/// single bytes need no table.
 pub(crate) struct Vocabulary {
     /// The ranks of all tokens of two bytes, with which merging begins.
     pairs: &'static [[u8; RANK_BYTES]],
@@ -35,8 +38,9 @@ macro_rules! vocabulary {
 pub(crate) static O200K_BASE: Vocabulary = vocabulary!("o200k_base");
 pub(crate) static CL100K_BASE: Vocabulary = vocabulary!("cl100k_base");
 
-/// Up to this many bytes, scanning all neighbours for each merge is faster than a priority queue.
-const FEW: usize = 64;
+/// Maximum length of a piece for which all neighbours are scanned for each merge, in bytes. For longer
+/// pieces, a priority queue is faster.
+const MAX_SCANNED: usize = 64;
 
 impl Vocabulary {
     /// Number of tokens in a piece; 0 for an empty one.
@@ -48,8 +52,8 @@ impl Vocabulary {
             return 1;
         }
         let merges = match piece.len() {
-            ..=FEW => self.merges_of_few(piece),
-            _ => self.merges_of_many(piece),
+            ..=MAX_SCANNED => self.merges_by_scan(piece),
+            _ => self.merges_by_heap(piece),
         };
         (piece.len() - merges) as u64
     }
@@ -72,7 +76,7 @@ impl Vocabulary {
 
     #[inline]
     fn rank_of_short(&self, key: ShortKey) -> u32 {
-        for slot in from_index(self.short, key.hash()) {
+        for slot in probe(self.short, key.hash()) {
             let slot = ShortSlot(u64::from_le_bytes(*slot));
             if slot.key() == key {
                 return slot.rank();
@@ -86,13 +90,13 @@ impl Vocabulary {
 
     fn rank_of_long(&self, bytes: &[u8]) -> u32 {
         let hash = hash(bytes);
-        for slot in from_index(self.long, hash) {
+        for slot in probe(self.long, hash) {
             let slot = Slot(u32::from_le_bytes(*slot));
             if slot == Slot::EMPTY {
                 break;
             }
-            if let Some(token) = slot.place(hash) {
-                let (rank, token) = self.token(token);
+            if let Some(offset) = slot.offset(hash) {
+                let (rank, token) = self.token(offset);
                 if token == bytes {
                     return rank;
                 }
@@ -103,21 +107,21 @@ impl Vocabulary {
 
     /// The token at an offset, and its rank.
     #[inline]
-    fn token(&self, place: usize) -> (u32, &[u8]) {
-        let written = &self.tokens[place..];
+    fn token(&self, offset: usize) -> (u32, &[u8]) {
+        let written = &self.tokens[offset..];
         let [low, middle, high, len] = *written.first_chunk::<HEAD>().expect("a token is there");
         let rank = u32::from_le_bytes([low, middle, high, 0]);
         (rank, &written[HEAD..HEAD + usize::from(len)])
     }
 
     /// Number of merges in a short piece.
-    fn merges_of_few(&self, piece: &[u8]) -> usize {
+    fn merges_by_scan(&self, piece: &[u8]) -> usize {
         // With padding, so that eight bytes can be read at every part.
-        let mut bytes = [0; FEW + 8];
+        let mut bytes = [0; MAX_SCANNED + 8];
         bytes[..piece.len()].copy_from_slice(piece);
         // Start of each part, and its rank when merged with the next one. One more start for the end.
-        let mut starts: [u8; FEW + 1] = std::array::from_fn(|start| start as u8);
-        let mut ranks = [NONE; FEW];
+        let mut starts: [u8; MAX_SCANNED + 1] = std::array::from_fn(|start| start as u8);
+        let mut ranks = [NONE; MAX_SCANNED];
         let mut parts = piece.len();
         let rank = |starts: &[u8], part: usize, parts: usize| match part + 2 <= parts {
             true => {
@@ -145,7 +149,7 @@ impl Vocabulary {
     }
 
     /// Number of merges in a long piece, in n log n time.
-    fn merges_of_many(&self, piece: &[u8]) -> usize {
+    fn merges_by_heap(&self, piece: &[u8]) -> usize {
         let len = piece.len();
         // Indexed by the start of a part: the starts of its neighbours, and its rank when merged with
         // the next one.
@@ -160,7 +164,7 @@ impl Vocabulary {
         while let Some(Reverse((rank, part))) = lowest.pop() {
             let at = part as usize;
             if ranks[at] != rank {
-                // The part has been merged with another neighbour since.
+                // The part has been merged since this entry was added.
                 continue;
             }
             merges += 1;
@@ -170,9 +174,9 @@ impl Vocabulary {
             before[next[at] as usize] = part;
             for part in [part, before[at]] {
                 let Some(old) = ranks.get_mut(part as usize) else { continue };
-                let behind = next[part as usize] as usize;
-                let new = match behind < len {
-                    true => self.rank(&piece[part as usize..], (next[behind] - part) as usize),
+                let after = next[part as usize] as usize;
+                let new = match after < len {
+                    true => self.rank(&piece[part as usize..], (next[after] - part) as usize),
                     false => NONE,
                 };
                 *old = new;
@@ -187,9 +191,9 @@ impl Vocabulary {
 
 /// The slots of a hash table, starting at the index of a hash and wrapping around.
 #[inline]
-fn from_index<T>(slots: &[T], hash: u64) -> impl Iterator<Item = &T> {
-    let (before, behind) = slots.split_at(place(hash, slots.len()));
-    behind.iter().chain(before)
+fn probe<T>(slots: &[T], hash: u64) -> impl Iterator<Item = &T> {
+    let (before, after) = slots.split_at(table_index(hash, slots.len()));
+    after.iter().chain(before)
 }
 
 /// The first eight bytes, padded with zeros.
@@ -242,12 +246,12 @@ mod tests {
                     proptest::sample::select(b"aabcdehilmnorstu -=_".to_vec()),
                     proptest::num::u8::ANY,
                 ],
-                1..=FEW,
+                1..=MAX_SCANNED,
             ),
         ) {
             for vocabulary in [&O200K_BASE, &CL100K_BASE] {
                 let (few, many) =
-                    (vocabulary.merges_of_few(&piece), vocabulary.merges_of_many(&piece));
+                    (vocabulary.merges_by_scan(&piece), vocabulary.merges_by_heap(&piece));
                 assert_eq!(few, many);
             }
         }

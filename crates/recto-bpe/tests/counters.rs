@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use recto_bpe::Bpe;
 use tiktoken_rs::{CoreBPE, cl100k_base_singleton, o200k_base_singleton};
 
-/// Each encoding with its oracle.
+/// Each encoding with the implementation that it is compared with.
 fn counters() -> [(Bpe, &'static CoreBPE); 2] {
     [(Bpe::O200kBase, o200k_base_singleton()), (Bpe::Cl100kBase, cl100k_base_singleton())]
 }
@@ -23,7 +23,7 @@ fn from_env(name: &str, default: u64) -> u64 {
 }
 
 #[test]
-fn random_strings_have_as_many_tokens_as_tiktoken_rs_says() {
+fn random_strings_have_the_counts_of_tiktoken_rs() {
     let seed = from_env("RECTO_COUNTER_SEED", 20_261_115);
     let strings = from_env("RECTO_COUNTER_STRINGS", 3_000);
     let mut texts = Texts(seed);
@@ -37,7 +37,7 @@ fn random_strings_have_as_many_tokens_as_tiktoken_rs_says() {
 }
 
 #[test]
-fn edge_cases_have_as_many_tokens_as_tiktoken_rs_says() {
+fn edge_cases_have_the_counts_of_tiktoken_rs() {
     let whole = [
         "",
         " ",
@@ -75,14 +75,14 @@ fn edge_cases_have_as_many_tokens_as_tiktoken_rs_says() {
 }
 
 #[test]
-fn what_looks_like_a_special_token_is_ordinary_text() {
+fn the_text_of_a_special_token_is_ordinary_text() {
     for (counter, _) in counters() {
         assert!(counter.count("<|endoftext|>") > 1, "{counter:?}");
     }
 }
 
 #[test]
-fn a_large_text_without_an_endless_piece_is_exact() {
+fn the_count_of_a_large_text_without_long_pieces_is_exact() {
     let mut texts = Texts(7);
     let mut text = String::new();
     while text.len() < 80_000 {
@@ -94,9 +94,9 @@ fn a_large_text_without_an_endless_piece_is_exact() {
 }
 
 #[test]
-fn an_endless_word_is_counted_within_two_tokens_a_cut() {
-    // Lengths that no cut at 32 KiB divides evenly. The oracle takes quadratic time here,
-    // so the words are not longer.
+fn the_count_of_a_long_word_differs_by_at_most_two_tokens_per_cut() {
+    // Most units do not divide 32 KiB, so that a cut falls inside a unit. The oracle takes quadratic
+    // time, so the words are not longer.
     for unit in ["abc", "hello", "ACGTTGCAAC", "中文字", "👍🏽", " \t", "=-"] {
         let text = unit.repeat(100_000 / unit.len());
         let cuts = text.len() as u64 / (32 * 1024);

@@ -12,7 +12,7 @@ use crate::{Conversation, Error, LogIndex, Timestamp, Version, View};
 pub struct Blame {
     /// The version that the request made.
     pub version: Version,
-    /// The operation; in a list of operations, the one that had the effect.
+    /// The operation. In a request with several operations: the one that had the effect.
     pub operation: OperationKind,
     /// The reason of the operation.
     pub description: String,
@@ -42,7 +42,7 @@ impl Conversation {
     /// is visible or hidden now.
     pub fn blame(&self, index: LogIndex) -> Result<Vec<Blame>, Error> {
         self.log.check_index(index)?;
-        self.history.check_whole()?;
+        self.history.check_all_loaded()?;
         let mut blames = Vec::new();
         let mut was_visible = false;
         let mut was_logged = false;
@@ -60,7 +60,8 @@ impl Conversation {
                 _ => None,
             };
             if let Some(effect) = effect {
-                let (operation, description) = self.responsible(version, record, index, is_visible);
+                let (operation, description) =
+                    self.responsible_operation(version, record, index, is_visible);
                 let timestamp = record.timestamp;
                 blames.push(Blame { version, operation, description, timestamp, effect });
             }
@@ -70,9 +71,9 @@ impl Conversation {
         Ok(blames)
     }
 
-    /// The operation of a request that had the effect: after it, the visibility of the entry did not
-    /// change.
-    fn responsible(
+    /// The kind and the reason of the operation that had the effect: the first one after which the
+    /// visibility of the entry is that at the end of the request.
+    fn responsible_operation(
         &self,
         version: Version,
         record: &Record,
@@ -80,8 +81,8 @@ impl Conversation {
         is_visible: bool,
     ) -> (OperationKind, String) {
         let shows = |view: &View| view.position_of(index).is_some();
-        let step = record.steps().iter().rev();
-        match step.take_while(|step| shows(&step.view) == is_visible).last() {
+        let steps = record.steps().iter().rev();
+        match steps.take_while(|step| shows(&step.view) == is_visible).last() {
             Some(step) => (step.kind, step.reason.to_string()),
             None => (record.kind, self.history.reason(version, record)),
         }

@@ -13,7 +13,7 @@ use crate::message_log::{Meter, check_loaded, is_loaded};
 use crate::number::OptVersion;
 use crate::operation::{Append, Operation, OperationKind, Request, Rollback, Step};
 use crate::outcome::torn_exchanges;
-use crate::settings::{Settings, Setup};
+use crate::settings::{Settings, Shared};
 use crate::state::{Origins, State};
 use crate::tools::{self, Descriptions, ToolSet};
 use crate::{
@@ -44,7 +44,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Conversation {
-    pub(crate) setup: Arc<Setup>,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) log: MessageLog,
     pub(crate) history: History,
 }
@@ -63,17 +63,17 @@ impl Conversation {
         now: Timestamp,
     ) -> Result<Conversation, Error> {
         let Settings { counter, media_tokens, tools, heading } = settings;
-        let setup = Setup::new(Meter { counter, media_tokens }, heading);
-        let tools = ToolSet::new(tools, &setup.headings)?.map(Arc::new);
+        let shared = Shared::new(Meter { counter, media_tokens }, heading);
+        let tools = ToolSet::new(tools, &shared.headings)?.map(Arc::new);
         let mut log = MessageLog::default();
         let descriptions =
-            Descriptions { headings: &setup.headings, tools: tools.as_deref(), log: &log };
+            Descriptions { headings: &shared.headings, tools: tools.as_deref(), log: &log };
         let is_described = messages.iter().any(|message| descriptions.is_present(message));
         if let Some(tools) = tools.as_ref().filter(|_| !is_described) {
-            log.append(&[tools.description()], now, &setup.meter)?;
+            log.append(&[tools.description()], now, &shared.meter)?;
             log.note_written_by_engine();
         }
-        log.append(messages, now, &setup.meter)?;
+        log.append(messages, now, &shared.meter)?;
         let view = log.as_view().clone();
         let (path, marks) = (LivePath::new(now), Marks::default());
         let state = State { view, path, marks, origins: Origins::default() };
@@ -89,7 +89,7 @@ impl Conversation {
             tools_origin: Version(0),
         };
         let history = History::new(record);
-        Ok(Conversation { setup, log, history })
+        Ok(Conversation { shared, log, history })
     }
 
     /// Performs a request and returns the next conversation and the outcome. This value does not change.
@@ -127,8 +127,8 @@ impl Conversation {
         let is_list = request.steps.len() > 1;
         let mut records = Vec::new();
         for (number, step) in request.steps.iter().enumerate() {
-            let done = draft.perform(step);
-            done.map_err(|error| if is_list { error.in_list(number) } else { error })?;
+            let result = draft.perform(step);
+            result.map_err(|error| if is_list { error.in_list(number) } else { error })?;
             if is_list {
                 records.push(StepRecord {
                     kind: step.operation.kind(),
@@ -146,9 +146,9 @@ impl Conversation {
             [step] => (step.operation.kind(), Reason::of(step, || draft.reason())),
             _ => (OperationKind::List, Reason::of_list(records)),
         };
-        let mut done = self.commit_draft(draft, kind, reason)?;
-        done.1.add_warnings_of(request);
-        Ok(done)
+        let (next, mut outcome) = self.commit_draft(draft, kind, reason)?;
+        outcome.add_warnings_of(request);
+        Ok((next, outcome))
     }
 
     fn commit_draft(
@@ -173,7 +173,7 @@ impl Conversation {
         self.commit(log, record, adds_foreign)
     }
 
-    /// The next value, with this log and one more version.
+    /// The next value of the conversation: with this log, and with the record as its newest version.
     fn commit(
         &self,
         log: MessageLog,
@@ -183,34 +183,35 @@ impl Conversation {
         let may_be_stale = record.tools.is_some() || log.has_written_by_engine();
         let mut history = self.history.clone();
         history.push(record)?;
-        let next = Conversation { setup: self.setup.clone(), log, history };
-        let notices = next.notices(self.log.len(), may_be_stale, adds_foreign)?;
-        let outcome = Outcome::new(&self.history, &next, true, notices);
+        let next = Conversation { shared: self.shared.clone(), log, history };
+        let warnings = next.message_warnings(self.log.len(), may_be_stale, adds_foreign)?;
+        let outcome = Outcome::new(&self.history, &next, true, warnings);
         Ok((next, outcome))
     }
 
     fn outcome_of(&self, before: &Conversation, changed: bool) -> Result<Outcome, Error> {
         let may_be_stale = self.tools().is_some() || self.log.has_written_by_engine();
-        let notices = self.notices(before.log.len(), may_be_stale, true)?;
-        Ok(Outcome::new(&before.history, self, changed, notices))
+        let warnings = self.message_warnings(before.log.len(), may_be_stale, true)?;
+        Ok(Outcome::new(&before.history, self, changed, warnings))
     }
 
-    /// The warnings about stale descriptions in the view, and about foreign messages among the log
-    /// entries from `old_len` on. The flags let the caller skip a search that cannot find anything.
-    fn notices(
+    /// The warnings that depend on the text of messages: about stale tool descriptions in the view, and
+    /// about foreign messages among the log entries from `old_len` on. The caller sets a flag to false to
+    /// skip a search that cannot find anything.
+    fn message_warnings(
         &self,
         old_len: usize,
         may_be_stale: bool,
         may_be_foreign: bool,
     ) -> Result<Vec<Warning>, Error> {
-        let mut notices = Vec::new();
+        let mut warnings = Vec::new();
         if may_be_stale {
-            notices.extend(self.stale_tools()?);
+            warnings.extend(self.stale_tools()?);
         }
         if may_be_foreign {
-            notices.extend(self.foreign_messages(old_len)?);
+            warnings.extend(self.foreign_messages(old_len)?);
         }
-        Ok(notices)
+        Ok(warnings)
     }
 
     /// The warning about log entries from `from` on with tool calls in a field of another format.
@@ -234,11 +235,11 @@ impl Conversation {
     }
 
     fn descriptions(&self) -> Descriptions<'_> {
-        Descriptions { headings: &self.setup.headings, tools: self.tools(), log: &self.log }
+        Descriptions { headings: &self.shared.headings, tools: self.tools(), log: &self.log }
     }
 
-    /// The visible tool descriptions, stale or not, in log order; none in a conversation without tools.
-    /// A provider request that has the tools in a field of its own must not contain them.
+    /// The visible tool descriptions, stale or not, in log order; empty in a conversation without tools.
+    /// A provider request with a field for tools leaves them out.
     pub fn tool_descriptions(&self) -> Result<Vec<LogIndex>, Error> {
         let descriptions = self.descriptions();
         if descriptions.tools.is_none() {
@@ -247,9 +248,9 @@ impl Conversation {
         let is_description = |index, message: &Message| {
             descriptions.is_present(message) || descriptions.describes(index, message)
         };
-        let places = descriptions.places(self.view(), is_description)?;
+        let positions = descriptions.positions(self.view(), is_description)?;
         let mut found: Vec<LogIndex> =
-            places.into_iter().filter_map(|at| self.view().get(Position(at))).collect();
+            positions.into_iter().filter_map(|at| self.view().get(Position(at))).collect();
         found.sort_unstable();
         Ok(found)
     }
@@ -277,7 +278,7 @@ impl Conversation {
         let state_ref = to.state_ref_for(target);
         let tools = (to.tools.clone(), to.tools_origin);
         let redo = self.version().into();
-        self.travel(Destination { state_ref, tools, undo: to.undo, redo }, step, now)
+        self.restore(Restored { state_ref, tools, undo: to.undo, redo }, step, now)
     }
 
     fn redo(&self, step: &Step, now: Timestamp) -> Result<(Conversation, Outcome), Error> {
@@ -285,7 +286,7 @@ impl Conversation {
         let to = self.history.record(target, "version")?;
         let state_ref = to.state_ref_for(target);
         let tools = (to.tools.clone(), to.tools_origin);
-        self.travel(Destination { state_ref, tools, undo: to.undo, redo: to.redo }, step, now)
+        self.restore(Restored { state_ref, tools, undo: to.undo, redo: to.redo }, step, now)
     }
 
     /// ROLLBACK to a version, alone in its request.
@@ -297,16 +298,17 @@ impl Conversation {
     ) -> Result<(Conversation, Outcome), Error> {
         let (state_ref, tools, tools_origin) = self.history.reuse_state(target, "targetVersion")?;
         let undo = self.version().into();
-        self.travel(
-            Destination { state_ref, tools: (tools, tools_origin), undo, redo: OptVersion::NONE },
+        self.restore(
+            Restored { state_ref, tools: (tools, tools_origin), undo, redo: OptVersion::NONE },
             step,
             now,
         )
     }
 
-    fn travel(
+    /// Adds a version with a restored state.
+    fn restore(
         &self,
-        to: Destination,
+        to: Restored,
         step: &Step,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
@@ -324,17 +326,19 @@ impl Conversation {
         self.commit(self.log.clone(), record, false)
     }
 
-    /// Sets the tools: a request of its own. In a new batch, it hides the visible descriptions that
-    /// are stale now and not pinned, and shows the present description at the place of the first of
-    /// them; if it hides none, it appends the present description. Without tools, it hides every
-    /// visible description that is not pinned, in a new batch. Setting the same tools does nothing.
+    /// Sets the tools and makes a version.
+    ///
+    /// Visible descriptions that are stale now and not pinned are hidden, in a new batch. If the present
+    /// description is not visible, it is shown at the position of the first of them, or appended if there
+    /// are none. If `tools` is empty, every visible description that is not pinned is hidden, in a new
+    /// batch. Setting the same tools again does nothing.
     pub fn set_tools(
         &self,
         tools: Vec<Tool>,
         now: Timestamp,
     ) -> Result<(Conversation, Outcome), Error> {
         self.log.check_metadata()?;
-        let tools = ToolSet::new(tools, &self.setup.headings)?.map(Arc::new);
+        let tools = ToolSet::new(tools, &self.shared.headings)?.map(Arc::new);
         if tools::are_same(tools.as_deref(), self.tools()) {
             return Ok((self.clone(), self.outcome_of(self, false)?));
         }
@@ -342,13 +346,13 @@ impl Conversation {
         draft.set_tools(tools);
         let view = draft.state.view.clone();
         let descriptions = draft.descriptions();
-        let places = descriptions.places(&view, |index, message| {
+        let positions = descriptions.positions(&view, |index, message| {
             !draft.is_pinned(index)
                 && descriptions.describes(index, message)
                 && !descriptions.is_present(message)
         })?;
-        if !places.is_empty() {
-            let view = draft.replace_descriptions(&view, &places)?;
+        if !positions.is_empty() {
+            let view = draft.replace_descriptions(&view, &positions)?;
             draft.open_batch(view);
         } else if !draft.descriptions().is_shown_in(&view)?
             && let Some(entry) = draft.present_description()?
@@ -380,11 +384,11 @@ impl Conversation {
 
     /// The entries of the view, in order: each message with its index, position and tokens.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = VisibleEntry<'_>> + ExactSizeIterator {
-        self.view().0.iter().enumerate().map(|(at, placed)| VisibleEntry {
-            index: placed.index(),
+        self.view().0.iter().enumerate().map(|(at, view_entry)| VisibleEntry {
+            index: view_entry.index(),
             position: Position(at),
-            message: self.log.message(placed.index()),
-            tokens: placed.tokens(),
+            message: self.log.message(view_entry.index()),
+            tokens: view_entry.tokens(),
         })
     }
 
@@ -411,14 +415,14 @@ impl Conversation {
         &self.state().marks
     }
 
-    /// The tools, if there are any.
+    /// The tools; `None` if the conversation has none.
     pub fn tools(&self) -> Option<&ToolSet> {
         self.history.current().tools.as_deref()
     }
 
     /// The counter of the conversation.
     pub fn counter(&self) -> &Arc<dyn Counter> {
-        &self.setup.meter.counter
+        &self.shared.meter.counter
     }
 
     /// Sizes of the log, the view and the live path.
@@ -433,11 +437,11 @@ impl Conversation {
         }
     }
 
-    /// The conversation at a version. The value can be read, compared and continued (which is a fork).
+    /// The conversation at a version. Applying a request to it makes a fork.
     pub fn at(&self, version: Version) -> Result<Conversation, Error> {
         let record = self.history.record(version, "version")?;
         Ok(Conversation {
-            setup: self.setup.clone(),
+            shared: self.shared.clone(),
             log: self.log.prefix(record.log_len as usize),
             history: self.history.up_to(version),
         })
@@ -484,8 +488,9 @@ impl Conversation {
     }
 }
 
-/// The version that UNDO, REDO or ROLLBACK restores, with the references of the new version.
-struct Destination {
+/// The state and tools that UNDO, REDO or ROLLBACK restores, and the `undo` and `redo` references of the
+/// new version.
+struct Restored {
     state_ref: StateRef,
     /// The tools, and the version that set them.
     tools: (Option<Arc<ToolSet>>, Version),
@@ -525,8 +530,8 @@ pub struct VersionInfo {
     pub tokens: u64,
     /// Its current batch.
     pub batch: BatchIndex,
-    /// The version whose request opened that batch. Batch numbers are reused after a rollback, this is
-    /// not, so it identifies the batch.
+    /// The version whose request opened that batch. Together with `batch`, it identifies the batch; the
+    /// number alone does not, because batch numbers are reused after a rollback.
     #[serde(rename = "batchOpenedBy")]
     pub batch_opened_by: Version,
     /// The length of its log.

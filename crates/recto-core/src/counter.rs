@@ -41,8 +41,8 @@ pub trait Counter: Send + Sync + Debug {
         false
     }
 
-    /// Whether [`count`](Self::count) reads the text. A counter that does not gets an empty text, and
-    /// the engine decodes no message for it.
+    /// Whether [`count`](Self::count) reads the text. If not, the engine passes an empty text and does
+    /// not decode messages.
     fn reads_text(&self) -> bool {
         true
     }

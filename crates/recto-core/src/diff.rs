@@ -11,13 +11,13 @@ use crate::{Conversation, Error, LogIndex, Version};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Diff {
-    /// The entries that both show.
+    /// The entries that both versions show.
     pub kept: Portion,
-    /// The entries that only the first one shows.
+    /// The entries that only the first version shows.
     pub hidden: Entries,
-    /// The entries that only the second one shows, hidden before or new.
+    /// The entries that only the second version shows: hidden before, or new.
     pub shown: Entries,
-    /// The fewest entries that explain the different order of the entries that both show.
+    /// The smallest set of entries whose move explains the different order of the kept entries.
     pub moved: Entries,
 }
 
@@ -60,33 +60,37 @@ impl Conversation {
     }
 }
 
-/// A run that both views have: a shared part of the trees, or a single entry.
-struct Common {
+/// A run of entries that both views have: a part that their trees share, or a single entry.
+struct CommonRun {
+    /// Its position in the first view.
     start: usize,
-    elsewhere: usize,
+    /// Its position in the second view.
+    other_start: usize,
     len: usize,
 }
 
 impl Diff {
     pub(crate) fn between(before: &View, after: &View) -> Diff {
         let difference = before.0.difference(&after.0);
-        let mut places: HashMap<LogIndex, (usize, u64)> = HashMap::new();
+        // Entries of the second view outside shared parts: their positions and tokens.
+        let mut unshared: HashMap<LogIndex, (usize, u64)> = HashMap::new();
         for block in difference.right.iter().filter(|block| block.shared.is_none()) {
             for (number, entry) in block.items().enumerate() {
-                places.insert(entry.index(), (block.start + number, entry.tokens()));
+                unshared.insert(entry.index(), (block.start + number, entry.tokens()));
             }
         }
         let mut hidden = Vec::new();
         let mut common = Vec::new();
         for block in &difference.left {
-            if let Some(elsewhere) = block.shared {
-                common.push(Common { start: block.start, elsewhere, len: block.len });
+            if let Some(other_start) = block.shared {
+                common.push(CommonRun { start: block.start, other_start, len: block.len });
                 continue;
             }
             for (number, entry) in block.items().enumerate() {
-                match places.remove(&entry.index()) {
-                    Some((elsewhere, _)) => {
-                        common.push(Common { start: block.start + number, elsewhere, len: 1 });
+                match unshared.remove(&entry.index()) {
+                    Some((other_start, _)) => {
+                        let start = block.start + number;
+                        common.push(CommonRun { start, other_start, len: 1 });
                     }
                     None => hidden.push((entry.index(), entry.tokens())),
                 }
@@ -97,33 +101,33 @@ impl Diff {
             messages: before.len() - hidden.indices.len(),
             tokens: before.tokens() - hidden.tokens,
         };
-        let shown = places.into_iter().map(|(index, (_, tokens))| (index, tokens)).collect();
+        let shown = unshared.into_iter().map(|(index, (_, tokens))| (index, tokens)).collect();
         Diff { kept, hidden, shown, moved: moved(&common, before) }
     }
 }
 
-/// The entries outside the heaviest series of runs that have the same order in both views. `common` is
-/// in the order of the first view.
-fn moved(common: &[Common], before: &View) -> Entries {
-    if common.is_sorted_by_key(|run| run.elsewhere) {
+/// The entries outside the longest series of runs that has the same order in both views. The length of a
+/// series is its number of entries. `common` is in the order of the first view.
+fn moved(common: &[CommonRun], before: &View) -> Entries {
+    if common.is_sorted_by_key(|run| run.other_start) {
         return Entries::default();
     }
-    // By place in the second view: the heaviest series that ends at or before it.
     let mut order: Vec<usize> = (0..common.len()).collect();
-    order.sort_unstable_by_key(|&number| common[number].elsewhere);
-    let mut rank = vec![0; common.len()];
-    for (place, &number) in order.iter().enumerate() {
-        rank[number] = place;
+    order.sort_unstable_by_key(|&number| common[number].other_start);
+    // The ranks of the runs in the order of the second view.
+    let mut ranks = vec![0; common.len()];
+    for (rank, &number) in order.iter().enumerate() {
+        ranks[number] = rank;
     }
-    let mut heaviest = Heaviest::new(common.len());
+    let mut longest = LongestSeries::new(common.len());
     let mut previous: Vec<Option<usize>> = Vec::with_capacity(common.len());
     for (number, run) in common.iter().enumerate() {
-        let (weight, end) = heaviest.before(rank[number]);
+        let (len, end) = longest.before(ranks[number]);
         previous.push(end);
-        heaviest.offer(rank[number], weight + run.len, number);
+        longest.insert(ranks[number], len + run.len, number);
     }
     let mut stays = vec![false; common.len()];
-    let mut at = heaviest.before(common.len()).1;
+    let mut at = longest.before(common.len()).1;
     while let Some(number) = at {
         stays[number] = true;
         at = previous[number];
@@ -135,18 +139,18 @@ fn moved(common: &[Common], before: &View) -> Entries {
         .collect()
 }
 
-/// The heaviest series that ends before a place (a Fenwick tree of maxima).
-struct Heaviest(Vec<(usize, Option<usize>)>);
+/// Finds the longest series of runs that ends before a rank: a Fenwick tree of maxima.
+struct LongestSeries(Vec<(usize, Option<usize>)>);
 
-impl Heaviest {
+impl LongestSeries {
     fn new(len: usize) -> Self {
-        Heaviest(vec![(0, None); len + 1])
+        LongestSeries(vec![(0, None); len + 1])
     }
 
-    /// The weight and the last run of the heaviest series that ends before `place`.
-    fn before(&self, place: usize) -> (usize, Option<usize>) {
+    /// The length and the last run of the longest series that ends before `rank`.
+    fn before(&self, rank: usize) -> (usize, Option<usize>) {
         let mut best = (0, None);
-        let mut at = place;
+        let mut at = rank;
         while at > 0 {
             if self.0[at].0 > best.0 {
                 best = self.0[at];
@@ -156,11 +160,12 @@ impl Heaviest {
         best
     }
 
-    fn offer(&mut self, place: usize, weight: usize, number: usize) {
-        let mut at = place + 1;
+    /// Adds a series of length `len` that ends at `rank` with the run `number`.
+    fn insert(&mut self, rank: usize, len: usize, number: usize) {
+        let mut at = rank + 1;
         while at < self.0.len() {
-            if weight > self.0[at].0 {
-                self.0[at] = (weight, Some(number));
+            if len > self.0[at].0 {
+                self.0[at] = (len, Some(number));
             }
             at += at & at.wrapping_neg();
         }

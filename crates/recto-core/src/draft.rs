@@ -10,7 +10,7 @@ use crate::missing::BatchOrigin;
 use crate::operation::{Scope, Step};
 use crate::state::{Origins, State};
 use crate::tools::{Descriptions, Headings};
-use crate::view::Placed;
+use crate::view::ViewEntry;
 use crate::{
     BatchIndex, Conversation, Error, LogIndex, Message, Position, Timestamp, ToolSet, Version, View,
 };
@@ -48,10 +48,10 @@ pub(crate) struct Draft<'a> {
 impl<'a> Draft<'a> {
     pub(crate) fn new(conversation: &'a Conversation, now: Timestamp) -> Draft<'a> {
         Draft {
-            meter: &conversation.setup.meter,
-            headings: &conversation.setup.headings,
+            meter: &conversation.shared.meter,
+            headings: &conversation.shared.headings,
             history: &conversation.history,
-            loaded_batches: &conversation.setup.loaded_batches,
+            loaded_batches: &conversation.shared.loaded_batches,
             log: conversation.log.clone(),
             state: conversation.state().clone(),
             tools: conversation.history.current().tools.clone(),
@@ -82,8 +82,8 @@ impl<'a> Draft<'a> {
 
     /// The reason of the present operation.
     pub(crate) fn reason(&mut self) -> Arc<str> {
-        let made = || self.step.map_or_else(|| "SET_TOOLS".into(), Step::reason_text);
-        self.reason.get_or_insert_with(made).clone()
+        let text = || self.step.map_or_else(|| "SET_TOOLS".into(), Step::reason_text);
+        self.reason.get_or_insert_with(text).clone()
     }
 
     /// Appends messages to the log.
@@ -93,13 +93,13 @@ impl<'a> Draft<'a> {
     }
 
     /// Appends messages to the log and returns their entries for a view.
-    pub(crate) fn add_to_log(&mut self, messages: &[Message]) -> Result<Vec<Placed>, Error> {
+    pub(crate) fn add_to_log(&mut self, messages: &[Message]) -> Result<Vec<ViewEntry>, Error> {
         let start = self.log.len();
         self.append_to_log(messages)?;
         Ok(self.log.as_view().0.iter_range(start..).cloned().collect())
     }
 
-    pub(crate) fn add_one_to_log(&mut self, message: Message) -> Result<Placed, Error> {
+    pub(crate) fn add_one_to_log(&mut self, message: Message) -> Result<ViewEntry, Error> {
         let added = self.add_to_log(&[message])?.pop();
         Ok(added.expect("one message makes one entry"))
     }
@@ -110,7 +110,7 @@ impl<'a> Draft<'a> {
         self.open_batch_returning_to(return_to, view);
     }
 
-    /// Opens the next batch with this view. BATCH_END returns to the present batch.
+    /// Opens the next batch with this view. A BATCH_END without a target returns to the present batch.
     pub(crate) fn open_temporary_batch(&mut self, view: View) {
         self.open_batch_returning_to(Some(self.state.path.current_number()), view);
     }
@@ -179,44 +179,44 @@ impl<'a> Draft<'a> {
         self.tools_origin = Some(target.tools_origin);
     }
 
-    /// Recognises tool descriptions.
+    /// A recogniser of tool descriptions.
     pub(crate) fn descriptions(&self) -> Descriptions<'_> {
         Descriptions { headings: self.headings, tools: self.tools.as_deref(), log: &self.log }
     }
 
-    /// The places in a view of the stale descriptions that are not pinned.
-    pub(crate) fn stale_places(&self, view: &View) -> Result<Vec<usize>, Error> {
+    /// The positions in a view of the stale descriptions that are not pinned.
+    pub(crate) fn stale_positions(&self, view: &View) -> Result<Vec<usize>, Error> {
         let descriptions = self.descriptions();
         if descriptions.tools.is_none() {
             return Ok(Vec::new());
         }
-        descriptions.places(view, |index, message| {
+        descriptions.positions(view, |index, message| {
             !self.is_pinned(index) && descriptions.is_stale(index, message)
         })
     }
 
-    /// The entry of the present description: the newest log entry that is one, else a new entry. `None`
-    /// without tools.
-    pub(crate) fn present_description(&mut self) -> Result<Option<Placed>, Error> {
+    /// The entry of the present description: the newest log entry that lists the present tools, or else
+    /// a new entry. `None` without tools.
+    pub(crate) fn present_description(&mut self) -> Result<Option<ViewEntry>, Error> {
         let Some(tools) = self.tools.clone() else { return Ok(None) };
         if let Some(index) = self.descriptions().newest_present()? {
-            return Ok(Some(self.log.placed(index).clone()));
+            return Ok(Some(self.log.view_entry(index).clone()));
         }
         let entry = self.add_one_to_log(tools.description())?;
         self.log.note_written_by_engine();
         Ok(Some(entry))
     }
 
-    /// A view without the descriptions at these places. If it does not show the present description,
-    /// that is inserted at the first of the places.
+    /// A view without the descriptions at these positions. If it does not show the present description,
+    /// the present description is inserted at the first of the positions.
     pub(crate) fn replace_descriptions(
         &mut self,
         view: &View,
-        places: &[usize],
+        positions: &[usize],
     ) -> Result<View, Error> {
         let mut view = view.clone();
-        view.hide(places);
-        if let Some(&first) = places.first()
+        view.hide(positions);
+        if let Some(&first) = positions.first()
             && !self.descriptions().is_shown_in(&view)?
             && let Some(entry) = self.present_description()?
         {
@@ -225,7 +225,7 @@ impl<'a> Draft<'a> {
         Ok(view)
     }
 
-    /// The entries that an operation selects from.
+    /// The entries from which an operation with this scope selects.
     pub(crate) fn base(&self, scope: Scope) -> View {
         match scope {
             Scope::Visible => self.state.view.clone(),
@@ -244,16 +244,16 @@ impl<'a> Draft<'a> {
 
     /// The positions of pinned entries in a view, in order.
     pub(crate) fn pinned_in(&self, view: &View) -> Vec<Position> {
-        let mut places: Vec<Position> = self.pins_in(view).map(|(at, _)| Position(at)).collect();
-        places.sort_unstable();
-        places
+        let mut positions: Vec<Position> = self.pins_in(view).map(|(at, _)| Position(at)).collect();
+        positions.sort_unstable();
+        positions
     }
 
     /// The pinned entries of a view in log order, with their positions.
     fn pins_in<'b>(&'b self, view: &'b View) -> impl Iterator<Item = (usize, LogIndex)> + 'b {
         let mut locator = view.locator();
         let pins = self.state.marks.pins().into_iter().flat_map(|pins| pins.iter());
-        pins.filter_map(move |pin| Some((locator.place_of(pin)?, pin)))
+        pins.filter_map(move |pin| Some((locator.position_of(pin)?, pin)))
     }
 
     /// Tests that all of `indices` (sorted) are entries of the log.
@@ -269,7 +269,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn check_none_pinned(&self, indices: &[LogIndex]) -> Result<(), Error> {
         let Some(pins) = self.state.marks.pins() else { return Ok(()) };
         let mut locator = self.state.view.locator();
-        let mut is_visible = |index: &LogIndex| locator.place_of(*index).is_some();
+        let mut is_visible = |index: &LogIndex| locator.position_of(*index).is_some();
         let blocked = if indices.len() < pins.len() {
             indices.iter().copied().filter(|&index| pins.contains(index)).find(&mut is_visible)
         } else {

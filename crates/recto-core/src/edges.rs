@@ -32,10 +32,10 @@ impl Edge {
     }
 }
 
-/// The edges of a range, if there are not too many.
+/// The edges of a range, as a list of bounded length.
 ///
-/// The results need calls before the range, the calls need results after it. If there are too many to
-/// list ([`Edges::has_overflowed`]), a reader visits the parts of the range.
+/// The results need calls before the range, the calls need results after it. If the list
+/// has overflowed ([`Edges::has_overflowed`]), a reader visits the parts of the range instead.
 #[derive(Clone, Default)]
 pub(crate) struct Edges(Option<ThinArc<(), Edge>>);
 
@@ -104,7 +104,7 @@ impl Edges {
         }
     }
 
-    /// The edges of consecutive ranges together.
+    /// The edges of the range that consecutive ranges form together.
     pub(crate) fn sum<'a>(ranges: impl Iterator<Item = &'a Edges>) -> Edges {
         let mut ranges = ranges.filter(|edges| !edges.is_empty());
         let Some(first) = ranges.next() else { return Edges(None) };
@@ -144,7 +144,7 @@ impl ShortList {
         &self.edges[..self.len]
     }
 
-    /// Removes the newest call to which `edge` is the result. Returns false if there is none.
+    /// Removes the newest call whose result is `edge`. Returns false if there is none.
     fn pair_off(&mut self, edge: Edge) -> bool {
         if edge.is_call() {
             return false;

@@ -39,7 +39,7 @@ pub enum Error {
         field: Option<String>,
     },
     /// A message has no content.
-    #[error("the message of role {role} has no content; {}", about_empty(*.is_foreign))]
+    #[error("the message of role {role} has no content; {}", empty_content_advice(*.is_foreign))]
     EmptyContent {
         /// The role of the message; only `tool` messages may be empty.
         role: crate::Role,
@@ -57,7 +57,7 @@ pub enum Error {
         len: usize,
     },
     /// REPLACE at a position after the end of the view.
-    #[error("there is no entry at position {position} of the view; {}", up_to(*.len))]
+    #[error("there is no entry at position {position} of the view; {}", allowed_numbers(*.len))]
     NoEntryAtPosition {
         /// The value in the request.
         position: Position,
@@ -65,7 +65,7 @@ pub enum Error {
         len: usize,
     },
     /// A log entry does not exist.
-    #[error("there is no log entry {index}; {}", up_to(*.len))]
+    #[error("there is no log entry {index}; {}", allowed_numbers(*.len))]
     IndexOutOfRange {
         /// The value in the request.
         index: LogIndex,
@@ -142,7 +142,7 @@ pub enum Error {
     },
     /// COMPRESS with a summary, although none of the entries is visible.
     #[error(
-        "none of the entries is visible, so the summary has no place; leave it out or name visible entries"
+        "none of the entries is visible, so the summary has no position; leave the summary out or name visible entries"
     )]
     NothingToCompress,
     /// UNDO without a request that can be undone.
@@ -153,7 +153,7 @@ pub enum Error {
     NothingToRedo,
     /// FIT with a budget into which no run fits.
     #[error(
-        "no run of messages fits into {max_tokens} tokens beside what must stay; \
+        "no run of messages fits into {max_tokens} tokens beside the entries that must stay; \
          set maxTokens to {needed} or more, unpin entries or set keepSystem to false"
     )]
     BudgetTooSmall {
@@ -190,7 +190,7 @@ pub enum Error {
         /// The counter's name.
         name: String,
     },
-    /// A saved conversation is loaded with another counter than its own.
+    /// A saved conversation is loaded with a counter of another name.
     #[error(
         "the conversation was counted by {saved:?}, not by {given:?}; pass the counter with that name"
     )]
@@ -229,14 +229,14 @@ impl From<recto_json::InvalidJson> for Error {
 pub(crate) const FOREIGN_HINT: &str = "its tool calls are in a field of another format, which is \
     kept but not read; write them as tool_use and tool_result parts, or import the message";
 
-fn about_empty(is_foreign: bool) -> &'static str {
+fn empty_content_advice(is_foreign: bool) -> &'static str {
     match is_foreign {
         true => FOREIGN_HINT,
         false => "give it text or parts, or leave the message out",
     }
 }
 
-fn up_to(len: usize) -> String {
+fn allowed_numbers(len: usize) -> String {
     match len {
         0 => "there is none yet".into(),
         len => format!("use 0 to {}", len - 1),
@@ -352,7 +352,7 @@ impl Error {
         }
     }
 
-    /// The error itself; for an error in a list of operations, that of the operation.
+    /// The error of the operation if this is [`InList`](Error::InList), otherwise the error itself.
     pub fn root(&self) -> &Error {
         match self {
             Error::InList { error, .. } => error.root(),
@@ -437,7 +437,7 @@ impl Error {
         Error::TooLarge { what, size, limit, field: None }
     }
 
-    /// The error as that of an operation of a list.
+    /// Wraps the error of operation `number` of a list.
     pub(crate) fn in_list(self, number: usize) -> Error {
         Error::InList { number, error: Box::new(self) }
     }
@@ -458,15 +458,15 @@ impl Error {
         Error::InvalidMessage { reason: reason.into(), field: Some(field.into()) }
     }
 
-    /// The error with `place` before the path of its field.
-    pub(crate) fn within(mut self, place: &str) -> Error {
+    /// Prefixes the path of the wrong field with `path`.
+    pub(crate) fn within(mut self, path: &str) -> Error {
         if let Error::InvalidMessage { field, .. }
         | Error::EmptyContent { field, .. }
         | Error::TooLarge { field, .. } = &mut self
         {
             *field = Some(match field.take() {
-                Some(inner) => format!("{place}.{inner}"),
-                None => place.to_owned(),
+                Some(inner) => format!("{path}.{inner}"),
+                None => path.to_owned(),
             });
         }
         self

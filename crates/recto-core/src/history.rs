@@ -42,12 +42,12 @@ pub(crate) struct Record {
 pub(crate) enum StateRef {
     Owned(State),
     /// The state of an earlier version, whose record owns it. Restoring a version therefore writes
-    /// only a record, for any distance.
+    /// only a record, however old the version is.
     SameAs(Version),
 }
 
-/// The reason of a request. The reason of the most frequent requests is computed when it is read, so it
-/// takes neither time nor memory before.
+/// The reason of a request. To save time and memory, the reason of the most frequent requests is computed
+/// only when it is read.
 #[derive(Clone, Debug)]
 pub(crate) enum Reason {
     /// The reason follows from the rest of the record: an APPEND, UNDO or REDO, or a ROLLBACK to the
@@ -94,7 +94,7 @@ impl Reason {
         }
     }
 
-    /// The reason of a request with several operations. Equal reasons of neighbours are listed once.
+    /// The reason of a request with several operations. Consecutive equal reasons are listed once.
     pub(crate) fn of_list(steps: Vec<StepRecord>) -> Reason {
         let mut all: Vec<&str> = steps.iter().map(|step| &*step.reason).collect();
         all.dedup();
@@ -116,7 +116,7 @@ impl Record {
         }
     }
 
-    /// A reference to the state of this record, whose version is given, for a later version.
+    /// A reference to the state of this record, for a later version. `version` is that of this record.
     pub(crate) fn state_ref_for(&self, version: Version) -> StateRef {
         StateRef::SameAs(match self.state_ref {
             StateRef::Owned(_) => version,
@@ -134,17 +134,18 @@ impl Record {
 #[derive(Clone, Debug)]
 struct Slot(Option<Record>);
 
-/// Number of slots. Bit 63: a slot does not own its state. Bit 62: a slot may have tools.
+/// The summary of a range of slots. Bits 0 to 61: their number. Bit 63: some slot does not own its state.
+/// Bit 62: some slot may have tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Tally(u64);
+struct SlotSummary(u64);
 
-impl Tally {
-    const SOME_OWN_NONE: u64 = 1 << 63;
+impl SlotSummary {
+    const SOME_NOT_OWNERS: u64 = 1 << 63;
     const SOME_HAVE_TOOLS: u64 = 1 << 62;
-    const FLAGS: u64 = Self::SOME_OWN_NONE | Self::SOME_HAVE_TOOLS;
+    const FLAGS: u64 = Self::SOME_NOT_OWNERS | Self::SOME_HAVE_TOOLS;
 
-    fn are_all_owners(self) -> bool {
-        self.0 & Self::SOME_OWN_NONE == 0
+    fn all_own_their_state(self) -> bool {
+        self.0 & Self::SOME_NOT_OWNERS == 0
     }
 
     fn has_no_tools(self) -> bool {
@@ -152,10 +153,10 @@ impl Tally {
     }
 }
 
-impl Summary for Tally {
+impl Summary for SlotSummary {
     fn add(&mut self, later: &Self) {
         let flags = (self.0 | later.0) & Self::FLAGS;
-        *self = Tally(flags | (self.count() + later.count()) as u64);
+        *self = SlotSummary(flags | (self.count() + later.count()) as u64);
     }
 
     fn count(&self) -> usize {
@@ -164,20 +165,20 @@ impl Summary for Tally {
 }
 
 impl Item for Slot {
-    type Summary = Tally;
+    type Summary = SlotSummary;
     const LEAF: usize = 16;
     const FAN: usize = 24;
 
-    fn add_to(&self, tally: &mut Tally) {
+    fn add_to(&self, summary: &mut SlotSummary) {
         let flags = match &self.0 {
-            None => Tally::FLAGS,
+            None => SlotSummary::FLAGS,
             Some(record) => {
-                let owns_none = !matches!(record.state_ref, StateRef::Owned(_));
-                (if owns_none { Tally::SOME_OWN_NONE } else { 0 })
-                    | (if record.tools.is_some() { Tally::SOME_HAVE_TOOLS } else { 0 })
+                let is_not_owner = !matches!(record.state_ref, StateRef::Owned(_));
+                (if is_not_owner { SlotSummary::SOME_NOT_OWNERS } else { 0 })
+                    | (if record.tools.is_some() { SlotSummary::SOME_HAVE_TOOLS } else { 0 })
             }
         };
-        tally.add(&Tally(flags | 1));
+        summary.add(&SlotSummary(flags | 1));
     }
 }
 
@@ -189,11 +190,11 @@ pub(crate) struct History {
 
 impl History {
     pub(crate) fn new(first: Record) -> History {
-        Self::opened_at(Version(0), first)
+        Self::with_newest_only(Version(0), first)
     }
 
     /// A history of which only the newest version is loaded.
-    pub(crate) fn opened_at(version: Version, record: Record) -> History {
+    pub(crate) fn with_newest_only(version: Version, record: Record) -> History {
         let mut records = SumTree::repeat(Slot(None), version.as_usize());
         records.push(Slot(Some(record)));
         History { records }
@@ -235,7 +236,7 @@ impl History {
     ) -> Result<(StateRef, Option<Arc<ToolSet>>, Version), Error> {
         // Usually the summaries of the tree suffice, and the record itself is not read.
         let around = self.records.summary_around(version.as_usize());
-        if around.is_some_and(|tally| tally.are_all_owners() && tally.has_no_tools()) {
+        if around.is_some_and(|summary| summary.all_own_their_state() && summary.has_no_tools()) {
             return Ok((StateRef::SameAs(version), None, version));
         }
         let record = self.record(version, field)?;
@@ -257,14 +258,15 @@ impl History {
         }
     }
 
-    /// All loaded versions in order. Call [`check_whole`](Self::check_whole) first if all are needed.
+    /// All loaded versions in order. Call [`check_all_loaded`](Self::check_all_loaded) first if all versions
+    /// are needed.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Version, &Record)> {
         let numbered = self.records.iter().enumerate();
         numbered.filter_map(|(number, slot)| Some((Version(number as u32), slot.0.as_ref()?)))
     }
 
     /// Tests that every version is loaded, with all of its steps.
-    pub(crate) fn check_whole(&self) -> Result<(), Error> {
+    pub(crate) fn check_all_loaded(&self) -> Result<(), Error> {
         match self.records.iter().all(|slot| slot.0.as_ref().is_some_and(Record::has_steps)) {
             true => Ok(()),
             false => Err(Error::NotLoaded(Missing::Versions)),
@@ -273,8 +275,8 @@ impl History {
 
     /// Sets the record of an existing version.
     pub(crate) fn load(&mut self, version: Version, record: Record) {
-        let place = version.as_usize();
-        self.records.splice(place..=place, [Slot(Some(record))]);
+        let at = version.as_usize();
+        self.records.splice(at..=at, [Slot(Some(record))]);
     }
 
     pub(crate) fn push(&mut self, record: Record) -> Result<(), Error> {
@@ -287,7 +289,7 @@ impl History {
         Ok(())
     }
 
-    /// The history as it was at a version, which exists.
+    /// The history up to a version, which must exist.
     pub(crate) fn up_to(&self, version: Version) -> History {
         History { records: self.records.slice(..=version.as_usize()) }
     }
@@ -321,7 +323,7 @@ mod tests {
     use super::*;
     use crate::{Append, Approx, Conversation, Message, Settings};
 
-    /// Versions 1 to `versions`, each with a message more.
+    /// A conversation with versions 1 to `versions`, each of which appended one message.
     fn appended(versions: usize) -> Conversation {
         let mut now = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
         for number in 0..versions {
@@ -359,7 +361,7 @@ mod tests {
     fn a_version_that_is_not_loaded_is_not_restored() {
         let now = appended(3);
         let newest = now.history.current().clone();
-        let history = History::opened_at(Version(1_000), newest);
+        let history = History::with_newest_only(Version(1_000), newest);
         for version in [0, 500, 999].map(Version) {
             let missing = history.reuse_state(version, "targetVersion").unwrap_err();
             assert!(matches!(missing, Error::NotLoaded(Missing::Version(at)) if at == version));

@@ -54,16 +54,16 @@ impl IndexSet {
         self.0.iter().map(|member| member.0)
     }
 
-    /// The place of `index` in the order, and whether it is a member.
-    fn place(&self, index: LogIndex) -> (usize, bool) {
+    /// Number of members below `index`, and whether `index` is a member.
+    fn rank(&self, index: LogIndex) -> (usize, bool) {
         match self.0.find(|bounds| bounds.max >= index.0, |member| member.0 >= index) {
-            Some((place, found)) => (place, found.0 == index),
+            Some((rank, found)) => (rank, found.0 == index),
             None => (self.len(), false),
         }
     }
 
     pub(crate) fn contains(&self, index: LogIndex) -> bool {
-        self.place(index).1
+        self.rank(index).1
     }
 
     /// Adds an index that is above all members.
@@ -73,7 +73,7 @@ impl IndexSet {
 
     /// The members below an index.
     pub(crate) fn below(&self, index: LogIndex) -> IndexSet {
-        IndexSet(self.0.slice(..self.place(index).0))
+        IndexSet(self.0.slice(..self.rank(index).0))
     }
 
     /// The set with all of `indices` (sorted, without duplicates).
@@ -81,8 +81,8 @@ impl IndexSet {
         if self.is_small_change(indices) {
             let mut set = self.clone();
             for &index in indices {
-                if let (place, false) = set.place(index) {
-                    set.0.splice(place..place, [Member(index)]);
+                if let (rank, false) = set.rank(index) {
+                    set.0.splice(rank..rank, [Member(index)]);
                 }
             }
             return set;
@@ -98,8 +98,8 @@ impl IndexSet {
         if self.is_small_change(indices) {
             let mut set = self.clone();
             for &index in indices {
-                if let (place, true) = set.place(index) {
-                    set.0.splice(place..=place, []);
+                if let (rank, true) = set.rank(index) {
+                    set.0.splice(rank..=rank, []);
                 }
             }
             return set;

@@ -32,7 +32,7 @@ impl Limits {
 
     pub(crate) fn check_message(&self, text: &str) -> Result<(), Error> {
         let limit = self.message_bytes.min(u32::MAX as usize);
-        within("a message's size in bytes", text.len(), limit)?;
+        check_limit("a message's size in bytes", text.len(), limit)?;
         self.check_depth(text)
     }
 
@@ -41,14 +41,14 @@ impl Limits {
         if text.len() <= self.depth {
             return Ok(());
         }
-        within("the depth of the JSON", json::depth(text), self.depth)
+        check_limit("the depth of the JSON", json::depth(text), self.depth)
     }
 
     pub(crate) fn check_messages(&self, count: usize) -> Result<(), Error> {
-        within("the number of messages in the request", count, self.messages)
+        check_limit("the number of messages in the request", count, self.messages)
     }
 }
 
-fn within(what: &'static str, size: usize, limit: usize) -> Result<(), Error> {
+fn check_limit(what: &'static str, size: usize, limit: usize) -> Result<(), Error> {
     if size <= limit { Ok(()) } else { Err(Error::too_large(what, size, limit)) }
 }

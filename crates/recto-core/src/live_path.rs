@@ -38,10 +38,10 @@ pub(crate) struct OpenBatch {
     below: Below,
 }
 
-/// The batches below one.
+/// The batches below a batch.
 #[derive(Debug)]
 enum Below {
-    /// None: it is batch 0.
+    /// No batches: it is batch 0.
     Bottom,
     /// The batch that was current before.
     Left(Arc<LeftBatch>),
@@ -49,8 +49,8 @@ enum Below {
     Stored,
 }
 
-/// Batches that were loaded from a store. Entries are only added, so all values of a conversation
-/// share it.
+/// A cache of batches that were loaded from a store. Entries are never changed or removed, so all values
+/// of a conversation share one cache.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedBatches {
     left: Mutex<HashMap<(StoredPath, BatchIndex), Arc<LeftBatch>>>,
@@ -59,15 +59,25 @@ pub(crate) struct LoadedBatches {
 
 impl LoadedBatches {
     fn left(&self, path: StoredPath, batch: BatchIndex) -> Option<Arc<LeftBatch>> {
-        self.left.lock().expect("nothing panics here").get(&(path, batch)).cloned()
+        self.left
+            .lock()
+            .expect("no code panics while it holds this lock")
+            .get(&(path, batch))
+            .cloned()
     }
 
     pub(crate) fn insert(&self, path: StoredPath, batch: BatchIndex, left: Arc<LeftBatch>) {
-        self.left.lock().expect("nothing panics here").insert((path, batch), left);
+        self.left
+            .lock()
+            .expect("no code panics while it holds this lock")
+            .insert((path, batch), left);
     }
 
     pub(crate) fn insert_openings(&self, path: StoredPath, openings: Vec<Opening>) {
-        self.openings.lock().expect("nothing panics here").insert(path, openings);
+        self.openings
+            .lock()
+            .expect("no code panics while it holds this lock")
+            .insert(path, openings);
     }
 }
 
@@ -80,13 +90,13 @@ pub(crate) struct LeftBatch {
     number: usize,
     /// Its last view.
     pub(crate) view: View,
-    /// The version that introduced this view; none if the view existed only within a request.
+    /// The version that introduced this view; `NONE` if the view existed only within a request.
     pub(crate) view_origin: OptVersion,
     /// The length of the log when the batch was left.
     pub(crate) log_len: usize,
 }
 
-/// What a batch keeps when it is left; see [`LeftBatch`].
+/// The data that a batch keeps when it is left; see [`LeftBatch`].
 pub(crate) struct Leaving {
     pub(crate) view: View,
     pub(crate) view_origin: OptVersion,
@@ -157,7 +167,7 @@ impl LivePath {
     }
 
     /// Tests that every batch is loaded.
-    pub(crate) fn check_whole(&self) -> Result<(), Error> {
+    pub(crate) fn check_all_loaded(&self) -> Result<(), Error> {
         match self.stored() {
             Some(_) => Err(Error::NotLoaded(Missing::Versions)),
             None => Ok(()),
@@ -165,7 +175,7 @@ impl LivePath {
     }
 
     /// Makes a batch below the current one current again.
-    pub(crate) fn step_down_to(&mut self, left: &LeftBatch) {
+    pub(crate) fn return_to(&mut self, left: &LeftBatch) {
         self.current = left.batch.clone();
     }
 
@@ -178,7 +188,8 @@ impl LivePath {
     pub(crate) fn openings(&self, loaded: &LoadedBatches) -> Result<Vec<Opening>, Error> {
         let mut openings = match self.stored() {
             Some(path) => {
-                let loaded = loaded.openings.lock().expect("nothing panics here");
+                let loaded =
+                    loaded.openings.lock().expect("no code panics while it holds this lock");
                 let missing = || Error::NotLoaded(Missing::Batches(path));
                 loaded.get(&path).cloned().ok_or_else(missing)?
             }
@@ -259,7 +270,7 @@ impl Drop for OpenBatch {
         let mut next = std::mem::replace(&mut self.below, Below::Bottom);
         while let Below::Left(left) = next {
             let Some(left) = Arc::into_inner(left) else { return };
-            // The batches between still own it.
+            // This does not recurse, because the batches between still own it.
             drop(left.far_below);
             let Some(mut batch) = Arc::into_inner(left.batch) else { return };
             next = std::mem::replace(&mut batch.below, Below::Bottom);

@@ -39,7 +39,8 @@ impl Marks {
         self.0.iter().flat_map(|marks| marks.iter())
     }
 
-    /// The place of a label in alphabetical order: `Ok` if it exists, else `Err`.
+    /// The position of a label in alphabetical order: `Ok` if it exists, otherwise `Err` with the position
+    /// at which to insert it.
     fn find(&self, label: &str) -> Result<usize, usize> {
         let Some(marks) = &self.0 else { return Err(0) };
         let (mut from, mut to) = (0, marks.len());
@@ -60,11 +61,12 @@ impl Marks {
         Some(&self.0.as_ref()?.get(at)?.entries)
     }
 
-    /// Sets the entries of a label whose place is known. A label without entries is removed.
-    fn put(&mut self, place: Result<usize, usize>, label: &str, entries: IndexSet) {
+    /// Sets the entries of a label. `found` is the result of [`find`](Self::find). A label without entries
+    /// is removed.
+    fn put(&mut self, found: Result<usize, usize>, label: &str, entries: IndexSet) {
         let mut marks = self.0.as_deref().cloned().unwrap_or_default();
         let mark = (!entries.is_empty()).then(|| Mark { label: label.into(), entries });
-        match place {
+        match found {
             Ok(at) => marks.splice(at..=at, mark),
             Err(at) => marks.splice(at..at, mark),
         }

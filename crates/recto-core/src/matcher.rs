@@ -32,12 +32,12 @@ impl TextMatcher {
 
     pub(crate) fn passes(&self, message: &Message) -> bool {
         let mut scratch = self.scratch.borrow_mut();
-        self.contains.as_ref().is_none_or(|words| words.are_in(message, &mut scratch))
-            && self.excludes.as_ref().is_none_or(|words| !words.are_in(message, &mut scratch))
+        self.contains.as_ref().is_none_or(|words| words.any_is_in(message, &mut scratch))
+            && self.excludes.as_ref().is_none_or(|words| !words.any_is_in(message, &mut scratch))
     }
 }
 
-/// Words of which at least one must occur.
+/// A list of words to search for.
 struct Words {
     search: WordSearch,
     /// Whether a word contains a newline, so that it can span two parts of a message, whose texts are
@@ -57,7 +57,7 @@ impl Words {
         })
     }
 
-    fn are_in(&self, message: &Message, scratch: &mut String) -> bool {
+    fn any_is_in(&self, message: &Message, scratch: &mut String) -> bool {
         if self.spans_parts {
             scratch.clear();
             message.text_into(scratch);

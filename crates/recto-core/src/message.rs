@@ -1,7 +1,7 @@
-//! A message: its JSON, byte for byte, and a header with what the engine reads of it.
+//! A message: its JSON, byte for byte, and a header with the data that the engine reads from it.
 //!
 //! The engine never changes the JSON, so unknown fields, unknown parts, signatures and the spelling of
-//! numbers are kept. The header holds the role, and the places of texts and tool calls in the JSON.
+//! numbers are kept. The header holds the role, and the byte ranges of texts and tool calls in the JSON.
 
 mod make;
 pub(crate) mod read;
@@ -54,20 +54,20 @@ struct Header {
 
 enum Content {
     Text(Span),
-    /// One tool result with one text, as most tools return. It needs no list.
+    /// One tool result with one text: the most frequent result, which needs no list.
     Result {
         id: Span,
         text: Span,
     },
     Parts(Box<[Part]>),
-    /// The content that a constructor was given is refused with this error.
+    /// A constructor was given content that is refused with this error.
     Refused(Box<Error>),
 }
 
 /// A part that the engine reads. Other parts are not listed. The parts inside a tool result follow it.
 enum Part {
     Text(Span),
-    /// Thinking of the model: counted, because it is sent, but not searched.
+    /// Thinking of the model. It is sent, so its tokens count. It is not searched.
     Thinking(Span),
     /// An image, audio or file.
     Media,
@@ -136,7 +136,7 @@ impl Message {
         Ok(Message(Arc::from_header_and_str(read::header(text)?, text)))
     }
 
-    /// The stand-in for a message that is not loaded.
+    /// The value that represents a message that is not loaded.
     pub(crate) fn absent() -> Message {
         static ABSENT: LazyLock<Message> = LazyLock::new(|| {
             let header = Header {
@@ -319,8 +319,9 @@ impl Message {
         self.header().content.parts()
     }
 
-    /// Whether the JSON has no optional escapes. A search for a word without quotes, backslashes and
-    /// control characters then gives the same result in the escaped text.
+    /// Whether the JSON has no `\u` and no `\/` escapes. If so, a word without quotes, backslashes and
+    /// control characters occurs in the escaped text if it occurs in the decoded text. The reverse does not
+    /// hold: the escaped text may contain a word that the decoded text does not.
     pub fn uses_minimal_escapes(&self) -> bool {
         self.header().uses_minimal_escapes
     }

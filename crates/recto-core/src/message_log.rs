@@ -7,7 +7,7 @@ use sum_tree::{Item, Length, Run, SumTree};
 use crate::counter::Counter;
 use crate::edges::Edges;
 use crate::index_set::IndexSet;
-use crate::view::{Placed, View};
+use crate::view::{View, ViewEntry};
 use crate::{Error, LogIndex, Message, Missing, Role, Timestamp};
 
 /// A message in the log.
@@ -29,7 +29,7 @@ impl Item for LogEntry {
     }
 }
 
-/// Metadata of a log entry: what the engine needs of an entry whose message is not loaded.
+/// Metadata of a log entry: the data that the engine needs if the message is not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryMeta {
     /// The role of the message.
@@ -46,8 +46,8 @@ pub struct EntryMeta {
 }
 
 impl EntryMeta {
-    pub(crate) fn placed(&self, index: LogIndex) -> Placed {
-        Placed::new(index, self.role, self.tokens, Edges::from_numbers(&self.edges))
+    pub(crate) fn view_entry(&self, index: LogIndex) -> ViewEntry {
+        ViewEntry::new(index, self.role, self.tokens, Edges::from_numbers(&self.edges))
     }
 }
 
@@ -59,7 +59,7 @@ thread_local! {
 /// Maximum capacity of the buffer; a larger one is freed.
 const MAX_SCRATCH_BYTES: usize = 256 * 1024;
 
-/// How messages are counted.
+/// Counts the tokens of messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
     pub(crate) counter: std::sync::Arc<dyn Counter>,
@@ -67,7 +67,7 @@ pub(crate) struct Meter {
     pub(crate) media_tokens: u64,
 }
 
-/// Tokens of every message in addition to its content.
+/// Tokens of every message in addition to those of its content.
 const MESSAGE_OVERHEAD: u64 = 3;
 
 impl Meter {
@@ -117,10 +117,10 @@ impl MessageLog {
 
     /// The tokens of an entry, counted once when it entered the log.
     pub fn tokens(&self, index: LogIndex) -> Option<u64> {
-        self.all.0.get(index.as_usize()).map(Placed::tokens)
+        self.all.0.get(index.as_usize()).map(ViewEntry::tokens)
     }
 
-    /// All entries in order, from either end.
+    /// All entries in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &LogEntry> + ExactSizeIterator {
         self.entries.iter()
     }
@@ -154,7 +154,7 @@ impl MessageLog {
             if meta.is_written_by_engine {
                 written_by_engine.push(index);
             }
-            all.push(meta.placed(index));
+            all.push(meta.view_entry(index));
             let message = entry.message.clone();
             entries.push(LogEntry { message, timestamp: meta.timestamp });
         }
@@ -183,7 +183,7 @@ impl MessageLog {
         self.written_by_engine.push(LogIndex(self.len() as u32 - 1));
     }
 
-    /// Sets messages.
+    /// Sets the messages of entries.
     pub(crate) fn load_messages(
         &mut self,
         messages: impl IntoIterator<Item = (LogIndex, Message)>,
@@ -209,22 +209,22 @@ impl MessageLog {
         self.set(entries);
     }
 
-    /// Replaces entries, runs of neighbours together.
+    /// Replaces entries. Consecutive entries are replaced in one edit.
     fn set(&mut self, entries: Vec<(LogIndex, LogEntry)>) {
         let mut entries = entries.into_iter().peekable();
         while let Some((first, entry)) = entries.next() {
             let mut run = vec![entry];
-            let goes_on =
+            let is_next =
                 |(index, _): &(LogIndex, LogEntry), len| index.as_usize() == first.as_usize() + len;
-            while let Some((_, entry)) = entries.next_if(|next| goes_on(next, run.len())) {
+            while let Some((_, entry)) = entries.next_if(|next| is_next(next, run.len())) {
                 run.push(entry);
             }
             self.entries.splice(first.as_usize()..first.as_usize() + run.len(), run);
         }
     }
 
-    /// An existing entry, for a view.
-    pub(crate) fn placed(&self, index: LogIndex) -> &Placed {
+    /// The view entry of an existing log entry.
+    pub(crate) fn view_entry(&self, index: LogIndex) -> &ViewEntry {
         self.all.0.get(index.as_usize()).expect("a view holds only entries of the log")
     }
 
@@ -235,7 +235,7 @@ impl MessageLog {
 
     /// A reader for messages that are close together in the log.
     pub(crate) fn reader(&self) -> LogReader<'_> {
-        LogReader { log: self, around: None }
+        LogReader { log: self, run: None }
     }
 
     /// Counts messages and adds them.
@@ -261,9 +261,9 @@ impl MessageLog {
     /// Adds a message with its tokens.
     pub(crate) fn append_counted(&mut self, message: Message, timestamp: Timestamp, tokens: u64) {
         let index = LogIndex(self.len() as u32);
-        let placed = Placed::new(index, message.role(), tokens, message.edges().clone());
+        let view_entry = ViewEntry::new(index, message.role(), tokens, message.edges().clone());
         self.entries.push(LogEntry { message, timestamp });
-        self.all.push(placed);
+        self.all.push(view_entry);
     }
 
     /// Adds an entry from a store, whose message may not be loaded.
@@ -271,13 +271,13 @@ impl MessageLog {
         let index = LogIndex(self.len() as u32);
         let message = message.unwrap_or_else(Message::absent);
         self.entries.push(LogEntry { message, timestamp: meta.timestamp });
-        self.all.push(meta.placed(index));
+        self.all.push(meta.view_entry(index));
         if meta.is_written_by_engine {
             self.written_by_engine.push(index);
         }
     }
 
-    /// The log as it was when it had `len` entries.
+    /// The first `len` entries of the log; the whole log if it is shorter.
     pub(crate) fn prefix(&self, len: usize) -> MessageLog {
         if len >= self.len() {
             return self.clone();
@@ -302,15 +302,16 @@ impl MessageLog {
         if self.all.len() != self.len() {
             return Err(format!("{} of {} log entries have metadata", self.all.len(), self.len()));
         }
-        for (number, (entry, placed)) in self.entries.iter().zip(self.all.0.iter()).enumerate() {
-            let expected = Placed::new(
+        for (number, (entry, view_entry)) in self.entries.iter().zip(self.all.0.iter()).enumerate()
+        {
+            let expected = ViewEntry::new(
                 LogIndex(number as u32),
                 entry.message.role(),
-                placed.tokens(),
+                view_entry.tokens(),
                 entry.message.edges().clone(),
             );
-            if *placed != expected {
-                return Err(format!("log entry {number} has {placed:?}, not {expected:?}"));
+            if *view_entry != expected {
+                return Err(format!("log entry {number} has {view_entry:?}, not {expected:?}"));
             }
         }
         Ok(())
@@ -320,18 +321,18 @@ impl MessageLog {
 /// Reads entries of the log. Fast if each entry is close to the previous one.
 pub(crate) struct LogReader<'a> {
     log: &'a MessageLog,
-    /// The last run of entries, and the index of its first entry.
-    around: Option<(usize, Run<'a, LogEntry>)>,
+    /// The run that contains the previously read entry, and the index of its first entry.
+    run: Option<(usize, Run<'a, LogEntry>)>,
 }
 
 impl<'a> LogReader<'a> {
     /// An existing entry.
     pub(crate) fn entry(&mut self, index: LogIndex) -> &'a LogEntry {
         let index = index.as_usize();
-        let near = self.around.and_then(|(start, run)| run.get(index.checked_sub(start)?));
+        let near = self.run.and_then(|(start, run)| run.get(index.checked_sub(start)?));
         near.unwrap_or_else(|| {
-            self.around = self.log.entries.run_around(index);
-            let (start, run) = self.around.expect("a view holds only entries of the log");
+            self.run = self.log.entries.run_around(index);
+            let (start, run) = self.run.expect("a view holds only entries of the log");
             run.get(index - start).expect("the run is around the entry")
         })
     }

@@ -6,18 +6,18 @@ use crate::{BatchIndex, LogIndex, Version};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Missing {
-    /// A version: [`PartialConversation::add_version`](crate::PartialConversation::add_version).
+    /// A version: [`crate::PartialConversation::add_version`].
     Version(Version),
-    /// All versions: [`PartialConversation::first`](crate::PartialConversation::first), then [`PartialConversation::followed_by`](crate::PartialConversation::followed_by) for
-    /// each.
+    /// All versions: [`crate::PartialConversation::first`], then
+    /// [`crate::PartialConversation::followed_by`] for each.
     Versions,
-    /// A batch of a live path: [`PartialConversation::add_batch`](crate::PartialConversation::add_batch).
+    /// A batch of a live path: [`crate::PartialConversation::add_batch`].
     Batch(StoredPath, BatchIndex),
-    /// The openings of all batches of a live path: [`PartialConversation::add_openings`](crate::PartialConversation::add_openings).
+    /// The openings of all batches of a live path: [`crate::PartialConversation::add_openings`].
     Batches(StoredPath),
-    /// The metadata of every log entry: [`PartialConversation::add_metadata`](crate::PartialConversation::add_metadata).
+    /// The metadata of every log entry: [`crate::PartialConversation::add_metadata`].
     Log,
-    /// Messages: [`PartialConversation::add_messages`](crate::PartialConversation::add_messages).
+    /// Messages: [`crate::PartialConversation::add_messages`].
     Messages(Vec<LogIndex>),
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct BatchOrigin {
     pub(crate) ordinal: u32,
 }
 
-/// Names the batches below one that are not loaded. Opaque to other crates.
+/// Identifies the batches below a batch, which are not loaded. Opaque to other crates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StoredPath {
     pub(crate) origin: BatchOrigin,

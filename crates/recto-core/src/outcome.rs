@@ -10,7 +10,8 @@ use crate::operation::{Modification, Request};
 use crate::tool_exchange::{OpenEdges, open_entries};
 use crate::{BatchIndex, Conversation, Diff, LogIndex, Version, View, tools};
 
-/// The outcome of a request. Lists are computed when they are read; their cost depends on what changed.
+/// The outcome of a request. Its lists are computed when they are read, at a cost that depends on the size
+/// of the change.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The version afterwards.
@@ -25,7 +26,7 @@ pub struct Outcome {
     /// The whole log, as a view.
     pub(crate) log: View,
     /// The warnings that cannot be computed from the views.
-    pub(crate) notices: Vec<Warning>,
+    pub(crate) other_warnings: Vec<Warning>,
 }
 
 /// Sizes of a conversation.
@@ -109,7 +110,7 @@ impl WarningCode {
             }
             WarningCode::ViewEmpty => "the view is empty; UNDO restores it",
             WarningCode::IgnoredIndices => {
-                "insert adds to the end and does not use indices; use REPLACE or INSERT for a place"
+                "insert adds to the end and does not use indices; use INSERT or REPLACE for a position"
             }
         }
     }
@@ -134,8 +135,8 @@ impl Warning {
 }
 
 impl Request {
-    /// The warning about the request itself.
-    pub(crate) fn warnings(&self) -> Option<Warning> {
+    /// The warning about indices that the request does not use.
+    pub(crate) fn ignored_indices(&self) -> Option<Warning> {
         let ignored = self.steps.iter().filter_map(|step| match &step.modification {
             Some(Modification::IgnoredIndices(indices)) => Some(indices),
             _ => None,
@@ -149,12 +150,12 @@ impl Outcome {
         before: &History,
         after: &Conversation,
         changed: bool,
-        notices: Vec<Warning>,
+        other_warnings: Vec<Warning>,
     ) -> Outcome {
         let version = after.version();
         let log = after.log.as_view().clone();
         let (before, after) = (before.clone(), after.history.clone());
-        Outcome { version, changed, before, after, log, notices }
+        Outcome { version, changed, before, after, log, other_warnings }
     }
 
     /// The current batch after the request.
@@ -200,27 +201,28 @@ impl Outcome {
         SharedPrefix { messages, tokens: self.view().tokens_in(..messages) }
     }
 
-    /// The warnings: torn tool exchanges, stale tool descriptions, messages of other formats, an empty
-    /// view.
+    /// The warnings: torn tool exchanges, stale tool descriptions, messages of other formats, indices that
+    /// are not used, an empty view.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = torn_exchanges(self.view(), &self.log);
-        warnings.extend(self.notices.iter().cloned());
+        warnings.extend(self.other_warnings.iter().cloned());
         if self.view().is_empty() {
             warnings.push(Warning::view_empty());
         }
         warnings
     }
 
-    /// Adds the warnings about the request itself, unless they are present. A repeated request that is
-    /// not performed again then has the same warnings.
+    /// Adds the warnings about the request itself, if they are not there yet. The outcome of a repeated
+    /// request, which is not performed again, then has the same warnings.
     pub fn add_warnings_of(&mut self, request: &Request) {
         if request.steps.iter().any(|step| step.modification.is_some()) {
-            let warning = request.warnings().filter(|warning| !self.notices.contains(warning));
-            self.notices.extend(warning);
+            let warning =
+                request.ignored_indices().filter(|warning| !self.other_warnings.contains(warning));
+            self.other_warnings.extend(warning);
         }
     }
 
-    /// Whether the tools are others than before the request.
+    /// Whether the request changed the tools.
     pub fn tools_changed(&self) -> bool {
         let (before, after) = (self.before.current(), self.after.current());
         !tools::are_same(before.tools.as_deref(), after.tools.as_deref())
@@ -272,19 +274,19 @@ impl Serialize for Outcome {
 /// The entries of `view` that `other` does not have, in log order.
 pub(crate) fn missing_in(view: &View, other: &View) -> Vec<LogIndex> {
     let difference = view.0.difference(&other.0);
-    let mut theirs: Vec<LogIndex> = difference
+    let mut in_other: Vec<LogIndex> = difference
         .right
         .iter()
         .flat_map(|block| block.items())
         .map(|entry| entry.index())
         .collect();
-    theirs.sort_unstable();
+    in_other.sort_unstable();
     let mut missing: Vec<LogIndex> = difference
         .left
         .iter()
         .flat_map(|block| block.items())
         .map(|entry| entry.index())
-        .filter(|index| theirs.binary_search(index).is_err())
+        .filter(|index| in_other.binary_search(index).is_err())
         .collect();
     missing.sort_unstable();
     missing
@@ -297,15 +299,14 @@ pub(crate) fn torn_exchanges(view: &View, log: &View) -> Vec<Warning> {
         return Vec::new();
     }
     let open = open_entries(view, .., &wanted);
-    // The view has not torn what has no partner in the log: a call without a result, a result
-    // without a call.
+    // An edge that has no partner in the log either is not torn. An example is a call without a result.
     let unpaired = open_entries(log, .., &wanted);
     let mut unpaired_edges: Vec<Edge> = unpaired.iter().map(|&(_, edge)| edge).collect();
     unpaired_edges.sort_unstable();
 
     let (mut calls, mut results) = (Vec::new(), Vec::new());
     for (at, edge) in open {
-        let index = view.get(crate::Position(at)).expect("the place was found in the view");
+        let index = view.get(crate::Position(at)).expect("the position is in the view");
         let is_unpaired = unpaired.binary_search(&(index.as_usize(), edge)).is_ok();
         if is_unpaired && unpaired_edges.binary_search(&edge.partner()).is_err() {
             continue;

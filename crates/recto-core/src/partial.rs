@@ -6,8 +6,8 @@
 //! from its store, adds it with one of the `add_` methods, and calls the method again. The engine
 //! therefore reads a long conversation without doing I/O.
 //!
-//! No method of [`PartialConversation`] answers from incomplete data, and no method hands out a
-//! [`Conversation`] that is not complete.
+//! No method of [`PartialConversation`] computes a result from incomplete data, and no method returns an
+//! incomplete [`Conversation`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::live_path::{Leaving, LeftBatch, LivePath, OpenBatch};
 use crate::message_log::{EntryMeta, LogEntry, MessageLog, check_loaded, is_loaded};
 use crate::missing::StoredPath;
 use crate::saved::Runs;
-use crate::settings::Setup;
+use crate::settings::Shared;
 use crate::state::State;
 use crate::{
     ArrayState, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Error, Hit, Inconsistency,
@@ -29,7 +29,7 @@ use crate::{
 /// A conversation of which some versions, batches and messages may not be loaded; see the module
 /// documentation. A clone costs O(1).
 ///
-/// Methods with the names of methods of [`Conversation`] do the same as those.
+/// A method with the same name as a method of [`Conversation`] does the same.
 #[derive(Clone, Debug)]
 pub struct PartialConversation(pub(crate) Conversation);
 
@@ -39,7 +39,7 @@ impl From<Conversation> for PartialConversation {
     }
 }
 
-/// Methods of [`Conversation`] that return an error if they need something that is not loaded.
+/// Forwards methods to [`Conversation`], where they return an error if they need data that is not loaded.
 macro_rules! delegate {
     ($($name:ident(&self $(, $argument:ident: $type:ty)*) -> $result:ty;)*) => {
         impl PartialConversation {
@@ -86,9 +86,8 @@ impl PartialConversation {
         Self::open_on(log, settings, counter, state, metadata)
     }
 
-    /// [`open`](Self::open) with the metadata of every log entry, in order. Better if the version shows
-    /// most of the log, because its view then shares memory with the log, and so do the views of other
-    /// versions.
+    /// [`open`](Self::open) with the metadata of every log entry, in order. Use it if the version shows
+    /// most of the log: its view and the views of other versions then share memory with the log.
     pub fn open_with_log(
         settings: &SavedSettings,
         counter: Arc<dyn Counter>,
@@ -113,24 +112,24 @@ impl PartialConversation {
         if state.version.0 == u32::MAX {
             return Err(damaged("the number of the version is too large"));
         }
-        let setup = settings.setup(counter)?;
-        let record = make_record(&setup, &mut log, state, metadata)?;
-        let history = History::opened_at(state.version, record);
-        Ok(PartialConversation(Conversation { setup, log, history }))
+        let shared = settings.shared(counter)?;
+        let record = make_record(&shared, &mut log, state, metadata)?;
+        let history = History::with_newest_only(state.version, record);
+        Ok(PartialConversation(Conversation { shared, log, history }))
     }
 
-    /// Adds a version. `metadata` is called as by [`open`](Self::open), unless the metadata of the log
-    /// is loaded.
+    /// Adds a version. `metadata` has the same meaning as for [`open`](Self::open). It is not called if the
+    /// metadata of the log is loaded.
     pub fn add_version(
         &mut self,
         state: &SavedState,
         metadata: impl FnMut(LogIndex) -> Option<EntryMeta>,
     ) -> Result<(), Error> {
-        let Conversation { setup, log, history } = &mut self.0;
+        let Conversation { shared, log, history } = &mut self.0;
         if state.version >= history.current_version() || state.log_len() as usize > log.len() {
             return Err(damaged("the added version is newer than the conversation"));
         }
-        let record = make_record(setup, log, state, metadata)?;
+        let record = make_record(shared, log, state, metadata)?;
         history.load(state.version, record);
         Ok(())
     }
@@ -157,7 +156,7 @@ impl PartialConversation {
         self.0.log.load_messages(messages);
     }
 
-    /// Those of these messages that are not loaded.
+    /// The indices whose messages are not loaded.
     pub fn missing_messages(&self, indices: impl IntoIterator<Item = LogIndex>) -> Vec<LogIndex> {
         let is_missing = |index: &LogIndex| self.0.log.message(*index).is_absent();
         indices.into_iter().filter(is_missing).collect()
@@ -176,7 +175,7 @@ impl PartialConversation {
         let view = make_view(&mut self.0.log, &left.view, metadata)?;
         let open = OpenBatch::on_stored(left.opening, left.batch, left.number);
         let leaving = Leaving { view, view_origin: left.view_origin.into(), log_len: left.log_len };
-        self.0.setup.loaded_batches.insert(path, batch, LeftBatch::new(open, leaving));
+        self.0.shared.loaded_batches.insert(path, batch, LeftBatch::new(open, leaving));
         Ok(())
     }
 
@@ -186,7 +185,7 @@ impl PartialConversation {
         path: StoredPath,
         versions: &SavedVersions,
     ) -> Result<(), Error> {
-        self.0.setup.loaded_batches.insert_openings(path, versions.openings(path)?);
+        self.0.shared.loaded_batches.insert_openings(path, versions.openings(path)?);
         Ok(())
     }
 
@@ -270,29 +269,29 @@ impl PartialConversation {
         let log = &self.0.log;
         log.check_metadata()?;
         let range = entries.start as usize..entries.end as usize;
-        let placed = log.as_view().0.iter_range(range);
-        let metadata = placed.map(|placed| EntryMeta {
-            role: placed.role(),
-            tokens: placed.tokens(),
-            timestamp: log.get(placed.index()).map_or(0, |entry| entry.timestamp),
-            edges: placed.edges.numbers(),
-            is_written_by_engine: log.is_written_by_engine(placed.index()),
+        let view_entry = log.as_view().0.iter_range(range);
+        let metadata = view_entry.map(|view_entry| EntryMeta {
+            role: view_entry.role(),
+            tokens: view_entry.tokens(),
+            timestamp: log.get(view_entry.index()).map_or(0, |entry| entry.timestamp),
+            edges: view_entry.edges.numbers(),
+            is_written_by_engine: log.is_written_by_engine(view_entry.index()),
         });
         Ok(metadata.collect())
     }
 
     /// The conversation, if everything is loaded.
     pub fn into_whole(self) -> Result<Conversation, Error> {
-        self.0.check_whole()?;
+        self.0.check_all_loaded()?;
         Ok(self.0)
     }
 }
 
 impl Conversation {
     /// Tests that everything is loaded.
-    pub(crate) fn check_whole(&self) -> Result<(), Error> {
-        self.history.check_whole()?;
-        self.state().path.check_whole()?;
+    pub(crate) fn check_all_loaded(&self) -> Result<(), Error> {
+        self.history.check_all_loaded()?;
+        self.state().path.check_all_loaded()?;
         self.log.check_metadata()?;
         let numbered = self.log.iter().enumerate();
         let absent = numbered.filter(|(_, entry)| entry.message.is_absent());
@@ -305,13 +304,13 @@ fn damaged(reason: &str) -> Error {
 }
 
 fn make_record(
-    setup: &Setup,
+    shared: &Shared,
     log: &mut MessageLog,
     saved: &SavedState,
     metadata: impl FnMut(LogIndex) -> Option<EntryMeta>,
 ) -> Result<Record, Error> {
     let tools = match &saved.tools {
-        Some(tools) => ToolSet::new(tools.clone(), &setup.headings)?.map(Arc::new),
+        Some(tools) => ToolSet::new(tools.clone(), &shared.headings)?.map(Arc::new),
         None => None,
     };
     let number = saved.saved.batch_number() as usize;
@@ -319,10 +318,10 @@ fn make_record(
     let view = make_view(log, &saved.view, metadata)?;
     let marks = saved.marks.clone();
     let state = State { view, path: LivePath { current }, marks, origins: saved.origins };
-    saved.saved.check_figures(&state)?;
+    saved.saved.check_sizes(&state)?;
     let mut record = saved.saved.record(state, None);
     if record.has_implicit_reason() {
-        // It would be computed from the version before, which may not be loaded.
+        // An implicit reason is computed from the previous version, which may not be loaded.
         record.reason = Reason::text(saved.saved.description().into());
     }
     Ok(Record { tools, tools_origin: saved.tools_origin, ..record })
@@ -346,12 +345,12 @@ fn make_view(
         }
         return Ok(view);
     }
-    let mut entries = Vec::with_capacity(runs.entries());
-    let mut times = Vec::with_capacity(runs.entries());
+    let mut entries = Vec::with_capacity(runs.entry_count());
+    let mut times = Vec::with_capacity(runs.entry_count());
     for index in runs.indices() {
         let meta = metadata(index).ok_or_else(|| damaged("an entry of the view is missing"))?;
         times.push((index, meta.timestamp));
-        entries.push(meta.placed(index));
+        entries.push(meta.view_entry(index));
     }
     log.load_timestamps(times);
     Ok(View(entries.into_iter().collect()))
@@ -365,8 +364,8 @@ mod tests {
     /// A conversation of three messages, and the same with only its newest version loaded.
     fn whole_and_partial() -> (Conversation, PartialConversation) {
         let start = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
-        let (said, _) = start.append(["a", "b", "c"].map(Message::user), 1).unwrap();
-        let (whole, _) = said.apply(Delete { indices: vec![LogIndex(1)] }, 2).unwrap();
+        let (appended, _) = start.append(["a", "b", "c"].map(Message::user), 1).unwrap();
+        let (whole, _) = appended.apply(Delete { indices: vec![LogIndex(1)] }, 2).unwrap();
         let mut saver = Saver::default();
         let mut versions = SavedVersions::default();
         for version in (0..3).map(Version) {

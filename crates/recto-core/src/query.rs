@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::matcher::TextMatcher;
 use crate::message_log::{check_loaded, is_loaded};
 use crate::operation::Scope;
-use crate::view::{CountOf, Placed};
+use crate::view::{CountOf, ViewEntry};
 use crate::{
     BatchIndex, Conversation, Error, LogIndex, Marks, MessageLog, Position, Role, RoleSet,
     Timestamp, Version, View,
@@ -47,7 +47,7 @@ pub struct Query {
     pub from: Option<Timestamp>,
     /// Only entries before this time.
     pub to: Option<Timestamp>,
-    /// Which of the entries that pass the filters.
+    /// Selects from the entries that pass the filters.
     pub pick: Pick,
     /// The state to query.
     pub moment: Moment,
@@ -97,12 +97,12 @@ pub struct Hit {
 
 impl Query {
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let is_bad = |words: &Option<Vec<String>>| {
+        let has_empty = |words: &Option<Vec<String>>| {
             words
                 .as_ref()
                 .is_some_and(|words| words.is_empty() || words.iter().any(String::is_empty))
         };
-        if is_bad(&self.contains) || is_bad(&self.excludes) {
+        if has_empty(&self.contains) || has_empty(&self.excludes) {
             return Err(Error::operation(
                 "contains and excludes must be texts or lists of texts, none of them empty",
             ));
@@ -121,12 +121,12 @@ impl Query {
         }
     }
 
-    fn is_in_time(&self, timestamp: Timestamp) -> bool {
+    fn is_in_time_range(&self, timestamp: Timestamp) -> bool {
         self.from.is_none_or(|from| from <= timestamp) && self.to.is_none_or(|to| timestamp < to)
     }
 
     /// Whether the filters read single entries.
-    fn looks_into_entries(&self) -> bool {
+    fn reads_entries(&self) -> bool {
         let Query { contains, excludes, mark, from, to, .. } = self;
         contains.is_some() || excludes.is_some() || mark.is_some() || from.is_some() || to.is_some()
     }
@@ -141,10 +141,12 @@ impl Conversation {
             self.log.check_metadata()?;
         }
         let queried = match query.moment {
-            Moment::Now => {
-                Queried { view: state.view.clone(), marks: &state.marks, log: self.log.clone() }
-            }
-            Moment::Batch(batch) => Queried {
+            Moment::Now => QueriedState {
+                view: state.view.clone(),
+                marks: &state.marks,
+                log: self.log.clone(),
+            },
+            Moment::Batch(batch) => QueriedState {
                 view: self.batch_view(batch)?,
                 marks: &state.marks,
                 log: self.log.clone(),
@@ -153,7 +155,7 @@ impl Conversation {
                 let record = self.history.record(version, "version")?;
                 let log = self.log.prefix(record.log_len as usize);
                 let state = self.history.state_of(record);
-                Queried { view: state.view.clone(), marks: &state.marks, log }
+                QueriedState { view: state.view.clone(), marks: &state.marks, log }
             }
         };
         queried.hits(query)
@@ -219,101 +221,101 @@ impl Conversation {
 }
 
 /// The state that a query reads.
-struct Queried<'a> {
+struct QueriedState<'a> {
     view: View,
     marks: &'a Marks,
     log: MessageLog,
 }
 
-impl Queried<'_> {
+impl QueriedState<'_> {
     fn hits(&self, query: &Query) -> Result<Vec<Hit>, Error> {
         let base = match query.scope {
             Scope::Visible => &self.view,
             Scope::All => self.log.as_view(),
         };
-        let places = if query.looks_into_entries() {
-            self.matching_places(query, base)?
+        let positions = if query.reads_entries() {
+            self.matching_positions(query, base)?
         } else {
-            places_by_role(query, base)
+            positions_by_role(query, base)
         };
         let mut locator = self.view.locator();
         let hit = |at: usize| {
-            let placed = base.0.get(at).expect("places are taken from the list");
-            let (index, tokens) = (placed.index(), placed.tokens());
+            let view_entry = base.0.get(at).expect("positions are taken from the base");
+            let (index, tokens) = (view_entry.index(), view_entry.tokens());
             let position = match query.scope {
                 Scope::Visible => Some(at),
-                Scope::All => locator.place_of(index),
+                Scope::All => locator.position_of(index),
             };
             Hit { index, position: position.map(Position), tokens }
         };
-        Ok(places.into_iter().map(hit).collect())
+        Ok(positions.into_iter().map(hit).collect())
     }
 
     /// The positions of the picked entries, for filters that read single entries.
-    fn matching_places(&self, query: &Query, base: &View) -> Result<Vec<usize>, Error> {
+    fn matching_positions(&self, query: &Query, base: &View) -> Result<Vec<usize>, Error> {
         let matcher = TextMatcher::new(query.contains.as_deref(), query.excludes.as_deref())?;
         let roles = query.roles.unwrap_or(RoleSet::ALL);
         let reader = RefCell::new(self.log.reader());
         let absent = RefCell::new(Vec::new());
-        let passes = |placed: &Placed| {
-            roles.contains(placed.role()) && {
-                let entry = reader.borrow_mut().entry(placed.index());
-                query.is_in_time(entry.timestamp)
+        let passes = |view_entry: &ViewEntry| {
+            roles.contains(view_entry.role()) && {
+                let entry = reader.borrow_mut().entry(view_entry.index());
+                query.is_in_time_range(entry.timestamp)
                     && (matcher.passes_all()
-                        || is_loaded(entry, placed.index(), &mut absent.borrow_mut())
+                        || is_loaded(entry, view_entry.index(), &mut absent.borrow_mut())
                             && matcher.passes(&entry.message))
             }
         };
-        let places = self.passing_places(query, base, passes);
+        let positions = self.passing_positions(query, base, passes);
         check_loaded(absent.into_inner())?;
-        Ok(places)
+        Ok(positions)
     }
 
-    fn passing_places(
+    fn passing_positions(
         &self,
         query: &Query,
         base: &View,
-        passes: impl Fn(&Placed) -> bool,
+        passes: impl Fn(&ViewEntry) -> bool,
     ) -> Vec<usize> {
         let mut locator = base.locator();
-        let place = |index: LogIndex| match query.scope {
+        let position = |index: LogIndex| match query.scope {
             Scope::All => (index.as_usize() < base.len()).then_some(index.as_usize()),
-            Scope::Visible => locator.place_of(index),
+            Scope::Visible => locator.position_of(index),
         };
         if let Some(mark) = &query.mark {
-            let mut places: Vec<usize> = self.marks.with(mark).filter_map(place).collect();
-            places.sort_unstable();
-            let matching = places.into_iter().filter(|&at| base.0.get(at).is_some_and(&passes));
+            let mut positions: Vec<usize> = self.marks.with(mark).filter_map(position).collect();
+            positions.sort_unstable();
+            let matching = positions.into_iter().filter(|&at| base.0.get(at).is_some_and(&passes));
             return pick(&query.pick, matching);
         }
         let mut numbered = base.0.iter().enumerate();
         if let Pick::Last(count) = query.pick {
-            // From the end, no further than needed.
+            // Reads from the end and stops after `count` matches.
             let matching = numbered.rev().filter(|(_, entry)| passes(entry));
-            let mut places: Vec<usize> = matching.take(count).map(|(at, _)| at).collect();
-            places.reverse();
-            return places;
+            let mut positions: Vec<usize> = matching.take(count).map(|(at, _)| at).collect();
+            positions.reverse();
+            return positions;
         }
         let matching = numbered.by_ref().filter(|(_, entry)| passes(entry)).map(|(at, _)| at);
         pick(&query.pick, matching)
     }
 }
 
-/// The picked positions of positions in order.
-fn pick(pick: &Pick, places: impl Iterator<Item = usize>) -> Vec<usize> {
+/// Selects from positions, which are in order.
+fn pick(pick: &Pick, positions: impl Iterator<Item = usize>) -> Vec<usize> {
     match pick {
-        Pick::All => places.collect(),
-        Pick::First(count) => places.take(*count).collect(),
-        Pick::Range(range) => places.skip(range.start).take(range.len()).collect(),
+        Pick::All => positions.collect(),
+        Pick::First(count) => positions.take(*count).collect(),
+        Pick::Range(range) => positions.skip(range.start).take(range.len()).collect(),
         Pick::Last(count) => {
-            let mut all: Vec<usize> = places.collect();
+            let mut all: Vec<usize> = positions.collect();
             all.split_off(all.len().saturating_sub(*count))
         }
     }
 }
 
-/// The positions of the picked entries of the roles, without visiting others.
-fn places_by_role(query: &Query, base: &View) -> Vec<usize> {
+/// The positions of the picked entries with the roles of the query, without visiting other entries.
+fn positions_by_role(query: &Query, base: &View) -> Vec<usize> {
     let roles = query.roles.unwrap_or(RoleSet::ALL);
     let count = base.count_of(roles);
     let picked = match &query.pick {

@@ -41,18 +41,18 @@ impl Settings {
     }
 }
 
-/// What all versions of a conversation share.
+/// The data that all versions of a conversation share.
 #[derive(Debug)]
-pub(crate) struct Setup {
+pub(crate) struct Shared {
     pub(crate) meter: Meter,
     /// The headings of tool descriptions.
     pub(crate) headings: Headings,
     pub(crate) loaded_batches: LoadedBatches,
 }
 
-impl Setup {
-    pub(crate) fn new(meter: Meter, heading: String) -> Arc<Setup> {
+impl Shared {
+    pub(crate) fn new(meter: Meter, heading: String) -> Arc<Shared> {
         let headings = Headings::new(heading);
-        Arc::new(Setup { meter, headings, loaded_batches: LoadedBatches::default() })
+        Arc::new(Shared { meter, headings, loaded_batches: LoadedBatches::default() })
     }
 }

@@ -24,7 +24,7 @@ impl Conversation {
         let path = &self.state().path;
         let current = path.current_number();
         let left =
-            if batch == current { None } else { path.left(batch, &self.setup.loaded_batches)? };
+            if batch == current { None } else { path.left(batch, &self.shared.loaded_batches)? };
         if left.is_none() && batch != current {
             return Err(Error::BatchNotFound { batch, current, field: "batchIndex" });
         }

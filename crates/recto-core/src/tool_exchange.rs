@@ -34,13 +34,14 @@ impl OpenEdges {
 
     fn add(&mut self, later: &[Edge]) {
         for &edge in later {
-            if edge.is_call() || !self.take(edge.partner()) {
+            if edge.is_call() || !self.remove_one(edge.partner()) {
                 *self.0.entry(edge).or_default() += 1;
             }
         }
     }
 
-    fn take(&mut self, edge: Edge) -> bool {
+    /// Removes one edge equal to this one. Returns false if there is none.
+    fn remove_one(&mut self, edge: Edge) -> bool {
         let Some(count) = self.0.get_mut(&edge) else { return false };
         *count -= 1;
         if *count == 0 {
@@ -85,7 +86,7 @@ pub(crate) fn open_entries(
     let mut open = Vec::new();
     view.0.visit(range, |at, seen| {
         let entry = match seen {
-            // If a node has no edge of an id, all its pairs of that id are inside.
+            // If a node has no edge with an id, its calls and results with that id are paired inside it.
             Seen::Node(sums) => {
                 let edges = &sums.open;
                 return edges.has_overflowed()
@@ -103,7 +104,9 @@ pub(crate) fn open_entries(
         true
     });
     open.extend(
-        calls.into_iter().flat_map(|(edge, places)| places.into_iter().map(move |at| (at, edge))),
+        calls
+            .into_iter()
+            .flat_map(|(edge, positions)| positions.into_iter().map(move |at| (at, edge))),
     );
     open.sort_unstable();
     open

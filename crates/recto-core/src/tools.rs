@@ -105,7 +105,7 @@ impl ToolSet {
         if tools.is_empty() {
             return Ok(None);
         }
-        let heading = headings.own();
+        let heading = headings.configured();
         if heading.is_empty() {
             let reason = "the heading of the tool description is empty; give it a text";
             return Err(Error::operation_field("heading", reason));
@@ -160,26 +160,28 @@ impl Text {
         Text { plain, escaped, unescaped }
     }
 
-    /// Whether a text that begins with `front`, which has no optional escapes, may begin with this text.
-    /// Can return true for a text that does not.
-    fn may_start(&self, front: &str) -> bool {
-        let len = self.unescaped.min(front.len());
-        self.escaped.as_bytes()[..len] == front.as_bytes()[..len]
+    /// Whether this text may be a prefix of a text whose escaped form starts with `start` and has no
+    /// optional escapes. True does not mean that it is one.
+    fn may_be_prefix_of(&self, start: &str) -> bool {
+        let len = self.unescaped.min(start.len());
+        self.escaped.as_bytes()[..len] == start.as_bytes()[..len]
     }
 }
 
-/// The headings of tool descriptions: that of the conversation, and the default headings of this and of
-/// earlier releases.
+/// The headings of tool descriptions: the heading in the settings, and the default headings of this and
+/// of earlier releases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Headings([Text; 3]);
 
 impl Headings {
-    pub(crate) fn new(own: String) -> Headings {
-        Headings([own, DEFAULT_HEADING.to_owned(), EARLIER_HEADING.to_owned()].map(Text::new))
+    pub(crate) fn new(configured: String) -> Headings {
+        Headings(
+            [configured, DEFAULT_HEADING.to_owned(), EARLIER_HEADING.to_owned()].map(Text::new),
+        )
     }
 
-    /// The heading of the conversation.
-    pub(crate) fn own(&self) -> &str {
+    /// The heading in the settings of the conversation.
+    pub(crate) fn configured(&self) -> &str {
         &self.0[0].plain
     }
 
@@ -209,10 +211,10 @@ impl<'a> Descriptions<'a> {
     /// Whether a message lists the present tools.
     pub(crate) fn is_present(self, message: &Message) -> bool {
         let Some(tools) = self.tools else { return false };
-        if !self.may_be_headed(message) {
+        if !self.may_start_with_heading(message) {
             return false;
         }
-        // Most are escaped as the engine escapes them, and need no decoding.
+        // Most descriptions have the same escapes as those of the engine, and need no decoding.
         match message.canonical_text() {
             Some(escaped) => self.headings.all().any(|heading| {
                 let body = escaped.strip_prefix(&*heading.escaped);
@@ -235,49 +237,49 @@ impl<'a> Descriptions<'a> {
         }
         let lists_tools = |body: &str| body.split('\n').all(|line| line.starts_with("- "));
         self.log.is_written_by_engine(index)
-            || (self.may_be_headed(message)
+            || (self.may_start_with_heading(message)
                 && self.headings.bodies(&message.text()).any(lists_tools))
     }
 
-    /// Whether a message may begin with a heading. Most system messages, which can be long, are ruled out
-    /// without decoding.
-    fn may_be_headed(self, message: &Message) -> bool {
+    /// Whether a message may start with a heading. Most system messages are ruled out without decoding
+    /// them, because they can be long.
+    fn may_start_with_heading(self, message: &Message) -> bool {
         message.role().is_system()
-            && message
-                .escaped_start()
-                .is_none_or(|start| self.headings.all().any(|heading| heading.may_start(start)))
+            && message.escaped_start().is_none_or(|start| {
+                self.headings.all().any(|heading| heading.may_be_prefix_of(start))
+            })
     }
 
     /// Whether a view shows the present description.
     pub(crate) fn is_shown_in(self, view: &View) -> Result<bool, Error> {
-        Ok(!self.places(view, |_, message| self.is_present(message))?.is_empty())
+        Ok(!self.positions(view, |_, message| self.is_present(message))?.is_empty())
     }
 
     /// The positions of the system messages for which `passes` returns true. The error names all
     /// messages that are not loaded.
-    pub(crate) fn places(
+    pub(crate) fn positions(
         self,
         view: &View,
         passes: impl Fn(LogIndex, &Message) -> bool,
     ) -> Result<Vec<usize>, Error> {
         let mut absent = Vec::new();
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         let mut log = self.log.reader();
         view.visit_system_messages(|at, index| {
             let entry = log.entry(index);
             if is_loaded(entry, index, &mut absent) && passes(index, &entry.message) {
-                places.push(at);
+                positions.push(at);
             }
         });
         check_loaded(absent)?;
-        Ok(places)
+        Ok(positions)
     }
 
     /// The newest log entry that lists the present tools.
     pub(crate) fn newest_present(self) -> Result<Option<LogIndex>, Error> {
         let all = self.log.as_view();
-        let places = self.places(all, |_, message| self.is_present(message))?;
-        Ok(places.last().map(|&at| LogIndex(at as u32)))
+        let positions = self.positions(all, |_, message| self.is_present(message))?;
+        Ok(positions.last().map(|&at| LogIndex(at as u32)))
     }
 
     /// The visible entries that contradict the tools: stale descriptions, and without tools the
@@ -287,9 +289,9 @@ impl<'a> Descriptions<'a> {
             let written = self.log.written_by_engine();
             return Ok(written.filter(|&index| view.contains(index)).collect());
         }
-        let places = self.places(view, |index, message| self.is_stale(index, message))?;
+        let positions = self.positions(view, |index, message| self.is_stale(index, message))?;
         let mut stale: Vec<LogIndex> =
-            places.into_iter().filter_map(|at| view.get(Position(at))).collect();
+            positions.into_iter().filter_map(|at| view.get(Position(at))).collect();
         stale.sort_unstable();
         Ok(stale)
     }

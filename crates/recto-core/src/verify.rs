@@ -18,10 +18,10 @@ impl Conversation {
     /// Tests all invariants of the log, the versions and the relations between them. Reads the whole
     /// conversation.
     pub fn verify(&self) -> Result<(), Inconsistency> {
-        self.check_whole().map_err(|error| Inconsistency(error.to_string()))?;
+        self.check_all_loaded().map_err(|error| Inconsistency(error.to_string()))?;
         self.log.check().map_err(Inconsistency)?;
         self.history.check().map_err(Inconsistency)?;
-        let mut checked = Checked::new(&self.log);
+        let mut checker = StateChecker::new(&self.log);
         let mut log_len = 0;
         for (version, record) in self.history.iter() {
             let fault = |what: String| Inconsistency(format!("version {version}: {what}"));
@@ -32,21 +32,25 @@ impl Conversation {
             log_len = len;
             for other in [record.undo, record.redo].into_iter().filter_map(OptVersion::get) {
                 if other >= version {
-                    return Err(fault(format!("it points forward, to version {other}")));
+                    return Err(fault(format!(
+                        "its undo or redo refers to the later version {other}"
+                    )));
                 }
             }
-            checked.state(self.history.state_of(record), len).map_err(fault)?;
+            checker.state(self.history.state_of(record), len).map_err(fault)?;
         }
         if log_len != self.log.len() {
             let len = self.log.len();
-            return Err(Inconsistency(format!("{log_len} of {len} log entries have a version")));
+            return Err(Inconsistency(format!(
+                "only {log_len} of {len} log entries belong to a version"
+            )));
         }
         Ok(())
     }
 }
 
-/// The parts that have been tested. Versions share most of their nodes, and each node is tested once.
-struct Checked<'a> {
+/// Tests states. Versions share most of their nodes, and each node is tested once.
+struct StateChecker<'a> {
     log: &'a MessageLog,
     nodes: KnownNodes,
     /// Tested marks and left batches, by address.
@@ -57,15 +61,15 @@ struct Checked<'a> {
     entries: HashSet<LogIndex>,
 }
 
-impl<'a> Checked<'a> {
-    fn new(log: &'a MessageLog) -> Checked<'a> {
+impl<'a> StateChecker<'a> {
+    fn new(log: &'a MessageLog) -> StateChecker<'a> {
         let (nodes, seen) = (KnownNodes::default(), HashSet::new());
-        Checked { log, nodes, seen, view: View::default(), entries: HashSet::new() }
+        StateChecker { log, nodes, seen, view: View::default(), entries: HashSet::new() }
     }
 
     fn state(&mut self, state: &State, log_len: usize) -> Result<(), String> {
         if state.marks.needed_log_len() > log_len {
-            return Err("it marks entries that came later".into());
+            return Err("it marks entries that were added later".into());
         }
         if self.seen.insert(state.marks.address()) {
             state.marks.check(log_len)?;
@@ -87,7 +91,7 @@ impl<'a> Checked<'a> {
         if !view.is_within(log_len) {
             let late = view.iter().find(|index| index.as_usize() >= log_len);
             let late = late.map_or(String::new(), |index| format!(" {index}"));
-            return Err(format!("the view holds entry{late}, which came later"));
+            return Err(format!("the view contains entry{late}, which was added later"));
         }
         let before = std::mem::replace(&mut self.view, view.clone());
         let difference = before.0.difference(&view.0);
@@ -97,11 +101,11 @@ impl<'a> Checked<'a> {
         for entry in difference.right.iter().flat_map(|block| block.items()) {
             let index = entry.index();
             if !self.entries.insert(index) {
-                return Err(format!("the view holds entry {index} twice"));
+                return Err(format!("the view contains entry {index} twice"));
             }
-            if entry != self.log.placed(index) {
+            if entry != self.log.view_entry(index) {
                 let fault = "with other metadata than the log";
-                return Err(format!("the view holds entry {index} {fault}"));
+                return Err(format!("the view contains entry {index} {fault}"));
             }
         }
         Ok(())

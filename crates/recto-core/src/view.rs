@@ -16,19 +16,20 @@ use crate::{LogIndex, Position, Role, RoleSet};
 /// Maximum tokens of one message. A larger count is reduced to this.
 pub const MAX_MESSAGE_TOKENS: u64 = (1 << 30) - 1;
 
-/// An entry of a view: the index, and what selection by role, tokens and tool exchange needs.
+/// An entry of a view: the log index, the role, the tokens, and the tool calls and results without a
+/// partner in the message.
 #[derive(Clone, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct ViewEntry {
     index: u32,
     /// The role in the lowest two bits, the tokens in the others.
     role_and_tokens: u32,
     pub(crate) edges: Edges,
 }
 
-impl Placed {
-    pub(crate) fn new(index: LogIndex, role: Role, tokens: u64, edges: Edges) -> Placed {
+impl ViewEntry {
+    pub(crate) fn new(index: LogIndex, role: Role, tokens: u64, edges: Edges) -> ViewEntry {
         let tokens = tokens.min(MAX_MESSAGE_TOKENS) as u32;
-        Placed { index: index.0, role_and_tokens: tokens << 2 | role.number() as u32, edges }
+        ViewEntry { index: index.0, role_and_tokens: tokens << 2 | role.number() as u32, edges }
     }
 
     pub(crate) fn index(&self) -> LogIndex {
@@ -44,7 +45,7 @@ impl Placed {
     }
 }
 
-impl Placed {
+impl ViewEntry {
     /// Adds all but the tool exchanges.
     fn add_counts_to(&self, sums: &mut Sums) {
         let role = self.role().number();
@@ -55,7 +56,7 @@ impl Placed {
     }
 }
 
-impl PartialEq for Placed {
+impl PartialEq for ViewEntry {
     fn eq(&self, other: &Self) -> bool {
         self.index == other.index
             && self.role_and_tokens == other.role_and_tokens
@@ -63,7 +64,7 @@ impl PartialEq for Placed {
     }
 }
 
-impl Item for Placed {
+impl Item for ViewEntry {
     type Summary = Sums;
 
     fn add_to(&self, sums: &mut Sums) {
@@ -156,12 +157,12 @@ impl Sums {
         }
     }
 
-    pub(crate) fn may_hold(&self, index: LogIndex) -> bool {
+    pub(crate) fn may_contain(&self, index: LogIndex) -> bool {
         self.min_index <= index.0 && index.0 <= self.max_index
     }
 
     /// Whether one of `indices` (sorted) may be in the range.
-    fn may_hold_any(&self, indices: &[LogIndex]) -> bool {
+    fn may_contain_any(&self, indices: &[LogIndex]) -> bool {
         let next = indices.partition_point(|index| index.0 < self.min_index);
         indices.get(next).is_some_and(|index| index.0 <= self.max_index)
     }
@@ -171,12 +172,12 @@ impl Sums {
 #[derive(Clone, Copy)]
 pub(crate) struct CountOf(pub(crate) RoleSet);
 
-impl Dimension<Placed> for CountOf {
+impl Dimension<ViewEntry> for CountOf {
     fn of_summary(&self, sums: &Sums) -> u64 {
         sums.count_of(self.0)
     }
 
-    fn of_item(&self, entry: &Placed) -> u64 {
+    fn of_item(&self, entry: &ViewEntry) -> u64 {
         u64::from(self.0.contains(entry.role()))
     }
 }
@@ -185,19 +186,19 @@ impl Dimension<Placed> for CountOf {
 #[derive(Clone, Copy)]
 pub(crate) struct TokensOf(pub(crate) RoleSet);
 
-impl Dimension<Placed> for TokensOf {
+impl Dimension<ViewEntry> for TokensOf {
     fn of_summary(&self, sums: &Sums) -> u64 {
         sums.tokens_of(self.0)
     }
 
-    fn of_item(&self, entry: &Placed) -> u64 {
+    fn of_item(&self, entry: &ViewEntry) -> u64 {
         if self.0.contains(entry.role()) { entry.tokens() } else { 0 }
     }
 }
 
 /// An ordered list of log entries. A clone costs O(1).
 #[derive(Clone, Default)]
-pub struct View(pub(crate) SumTree<Placed>);
+pub struct View(pub(crate) SumTree<ViewEntry>);
 
 impl fmt::Debug for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -244,7 +245,7 @@ impl View {
 
     /// The entry at a position. O(log n).
     pub fn get(&self, position: Position) -> Option<LogIndex> {
-        self.0.get(position.0).map(Placed::index)
+        self.0.get(position.0).map(ViewEntry::index)
     }
 
     /// The position of an entry; `None` if it is hidden.
@@ -252,7 +253,7 @@ impl View {
     /// O(log n) in a view that is in log order. Each entry out of log order (an insertion, a summary) may
     /// cost a visit of one more leaf.
     pub fn position_of(&self, index: LogIndex) -> Option<Position> {
-        self.find_place(index, &mut 0).map(Position)
+        self.find_position(index, &mut 0).map(Position)
     }
 
     /// Whether an entry is visible. Costs as much as [`position_of`](Self::position_of).
@@ -260,7 +261,7 @@ impl View {
         self.position_of(index).is_some()
     }
 
-    /// Whether the two share all nodes. Two equal views may not.
+    /// Whether the two views share all nodes. Views with the same entries may not share them.
     pub(crate) fn is_same_as(&self, other: &View) -> bool {
         self.0.is_clone_of(&other.0)
     }
@@ -272,13 +273,13 @@ impl View {
 
     /// Length of the longest prefix of `indices` that equals the view from a position on.
     pub fn run_length(&self, from: Position, indices: &[LogIndex]) -> usize {
-        let entries = self.0.iter_range(from.0..).map(Placed::index);
+        let entries = self.0.iter_range(from.0..).map(ViewEntry::index);
         entries.zip(indices).take_while(|(entry, index)| entry == *index).count()
     }
 
-    /// All entries in order, from either end.
+    /// All entries in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = LogIndex> + ExactSizeIterator {
-        self.0.iter().map(Placed::index)
+        self.0.iter().map(ViewEntry::index)
     }
 
     /// Calls `each` with the position and index of every system message, in order. O(number of
@@ -322,7 +323,7 @@ impl View {
         &self,
         pinned: &[Position],
         mut judge: impl FnMut(usize, &Sums) -> Keep,
-        mut keep: impl FnMut(usize, &Placed) -> bool,
+        mut keep: impl FnMut(usize, &ViewEntry) -> bool,
     ) -> View {
         let pins_in = |start: usize, end: usize| {
             let first = pinned.partition_point(|pin| pin.0 < start);
@@ -345,31 +346,32 @@ impl View {
     }
 
     /// The positions of those of `indices` (sorted) that are visible, in order.
-    pub(crate) fn places_of(&self, indices: &[LogIndex]) -> Vec<usize> {
-        let mut places = Vec::new();
+    pub(crate) fn positions_of(&self, indices: &[LogIndex]) -> Vec<usize> {
+        let mut positions = Vec::new();
         if is_few(indices.len(), self) {
             let mut locator = self.locator();
-            places.extend(indices.iter().filter_map(|&index| locator.place_of(index)));
-            places.sort_unstable();
-            return places;
+            positions.extend(indices.iter().filter_map(|&index| locator.position_of(index)));
+            positions.sort_unstable();
+            return positions;
         }
         self.0.visit(.., |at, seen| match seen {
-            Seen::Node(sums) => sums.may_hold_any(indices),
+            Seen::Node(sums) => sums.may_contain_any(indices),
             Seen::Item(entry) => {
                 if indices.binary_search(&entry.index()).is_ok() {
-                    places.push(at);
+                    positions.push(at);
                 }
                 true
             }
         });
-        places
+        positions
     }
 
     /// Removes the entries at these positions (sorted).
-    pub(crate) fn hide(&mut self, places: &[usize]) {
-        if is_few(places.len(), self) {
-            // Runs of neighbours are removed together, from the end, so that positions stay valid.
-            for run in places.chunk_by(|a, b| a + 1 == *b).rev() {
+    pub(crate) fn hide(&mut self, positions: &[usize]) {
+        if is_few(positions.len(), self) {
+            // Consecutive positions are removed together, from the end, so that the other positions stay
+            // valid.
+            for run in positions.chunk_by(|a, b| a + 1 == *b).rev() {
                 self.0.splice(run[0]..run[0] + run.len(), []);
             }
             return;
@@ -377,16 +379,17 @@ impl View {
         *self = self.retain(
             &[],
             |start, sums| {
-                let next = places.partition_point(|&at| at < start);
-                let is_hit = places.get(next).is_some_and(|&at| at < start + sums.count());
-                if is_hit { Keep::Some } else { Keep::All }
+                let next = positions.partition_point(|&at| at < start);
+                let hides_any = positions.get(next).is_some_and(|&at| at < start + sums.count());
+                if hides_any { Keep::Some } else { Keep::All }
             },
-            |at, _| places.binary_search(&at).is_err(),
+            |at, _| positions.binary_search(&at).is_err(),
         );
     }
 
-    /// Inserts entries of `log`, the whole log as a view (sorted, without duplicates): each right after the nearest visible entry with
-    /// a smaller index, or at the start. Visible entries do not move.
+    /// Inserts the entries `indices` (sorted, without duplicates): each right after the visible entry with
+    /// the nearest smaller index, or at the start. Visible entries do not move. `log` is the whole log as a
+    /// view.
     pub(crate) fn show(&mut self, indices: &[LogIndex], log: &View) {
         let is_shown = is_few(indices.len(), self) && self.show_one_by_one(indices, log);
         if !is_shown {
@@ -403,11 +406,11 @@ impl View {
             if visited > self.cost_of_a_pass() {
                 return false;
             }
-            if view.find_place(index, &mut visited).is_some() {
+            if view.find_position(index, &mut visited).is_some() {
                 continue;
             }
             let nearest = view.nearest_below(index, &mut visited);
-            let at = nearest.and_then(|nearest| view.find_place(nearest, &mut visited));
+            let at = nearest.and_then(|nearest| view.find_position(nearest, &mut visited));
             let at = at.map_or(0, |at| at + 1);
             view.0.splice(at..at, [log.at(index)]);
         }
@@ -417,19 +420,20 @@ impl View {
 
     /// [`show`](Self::show) in one pass over the view.
     fn show_all(&mut self, indices: &[LogIndex], log: &View) {
-        // For each entry to show: the nearest visible entry between the previous one and it.
+        // For each entry to show: the visible entry with the nearest smaller index, if that is not below
+        // the previous entry to show, and its position.
         let mut nearest: Vec<Option<(LogIndex, usize)>> = vec![None; indices.len()];
         let mut is_visible = vec![false; indices.len()];
         for (at, entry) in self.0.iter().enumerate() {
-            let place = indices.partition_point(|&index| index < entry.index());
-            match indices.get(place) {
+            let slot = indices.partition_point(|&index| index < entry.index());
+            match indices.get(slot) {
                 Some(&index) if index == entry.index() => {
-                    is_visible[place] = true;
-                    if let Some(next) = nearest.get_mut(place + 1) {
+                    is_visible[slot] = true;
+                    if let Some(next) = nearest.get_mut(slot + 1) {
                         *next = (*next).max(Some((index, at)));
                     }
                 }
-                Some(_) => nearest[place] = nearest[place].max(Some((entry.index(), at))),
+                Some(_) => nearest[slot] = nearest[slot].max(Some((entry.index(), at))),
                 None => {}
             }
         }
@@ -472,12 +476,12 @@ impl View {
     }
 
     /// [`position_of`](Self::position_of), adding the number of visited nodes to `visited`.
-    fn find_place(&self, index: LogIndex, visited: &mut usize) -> Option<usize> {
+    fn find_position(&self, index: LogIndex, visited: &mut usize) -> Option<usize> {
         let nodes = std::cell::Cell::new(0);
         let found = self.0.find(
             |sums| {
                 nodes.set(nodes.get() + 1);
-                sums.may_hold(index)
+                sums.may_contain(index)
             },
             |entry| entry.index() == index,
         );
@@ -491,11 +495,11 @@ impl View {
     }
 
     /// The entry with this index in a view that is the whole log.
-    fn at(&self, index: LogIndex) -> Placed {
+    fn at(&self, index: LogIndex) -> ViewEntry {
         self.0.get(index.as_usize()).expect("a view holds only entries of the log").clone()
     }
 
-    pub(crate) fn push(&mut self, entry: Placed) {
+    pub(crate) fn push(&mut self, entry: ViewEntry) {
         self.0.push(entry);
     }
 }
@@ -517,15 +521,15 @@ pub(crate) struct Locator<'a> {
 }
 
 impl Locator<'_> {
-    pub(crate) fn place_of(&mut self, index: LogIndex) -> Option<usize> {
+    pub(crate) fn position_of(&mut self, index: LogIndex) -> Option<usize> {
         if let Some(table) = &self.table {
             return table.get(&index).copied();
         }
         if self.visited > self.view.cost_of_a_pass() {
-            let places = self.view.iter().enumerate().map(|(at, index)| (index, at));
-            return self.table.insert(places.collect()).get(&index).copied();
+            let positions = self.view.iter().enumerate().map(|(at, index)| (index, at));
+            return self.table.insert(positions.collect()).get(&index).copied();
         }
-        self.view.find_place(index, &mut self.visited)
+        self.view.find_position(index, &mut self.visited)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Search for any of several words in a text.
 //!
-//! The cost is linear in the text plus the words for every input: a word that nearly occurs at every
-//! place of the text costs no more than any other.
+//! The cost is linear in the length of the text plus the words for every input, also for words that nearly
+//! occur at every position of the text.
 //!
 //! - A few words: a vectorised search looks for eight bytes of each word, its *window*. Only in a text
 //!   with one of the windows, each word is searched with `memmem`. The vectorised search compares the
@@ -16,7 +16,7 @@ use memchr::memmem::Finder;
 use crate::Error;
 
 /// Maximum number of words without an automaton.
-const MAX_FEW: usize = 16;
+const MAX_WORDS_WITHOUT_AUTOMATON: usize = 16;
 /// Maximum length of a window, in bytes.
 const WINDOW_BYTES: usize = 8;
 /// Maximum size of all words for a DFA, in bytes. A DFA is about four times as fast as an NFA, but
@@ -37,7 +37,7 @@ pub(crate) enum WordSearch {
 impl WordSearch {
     /// Prepares a search for words, none of which is empty.
     pub(crate) fn new(words: &[String]) -> Result<WordSearch, Error> {
-        if words.len() > MAX_FEW {
+        if words.len() > MAX_WORDS_WITHOUT_AUTOMATON {
             return Ok(WordSearch::Many(automaton(words)?));
         }
         let finders = words.iter().map(|word| Finder::new(word).into_owned());
@@ -69,8 +69,8 @@ fn window_search(words: &[String]) -> Option<packed::Searcher> {
     packed::Searcher::new(windows)
 }
 
-/// The part of a word that ordinary text is least likely to contain: the last one with the fewest lower-case
-/// letters and spaces.
+/// The range of a word that ordinary text is least likely to contain: the last one with the fewest
+/// lower-case letters and spaces.
 fn window(word: &[u8]) -> Range<usize> {
     let len = word.len().min(WINDOW_BYTES);
     let rare = |bytes: &[u8]| bytes.iter().filter(|b| !matches!(b, b'a'..=b'z' | b' ')).count();
@@ -121,9 +121,9 @@ mod tests {
         ) {
             let mut text = text;
             if plants {
-                let place = at.index(text.chars().count() + 1);
-                let place = text.char_indices().nth(place).map_or(text.len(), |(at, _)| at);
-                text.insert_str(place, &words[planted.index(words.len())]);
+                let position = at.index(text.chars().count() + 1);
+                let position = text.char_indices().nth(position).map_or(text.len(), |(at, _)| at);
+                text.insert_str(position, &words[planted.index(words.len())]);
             }
             let expected = words.iter().any(|word| text.contains(&**word));
             prop_assert_eq!(search(&words).is_match(&text), expected);

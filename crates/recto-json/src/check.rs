@@ -9,7 +9,7 @@ use crate::scan;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checked {
-    /// How deep lists and objects are nested; 0 for other values.
+    /// Maximum nesting of lists and objects; 0 for other values.
     pub depth: usize,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn check(bytes: &[u8]) -> Option<Checked> {
                         at + 1
                     }
                     _ => {
-                        at = key(bytes, at)?;
+                        at = skip_key(bytes, at)?;
                         continue;
                     }
                 }
@@ -49,9 +49,9 @@ pub(crate) fn check(bytes: &[u8]) -> Option<Checked> {
                     _ => continue,
                 }
             }
-            b't' => word(bytes, at, b"true")?,
-            b'f' => word(bytes, at, b"false")?,
-            b'n' => word(bytes, at, b"null")?,
+            b't' => literal(bytes, at, b"true")?,
+            b'f' => literal(bytes, at, b"false")?,
+            b'n' => literal(bytes, at, b"null")?,
             _ => number(bytes, at)?,
         };
         // A value has ended: another value follows, or the end of its list or object.
@@ -62,7 +62,7 @@ pub(crate) fn check(bytes: &[u8]) -> Option<Checked> {
             at = skip_space(bytes, at);
             match (bytes.get(at)?, open.is_object) {
                 (b',', true) => {
-                    at = key(bytes, skip_space(bytes, at + 1))?;
+                    at = skip_key(bytes, skip_space(bytes, at + 1))?;
                     break;
                 }
                 (b',', false) => {
@@ -79,25 +79,26 @@ pub(crate) fn check(bytes: &[u8]) -> Option<Checked> {
     }
 }
 
-/// The open lists and objects, one bit per level, so depth costs no stack.
+/// The open lists and objects, one bit per level. Deep nesting therefore needs no stack.
 #[derive(Default)]
 struct Open {
     depth: usize,
-    /// Whether the innermost is an object.
+    /// Whether the innermost one is an object.
     is_object: bool,
-    /// The 64 levels around it; the innermost is the lowest bit.
-    around: u64,
-    /// The levels outside `around`.
-    further: Vec<u64>,
+    /// The 64 levels around the innermost one, each as one bit: whether it is an object. The innermost of
+    /// them is the lowest bit.
+    enclosing: u64,
+    /// The levels outside `enclosing`.
+    outer: Vec<u64>,
 }
 
 impl Open {
     #[inline(always)]
     fn push(&mut self, is_object: bool) {
         if self.depth.is_multiple_of(64) && self.depth > 0 {
-            self.further.push(self.around);
+            self.outer.push(self.enclosing);
         }
-        self.around = self.around << 1 | u64::from(self.is_object);
+        self.enclosing = self.enclosing << 1 | u64::from(self.is_object);
         self.is_object = is_object;
         self.depth += 1;
     }
@@ -105,10 +106,10 @@ impl Open {
     #[inline(always)]
     fn pop(&mut self) {
         self.depth -= 1;
-        self.is_object = self.around & 1 == 1;
-        self.around >>= 1;
+        self.is_object = self.enclosing & 1 == 1;
+        self.enclosing >>= 1;
         if self.depth.is_multiple_of(64) && self.depth > 0 {
-            self.around = self.further.pop().unwrap_or_default();
+            self.enclosing = self.outer.pop().unwrap_or_default();
         }
     }
 }
@@ -123,7 +124,7 @@ fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 
 /// Skips a key, its colon and the space around it. Returns the start of its value.
 #[inline(always)]
-fn key(bytes: &[u8], at: usize) -> Option<usize> {
+fn skip_key(bytes: &[u8], at: usize) -> Option<usize> {
     if bytes.get(at) != Some(&b'"') {
         return None;
     }
@@ -131,8 +132,8 @@ fn key(bytes: &[u8], at: usize) -> Option<usize> {
     (bytes.get(colon) == Some(&b':')).then(|| skip_space(bytes, colon + 1))
 }
 
-fn word(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
-    bytes[at..].starts_with(word).then_some(at + word.len())
+fn literal(bytes: &[u8], at: usize, literal: &[u8]) -> Option<usize> {
+    bytes[at..].starts_with(literal).then_some(at + literal.len())
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
@@ -248,14 +249,14 @@ mod tests {
             "[1\u{c}]",
         ];
         wholes.iter().for_each(|text| agrees(text));
-        // The same after enough text to be in another block.
+        // The same fragments at every offset of the second block of 64 bytes, and in keys.
         for inner in
             [r"\x", r"\u12", r"\u12g4", r"\ud800", "\n", "\u{1f}", r"\\", r"\", "\\\"", "é"]
         {
-            for behind in 0..70 {
-                agrees(&format!("\"{long}{}{inner}\"", &long[..behind]));
-                agrees(&format!("[\"{long}{}{inner}\",1]", &long[..behind]));
-                agrees(&format!("{{\"{}{inner}\":{{}}}}", &long[..behind]));
+            for pad in 0..70 {
+                agrees(&format!("\"{long}{}{inner}\"", &long[..pad]));
+                agrees(&format!("[\"{long}{}{inner}\",1]", &long[..pad]));
+                agrees(&format!("{{\"{}{inner}\":{{}}}}", &long[..pad]));
             }
         }
     }

@@ -1,7 +1,7 @@
-//! Lossless JSON reading: values stay slices of the text they came in.
+//! Lossless JSON reading: values are slices of the text.
 //!
-//! Parsing into a tree such as `serde_json::Value` changes what a program did not write itself: `1.50`
-//! becomes `1.5`, of two equal keys one is lost. This crate reads JSON without such changes. It checks
+//! Parsing into a tree such as `serde_json::Value` and writing it again changes a text: `1.50` becomes
+//! `1.5`, and one of two equal keys is lost. This crate reads JSON without such changes. It checks
 //! a text once, and then finds values in it as ranges and slices.
 //!
 //! ```
@@ -28,7 +28,7 @@
 //! return meaningless values, but do not panic.
 //!
 //! The check accepts exactly what serde_json accepts, at about twice its speed: it finds the ends of
-//! strings 64 bytes at a time. Nothing recurses, so depth costs no stack.
+//! strings 64 bytes at a time. No function recurses, so deep nesting needs no stack.
 
 mod check;
 mod scan;
@@ -158,7 +158,7 @@ pub fn trimmed(text: &str) -> &str {
     text.trim_matches([' ', '\t', '\n', '\r'])
 }
 
-/// A value as serde_json's raw value, which serializes as it is.
+/// A value as serde_json's raw value, which is serialized unchanged.
 ///
 /// # Panics
 /// If `text` is not valid JSON.
@@ -212,7 +212,7 @@ pub fn next_value(text: &str, at: usize) -> Range<usize> {
         Some(b'"') => end_of_string(bytes, start),
         Some(b'{' | b'[') => end_of_nested(bytes, start),
         Some(_) => {
-            let is_end = |byte: &u8| is_between(*byte) || matches!(byte, b']' | b'}');
+            let is_end = |byte: &u8| is_separator(*byte) || matches!(byte, b']' | b'}');
             let rest = &bytes[start..];
             start + rest.iter().position(is_end).unwrap_or(rest.len())
         }
@@ -225,15 +225,15 @@ pub fn next_value(text: &str, at: usize) -> Range<usize> {
 pub fn start_of_value(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut start = at;
-    while bytes.get(start).is_some_and(|byte| is_between(*byte)) {
+    while bytes.get(start).is_some_and(|byte| is_separator(*byte)) {
         start += 1;
     }
     start
 }
 
-/// Whether a byte separates values.
+/// Whether a byte is space, a comma or a colon.
 #[inline(always)]
-fn is_between(byte: u8) -> bool {
+fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b',' | b':')
 }
 
@@ -261,17 +261,17 @@ fn end_of_nested(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// How deep lists and objects are nested; 0 for other values. `text` must be valid JSON.
+/// Maximum nesting of lists and objects; 0 for other values. `text` must be valid JSON.
 pub fn depth(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let (mut at, mut now, mut deepest) = (0, 0usize, 0);
+    let (mut at, mut depth, mut deepest) = (0, 0usize, 0);
     while at < bytes.len() {
         match bytes[at] {
             b'{' | b'[' => {
-                now += 1;
-                deepest = deepest.max(now);
+                depth += 1;
+                deepest = deepest.max(depth);
             }
-            b'}' | b']' => now = now.saturating_sub(1),
+            b'}' | b']' => depth = depth.saturating_sub(1),
             b'"' => {
                 at = end_of_string(bytes, at);
                 continue;
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_text_is_refused_with_its_place() {
+    fn an_invalid_text_is_refused_with_line_and_column() {
         let error = value("[1,]").unwrap_err();
         assert_eq!(error.to_string(), "this is not JSON: expected value at line 1 column 4");
     }

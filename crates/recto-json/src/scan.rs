@@ -21,16 +21,16 @@ const ODD: u64 = !EVEN;
 /// it does not end.
 #[inline(always)]
 pub(crate) fn end_of_string(bytes: &[u8], at: usize) -> Option<usize> {
-    end_of_word(bytes, at).or_else(|| end_of_long_string(bytes, at))
+    end_of_short_string(bytes, at).or_else(|| end_of_long_string(bytes, at))
 }
 
 fn end_of_long_string(bytes: &[u8], at: usize) -> Option<usize> {
     let mut escapes = Escapes::default();
-    walk(bytes, at, |bits, place| {
+    walk(bytes, at, |bits, offset| {
         let ends = bits.quotes & !escapes.next(bits.backslashes);
         match ends {
             0 => Scanned::Continue,
-            _ => Scanned::End(place + ends.trailing_zeros() as usize + 1),
+            _ => Scanned::End(offset + ends.trailing_zeros() as usize + 1),
         }
     })
 }
@@ -39,31 +39,32 @@ fn end_of_long_string(bytes: &[u8], at: usize) -> Option<usize> {
 /// escape or a control character.
 #[inline(always)]
 pub(crate) fn end_of_checked_string(bytes: &[u8], at: usize) -> Option<usize> {
-    end_of_word(bytes, at).or_else(|| end_of_long_checked_string(bytes, at))
+    end_of_short_string(bytes, at).or_else(|| end_of_long_checked_string(bytes, at))
 }
 
 fn end_of_long_checked_string(bytes: &[u8], at: usize) -> Option<usize> {
     let mut escapes = Escapes::default();
-    walk(bytes, at, |bits, place| {
+    walk(bytes, at, |bits, offset| {
         let escaped = escapes.next(bits.backslashes);
         let ends = bits.quotes & !escaped;
         // Only the bytes before the end belong to the string.
         let inside = (ends & ends.wrapping_neg()).wrapping_sub(1);
         if bits.controls & inside != 0
-            || !are_escapes(bytes, place, escaped & inside & !bits.quotes)
+            || !are_valid_escapes(bytes, offset, escaped & inside & !bits.quotes)
         {
             return Scanned::Invalid;
         }
         match ends {
             0 => Scanned::Continue,
-            _ => Scanned::End(place + ends.trailing_zeros() as usize + 1),
+            _ => Scanned::End(offset + ends.trailing_zeros() as usize + 1),
         }
     })
 }
 
-/// [`end_of_string`] for a short string without escapes, as keys are; `None` for other strings.
+/// [`end_of_string`] for a string of less than 16 bytes without escapes, such as most keys; `None` for other
+/// strings.
 #[inline(always)]
-fn end_of_word(bytes: &[u8], at: usize) -> Option<usize> {
+fn end_of_short_string(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = bytes.get(at..)?;
     let Some(lane) = rest.first_chunk::<16>() else {
         let is_mark = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
@@ -90,19 +91,19 @@ enum Scanned {
 /// Calls `each` with every block and its offset, until the result is not [`Scanned::Continue`].
 #[inline(always)]
 fn walk(bytes: &[u8], at: usize, mut each: impl FnMut(Bits, usize) -> Scanned) -> Option<usize> {
-    let mut place = at;
+    let mut offset = at;
     let mut rest = bytes.get(at..)?;
-    while let Some((block, behind)) = rest.split_first_chunk::<BLOCK>() {
-        match each(bits_of(block), place) {
+    while let Some((block, after)) = rest.split_first_chunk::<BLOCK>() {
+        match each(bits_of(block), offset) {
             Scanned::Continue => {}
             Scanned::End(end) => return Some(end),
             Scanned::Invalid => return None,
         }
-        (rest, place) = (behind, place + BLOCK);
+        (rest, offset) = (after, offset + BLOCK);
     }
     let mut block = [b' '; BLOCK];
     block[..rest.len()].copy_from_slice(rest);
-    match each(bits_of(&block), place) {
+    match each(bits_of(&block), offset) {
         Scanned::End(end) => Some(end),
         Scanned::Continue | Scanned::Invalid => None,
     }
@@ -126,19 +127,19 @@ impl Escapes {
         }
         // Adding the start of a run of ones carries through the run and sets the bit after its end.
         let starts = backslashes & !(backslashes << 1);
-        let behind_even = backslashes.wrapping_add(starts & EVEN);
-        let (behind_odd, is_open) = backslashes.overflowing_add(starts & ODD);
+        let after_even = backslashes.wrapping_add(starts & EVEN);
+        let (after_odd, is_open) = backslashes.overflowing_add(starts & ODD);
         self.is_open = is_open;
-        // A run that starts at an even place and ends at an odd one, or vice versa, has odd length.
-        ((behind_even & ODD) | (behind_odd & EVEN)) & !backslashes | first
+        // A run that starts at an even offset and ends at an odd one, or vice versa, has odd length.
+        ((after_even & ODD) | (after_odd & EVEN)) & !backslashes | first
     }
 }
 
-/// Whether the escaped bytes at these places are valid escapes. `escaped` contains no quotes.
+/// Whether the escaped bytes of the block at `offset` are valid escapes. `escaped` contains no quotes.
 #[inline(always)]
-fn are_escapes(bytes: &[u8], place: usize, mut escaped: u64) -> bool {
+fn are_valid_escapes(bytes: &[u8], offset: usize, mut escaped: u64) -> bool {
     while escaped != 0 {
-        let at = place + escaped.trailing_zeros() as usize;
+        let at = offset + escaped.trailing_zeros() as usize;
         match bytes.get(at) {
             // A backslash is among them only if the previous block ended with its backslash.
             Some(b'n' | b't' | b'r' | b'b' | b'f' | b'/' | b'\\') => {}
@@ -173,8 +174,8 @@ fn bits_of(block: &[u8; BLOCK]) -> Bits {
 mod tests {
     use super::*;
 
-    /// The plain way, byte by byte.
-    fn slow(bytes: &[u8], at: usize) -> Option<usize> {
+    /// [`end_of_string`], byte by byte.
+    fn bytewise_end(bytes: &[u8], at: usize) -> Option<usize> {
         let mut at = at;
         loop {
             match bytes.get(at)? {
@@ -186,27 +187,27 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_the_one_that_a_byte_wise_search_finds() {
-        // Runs of backslashes of several lengths at every place of a block.
+    fn the_end_equals_that_of_a_bytewise_search() {
+        // Runs of backslashes of several lengths at every offset of a block.
         for before in 0..140 {
             for run in 0..5 {
-                for behind in ["\"", "n\"", "x\"y\"", ""] {
-                    let text = format!("{}{}{behind}", "a".repeat(before), "\\".repeat(run));
+                for after in ["\"", "n\"", "x\"y\"", ""] {
+                    let text = format!("{}{}{after}", "a".repeat(before), "\\".repeat(run));
                     let bytes = text.as_bytes();
-                    assert_eq!(end_of_string(bytes, 0), slow(bytes, 0), "{text}");
+                    assert_eq!(end_of_string(bytes, 0), bytewise_end(bytes, 0), "{text}");
                 }
             }
         }
     }
 
     #[test]
-    fn every_byte_is_classified_at_every_place() {
-        for place in 0..BLOCK {
+    fn every_byte_is_classified_at_every_offset() {
+        for offset in 0..BLOCK {
             for byte in 0..=255 {
                 let mut block = [b'a'; BLOCK];
-                block[place] = byte;
+                block[offset] = byte;
                 let bits = bits_of(&block);
-                let bit = |is: bool| u64::from(is) << place;
+                let bit = |is: bool| u64::from(is) << offset;
                 assert_eq!(bits.quotes, bit(byte == b'"'), "{byte}");
                 assert_eq!(bits.backslashes, bit(byte == b'\\'), "{byte}");
                 assert_eq!(bits.controls, bit(byte < 0x20), "{byte}");

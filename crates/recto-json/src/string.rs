@@ -29,8 +29,9 @@ pub fn unescape(escaped: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Whether only those characters are escaped that JSON requires to be escaped. A substring search for
-/// a word without such characters then gives the same result before and after decoding.
+/// Whether the text has no `\u` and no `\/` escapes. If so, only quotes, backslashes and control
+/// characters are escaped, and a word that contains none of them occurs before decoding if it occurs
+/// after decoding.
 pub fn uses_minimal_escapes(text: &str) -> bool {
     // Most texts have none of these pairs of characters. Others are read escape by escape.
     static PAIRS: LazyLock<[Finder<'static>; 2]> =
@@ -94,8 +95,9 @@ fn unicode_escape(text: &str) -> (char, usize) {
     }
 }
 
-/// Appends `text` as compact JSON: without space between values, strings with the fewest escapes, keys
-/// and numbers unchanged. `text` must be valid JSON.
+/// Appends `text` as compact JSON: without space between values, and with the fewest escapes in strings
+/// and keys. The order of fields, duplicate keys and the spelling of numbers do not change. `text` must be
+/// valid JSON.
 pub fn compact_into(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(quote) = memchr::memchr(b'"', rest.as_bytes()) {

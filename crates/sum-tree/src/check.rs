@@ -32,9 +32,10 @@ where
         self.check_except(&mut KnownNodes::default())
     }
 
-    /// Like [`check`](Self::check), but skips the nodes in `known`, and adds the nodes that it checks. Many
-    /// trees that share most of their nodes take little longer than one. All trees that were checked with
-    /// the same `known` must stay alive while it is used, because it identifies nodes by address.
+    /// Like [`check`](Self::check), but skips the nodes in `known`, and adds the nodes that it checks.
+    /// Checking many trees that share most of their nodes takes little longer than checking one. All trees
+    /// that were checked with the same `known` must stay alive while it is used, because it identifies nodes
+    /// by address.
     pub fn check_except(&self, known: &mut KnownNodes) -> Result<(), Fault> {
         if let Some(root) = self.root() {
             check_link(root, self.height(), true, known)?;

@@ -49,8 +49,8 @@ impl<T: Item> SumTree<T> {
             right.open(height);
         }
         let shared = self.tail().shared_with(&other.tail());
-        left.close(self, shared, other.body_len());
-        right.close(other, shared, self.body_len());
+        left.finish(self, shared, other.body_len());
+        right.finish(other, shared, self.body_len());
         Difference { left: left.blocks, right: right.blocks }
     }
 
@@ -110,8 +110,8 @@ fn shared_at<T: Item>(a: &SumTree<T>, b: &SumTree<T>, at: usize) -> usize {
     if at == a.body_len() && at == b.body_len() {
         return a.tail().shared_with(&b.tail());
     }
-    let theirs = b.nodes_at(at);
-    let found = a.nodes_at(at).into_iter().find(|node| theirs.contains(node));
+    let nodes_of_b = b.nodes_at(at);
+    let found = a.nodes_at(at).into_iter().find(|node| nodes_of_b.contains(node));
     found.map_or(0, |(_, count)| count)
 }
 
@@ -174,12 +174,13 @@ impl<'a, T: Item> Side<'a, T> {
         self.unpaired = next;
     }
 
-    /// Adds the tail. Its first `shared` items are at position `elsewhere` of the other tree.
-    fn close(&mut self, tree: &'a SumTree<T>, shared: usize, elsewhere: usize) {
+    /// Sorts the blocks and adds the tail. The first `shared` items of the tail are at position
+    /// `other_start` of the other tree.
+    fn finish(&mut self, tree: &'a SumTree<T>, shared: usize, other_start: usize) {
         self.blocks.sort_unstable_by_key(|block| block.start);
         let start = tree.body_len();
         if shared > 0 {
-            self.blocks.push(Block { start, len: shared, shared: Some(elsewhere), run: None });
+            self.blocks.push(Block { start, len: shared, shared: Some(other_start), run: None });
         }
         let len = tree.tail().len() - shared;
         if len > 0 {
@@ -191,18 +192,18 @@ impl<'a, T: Item> Side<'a, T> {
 
 /// Pairs the nodes of this height that are in both trees, and converts them to shared blocks.
 fn pair_off<T: Item>(left: &mut Side<'_, T>, right: &mut Side<'_, T>, height: u8) {
-    let mut here: HashMap<usize, usize> = HashMap::new();
+    let mut left_starts: HashMap<usize, usize> = HashMap::new();
     for node in left.unpaired.iter().filter(|node| node.height == height) {
-        here.insert(node.link.address(), node.start);
+        left_starts.insert(node.link.address(), node.start);
     }
-    let mut pairs: HashMap<usize, usize> = HashMap::new();
+    let mut right_starts: HashMap<usize, usize> = HashMap::new();
     right.unpaired.retain(|node| {
         let address = node.link.address();
-        if node.height != height || pairs.contains_key(&address) {
+        if node.height != height || right_starts.contains_key(&address) {
             return true;
         }
-        let Some(&start) = here.get(&address) else { return true };
-        pairs.insert(address, node.start);
+        let Some(&start) = left_starts.get(&address) else { return true };
+        right_starts.insert(address, node.start);
         right.blocks.push(Block {
             start: node.start,
             len: node.len,
@@ -212,10 +213,10 @@ fn pair_off<T: Item>(left: &mut Side<'_, T>, right: &mut Side<'_, T>, height: u8
         false
     });
     left.unpaired.retain(|node| {
-        if node.height != height || here.get(&node.link.address()) != Some(&node.start) {
+        if node.height != height || left_starts.get(&node.link.address()) != Some(&node.start) {
             return true;
         }
-        let Some(&start) = pairs.get(&node.link.address()) else { return true };
+        let Some(&start) = right_starts.get(&node.link.address()) else { return true };
         left.blocks.push(Block {
             start: node.start,
             len: node.len,

@@ -47,7 +47,7 @@ impl<'a, T> Run<'a, T> {
     }
 
     /// Number of items.
-    #[allow(clippy::len_without_is_empty, reason = "a run is never empty")]
+    #[allow(clippy::len_without_is_empty, reason = "a run that a caller gets is never empty")]
     pub fn len(&self) -> usize {
         match self.0 {
             Slice::Items(items) => items.len(),
@@ -102,12 +102,14 @@ impl<'a, T: Item> Iterator for Runs<'a, T> {
 #[derive(Clone, Debug)]
 pub struct Iter<'a, T: Item> {
     tree: &'a SumTree<T>,
-    /// Position of the next item from the front: index `ahead.1` of the run `ahead.0`.
+    /// Position of the next item from the front.
     front: usize,
-    ahead: (Run<'a, T>, usize),
-    /// Position after the next item from the back: index `behind.1` of the run `behind.0`.
+    /// The run with that item, and the index of the item in the run.
+    front_run: (Run<'a, T>, usize),
+    /// Position after the next item from the back.
     back: usize,
-    behind: (Run<'a, T>, usize),
+    /// The run with that item, and the index after the item in the run.
+    back_run: (Run<'a, T>, usize),
 }
 
 impl<'a, T: Item> Iterator for Iter<'a, T> {
@@ -117,11 +119,11 @@ impl<'a, T: Item> Iterator for Iter<'a, T> {
         if self.front >= self.back {
             return None;
         }
-        if self.ahead.1 >= self.ahead.0.len() {
-            self.ahead = self.tree.run_at(self.front);
+        if self.front_run.1 >= self.front_run.0.len() {
+            self.front_run = self.tree.run_at(self.front);
         }
-        let item = self.ahead.0.get(self.ahead.1);
-        self.ahead.1 += 1;
+        let item = self.front_run.0.get(self.front_run.1);
+        self.front_run.1 += 1;
         self.front += 1;
         item
     }
@@ -137,13 +139,13 @@ impl<T: Item> DoubleEndedIterator for Iter<'_, T> {
         if self.front >= self.back {
             return None;
         }
-        if self.behind.1 == 0 {
+        if self.back_run.1 == 0 {
             let (run, offset) = self.tree.run_at(self.back - 1);
-            self.behind = (run, offset + 1);
+            self.back_run = (run, offset + 1);
         }
-        self.behind.1 -= 1;
+        self.back_run.1 -= 1;
         self.back -= 1;
-        self.behind.0.get(self.behind.1)
+        self.back_run.0.get(self.back_run.1)
     }
 }
 
@@ -155,15 +157,15 @@ impl<T: Item> SumTree<T> {
         self.iter_range(..)
     }
 
-    /// The items of `range`, from either end. The first item takes O(log n).
+    /// The items of `range`, in order. The first item takes O(log n).
     pub fn iter_range(&self, range: impl RangeBounds<usize>) -> Iter<'_, T> {
         let range = clamp(range, self.len());
         Iter {
             tree: self,
             front: range.start,
-            ahead: (Run::empty(), 0),
+            front_run: (Run::empty(), 0),
             back: range.end,
-            behind: (Run::empty(), 0),
+            back_run: (Run::empty(), 0),
         }
     }
 

@@ -7,7 +7,7 @@ use triomphe::ThinArc;
 
 use crate::{Item, Summary};
 
-/// Whether nodes have two to four entries, so that short sequences make deep trees. For tests only:
+/// Whether nodes have at most four entries, so that short sequences make deep trees. For tests only:
 /// `RUSTFLAGS="--cfg recto_tiny_nodes"`.
 const TINY: bool = cfg!(recto_tiny_nodes);
 
@@ -112,7 +112,8 @@ impl<T: Item> Subtree<T> {
         Self::gather(leaves(items))
     }
 
-    /// A balanced tree of leaves. Unless there is only one, each must be at least half full.
+    /// A balanced tree of leaves; `None` if there are none. If there are several, each must be at least half
+    /// full.
     pub(crate) fn gather(leaves: Vec<Entry<T>>) -> Option<Self> {
         let mut level = leaves;
         let mut height = 0;
@@ -205,7 +206,7 @@ impl<T: Item> Joined<T> {
     }
 }
 
-/// Joins two nodes of any height. The result has the height of the higher one.
+/// Joins two nodes of any height. The result has the greater of the two heights.
 fn join<T: Item>(
     left: &Entry<T>,
     left_height: u8,

@@ -10,7 +10,7 @@ pub enum Keep {
     All,
     /// No item.
     None,
-    /// Each item is decided on its own.
+    /// Some items. The node is entered.
     Some,
 }
 
@@ -24,7 +24,7 @@ impl<T: Item> SumTree<T> {
         mut keep_node: impl FnMut(usize, &T::Summary) -> Keep,
         mut keep: impl FnMut(usize, &T) -> bool,
     ) -> Self {
-        let mut kept = Kept { done: None, leaves: Vec::new(), loose: Vec::new() };
+        let mut kept = Builder { joined: None, leaves: Vec::new(), items: Vec::new() };
         if let Some(root) = self.root() {
             kept.take(root, self.height(), 0, &mut keep_node, &mut keep);
         }
@@ -38,15 +38,16 @@ impl<T: Item> SumTree<T> {
     }
 }
 
-struct Kept<'a, T: Item> {
-    done: Option<Subtree<T>>,
-    /// Full leaves after `done`.
+/// Builds the sequence of kept items.
+struct Builder<'a, T: Item> {
+    joined: Option<Subtree<T>>,
+    /// Full leaves after `joined`.
     leaves: Vec<Entry<T>>,
     /// Kept items after the leaves, too few for a leaf.
-    loose: Vec<&'a T>,
+    items: Vec<&'a T>,
 }
 
-impl<'a, T: Item> Kept<'a, T> {
+impl<'a, T: Item> Builder<'a, T> {
     fn take(
         &mut self,
         link: &'a Link<T>,
@@ -80,9 +81,9 @@ impl<'a, T: Item> Kept<'a, T> {
     fn take_all(&mut self, entry: &'a Entry<T>, height: u8) {
         // A join is more expensive than copying a few leaves.
         if entry.count() >= 3 * leaf_size::<T>() {
-            self.settle();
+            self.flush();
             let part = Subtree { entry: entry.clone(), height };
-            self.done = Subtree::join_some(self.done.take(), Some(part));
+            self.joined = Subtree::join_some(self.joined.take(), Some(part));
         } else {
             self.copy(&entry.link);
         }
@@ -96,26 +97,26 @@ impl<'a, T: Item> Kept<'a, T> {
     }
 
     fn push(&mut self, item: &'a T) {
-        self.loose.push(item);
-        if self.loose.len() == leaf_size::<T>() {
-            self.leaves.push(Entry::leaf_of(&self.loose));
-            self.loose.clear();
+        self.items.push(item);
+        if self.items.len() == leaf_size::<T>() {
+            self.leaves.push(Entry::leaf_of(&self.items));
+            self.items.clear();
         }
     }
 
-    /// Appends the leaves and the loose items to `done`.
-    fn settle(&mut self) {
+    /// Appends the leaves and the items to `joined`.
+    fn flush(&mut self) {
         let leaves = Subtree::gather(std::mem::take(&mut self.leaves));
-        self.done = Subtree::join_some(self.done.take(), leaves);
-        if !self.loose.is_empty() {
-            let last = Subtree { entry: Entry::leaf_of(&self.loose), height: 0 };
-            self.done = Subtree::join_some(self.done.take(), Some(last));
-            self.loose.clear();
+        self.joined = Subtree::join_some(self.joined.take(), leaves);
+        if !self.items.is_empty() {
+            let last = Subtree { entry: Entry::leaf_of(&self.items), height: 0 };
+            self.joined = Subtree::join_some(self.joined.take(), Some(last));
+            self.items.clear();
         }
     }
 
     fn finish(mut self) -> SumTree<T> {
-        self.settle();
-        SumTree::from_body(self.done)
+        self.flush();
+        SumTree::from_body(self.joined)
     }
 }

@@ -138,19 +138,20 @@ impl<T: Item> SumTree<T> {
         }
     }
 
-    /// The first item for which `is` is true. Nodes for which `may` is false are skipped.
+    /// The first item for which `is_match` is true, and its position. Nodes for which `may_match` is false
+    /// are skipped.
     pub fn find(
         &self,
-        may: impl Fn(&T::Summary) -> bool,
-        is: impl Fn(&T) -> bool,
+        may_match: impl Fn(&T::Summary) -> bool,
+        is_match: impl Fn(&T) -> bool,
     ) -> Option<(usize, &T)> {
         if let Some(root) = self.root()
-            && let Some(found) = search(root, 0, &may, &is)
+            && let Some(found) = search(root, 0, &may_match, &is_match)
         {
             return Some(found);
         }
         let body = self.body_len();
-        let at = self.tail().items().position(is)?;
+        let at = self.tail().items().position(is_match)?;
         self.tail().get(at).map(|item| (body + at, item))
     }
 }
@@ -172,7 +173,7 @@ fn seek_in_items<'a, T: Item + 'a>(
     false
 }
 
-/// Returns whether to continue.
+/// [`SumTree::visit`] of the items below a node. Returns whether to continue.
 fn walk<'a, T: Item>(
     link: &'a Link<T>,
     at: usize,
@@ -203,19 +204,19 @@ fn walk<'a, T: Item>(
 fn search<'a, T: Item>(
     link: &'a Link<T>,
     at: usize,
-    may: &impl Fn(&T::Summary) -> bool,
-    is: &impl Fn(&T) -> bool,
+    may_match: &impl Fn(&T::Summary) -> bool,
+    is_match: &impl Fn(&T) -> bool,
 ) -> Option<(usize, &'a T)> {
     match link {
         Link::Leaf(items) => {
-            let number = items.slice.iter().position(is)?;
+            let number = items.slice.iter().position(is_match)?;
             Some((at + number, &items.slice[number]))
         }
         Link::Inner(children) => {
             let mut at = at;
             for child in &children.slice {
-                if may(&child.summary)
-                    && let Some(found) = search(&child.link, at, may, is)
+                if may_match(&child.summary)
+                    && let Some(found) = search(&child.link, at, may_match, is_match)
                 {
                     return Some(found);
                 }

@@ -1,7 +1,7 @@
 //! The tail: the newest items of a tree, in a chunk of slots that clones share.
 //!
 //! A tree reads only the slots below its tail length, and a slot is written once. A push to one clone
-//! therefore never affects another. A clone whose next slot is taken copies the chunk.
+//! therefore never affects another. If the next slot of a clone is taken, a push copies the chunk.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ use crate::{Item, node};
 /// Slots for the items of one leaf.
 pub(crate) type Chunk<T> = ThinArc<(), OnceLock<T>>;
 
-/// A chunk whose first slots contain `items`, of which there are at most as many as fit into a leaf.
+/// A chunk whose first slots contain `items`: at most as many as fit into a leaf.
 pub(crate) fn chunk<T: Item>(mut items: impl Iterator<Item = T>) -> Chunk<T> {
     let slot = |_| items.next().map_or_else(OnceLock::new, OnceLock::from);
     ThinArc::from_header_and_iter((), (0..node::leaf_size::<T>()).map(slot))

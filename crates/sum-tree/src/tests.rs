@@ -1,11 +1,11 @@
-//! Random edits compared with a plain `Vec`. `cargo xtask test` also runs these tests with nodes of two to four
-//! entries (`--cfg recto_tiny_nodes`).
+//! Random edits compared with a plain `Vec`. `cargo xtask test` also runs these tests with nodes of at most
+//! four entries (`--cfg recto_tiny_nodes`).
 
 use proptest::prelude::*;
 
 use crate::{Count, Dimension, Item, Keep, SumTree, Summary};
 
-/// Counts even and odd numbers.
+/// The summary of a sequence of numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[allow(unreachable_pub, reason = "the summary of a public type must be public")]
 pub struct Sums {
@@ -178,7 +178,7 @@ fn apply(
 }
 
 fn assert_same(tree: &SumTree<u32>, list: &[u32]) {
-    tree.check().expect("the tree holds together");
+    tree.check().expect("the invariants hold");
     assert_eq!(tree.len(), list.len());
     assert!(tree.iter().eq(list));
     assert!(tree.iter().rev().eq(list.iter().rev()));
@@ -200,11 +200,11 @@ fn assert_reads(tree: &SumTree<u32>, list: &[u32], a: usize, b: usize) {
     let (start, end) = in_order(a, b, list.len());
     let part = &list[start..end];
     assert!(tree.iter_range(start..end).eq(part));
-    let mut meeting = tree.iter_range(start..end);
+    let mut both_ends = tree.iter_range(start..end);
     let mut expected = part.iter();
-    while let Some(item) = meeting.next() {
+    while let Some(item) = both_ends.next() {
         assert_eq!(Some(item), expected.next());
-        assert_eq!(meeting.next_back(), expected.next_back());
+        assert_eq!(both_ends.next_back(), expected.next_back());
     }
     assert!(tree.runs(start..end).flat_map(|run| run.iter()).eq(part));
     assert_eq!(tree.get(start), list.get(start));
@@ -274,14 +274,14 @@ proptest! {
 }
 
 #[test]
-fn a_difference_opens_only_what_changed() {
+fn a_difference_opens_only_changed_nodes() {
     let tree: SumTree<u32> = (0..100_000).collect();
     let mut edited = tree.clone();
     edited.splice(50_000..50_001, [7]);
     let blocks = tree.difference(&edited);
-    let looked_into: usize =
+    let unshared: usize =
         blocks.left.iter().filter(|block| block.shared.is_none()).map(|block| block.len).sum();
-    assert!(looked_into <= 32, "{looked_into} items were looked into");
+    assert!(unshared <= 32, "{unshared} items are not shared");
     assert!(blocks.left.len() < 100, "{} blocks", blocks.left.len());
 }
 
@@ -299,7 +299,7 @@ fn clones_that_push_do_not_disturb_each_other() {
 }
 
 #[test]
-fn positions_past_the_end_are_cut() {
+fn positions_past_the_end_are_clamped() {
     let mut tree: SumTree<u32> = (0..5).collect();
     assert_eq!(tree.get(usize::MAX), None);
     assert_eq!(tree.slice(7..usize::MAX).len(), 0);

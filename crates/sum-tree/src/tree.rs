@@ -164,7 +164,7 @@ impl<T: Item> SumTree<T> {
     /// the items differ.
     pub fn is_clone_of(&self, other: &Self) -> bool {
         let has_same_base = match (&self.base, &other.base) {
-            (Some(base), Some(others)) => Arc::ptr_eq(base, others),
+            (Some(base), Some(other)) => Arc::ptr_eq(base, other),
             (None, None) => true,
             _ => false,
         };
@@ -261,7 +261,7 @@ impl<T: Item> SumTree<T> {
             return;
         }
         let Some(body) = other.body() else {
-            // Only a tail: pushing its items keeps this tree's own tail shared.
+            // `other` is only a tail. Pushing its items keeps the tail of this tree shared with clones.
             other.tail().items().for_each(|item| self.push(item.clone()));
             return;
         };
@@ -323,8 +323,8 @@ impl<T: Item> SumTree<T> {
     }
 }
 
-/// Edits one leaf and copies the path to it. `None` if the edit concerns several leaves or makes the leaf
-/// less than half full; the caller then splits and joins.
+/// Edits one leaf and copies the path to it. `None` if the edit concerns several leaves, makes the leaf
+/// less than half full, or needs more than two leaves. The caller then splits and joins.
 fn edit<T: Item>(
     entry: &Entry<T>,
     start: usize,

@@ -1,59 +1,60 @@
-//! A made-up run of an agent, message by message, the same on every machine.
+//! A synthetic run of an agent, message by message, the same on every machine.
 //!
-//! A system message, then repeatedly a question, a tool call, its long result and an answer,
-//! in Recto's own form. Ten thousand messages have about 12.5 MB of JSON. Results are logs, code,
-//! JSON or prose, and ids are random, so that the text packs like that of real runs: zstd makes 0.37
-//! of it in one piece, 0.40 by 64 messages, 0.58 by single ones, not a tenth as of repeated phrases.
+//! The run has a system message, then repeatedly a user message, a tool call, its long result and an
+//! answer, all in the form of Recto. Ten thousand messages have about 12.5 MB of JSON. Results are logs,
+//! code, JSON or prose, and ids are random, so that the text compresses like that of real runs. The
+//! compressed size with zstd is 0.37 of the text as one stream, 0.40 in blocks of 64 messages and 0.58
+//! message by message. Repeated phrases would compress to less than 0.1.
 
-mod dice;
+mod random;
 mod text;
 
 use serde_json::json;
 
-use self::dice::Dice;
+use self::random::Random;
 use self::text::Kind;
 
-/// The messages of a run without end, as JSON. A shorter run is the beginning of a longer one.
+/// An endless iterator over the messages of a run, as JSON. A shorter run is a prefix of a longer one.
 pub struct AgentRun {
-    dice: Dice,
-    /// How many messages it has given.
-    given: usize,
+    random: Random,
+    /// Number of messages so far.
+    count: usize,
     /// The id of the tool call that has no result yet.
     call: String,
 }
 
 impl AgentRun {
-    /// The run of a seed.
+    /// The run with this seed.
     pub fn new(seed: u64) -> AgentRun {
-        AgentRun { dice: Dice(seed), given: 0, call: String::new() }
+        AgentRun { random: Random(seed), count: 0, call: String::new() }
     }
 
     fn call(&mut self) -> String {
-        self.call = format!("call_{}", self.dice.hex(24));
-        let mut input = self.dice.object(0);
-        input.insert("path".to_owned(), json!(self.dice.path()));
-        let tokens = self.dice.between(10, 80);
-        let text = json!({"type": "text", "text": self.dice.text(Kind::Prose, tokens)});
-        let name = self.dice.identifier();
+        self.call = format!("call_{}", self.random.hex(24));
+        let mut input = self.random.object(0);
+        input.insert("path".to_owned(), json!(self.random.path()));
+        let tokens = self.random.between(10, 80);
+        let text = json!({"type": "text", "text": self.random.text(Kind::Prose, tokens)});
+        let name = self.random.identifier();
         let call = json!({"type": "tool_use", "id": self.call, "name": name, "input": input});
         json!({"role": "assistant", "content": [text, call]}).to_string()
     }
 
     fn result(&mut self) -> String {
         // Many short results and few long ones, 200 to 3,000 tokens.
-        let tokens = (185_000 / (1 + self.dice.between(0, 999))).clamp(200, 3_000);
-        let kind = *self.dice.pick(&[&Kind::Json, &Kind::Logs, &Kind::Code, &Kind::Prose]);
-        let content = self.dice.text(kind, tokens);
+        let tokens = (185_000 / (1 + self.random.between(0, 999))).clamp(200, 3_000);
+        let kind = *self.random.pick(&[&Kind::Json, &Kind::Logs, &Kind::Code, &Kind::Prose]);
+        let content = self.random.text(kind, tokens);
         let part = json!({"type": "tool_result", "tool_use_id": self.call, "content": content});
         json!({"role": "tool", "content": [part]}).to_string()
     }
 
-    /// Prose, followed by code in a percentage of the cases.
-    fn said(&mut self, role: &str, tokens: usize, with_code: usize) -> String {
-        let code = if self.dice.chance(with_code) { tokens * 3 / 10 } else { 0 };
-        let mut text = self.dice.text(Kind::Prose, tokens - code);
+    /// A message of prose. In `with_code` percent of the cases, code follows the prose.
+    fn text_message(&mut self, role: &str, tokens: usize, with_code: usize) -> String {
+        let code = if self.random.chance(with_code) { tokens * 3 / 10 } else { 0 };
+        let mut text = self.random.text(Kind::Prose, tokens - code);
         if code > 0 {
-            let code = self.dice.text(Kind::Code, code);
+            let code = self.random.text(Kind::Code, code);
             text = format!("{text}\n\n```\n{code}\n```");
         }
         json!({"role": role, "content": text}).to_string()
@@ -64,21 +65,21 @@ impl Iterator for AgentRun {
     type Item = String;
 
     fn next(&mut self) -> Option<String> {
-        let number = self.given;
-        self.given += 1;
+        let number = self.count;
+        self.count += 1;
         if number == 0 {
-            return Some(self.said("system", 500, 100));
+            return Some(self.text_message("system", 500, 100));
         }
         Some(match (number - 1) % 4 {
             0 => {
-                let tokens = self.dice.between(50, 200);
-                self.said("user", tokens, 30)
+                let tokens = self.random.between(50, 200);
+                self.text_message("user", tokens, 30)
             }
             1 => self.call(),
             2 => self.result(),
             _ => {
-                let tokens = self.dice.between(50, 400);
-                self.said("assistant", tokens, 50)
+                let tokens = self.random.between(50, 400);
+                self.text_message("assistant", tokens, 50)
             }
         })
     }

@@ -1,5 +1,5 @@
-//! The conformance cases of the workspace's `conformance/` folder, typed.
-//! `conformance/README.md` says what a case is.
+//! Typed reading of the cases in the folder `conformance/` of the workspace.
+//! `conformance/README.md` defines the format of a case.
 
 use std::fs;
 use std::path::PathBuf;
@@ -52,15 +52,15 @@ pub enum Kind {
 /// The expected result of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expect {
-    /// A request was accepted.
+    /// The outcome of an accepted request.
     Outcome(ExpectedOutcome),
-    /// A query finds these log indices.
+    /// The log indices that a query finds.
     Indices(Vec<usize>),
-    /// This is the mark map.
+    /// The mark map.
     MarkMap(Value),
-    /// This is the message array state, as [`comparable_state`] makes it.
+    /// The message array state, as returned by [`comparable_state`].
     State(Value),
-    /// The request or query was refused with this code, and nothing has changed.
+    /// The code of the error of a refused request or query. Nothing has changed.
     Error(String),
 }
 
@@ -69,11 +69,11 @@ pub enum Expect {
 pub struct ExpectedOutcome {
     /// `version`
     pub version: u64,
-    /// currentBatchIndex
+    /// `currentBatchIndex`
     pub batch: usize,
-    /// totalBatches
+    /// `totalBatches`
     pub batches: usize,
-    /// totalMessages
+    /// `totalMessages`
     pub log: usize,
     /// The tokens of the view.
     pub tokens: u64,
@@ -109,8 +109,7 @@ impl From<Outcome> for ExpectedOutcome {
     }
 }
 
-/// The fields of a message array state that the cases contain. Other fields are
-/// allowed, so they are removed.
+/// The fields of a message array state that the cases compare. All other fields are removed.
 ///
 /// # Panics
 /// If the state lacks one of the fields.
@@ -130,12 +129,12 @@ pub fn comparable_state(state: &Value) -> Value {
     comparable
 }
 
-/// The folder that the cases are in.
+/// The folder with the cases.
 pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance")
 }
 
-/// The cases of `named.json`, one rule each.
+/// The cases of `named.json`. Each tests one rule.
 ///
 /// # Panics
 /// If the file is missing or has other content.
@@ -151,7 +150,9 @@ pub fn named_cases() -> Vec<Case> {
 pub fn random_cases() -> Vec<Case> {
     let text = read("random.jsonl");
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.map(|line| Case::read(&serde_json::from_str(line).expect("a case a line"))).collect()
+    lines
+        .map(|line| Case::read(&serde_json::from_str(line).expect("each line is a case")))
+        .collect()
 }
 
 /// All cases, the named ones first.
@@ -186,14 +187,14 @@ impl Step {
             Kind::Ask(query.clone())
         } else if let Some(tools) = json.get("setTools") {
             Kind::SetTools(tools.clone())
-        } else if let Some(asked) = json.get("state") {
-            assert_eq!(*asked, json!(true), "a state step is true");
+        } else if let Some(value) = json.get("state") {
+            assert_eq!(*value, json!(true), "a state step is true");
             Kind::State
-        } else if let Some(asked) = json.get("markMap") {
-            if *asked == json!({"scope": "all"}) {
+        } else if let Some(value) = json.get("markMap") {
+            if *value == json!({"scope": "all"}) {
                 Kind::MarkMapOfAll
             } else {
-                assert_eq!(*asked, json!(true), "a mark map step is true or has a scope");
+                assert_eq!(*value, json!(true), "a mark map step is true or has a scope");
                 Kind::MarkMap
             }
         } else {

@@ -19,18 +19,18 @@ pub const START: &[&str] = &[
     r#"{"operation":"BATCH_START"}"#,
 ];
 
-/// All messages: those that are written down, then the long ones.
+/// All messages: those of [`MESSAGES`], then those of [`made_messages`].
 pub fn all_messages() -> impl Iterator<Item = (String, &'static str)> {
-    let written = MESSAGES.iter().map(|&(json, verdict)| (json.to_owned(), verdict));
+    let written = MESSAGES.iter().map(|&(json, expected)| (json.to_owned(), expected));
     written.chain(made_messages())
 }
 
-/// The start of an input, for messages.
+/// The first 120 characters of an input, for failure messages.
 pub fn name(input: &str) -> String {
     input.chars().take(120).collect()
 }
 
-/// A message as it is stored: without the space around it.
+/// The JSON of a message without the space around it, which is what is stored.
 pub fn without_space_around(json: &str) -> &str {
     json.trim_matches([' ', '\t', '\r', '\n'])
 }

@@ -1,9 +1,9 @@
-//! One generator of random steps, driven by a stream of small numbers, so that
-//! proptest, fuzzers and seeded loops share it.
+//! A generator of random steps. Its input is a stream of small numbers, so that
+//! proptest, fuzzers and seeded loops can use it.
 //!
 //! It reads the model to pick mostly valid indices, positions, batches and
-//! versions, and spoils about a step in twelve. A stream of zeros leads to the
-//! simplest steps, so that shrinking the numbers simplifies the steps.
+//! versions, and makes about one step in twelve invalid. A stream of zeros gives the
+//! simplest steps, so shrinking the numbers simplifies the steps.
 
 mod choices;
 mod message;
@@ -40,11 +40,11 @@ pub enum Step {
     Diff(u64, u64),
 }
 
-/// Settings to start a conversation with; zeros lead to the default ones.
+/// Settings of a new conversation; the default ones for a stream of zeros.
 pub fn settings(choices: &mut Choices) -> Settings {
     let mut settings = Settings::default();
     if choices.chance(8) {
-        settings.tools = Tool::read_list(&proper_tools(choices)).expect("these tools are proper");
+        settings.tools = Tool::read_list(&valid_tools(choices)).expect("these tools are valid");
     }
     if choices.chance(4) {
         settings.media_tokens = *choices.pick(&[0, 7, 85]);
@@ -55,15 +55,15 @@ pub fn settings(choices: &mut Choices) -> Settings {
     settings
 }
 
-/// A new conversation: settings, and in half of the cases messages that it is
-/// made with. Zeros lead to an empty one with the default settings.
+/// A new conversation with settings, and in half of the cases with messages. An empty one with the
+/// default settings for a stream of zeros.
 pub fn conversation(choices: &mut Choices, now: i64) -> Model {
     let empty = Model::new(settings(choices), now);
     let count = if choices.chance(8) { 1 + choices.below(3) } else { 0 };
     let messages: Vec<Value> =
         (0..count).flat_map(|_| message::messages(choices, &empty)).collect();
     Model::with_messages(empty.settings().clone(), &json!(messages), now)
-        .expect("these messages are proper")
+        .expect("these messages are valid")
 }
 
 /// The next step for a conversation that is in the state of the model.
@@ -89,7 +89,7 @@ pub fn step(choices: &mut Choices, model: &Model) -> Step {
 
 fn single(choices: &mut Choices, model: &Model) -> Value {
     let operation = match choices.below(28) {
-        // REDO is seldom possible, so it is tried when it is.
+        // REDO is rarely possible, so it is generated often when it is.
         10..=22 if model.can_redo() => {
             let name = *choices.pick(&["REDO", "REDO", "UNDO"]);
             described(choices, json!({"operation": name}))
@@ -98,32 +98,32 @@ fn single(choices: &mut Choices, model: &Model) -> Value {
         23..=25 => described(choices, json!({"operation": "UNDO"})),
         _ => described(choices, json!({"operation": "REDO"})),
     };
-    json!({"op": spoiled::perhaps(choices, model, operation)})
+    json!({"op": spoiled::maybe_spoiled(choices, model, operation)})
 }
 
-/// A list of operations that each fit the state after the previous ones.
+/// A list of operations, each mostly valid in the state after the previous ones.
 fn list(choices: &mut Choices, model: &Model) -> Value {
     if choices.chance(1) {
         let malformed = [json!({"ops": []}), json!({}), json!({"ops": {}}), json!({"op": null})];
         return choices.pick(&malformed).clone();
     }
-    let mut ahead = model.clone();
+    let mut after = model.clone();
     let mut operations = Vec::new();
     for _ in 0..1 + choices.below(4) {
         let operation = match choices.below(32) {
             31 => json!({"operation": "UNDO"}),
-            _ => operation::operation(choices, &ahead, model.version()),
+            _ => operation::operation(choices, &after, model.version()),
         };
-        let operation = spoiled::perhaps(choices, &ahead, operation);
-        // A refusal here refuses the whole list, so the following operations may be anything.
-        let _ = ahead.apply(&json!({"op": operation}), 0);
+        let operation = spoiled::maybe_spoiled(choices, &after, operation);
+        // If this operation is refused, the whole list is, so the state for the next ones does not matter.
+        let _ = after.apply(&json!({"op": operation}), 0);
         operations.push(operation);
     }
     json!({"ops": operations})
 }
 
-/// Lists of tools, mostly proper: others than the present ones, the same, the
-/// same but for a field that the description leaves out, and none.
+/// A list of tools, mostly valid: other tools, the present ones, the present ones with another schema
+/// (which the description does not contain), or none.
 fn tools(choices: &mut Choices, model: &Model) -> Value {
     if choices.chance(1) {
         let malformed = [
@@ -138,7 +138,7 @@ fn tools(choices: &mut Choices, model: &Model) -> Value {
     }
     let mut present = Value::from_iter(model.tools().iter().map(|tool| tool.json.clone()));
     match choices.below(12) {
-        0..=7 => proper_tools(choices),
+        0..=7 => valid_tools(choices),
         8 | 9 => present,
         10 => json!([]),
         _ => {
@@ -150,7 +150,7 @@ fn tools(choices: &mut Choices, model: &Model) -> Value {
     }
 }
 
-fn proper_tools(choices: &mut Choices) -> Value {
+fn valid_tools(choices: &mut Choices) -> Value {
     let known = [
         json!({"name": "search", "description": "find pages"}),
         json!({"name": "read", "description": "open a page", "input_schema": {"type": "object"}}),
@@ -161,7 +161,7 @@ fn proper_tools(choices: &mut Choices) -> Value {
     Value::from_iter((0..count).map(|offset| known[(first + offset) % known.len()].clone()))
 }
 
-/// Sometimes with a description.
+/// Adds a description to some operations.
 fn described(choices: &mut Choices, mut operation: Value) -> Value {
     if choices.chance(2) {
         let descriptions = [json!("why"), json!("压缩 \"旧\" 消息"), json!(""), json!(null)];

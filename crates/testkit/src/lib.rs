@@ -1,5 +1,5 @@
-//! The plain list model of the contract, its conformance cases and a generator
-//! of random steps. For tests only.
+//! A reference model of the contract, conformance cases, a generator of random
+//! steps, and validators of provider requests. For tests only.
 //!
 //! - [`model`]: the contract implemented with plain lists, so that it can be compared
 //!   with the specification sentence by sentence. Start with [`Model::apply`].

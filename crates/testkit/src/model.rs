@@ -1,4 +1,4 @@
-//! The contract as plain lists: every version keeps its whole state.
+//! The reference model: the contract implemented with plain lists. Every version keeps its whole state.
 //!
 //! A view is a `Vec<usize>` of log indices, and an edit makes a new list. The code
 //! is simple and slow on purpose. The flow of data: JSON → `wire` → `Operation` →
@@ -50,7 +50,7 @@ pub struct Model {
     initial_messages: Value,
     /// Every message ever added, in order. It never shrinks.
     log: Vec<Arc<Entry>>,
-    /// The state at every version; the last one is now.
+    /// The state at every version; the last one is the present state.
     history: Vec<Arc<Version>>,
     /// Requests that are not undone, oldest first.
     done: Vec<DoneRequest>,
@@ -66,21 +66,21 @@ struct DoneRequest {
 }
 
 impl Model {
-    /// A new conversation without messages, at version 0 and batch 0. Tools given
-    /// here put their description into the log and the view.
+    /// A new conversation without messages, at version 0 and batch 0. If it has tools, the log and the
+    /// view contain their description.
     pub fn new(settings: Settings, now: i64) -> Model {
         Model::with_messages(settings, &json!([]), now).expect("an empty list is allowed")
     }
 
     /// A new conversation whose messages are visible at version 0, after the tool
-    /// description if there is one. If the messages contain the present description,
+    /// description if it has tools. If the messages contain the present description,
     /// none is added. `messages` is a list that may be empty.
     pub fn with_messages(settings: Settings, messages: &Value, now: i64) -> Result<Model, Refusal> {
         let list = messages.as_array();
         let list = list.ok_or_else(|| Refusal::operation("messages is not a list"))?;
         let mut log = Vec::new();
         for message in list {
-            log.push(Arc::new(Entry::arrive(Message::read(message)?, &settings, now)));
+            log.push(Arc::new(Entry::new(Message::read(message)?, &settings, now)));
         }
         let descriptions = Descriptions::of(&settings, &settings.tools);
         let present = tool_description::text(&settings.heading, &settings.tools);
@@ -113,7 +113,7 @@ impl Model {
                 for step in &steps {
                     effects.push(draft.run(step)?);
                 }
-                // "A request in which no operation did anything makes no version."
+                // A request in which no operation did anything makes no version.
                 if effects.iter().all(|&effect| effect == Effect::Nothing) {
                     return Ok(self.unchanged());
                 }
@@ -123,8 +123,7 @@ impl Model {
         }
     }
 
-    /// Sets the tools: a request of its own (section 8). Setting the same tools
-    /// changes nothing.
+    /// Sets the tools (section 8). Setting the same tools changes nothing.
     pub fn set_tools(&mut self, tools: &Value, now: i64) -> Result<Outcome, Refusal> {
         let tools = Tool::read_list(tools)?;
         if tools == self.tools() {
@@ -138,36 +137,36 @@ impl Model {
 
     /// The log indices that a query finds, in order.
     pub fn query(&self, query: &Value) -> Result<Vec<usize>, Refusal> {
-        let answer = self.query_positions(query)?;
-        Ok(answer.into_iter().map(|(index, _)| index).collect())
+        let found = self.query_positions(query)?;
+        Ok(found.into_iter().map(|(index, _)| index).collect())
     }
 
-    /// As [`Model::query`], each index with its position in the queried view, if it
-    /// is visible there.
+    /// Like [`Model::query`], but returns each index with its position in the queried view, if it is
+    /// visible there.
     pub fn query_positions(&self, query: &Value) -> Result<Vec<(usize, Option<usize>)>, Refusal> {
-        query::Query::read(query)?.answer(self)
+        query::Query::read(query)?.entries(self)
     }
 
-    /// The mark map of the seeds. Its `typeIndices` list the visible entries of
+    /// The mark map (section 7). Its `typeIndices` list the visible entries of
     /// each role, in view order.
     pub fn mark_map(&self) -> Value {
         mark_map::mark_map(&self.log, self.newest(), Scope::Visible)
     }
 
-    /// The mark map with `scope: "all"`: its `typeIndices` list the whole log, and
-    /// everything else is as in [`Model::mark_map`].
+    /// The mark map with `scope: "all"`: its `typeIndices` list the whole log. All
+    /// other fields equal those of [`Model::mark_map`].
     pub fn mark_map_of_all(&self) -> Value {
         mark_map::mark_map(&self.log, self.newest(), Scope::All)
     }
 
-    /// The message array state of the seeds: `{messages, batchSnapshots,
+    /// The message array state (section 7): `{messages, batchSnapshots,
     /// currentBatchIndex, totalMessageCount}`. A snapshot is `{batchIndex,
     /// timestamp, messageCount, messages}`.
     pub fn state(&self) -> Value {
         array_state::array_state(&self.log, self.newest())
     }
 
-    /// The warnings of the result of the creation.
+    /// The warnings about the new conversation, at version 0.
     pub fn creation_warnings(&self) -> Vec<(&'static str, Vec<usize>)> {
         let version_0 = &self.history[0];
         outcome::Comparison {
@@ -196,7 +195,7 @@ impl Model {
         })
     }
 
-    /// What differs between the views of two versions.
+    /// The difference between the views of two versions.
     pub fn diff(&self, a: u64, b: u64) -> Result<Diff, Refusal> {
         let (from, to) = (self.version_record(a)?, self.version_record(b)?);
         Ok(Diff::between(from.state.view(), to.state.view(), |index| self.log[index].tokens))
@@ -208,7 +207,7 @@ impl Model {
             .pop()
             .ok_or_else(|| Refusal::new("nothing_to_undo", "no request is left to undo"))?;
         self.undone.push(request);
-        Ok(self.commit(self.return_to(request.before)))
+        Ok(self.commit(self.restored(request.before)))
     }
 
     fn redo(&mut self) -> Result<Outcome, Refusal> {
@@ -217,11 +216,11 @@ impl Model {
             .pop()
             .ok_or_else(|| Refusal::new("nothing_to_redo", "no undone request is left"))?;
         self.done.push(request);
-        Ok(self.commit(self.return_to(request.after)))
+        Ok(self.commit(self.restored(request.after)))
     }
 
-    /// The state at a version, beside the log as it is now.
-    fn return_to(&self, version: usize) -> Finished {
+    /// The state at a version, with the present log.
+    fn restored(&self, version: usize) -> Finished {
         Finished {
             state: self.history[version].state.clone(),
             log: self.log.clone(),
@@ -229,8 +228,8 @@ impl Model {
         }
     }
 
-    /// Adds a version of a request other than UNDO and REDO: it can be undone, and
-    /// REDO is not possible after it.
+    /// Adds the version of a request other than UNDO and REDO. The request can be undone, and REDO is
+    /// not possible after it.
     fn commit_edit(&mut self, finished: Finished) -> Outcome {
         let before = self.history.len() - 1;
         self.done.push(DoneRequest { before, after: before + 1 });
@@ -287,7 +286,7 @@ impl Model {
 
 /// Reads.
 impl Model {
-    /// The number of accepted requests so far.
+    /// The number of requests that have changed the conversation.
     pub fn version(&self) -> u64 {
         self.history.len() as u64 - 1
     }
@@ -327,7 +326,7 @@ impl Model {
         self.newest().path.len()
     }
 
-    /// The marked log indices of every mark that is in use.
+    /// The log indices of every mark that is in use.
     pub fn marks(&self) -> &BTreeMap<String, BTreeSet<usize>> {
         &self.newest().marks
     }
@@ -352,7 +351,7 @@ impl Model {
         &self.initial_messages
     }
 
-    /// The text of the present tool description; none without tools.
+    /// The text of the present tool description; `None` without tools.
     pub fn tool_description(&self) -> Option<String> {
         tool_description::text(&self.settings.heading, self.tools())
     }
@@ -382,7 +381,7 @@ impl Model {
         self.log[index].message.role
     }
 
-    /// A log entry's timestamp: its own, or the time at which it was added.
+    /// A log entry's timestamp: that of the message, or else the time at which it was added.
     pub fn timestamp(&self, index: usize) -> i64 {
         self.log[index].timestamp
     }
@@ -392,7 +391,7 @@ impl Model {
         self.log[index].tokens
     }
 
-    /// Whether the engine wrote a log entry: a tool description.
+    /// Whether a log entry is a tool description that the engine wrote.
     pub fn is_written_by_engine(&self, index: usize) -> bool {
         self.log[index].is_written_by_engine
     }

@@ -2,11 +2,11 @@
 //! and from error messages that users have reported.
 //!
 //! [`Provider::check`] takes a whole request and returns the first rule that it
-//! breaks, with the place. The validators do not depend on Recto's rendering; tests
+//! breaks, with the path of the wrong value. The validators do not depend on Recto's rendering; tests
 //! check rendered requests with them.
 //!
-//! If a provider is lenient in one place and strict in another, the strict rule
-//! applies, so that a request that passes here passes everywhere.
+//! If a provider is lenient in one case and strict in another, the strict rule
+//! applies, so that the provider accepts every request that passes here.
 
 use std::fmt;
 
@@ -74,15 +74,15 @@ impl Provider {
 pub struct Violation {
     /// The name of the rule.
     pub rule: &'static str,
-    /// The place, as a path into the request: `messages[3].content[0].id`.
+    /// The path of the wrong value in the request: `messages[3].content[0].id`.
     pub at: String,
     /// What is wrong.
-    pub why: String,
+    pub reason: String,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}: {}", self.rule, self.at, self.why)
+        write!(f, "{} at {}: {}", self.rule, self.at, self.reason)
     }
 }
 
@@ -92,8 +92,8 @@ impl std::error::Error for Violation {}
 type Check<T = ()> = Result<T, Violation>;
 
 /// The error that `rule` is broken at `at`.
-fn refuse<T>(rule: &'static str, at: impl Into<String>, why: impl Into<String>) -> Check<T> {
-    Err(Violation { rule, at: at.into(), why: why.into() })
+fn refuse<T>(rule: &'static str, at: impl Into<String>, reason: impl Into<String>) -> Check<T> {
+    Err(Violation { rule, at: at.into(), reason: reason.into() })
 }
 
 /// `value` as an object.
@@ -153,20 +153,20 @@ fn only_fields(map: &Map<String, Value>, known: &[&str], rule: &'static str, at:
     }
 }
 
-/// `text` has 1 to `longest` of ASCII letters, digits, and characters of `extra`.
-fn is_word(text: &str, extra: &str, longest: usize) -> bool {
+/// Whether `text` has 1 to `max` characters, which are ASCII letters, digits or characters of `extra`.
+fn is_word(text: &str, extra: &str, max: usize) -> bool {
     !text.is_empty()
-        && text.len() <= longest
+        && text.len() <= max
         && text.chars().all(|c| c.is_ascii_alphanumeric() || extra.contains(c))
 }
 
-/// `text` looks like base64, plain or URL-safe.
+/// Whether `text` is base64 in the standard or the URL-safe alphabet.
 fn is_base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
     text.len() - body.len() <= 2 && body.len() % 4 != 1 && is_word(body, "+/-_", usize::MAX)
 }
 
-/// `text` is base64 in its plain alphabet, with padding, as all providers except Google require.
+/// Whether `text` is base64 in the standard alphabet with padding, as all providers except Google require.
 fn is_plain_base64(text: &str) -> bool {
     is_base64(text) && text.len().is_multiple_of(4) && !text.contains(['-', '_'])
 }

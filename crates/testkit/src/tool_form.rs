@@ -6,13 +6,13 @@
 
 use serde_json::{Map, Value};
 
-/// The message with all tool parts in the flat form, those inside results included.
+/// The message with all tool parts in the flat form, including those inside results.
 #[must_use]
 pub fn flat(message: &Value) -> Value {
     with_parts(message, &flat_part)
 }
 
-/// The message with all tool parts in the nested form, those inside results included.
+/// The message with all tool parts in the nested form, including those inside results.
 #[must_use]
 pub fn nested(message: &Value) -> Value {
     with_parts(message, &nested_part)
@@ -27,7 +27,7 @@ fn fields(part: &Value) -> Option<(&'static str, [&'static str; 3])> {
     }
 }
 
-/// The value with another list of parts under `content`.
+/// The value with `change` applied to each part of its `content`.
 fn with_parts(holder: &Value, change: &dyn Fn(&Value) -> Value) -> Value {
     let mut holder = holder.clone();
     if let Some(Value::Array(parts)) = holder.get_mut("content") {
@@ -50,8 +50,8 @@ pub fn nested_part(part: &Value) -> Value {
     let flat = with_parts(&flat_shallow(part), &nested_part);
     let (mut outer, mut inner) = (Map::new(), Map::new());
     for (field, value) in flat.as_object().expect("a part is an object") {
-        let place = if names.contains(&field.as_str()) { &mut inner } else { &mut outer };
-        place.insert(field.clone(), value.clone());
+        let target = if names.contains(&field.as_str()) { &mut inner } else { &mut outer };
+        target.insert(field.clone(), value.clone());
     }
     outer.insert(kind.to_owned(), Value::Object(inner));
     Value::Object(outer)
@@ -75,7 +75,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_forms_are_each_others_inverse() {
+    fn the_forms_are_inverse_to_each_other() {
         let mixed = json!({"role": "user", "content": [
             {"type": "tool_use", "id": "a", "name": "n", "input": {}, "signature": "s"},
             {"type": "tool_result", "tool_result": {"tool_use_id": "a", "content": [

@@ -1,7 +1,7 @@
 //! Servers for tests. Unix only.
 //!
 //! - [`PostgresServer`]: a real PostgreSQL server on loopback with its own directory. It ends with the test
-//!   process, even if that is killed.
+//!   process, even if the process is killed.
 //! - [`Proxy`]: a TCP proxy that cuts connections on request.
 //! - [`ModelServer`]: a model provider with scripted replies and faults.
 #![cfg(unix)]

@@ -1,5 +1,5 @@
-//! A model provider on loopback with scripted replies: real HTTP/1.1, with faults of networks and
-//! providers.
+//! A model provider on loopback with scripted replies. It uses real HTTP/1.1 and can simulate faults of
+//! networks and providers.
 //!
 //! A [`Reply`] is the response to one request: status, headers, body, and faults. The server records the
 //! exact bytes of every request ([`Received`]).
@@ -71,7 +71,7 @@ enum Framing {
 /// How the reply ends.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// Completely.
+    /// After the whole body.
     Whole,
     /// The connection is cut before the head.
     BeforeTheHead,
@@ -156,8 +156,8 @@ impl Reply {
     }
 
     /// Writes the reply. Returns whether the connection stays open.
-    fn write(&self, stream: &mut TcpStream, is_over: &AtomicBool) -> std::io::Result<bool> {
-        sleep(self.wait, is_over);
+    fn write(&self, stream: &mut TcpStream, is_stopped: &AtomicBool) -> std::io::Result<bool> {
+        sleep(self.wait, is_stopped);
         if matches!(self.end, End::BeforeTheHead) {
             return Ok(false);
         }
@@ -188,17 +188,17 @@ impl Reply {
                 false => stream.write_all(piece)?,
             }
             stream.flush()?;
-            sleep(self.pause, is_over);
+            sleep(self.pause, is_stopped);
         }
         match self.end {
             End::Whole if is_chunked => stream.write_all(b"0\r\n\r\n")?,
             End::Whole if self.framing == Framing::Close => return Ok(false),
             End::Whole => {}
             End::StallAt(_) => {
-                // Until the client closes the connection or the test ends.
+                // Wait until the client closes the connection or the server stops.
                 stream.set_read_timeout(Some(Duration::from_millis(20)))?;
                 let mut rest = [0; 64];
-                while !is_over.load(Ordering::SeqCst) {
+                while !is_stopped.load(Ordering::SeqCst) {
                     if let Ok(0) = stream.read(&mut rest) {
                         break;
                     }
@@ -211,13 +211,13 @@ impl Reply {
     }
 }
 
-/// Sleeps in short intervals, so that the end of a test is noticed.
-fn sleep(time: Duration, is_over: &AtomicBool) {
-    let stretch = Duration::from_millis(20);
+/// Sleeps in short intervals, and returns early when the server stops.
+fn sleep(time: Duration, is_stopped: &AtomicBool) {
+    let interval = Duration::from_millis(20);
     let mut left = time;
-    while !left.is_zero() && !is_over.load(Ordering::SeqCst) {
-        std::thread::sleep(left.min(stretch));
-        left = left.saturating_sub(stretch);
+    while !left.is_zero() && !is_stopped.load(Ordering::SeqCst) {
+        std::thread::sleep(left.min(interval));
+        left = left.saturating_sub(interval);
     }
 }
 
@@ -226,17 +226,17 @@ type Script = dyn FnMut(&Received) -> Reply + Send;
 struct State {
     received: Mutex<Vec<Received>>,
     script: Mutex<Box<Script>>,
-    is_over: AtomicBool,
+    is_stopped: AtomicBool,
 }
 
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("State").field("is_over", &self.is_over).finish_non_exhaustive()
+        f.debug_struct("State").field("is_stopped", &self.is_stopped).finish_non_exhaustive()
     }
 }
 
 impl ModelServer {
-    /// Sends these replies in order, then status 500.
+    /// A server that sends these replies in order, then status 500.
     pub fn playing(replies: impl IntoIterator<Item = Reply>) -> ModelServer {
         let mut replies: VecDeque<Reply> = replies.into_iter().collect();
         ModelServer::answering(move |_| {
@@ -245,19 +245,19 @@ impl ModelServer {
         })
     }
 
-    /// Gets each reply from a function.
+    /// A server that gets each reply from a function.
     pub fn answering(script: impl FnMut(&Received) -> Reply + Send + 'static) -> ModelServer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
         let port = listener.local_addr().expect("a bound socket has an address").port();
         let state = Arc::new(State {
             received: Mutex::default(),
             script: Mutex::new(Box::new(script)),
-            is_over: AtomicBool::new(false),
+            is_stopped: AtomicBool::new(false),
         });
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                if shared.is_over.load(Ordering::SeqCst) {
+                if shared.is_stopped.load(Ordering::SeqCst) {
                     break;
                 }
                 let shared = Arc::clone(&shared);
@@ -272,15 +272,15 @@ impl ModelServer {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The requests so far, in order.
+    /// The received requests, in order.
     pub fn received(&self) -> Vec<Received> {
-        self.state.received.lock().expect("no holder panics").clone()
+        self.state.received.lock().expect("no code panics while it holds this lock").clone()
     }
 }
 
 impl Drop for ModelServer {
     fn drop(&mut self) {
-        self.state.is_over.store(true, Ordering::SeqCst);
+        self.state.is_stopped.store(true, Ordering::SeqCst);
         // Wakes the accepting thread.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
@@ -292,9 +292,13 @@ fn serve(mut client: TcpStream, state: &State) {
     let mut reader = BufReader::new(reading);
     while let Some(request) = read_request(&mut reader) {
         // The request is recorded before the script is called.
-        state.received.lock().expect("no holder panics").push(request.clone());
+        state
+            .received
+            .lock()
+            .expect("no code panics while it holds this lock")
+            .push(request.clone());
         let reply = (state.script.lock().expect("no script panics"))(&request);
-        match reply.write(&mut client, &state.is_over) {
+        match reply.write(&mut client, &state.is_stopped) {
             Ok(true) => {}
             Ok(false) | Err(_) => break,
         }
@@ -328,34 +332,34 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Received> {
 mod tests {
     use super::*;
 
-    /// The raw bytes that a client reads.
-    fn ask(server: &ModelServer, body: &str) -> String {
+    /// Sends a request and returns the raw reply.
+    fn send(server: &ModelServer, body: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
         let len = body.len();
         write!(stream, "POST /v1/x HTTP/1.1\r\nHost: h\r\nContent-Length: {len}\r\nConnection: close\r\n\r\n{body}")
             .unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        String::from_utf8_lossy(&answer).into_owned()
+        let mut reply = Vec::new();
+        let _ = stream.read_to_end(&mut reply);
+        String::from_utf8_lossy(&reply).into_owned()
     }
 
     #[test]
-    fn a_script_is_played_in_order_and_requests_are_kept() {
+    fn replies_are_sent_in_order_and_requests_are_recorded() {
         let server = ModelServer::playing([
             Reply::json(429, "{}").header("retry-after", "2"),
             Reply::stream("data: é\n\n").in_pieces(7),
             Reply::stream("data: whole\n\n").cut_at(5),
             Reply::cut(),
         ]);
-        let refused = ask(&server, "é1");
+        let refused = send(&server, "é1");
         assert!(refused.starts_with("HTTP/1.1 429"), "{refused}");
         assert!(refused.contains("retry-after: 2\r\n") && refused.ends_with("\r\n\r\n{}"));
         // Seven bytes end inside the character.
-        assert!(ask(&server, "2").ends_with("\r\n3\r\n\u{fffd}\n\n\r\n0\r\n\r\n"));
-        assert!(ask(&server, "3").ends_with("\r\n5\r\ndata:\r\n"));
-        assert_eq!(ask(&server, "4"), "");
-        assert!(ask(&server, "5").starts_with("HTTP/1.1 500"));
+        assert!(send(&server, "2").ends_with("\r\n3\r\n\u{fffd}\n\n\r\n0\r\n\r\n"));
+        assert!(send(&server, "3").ends_with("\r\n5\r\ndata:\r\n"));
+        assert_eq!(send(&server, "4"), "");
+        assert!(send(&server, "5").starts_with("HTTP/1.1 500"));
         let received = server.received();
         assert_eq!(received.len(), 5);
         assert_eq!((received[0].path.as_str(), &received[0].body[..]), ("/v1/x", "é1".as_bytes()));

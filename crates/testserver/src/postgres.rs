@@ -1,7 +1,7 @@
 //! A PostgreSQL server on loopback, in its own directory, with default durability.
 //!
-//! A shell script runs the server and reads commands from a pipe of which only this process has the other
-//! end. When this process ends, even by a signal, the pipe closes, and the script stops the server and
+//! A shell script runs the server and reads commands from a pipe. Only this process has the other end of
+//! the pipe. When this process ends, even by a signal, the pipe closes, and the script stops the server and
 //! removes the directory. Tests therefore need no cleanup.
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -22,15 +22,15 @@ pub struct PostgresServer {
     folder: PathBuf,
     port: u16,
     databases: AtomicU32,
-    watch: Mutex<Watch>,
+    script: Mutex<ServerScript>,
 }
 
 /// The script that runs the server, and the pipe that keeps it running.
 #[derive(Debug)]
-struct Watch {
-    script: Child,
-    orders: Option<ChildStdin>,
-    done: BufReader<ChildStdout>,
+struct ServerScript {
+    process: Child,
+    commands: Option<ChildStdin>,
+    replies: BufReader<ChildStdout>,
 }
 
 impl PostgresServer {
@@ -40,7 +40,7 @@ impl PostgresServer {
         SHARED.get_or_init(PostgresServer::start)
     }
 
-    /// A server for a test that kills it or looks into its files.
+    /// A server for a test that kills it or reads its files.
     pub fn start() -> PostgresServer {
         PostgresServer::start_with(None)
     }
@@ -63,8 +63,9 @@ impl PostgresServer {
         if let Some(names) = names {
             write_certificate(&folder, &programs, names);
         }
-        let watch = Mutex::new(Watch::new(&programs, &folder, port, names.is_some()));
-        let server = PostgresServer { programs, folder, port, databases: AtomicU32::new(0), watch };
+        let script = Mutex::new(ServerScript::new(&programs, &folder, port, names.is_some()));
+        let server =
+            PostgresServer { programs, folder, port, databases: AtomicU32::new(0), script };
         server.wait_until_ready();
         server
     }
@@ -99,8 +100,8 @@ impl PostgresServer {
     /// Runs SQL in a database and returns the output without headings.
     pub fn sql(&self, database: &str, sql: &str) -> String {
         let output = self.psql(database, sql).output().expect("psql runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{sql}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{sql}: {stderr}");
         String::from_utf8(output.stdout).expect("psql prints UTF-8").trim().to_owned()
     }
 
@@ -108,9 +109,10 @@ impl PostgresServer {
     pub fn dump(&self, database: &str) -> String {
         let mut dump = self.programs.command(self.programs.path("pg_dump"));
         dump.args(["--inserts", "--no-owner", "--no-privileges"]);
-        let output = dump.args(["--dbname", &self.address(database)]).output().expect("it runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
+        let output =
+            dump.args(["--dbname", &self.address(database)]).output().expect("pg_dump runs");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
         let dump = String::from_utf8(output.stdout).expect("pg_dump prints UTF-8");
         // Without comments, and without commands that only some releases of psql support.
         let is_statement = |line: &&str| !line.starts_with(['\\', '-']) && !line.is_empty();
@@ -120,25 +122,25 @@ impl PostgresServer {
     /// Runs the statements of a file in a database.
     pub fn load(&self, database: &str, file: &Path) {
         let mut psql = self.psql(database, "SELECT 1");
-        let statements = std::fs::File::open(file).expect("the file is there");
+        let statements = std::fs::File::open(file).expect("the file exists");
         let output = psql.args(["--file", "-"]).stdin(statements).output().expect("psql runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}: {said}", file.display());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {stderr}", file.display());
     }
 
     /// Kills the server, as a power failure would.
     pub fn kill(&self) {
-        self.watch().order("kill");
+        self.script().run("kill");
     }
 
     /// Restarts the server after [`kill`](PostgresServer::kill), and waits until it accepts connections.
     pub fn restart(&self) {
-        self.watch().order("start");
+        self.script().run("start");
         self.wait_until_ready();
     }
 
-    fn watch(&self) -> std::sync::MutexGuard<'_, Watch> {
-        self.watch.lock().expect("no order panics")
+    fn script(&self) -> std::sync::MutexGuard<'_, ServerScript> {
+        self.script.lock().expect("no command panics")
     }
 
     fn psql(&self, database: &str, sql: &str) -> std::process::Command {
@@ -158,17 +160,17 @@ impl PostgresServer {
             }
             if start.elapsed() > Duration::from_secs(30) {
                 let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-                panic!("PostgreSQL does not answer; its log says:\n{log}");
+                panic!("PostgreSQL does not accept connections; its log:\n{log}");
             }
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 }
 
-impl Watch {
-    fn new(programs: &Programs, folder: &Path, port: u16, is_encrypted: bool) -> Watch {
+impl ServerScript {
+    fn new(programs: &Programs, folder: &Path, port: u16, is_encrypted: bool) -> ServerScript {
         let mut script = programs.command("/bin/sh");
-        script.args(["-c", include_str!("watch.sh"), "watch"]).arg(folder);
+        script.args(["-c", include_str!("run_server.sh"), "run_server"]).arg(folder);
         script.arg(programs.path("postgres")).arg("-D").arg(folder.join("data"));
         let encryption = is_encrypted.then(|| {
             let file = |name: &str| folder.join(name).display().to_string();
@@ -194,50 +196,52 @@ impl Watch {
         // Its own process group: a signal to the group of the tests must not end the script before it has
         // cleaned up.
         script.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut script = script.spawn().expect("sh runs");
-        let orders = script.stdin.take();
-        let done = BufReader::new(script.stdout.take().expect("standard output is piped"));
-        Watch { script, orders, done }
+        let mut process = script.spawn().expect("sh runs");
+        let commands = process.stdin.take();
+        let replies = BufReader::new(process.stdout.take().expect("standard output is piped"));
+        ServerScript { process, commands, replies }
     }
 
-    fn order(&mut self, order: &str) {
-        let orders = self.orders.as_mut().expect("orders are taken until the end");
-        writeln!(orders, "{order}").expect("the script reads orders");
-        let mut done = String::new();
-        self.done.read_line(&mut done).expect("the script answers");
-        assert_eq!(done.trim(), order);
+    /// Sends a command and waits until the script has run it.
+    fn run(&mut self, command: &str) {
+        let commands = self.commands.as_mut().expect("the pipe is open until the end");
+        writeln!(commands, "{command}").expect("the script reads commands");
+        let mut reply = String::new();
+        self.replies.read_line(&mut reply).expect("the script replies");
+        assert_eq!(reply.trim(), command);
     }
 }
 
-impl Drop for Watch {
+impl Drop for ServerScript {
     fn drop(&mut self) {
-        drop(self.orders.take());
-        let _ = self.script.wait();
+        drop(self.commands.take());
+        let _ = self.process.wait();
     }
 }
 
 fn make_folder(folder: &Path, programs: &Programs) {
-    std::fs::create_dir(folder).expect("the folder for temporary files can be written");
+    std::fs::create_dir(folder).expect("the folder for temporary files is writable");
     if let Some(user) = programs.user() {
         std::os::unix::fs::chown(folder, Some(user.uid), Some(user.gid))
-            .expect("root may give a folder away");
+            .expect("root may change the owner of a folder");
     }
 }
 
 /// Creates a certificate and its key, readable only by the user of the server.
 fn write_certificate(folder: &Path, programs: &Programs, names: &[&str]) {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-    let made = rcgen::generate_simple_self_signed(names).expect("the names are names");
-    for (name, text) in
-        [("server.crt", made.cert.pem()), ("server.key", made.signing_key.serialize_pem())]
-    {
+    let certified = rcgen::generate_simple_self_signed(names).expect("the names are valid");
+    for (name, text) in [
+        ("server.crt", certified.cert.pem()),
+        ("server.key", certified.signing_key.serialize_pem()),
+    ] {
         let path = folder.join(name);
-        std::fs::write(&path, text).expect("the folder is ours");
+        std::fs::write(&path, text).expect("the folder is writable");
         let only_owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        std::fs::set_permissions(&path, only_owner).expect("the file is ours");
+        std::fs::set_permissions(&path, only_owner).expect("this process owns the file");
         if let Some(user) = programs.user() {
             std::os::unix::fs::chown(&path, Some(user.uid), Some(user.gid))
-                .expect("root may give a file away");
+                .expect("root may change the owner of a file");
         }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) struct Programs {
     user: Option<User>,
 }
 
-/// The user that runs them instead of root.
+/// The user that runs the programs instead of root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct User {
     pub(crate) uid: u32,
@@ -23,12 +23,12 @@ pub(crate) struct User {
 impl Programs {
     /// Finds the newest installation under `/usr/lib/postgresql`, otherwise the programs on the `PATH`.
     pub(crate) fn find() -> Programs {
-        let folder = installed().into_iter().chain(on_the_path()).find(|it| has_server(it));
+        let folder = installed().into_iter().chain(on_the_path()).find(|folder| has_server(folder));
         let folder =
             folder.expect("PostgreSQL is not installed; `cargo xtask test` installs it (or: apt-get install postgresql)");
-        let user = (number_of("-u", None) == Some(0)).then(|| User {
-            uid: number_of("-u", Some("postgres")).expect("root needs a user `postgres`"),
-            gid: number_of("-g", Some("postgres")).expect("the user `postgres` has a group"),
+        let user = (user_id("-u", None) == Some(0)).then(|| User {
+            uid: user_id("-u", Some("postgres")).expect("root needs a user `postgres`"),
+            gid: user_id("-g", Some("postgres")).expect("the user `postgres` has a group"),
         });
         Programs { folder, user }
     }
@@ -41,7 +41,7 @@ impl Programs {
         self.folder.join(program)
     }
 
-    /// A command that runs as the right user.
+    /// A command that runs as [`User`], if this process is root.
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
         if let Some(User { uid, gid }) = self.user {
@@ -73,8 +73,8 @@ fn has_server(folder: &Path) -> bool {
     ["initdb", "postgres", "psql"].iter().all(|program| folder.join(program).is_file())
 }
 
-/// Uid or gid that `id` prints for a user; without a user, for that of this process.
-fn number_of(which: &str, user: Option<&str>) -> Option<u32> {
+/// The uid (`-u`) or gid (`-g`) of a user; by default of the user of this process.
+fn user_id(which: &str, user: Option<&str>) -> Option<u32> {
     let output = Command::new("id").arg(which).args(user).output().ok()?;
     String::from_utf8(output.stdout).ok()?.trim().parse().ok()
 }

@@ -14,7 +14,7 @@ pub struct Proxy {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Bytes of the client at which its connection is cut, and the point of the cut.
+    /// The bytes from a client at which its connection is cut, and the point of the cut.
     plan: Mutex<Option<(Vec<u8>, Cut)>>,
     cuts: AtomicU32,
     refuses: AtomicBool,
@@ -55,7 +55,8 @@ impl Proxy {
 
     /// Cuts the connection on which a client next sends these bytes. Other connections continue.
     pub fn cut_at(&self, bytes: &[u8], cut: Cut) {
-        *self.state.plan.lock().expect("no holder panics") = Some((bytes.to_vec(), cut));
+        *self.state.plan.lock().expect("no code panics while it holds this lock") =
+            Some((bytes.to_vec(), cut));
     }
 
     /// Sets whether new connections are refused.
@@ -72,24 +73,24 @@ impl Proxy {
 fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     let clone = |stream: &TcpStream| stream.try_clone().expect("a socket can be shared");
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    // Set while the server processes the bytes at which the connection will be cut.
-    let doomed = Arc::new(AtomicBool::new(false));
-    let there = (clone(&client), clone(&server), Arc::clone(&doomed), Arc::clone(state));
+    // Set after the server received the bytes: the connection is cut when the server replies.
+    let cuts_reply = Arc::new(AtomicBool::new(false));
+    let to_server = (clone(&client), clone(&server), Arc::clone(&cuts_reply), Arc::clone(state));
     std::thread::spawn(move || {
-        let (from, to, doomed, state) = there;
+        let (from, to, cuts_reply, state) = to_server;
         pump(&from, &to, |bytes| {
-            let mut plan = state.plan.lock().expect("no holder panics");
-            let meant =
-                plan.as_ref().filter(|(sign, _)| contains(bytes, sign)).map(|(_, cut)| *cut);
-            if meant.is_some() {
+            let mut plan = state.plan.lock().expect("no code panics while it holds this lock");
+            let cut_here =
+                plan.as_ref().filter(|(pattern, _)| contains(bytes, pattern)).map(|(_, cut)| *cut);
+            if cut_here.is_some() {
                 *plan = None;
             }
-            match meant {
+            match cut_here {
                 Some(Cut::BeforeTheServer) => {
                     state.cuts.fetch_add(1, Ordering::SeqCst);
                     return false;
                 }
-                Some(Cut::BeforeTheClient) => doomed.store(true, Ordering::SeqCst),
+                Some(Cut::BeforeTheClient) => cuts_reply.store(true, Ordering::SeqCst),
                 None => {}
             }
             true
@@ -98,7 +99,7 @@ fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     let state = Arc::clone(state);
     std::thread::spawn(move || {
         pump(&server, &client, |_| {
-            let continues = !doomed.load(Ordering::SeqCst);
+            let continues = !cuts_reply.load(Ordering::SeqCst);
             if !continues {
                 state.cuts.fetch_add(1, Ordering::SeqCst);
             }
@@ -118,6 +119,6 @@ fn pump(mut from: &TcpStream, mut to: &TcpStream, mut continues: impl FnMut(&[u8
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }
 
-fn contains(bytes: &[u8], sign: &[u8]) -> bool {
-    bytes.windows(sign.len()).any(|window| window == sign)
+fn contains(bytes: &[u8], pattern: &[u8]) -> bool {
+    bytes.windows(pattern.len()).any(|window| window == pattern)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use testserver::PostgresServer;
 
 #[test]
-fn what_was_committed_survives_a_kill() {
+fn committed_rows_survive_a_kill() {
     let server = PostgresServer::start();
     server.database();
     server.sql("test0", "CREATE TABLE kept (number bigint); INSERT INTO kept VALUES (7)");
@@ -18,7 +18,7 @@ fn what_was_committed_survives_a_kill() {
 }
 
 #[test]
-fn a_server_that_is_dropped_leaves_nothing() {
+fn a_server_that_is_dropped_leaves_no_files() {
     let server = PostgresServer::start();
     let data = server.data();
     assert!(data.exists());
@@ -48,7 +48,7 @@ fn a_server_ends_with_its_process_even_if_that_is_killed() {
     let data = wait_for(|| std::fs::read_to_string(&file).ok().filter(|text| !text.is_empty()));
     let pid_file = std::path::Path::new(&data).join("postmaster.pid");
     let pid = std::fs::read_to_string(pid_file).unwrap().lines().next().unwrap().to_owned();
-    // The whole process group, as a terminal or a time limit does.
+    // Kills the whole process group, as a terminal or a time limit does.
     let group = format!("-{}", child.id());
     assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
     child.wait().unwrap();
@@ -58,13 +58,16 @@ fn a_server_ends_with_its_process_even_if_that_is_killed() {
     assert!(!alive.success());
 }
 
-fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+fn wait_for<T>(mut poll: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
-        if let Some(found) = look() {
-            return found;
+        if let Some(value) = poll() {
+            return value;
         }
-        assert!(start.elapsed() < Duration::from_secs(30), "nothing came");
+        assert!(
+            start.elapsed() < Duration::from_secs(30),
+            "the condition did not become true in 30 seconds"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -17,13 +17,13 @@ impl Message {
         Self::try_make(&json!({ "role": role, "content": text }))
     }
 
-    /// A system message. If the text is empty, adding the message to a conversation is the error
+    /// A system message. If the text is empty, adding the message to a conversation fails with
     /// [`EmptyContent`](Error::EmptyContent).
     pub fn system(text: &str) -> Message {
         Self::make(Role::System, json!(text))
     }
 
-    /// A message of the user. If the text is empty, adding the message to a conversation is the error
+    /// A user message. If the text is empty, adding the message to a conversation fails with
     /// [`EmptyContent`](Error::EmptyContent).
     ///
     /// ```
@@ -39,19 +39,19 @@ impl Message {
         Self::make(Role::User, json!(text))
     }
 
-    /// An answer of the model. If the text is empty, adding the message to a conversation is the error
+    /// An assistant message. If the text is empty, adding the message to a conversation fails with
     /// [`EmptyContent`](Error::EmptyContent).
     pub fn assistant(text: &str) -> Message {
         Self::make(Role::Assistant, json!(text))
     }
 
-    /// A tool call of the model. `input` is any JSON value.
+    /// An assistant message with one tool call. `input` is any JSON value.
     pub fn tool_call(id: &str, name: &str, input: &Value) -> Message {
         Self::make(Role::Assistant, json!([call_part(id, name, input)]))
     }
 
-    /// An answer of the model with tool calls: its text, which may be empty, then the calls, each with
-    /// its id, the name of the tool and the input. An answer with neither is an error.
+    /// An assistant message with a text, which may be empty, and tool calls, each with its id, the name of
+    /// the tool and the input. A message with neither text nor calls is an error.
     ///
     /// ```
     /// use recto_core::Message;
@@ -109,7 +109,7 @@ impl Message {
         Self::make(self.role(), content)
     }
 
-    /// A message from JSON that this program writes. [`Limits`] are for input from outside.
+    /// A message from JSON that this crate wrote, without [`Limits`], which are for external input.
     fn try_make(message: &Value) -> Result<Message, Error> {
         Self::from_checked_json(&message.to_string(), &Limits::NONE)
     }
@@ -131,7 +131,7 @@ impl Message {
         })
     }
 
-    /// The error of a message whose constructor could not return one.
+    /// Returns the error of the constructor, if the content was refused.
     pub(crate) fn check_content(&self) -> Result<(), Error> {
         match &self.header().content {
             Content::Refused(error) => Err(Error::clone(error)),

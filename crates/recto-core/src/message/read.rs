@@ -22,7 +22,7 @@ pub(super) fn header(text: &str) -> Result<Header, Error> {
     // The last of several equal keys counts; `null` counts as absent.
     let mut role = None;
     let mut timestamp = None;
-    let mut words = [("id", None), ("name", None)];
+    let mut strings = [("id", None), ("name", None)];
     let mut content = None;
     let mut foreign_calls = [false; FOREIGN_CALLS.len()];
     let mut at = 1;
@@ -38,13 +38,13 @@ pub(super) fn header(text: &str) -> Result<Header, Error> {
             (content, at) = (read, end);
             continue;
         }
-        let place = json::next_value(text, key_end);
-        at = place.end;
-        let value = Some(&text[place]).filter(|&value| value != "null");
+        let range = json::next_value(text, key_end);
+        at = range.end;
+        let value = Some(&text[range]).filter(|&value| value != "null");
         match &*key {
             "role" => role = value,
-            "id" => words[0].1 = value,
-            "name" => words[1].1 = value,
+            "id" => strings[0].1 = value,
+            "name" => strings[1].1 = value,
             "timestamp" => timestamp = value,
             key => {
                 if let Some(at) = FOREIGN_CALLS.iter().position(|&foreign| foreign == key) {
@@ -55,7 +55,7 @@ pub(super) fn header(text: &str) -> Result<Header, Error> {
     }
     let is_foreign = foreign_calls.contains(&true);
     let role = read_role(role)?;
-    for (name, value) in words {
+    for (name, value) in strings {
         if value.is_some_and(|value| Kind::of(value) != Kind::String) {
             return Err(Error::message_field(name, format!("{name} must be a string")));
         }
@@ -107,11 +107,11 @@ pub(super) fn timestamp(value: &str) -> Result<Timestamp, Error> {
     })
 }
 
-/// A content, and whether it is empty.
-type Read = Result<(Content, bool), Error>;
+/// The content of a message, and whether it is empty.
+type ContentResult = Result<(Content, bool), Error>;
 
 /// Reads the content that starts at `start`; `None` if it is `null`. Also returns its end.
-fn read_content(text: &str, start: usize) -> (Option<Read>, usize) {
+fn read_content(text: &str, start: usize) -> (Option<ContentResult>, usize) {
     if text.as_bytes().get(start) == Some(&b'[') {
         let mut reader = Reader { text, parts: Vec::new() };
         return match reader.list(start) {
@@ -119,9 +119,9 @@ fn read_content(text: &str, start: usize) -> (Option<Read>, usize) {
             Err(error) => (Some(Err(error)), json::next_value(text, start).end),
         };
     }
-    let place = json::next_value(text, start);
-    let end = place.end;
-    let value = &text[place];
+    let range = json::next_value(text, start);
+    let end = range.end;
+    let value = &text[range];
     let read = match Kind::of(value) {
         Kind::Null => return (None, end),
         Kind::String => {
@@ -148,11 +148,11 @@ struct PartFields<'a> {
     kind: Option<&'a str>,
     id: Option<&'a str>,
     name: Option<&'a str>,
-    /// May be `null`.
+    /// The only field that may be `null`.
     input: Option<&'a str>,
     text: Option<&'a str>,
     signature: Option<&'a str>,
-    answers: Option<&'a str>,
+    tool_use_id: Option<&'a str>,
     content: Option<&'a str>,
     is_error: Option<&'a str>,
     /// An object with the fields of a `tool_use` part, in the nested form.
@@ -171,9 +171,9 @@ impl<'a> PartFields<'a> {
             if key.is_empty() {
                 return (read, (key.end + 1).min(text.len()));
             }
-            let place = json::next_value(text, key.end);
-            at = place.end;
-            let value = &text[place];
+            let range = json::next_value(text, key.end);
+            at = range.end;
+            let value = &text[range];
             let present = Some(value).filter(|&value| value != "null");
             match &*json::decode_string(&text[key]) {
                 "type" => read.kind = present,
@@ -182,7 +182,7 @@ impl<'a> PartFields<'a> {
                 "input" => read.input = Some(value),
                 "text" => read.text = present,
                 "signature" => read.signature = present,
-                "tool_use_id" => read.answers = present,
+                "tool_use_id" => read.tool_use_id = present,
                 "content" => read.content = present,
                 "is_error" => read.is_error = present,
                 "tool_use" => read.tool_use = present,
@@ -250,15 +250,15 @@ impl<'a> Reader<'a> {
                     self.part(&fields, is_top)
                 }
                 Some(_) => {
-                    let place = json::next_value(self.text, start);
-                    *at = place.end;
+                    let range = json::next_value(self.text, start);
+                    *at = range.end;
                     *number += 1;
-                    let kind = Kind::of(&self.text[place]).name();
+                    let kind = Kind::of(&self.text[range]).name();
                     Err(Error::message(format!("a part is an object with a type, not {kind}")))
                 }
             };
             match read {
-                // Every level is read again for each level above it.
+                // Reading a level skips over all levels inside it, so the cost is quadratic in the depth.
                 Ok(Some(_)) if open.len() > MAX_NESTED_RESULTS => {
                     let what = "the depth of tool results inside tool results";
                     return Err(Error::too_large(what, open.len(), MAX_NESTED_RESULTS));
@@ -266,8 +266,8 @@ impl<'a> Reader<'a> {
                 Ok(Some(inner)) => open.push((0, inner)),
                 Ok(None) => {}
                 Err(error) => {
-                    let places = open.iter().map(|(number, _)| format!("content[{}]", number - 1));
-                    return Err(error.within(&places.collect::<Vec<_>>().join(".")));
+                    let path = open.iter().map(|(number, _)| format!("content[{}]", number - 1));
+                    return Err(error.within(&path.collect::<Vec<_>>().join(".")));
                 }
             }
         }
@@ -326,14 +326,14 @@ impl<'a> Reader<'a> {
             }
             "tool_result" => {
                 let flat = [
-                    ("tool_use_id", fields.answers),
+                    ("tool_use_id", fields.tool_use_id),
                     ("content", fields.content),
                     ("is_error", fields.is_error),
                 ];
                 let nested =
                     PartFields::of_nested(self.text, "tool_result", fields.tool_result, flat)?;
                 let fields = nested.as_ref().unwrap_or(fields);
-                let id = self.string(fields.answers, "tool_use_id", "tool_result")?;
+                let id = self.string(fields.tool_use_id, "tool_use_id", "tool_result")?;
                 if fields.is_error.is_some_and(|value| Kind::of(value) != Kind::Bool) {
                     return Err(Error::message_field("is_error", "is_error must be true or false"));
                 }

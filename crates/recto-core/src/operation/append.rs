@@ -22,7 +22,7 @@ impl Append {
     }
 
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
-        // A view that shows the whole log shares its memory.
+        // A view that shows the whole log is a clone of it, so that both share memory.
         let is_whole_log = draft.state.view.is_same_as(draft.log.as_view());
         let start = draft.log.len();
         draft.append_to_log(&self.messages)?;

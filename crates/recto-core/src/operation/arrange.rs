@@ -9,14 +9,14 @@ use std::ops::Range;
 use sum_tree::SumTree;
 
 use crate::draft::Draft;
-use crate::view::{Placed, View};
+use crate::view::{View, ViewEntry};
 use crate::{Error, LogIndex, Position};
 
 /// Sets the view to exactly these log entries in this order, in a new batch. The list may name hidden
-/// entries. An index that is named twice counts once, at its first place. Leaving out a visible pinned
+/// entries. An index that is listed twice counts once, at its first position. Leaving out a visible pinned
 /// entry is an error.
 ///
-/// For programs that maintain the list of messages themselves and mirror it.
+/// For programs that maintain the list of messages themselves and mirror it in a conversation.
 ///
 /// ```
 /// use recto_core::{Approx, Arrange, Conversation, LogIndex, Message, Settings};
@@ -40,21 +40,21 @@ impl Arrange {
         for &index in &runs.shown {
             draft.log.check_index(index)?;
         }
-        if runs.is_repeated() {
-            runs = Runs::read(&each_once(&self.indices), view);
+        if runs.have_duplicates() {
+            runs = Runs::read(&without_duplicates(&self.indices), view);
         }
         let dropped = draft.pinned_in(view).into_iter().find(|pin| !runs.keep(pin.0));
         if let Some(index) = dropped.and_then(|pin| view.get(pin)) {
             return Err(Error::Pinned { index, field: "indices" });
         }
-        let arranged = runs.arranged(draft);
+        let arranged = runs.build_view(draft);
         draft.open_batch(arranged);
         Ok(())
     }
 }
 
-/// Each entry at its first place.
-fn each_once(indices: &[LogIndex]) -> Vec<LogIndex> {
+/// The indices in order, without the later ones of equal indices.
+fn without_duplicates(indices: &[LogIndex]) -> Vec<LogIndex> {
     let mut seen = std::collections::HashSet::with_capacity(indices.len());
     indices.iter().copied().filter(|index| seen.insert(*index)).collect()
 }
@@ -82,7 +82,7 @@ impl Runs {
         let mut locator = view.locator();
         let mut rest = indices;
         while let Some((&first, _)) = rest.split_first() {
-            let Some(start) = locator.place_of(first) else {
+            let Some(start) = locator.position_of(first) else {
                 runs.push(Run::Shown(first));
                 rest = &rest[1..];
                 continue;
@@ -105,18 +105,18 @@ impl Runs {
     }
 
     /// Whether the list names an entry more than once.
-    fn is_repeated(&self) -> bool {
+    fn have_duplicates(&self) -> bool {
         self.kept.windows(2).any(|pair| pair[1].start < pair[0].end)
             || self.shown.windows(2).any(|pair| pair[0] == pair[1])
     }
 
-    /// Whether an entry of the old view is in the new one.
-    fn keep(&self, place: usize) -> bool {
-        let next = self.kept.partition_point(|range| range.end <= place);
-        self.kept.get(next).is_some_and(|range| range.contains(&place))
+    /// Whether the entry at a position of the old view is in the new view.
+    fn keep(&self, position: usize) -> bool {
+        let next = self.kept.partition_point(|range| range.end <= position);
+        self.kept.get(next).is_some_and(|range| range.contains(&position))
     }
 
-    fn arranged(&self, draft: &Draft<'_>) -> View {
+    fn build_view(&self, draft: &Draft<'_>) -> View {
         /// Average length of runs below which entries are copied, because joining trees would take longer.
         const SHORT: usize = 64;
         let old = &draft.state.view.0;
@@ -124,15 +124,15 @@ impl Runs {
         if entries < SHORT * self.runs.len() {
             let copied = self.runs.iter().flat_map(|run| match run {
                 Run::Kept(range) => old.iter_range(range.clone()).cloned().collect(),
-                Run::Shown(index) => vec![draft.log.placed(*index).clone()],
+                Run::Shown(index) => vec![draft.log.view_entry(*index).clone()],
             });
             return View(copied.collect());
         }
-        let mut new: SumTree<Placed> = SumTree::new();
+        let mut new: SumTree<ViewEntry> = SumTree::new();
         for run in &self.runs {
             match run {
                 Run::Kept(range) => new.append(&old.slice(range.clone())),
-                Run::Shown(index) => new.push(draft.log.placed(*index).clone()),
+                Run::Shown(index) => new.push(draft.log.view_entry(*index).clone()),
             }
         }
         View(new)

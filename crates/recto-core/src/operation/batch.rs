@@ -24,19 +24,19 @@ impl BatchStart {
         }
         let mut view = draft.state.view.clone();
         if self.with_tools {
-            view.hide(&draft.stale_places(&view)?);
+            view.hide(&draft.stale_positions(&view)?);
         }
         let descriptions = draft.descriptions();
         let present = match self.with_tools {
-            true => descriptions.places(&view, |_, message| descriptions.is_present(message))?,
+            true => descriptions.positions(&view, |_, message| descriptions.is_present(message))?,
             false => Vec::new(),
         };
         if boundary > LogIndex(0) {
-            let mut spared = draft.pinned_in(&view);
-            spared.extend(present.iter().map(|&at| Position(at)));
-            spared.sort_unstable();
+            let mut kept = draft.pinned_in(&view);
+            kept.extend(present.iter().map(|&at| Position(at)));
+            kept.sort_unstable();
             view = view.retain(
-                &spared,
+                &kept,
                 |_, sums| sums.judge_from(boundary),
                 |_, entry| entry.index() >= boundary,
             );
@@ -45,17 +45,18 @@ impl BatchStart {
             && present.is_empty()
             && let Some(entry) = draft.present_description()?
         {
+            // After the system messages at the start of the view.
             let others = RoleSet::ALL.without(Role::System);
-            let behind = view.nth_of(others, 0).map_or(view.len(), |position| position.0);
-            view.0.splice(behind..behind, [entry]);
+            let at = view.nth_of(others, 0).map_or(view.len(), |position| position.0);
+            view.0.splice(at..at, [entry]);
         }
         draft.open_temporary_batch(view);
         Ok(())
     }
 }
 
-/// The entries that BATCH_END keeps visible, of those that were added to the log since the target batch
-/// was left and are visible.
+/// The entries that BATCH_END keeps visible. It selects from the visible entries that were added to the
+/// log after the target batch was left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Carry {
@@ -68,7 +69,7 @@ pub enum Carry {
     Roles(RoleSet),
 }
 
-/// Returns to a batch of the live path, and carries messages along to the end of its view.
+/// Returns to a batch of the live path, and appends the carried entries to its view.
 ///
 /// Without a target, it returns to the batch that was current at the newest BATCH_START of the live
 /// path. Use an idempotency key if such a request may be sent twice: the second one would end the
@@ -77,7 +78,7 @@ pub enum Carry {
 pub struct BatchEnd {
     /// The batch to return to.
     pub target: Option<BatchIndex>,
-    /// The entries to carry along. Stale tool descriptions are never carried.
+    /// The entries to carry. Stale tool descriptions are never carried.
     pub carry: Carry,
 }
 
@@ -103,7 +104,7 @@ impl BatchEnd {
         if roles.is_empty() {
             return Ok(());
         }
-        let since = before.retain(
+        let added = before.retain(
             &[],
             |_, sums| match sums.judge_from(left_at) {
                 Keep::All => Keep::Some,
@@ -112,15 +113,15 @@ impl BatchEnd {
             |_, entry| entry.index() >= left_at && roles.contains(entry.role()),
         );
         let descriptions = draft.descriptions();
-        let stale =
-            descriptions.places(&since, |index, message| descriptions.is_stale(index, message))?;
+        let stale = descriptions
+            .positions(&added, |index, message| descriptions.is_stale(index, message))?;
         let mut locator = draft.state.view.locator();
-        let mut carried: Vec<_> = since
+        let mut carried: Vec<_> = added
             .0
             .iter()
             .enumerate()
             .filter(|(at, entry)| {
-                stale.binary_search(at).is_err() && locator.place_of(entry.index()).is_none()
+                stale.binary_search(at).is_err() && locator.position_of(entry.index()).is_none()
             })
             .map(|(_, entry)| entry.clone())
             .collect();

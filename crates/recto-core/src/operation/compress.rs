@@ -1,15 +1,15 @@
-//! COMPRESS: hides entries and shows a summary in their place.
+//! COMPRESS: hides entries and shows a summary instead.
 
 use super::{check_indices, sorted};
 use crate::draft::Draft;
 use crate::{Error, LogIndex, Message};
 
-/// Hides entries, in a new batch. The summary takes the place of the first of them.
+/// Hides entries, in a new batch. The summary is shown at the position of the first visible one of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compress {
     /// The entries; at least one.
     pub indices: Vec<LogIndex>,
-    /// The summary of the entries.
+    /// The summary of the entries. Default: none.
     pub summary: Option<Message>,
 }
 
@@ -28,14 +28,14 @@ impl Compress {
     pub(super) fn perform(&self, draft: &mut Draft<'_>) -> Result<(), Error> {
         let indices = sorted(&self.indices);
         draft.check_exist(&indices)?;
-        let places = draft.state.view.places_of(&indices);
-        if self.summary.is_some() && places.is_empty() {
+        let positions = draft.state.view.positions_of(&indices);
+        if self.summary.is_some() && positions.is_empty() {
             return Err(Error::NothingToCompress);
         }
         draft.check_none_pinned(&indices)?;
         let mut view = draft.state.view.clone();
-        view.hide(&places);
-        if let (Some(summary), Some(&first)) = (&self.summary, places.first()) {
+        view.hide(&positions);
+        if let (Some(summary), Some(&first)) = (&self.summary, positions.first()) {
             let added = draft.add_to_log(std::slice::from_ref(summary))?;
             view.0.splice(first..first, added);
         }

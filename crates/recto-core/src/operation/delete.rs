@@ -22,7 +22,7 @@ impl Delete {
         draft.check_exist(&indices)?;
         draft.check_none_pinned(&indices)?;
         let mut view = draft.state.view.clone();
-        view.hide(&view.places_of(&indices));
+        view.hide(&view.positions_of(&indices));
         draft.open_batch(view);
         Ok(())
     }

@@ -57,8 +57,8 @@ impl Filter {
 
     pub(super) fn describe(&self) -> String {
         let mut words = vec!["FILTER".to_owned()];
-        words.extend(self.roles.map(|roles| format!("roles {}", roles_listed(roles))));
-        let listed = |texts: &Option<Vec<String>>| texts.as_deref().map(texts_listed);
+        words.extend(self.roles.map(|roles| format!("roles {}", list_roles(roles))));
+        let listed = |texts: &Option<Vec<String>>| texts.as_deref().map(list_texts);
         words.extend(listed(&self.content_contains).map(|texts| format!("containing {texts}")));
         words.extend(listed(&self.content_excludes).map(|texts| format!("without {texts}")));
         words.extend((self.scope == Scope::All).then(|| "of the whole log".to_owned()));
@@ -78,11 +78,11 @@ impl Filter {
                 Keep::All if !matcher.passes_all() => Keep::Some,
                 judgement => judgement,
             },
-            |_, placed| {
-                roles.contains(placed.role())
+            |_, view_entry| {
+                roles.contains(view_entry.role())
                     && (matcher.passes_all() || {
-                        let entry = log.entry(placed.index());
-                        is_loaded(entry, placed.index(), &mut absent)
+                        let entry = log.entry(view_entry.index());
+                        is_loaded(entry, view_entry.index(), &mut absent)
                             && matcher.passes(&entry.message)
                     })
             },
@@ -102,12 +102,12 @@ fn check_words(field: &str, words: &Option<Vec<String>>) -> Result<(), Error> {
     Ok(())
 }
 
-fn roles_listed(roles: RoleSet) -> String {
+fn list_roles(roles: RoleSet) -> String {
     roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The first texts, for the reason.
-fn texts_listed(texts: &[String]) -> String {
+/// The first four texts, for the reason of the operation.
+fn list_texts(texts: &[String]) -> String {
     const SHOWN: usize = 4;
     let shown = texts.iter().take(SHOWN).map(|text| format!("{:?}", shorten(text)));
     let shown = shown.collect::<Vec<_>>().join(", ");

@@ -1,10 +1,10 @@
-//! FIT: keeps pinned entries and system messages, and of the others the longest run of the newest that
-//! fits a token budget.
+//! FIT: keeps pinned entries, system messages, and the longest run of the newest other entries that fits
+//! a token budget.
 //!
-//! The run must not start inside a tool exchange. The fast path tries the earliest start that fits, asks
-//! the tree which exchanges cross it, and moves the start after them; usually one or two steps suffice.
-//! If they do not (long chains of overlapping exchanges, an id that is open several times),
-//! [`Obstacles`] lists all exchanges in one pass.
+//! The run must not start inside a tool exchange. The fast path tries the earliest start that fits, finds
+//! the exchanges that cross it from the summaries of the tree, and moves the start after them. Usually one
+//! or two steps suffice. If they do not (long chains of overlapping exchanges, an id that is open several
+//! times), [`ToolExchanges`] lists all exchanges in one pass.
 
 use std::collections::HashMap;
 
@@ -15,12 +15,12 @@ use super::truncate::judge_by_role;
 use crate::draft::Draft;
 use crate::edges::Edge;
 use crate::tool_exchange::{OpenEdges, open_entries};
-use crate::view::{CountOf, Placed, TokensOf, View};
+use crate::view::{CountOf, TokensOf, View, ViewEntry};
 use crate::{Error, Position, Role, RoleSet};
 
 /// Keeps the newest entries that fit a token budget, in a new batch.
 ///
-/// Pinned entries and system messages stay; of the others, the longest run of the newest that fits.
+/// Pinned entries and system messages stay, and the longest run of the newest other entries that fits.
 /// The run never starts between a tool call and its result. If the view fits already, nothing changes
 /// and no version is made. If no run fits, the error is
 /// [`BudgetTooSmall`](Error::BudgetTooSmall) with the smallest budget that works.
@@ -61,7 +61,7 @@ impl Default for Fit {
 }
 
 impl Fit {
-    /// Keeps what fits in `max_tokens`, and the system messages.
+    /// A FIT with this budget that keeps system messages.
     pub fn within(max_tokens: u64) -> Fit {
         Fit { max_tokens, ..Fit::default() }
     }
@@ -80,7 +80,7 @@ impl Fit {
                 None => draft.state.view.len(),
             };
             if start == draft.state.view.len() {
-                let (needed, max_tokens) = (budget.least_tokens(), self.max_tokens);
+                let (needed, max_tokens) = (budget.needed_tokens(), self.max_tokens);
                 return Err(Error::BudgetTooSmall { needed, max_tokens });
             }
             draft.state.view.retain(
@@ -96,13 +96,13 @@ impl Fit {
     }
 }
 
-/// The entries of a view, split into those that stay anyway and those that compete for the budget.
+/// The entries of a view, split into those that always stay and those that stay only in the run.
 struct Budget<'a> {
     view: &'a View,
     pinned: &'a [Position],
     /// The roles of entries that stay only if they are in the run (or pinned).
     others: RoleSet,
-    /// The tokens of the entries that stay anyway.
+    /// The tokens of the entries that always stay.
     kept_tokens: u64,
     /// The tokens that the run may have.
     run_tokens: u64,
@@ -119,24 +119,24 @@ impl<'a> Budget<'a> {
         budget
     }
 
-    /// The tokens of the pinned entries from a position on, without those whose role stays anyway.
+    /// The tokens of the pinned entries from a position on, without those whose role always stays.
     fn tokens_of_pins(&self, from: usize) -> u64 {
         let pins = self.pinned.iter().filter(|pin| pin.0 >= from);
         pins.map(|&pin| self.pin_tokens(pin)).sum()
     }
 
-    fn entry(&self, at: usize) -> &'a Placed {
-        self.view.0.get(at).expect("places are taken from the view")
+    fn entry(&self, at: usize) -> &'a ViewEntry {
+        self.view.0.get(at).expect("positions are taken from the view")
     }
 
-    /// The tokens of a pinned entry; 0 if its role stays anyway.
+    /// The tokens of a pinned entry; 0 if its role always stays.
     fn pin_tokens(&self, pin: Position) -> u64 {
         let entry = self.entry(pin.0);
         if self.others.contains(entry.role()) { entry.tokens() } else { 0 }
     }
 
     /// Whether an entry stays only if it is in the run.
-    fn is_other(&self, at: usize, entry: &Placed) -> bool {
+    fn is_other(&self, at: usize, entry: &ViewEntry) -> bool {
         self.others.contains(entry.role()) && self.pinned.binary_search(&Position(at)).is_err()
     }
 
@@ -154,11 +154,11 @@ impl<'a> Budget<'a> {
 
     /// The smallest budget with which this FIT succeeds: the tokens of the entries that stay and of the
     /// shortest allowed run, or of the whole view if no run is allowed.
-    fn least_tokens(&self) -> u64 {
-        let obstacles = Obstacles::new(self);
+    fn needed_tokens(&self) -> u64 {
+        let exchanges = ToolExchanges::new(self);
         let mut start = self.last_candidate(self.view.len());
         while let Some(at) = start {
-            match obstacles.around(at) {
+            match exchanges.containing(at) {
                 Some((call, _)) => start = self.last_candidate(call + 1),
                 None => break,
             }
@@ -172,25 +172,25 @@ impl<'a> Budget<'a> {
     /// none.
     fn start_of_run_within(&mut self, run_tokens: u64) -> usize {
         self.run_tokens = run_tokens;
-        let mut start = self.next_candidate(self.earliest());
+        let mut start = self.next_candidate(self.earliest_start());
         for _ in 0..16 {
-            match self.behind_crossing(start) {
+            match self.crossing(start) {
                 Crossing::None => return start,
-                Crossing::Until(behind) => start = self.next_candidate(behind),
+                Crossing::StartFrom(earliest) => start = self.next_candidate(earliest),
                 Crossing::Unclear => break,
             }
         }
-        let obstacles = Obstacles::new(self);
+        let exchanges = ToolExchanges::new(self);
         loop {
-            match obstacles.around(start) {
+            match exchanges.containing(start) {
                 None => return start,
                 Some((_, result)) => start = self.next_candidate(result + 1),
             }
         }
     }
 
-    /// The earliest position from which all others fit.
-    fn earliest(&self) -> usize {
+    /// The earliest start of a run that fits, without regard to roles and exchanges.
+    fn earliest_start(&self) -> usize {
         let dimension = TokensOf(self.others);
         let total = self.view.tokens_of(self.others);
         let mut allowed = self.run_tokens;
@@ -230,7 +230,8 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// The first place from `from` on at which a run may start; the view's length if there is none.
+    /// The first position from `from` on at which a run may start, without regard to exchanges; the length
+    /// of the view if there is none.
     fn next_candidate(&self, from: usize) -> usize {
         let dimension = self.candidates();
         let mut passed = self.view.0.measure(..from, &dimension);
@@ -246,53 +247,54 @@ impl<'a> Budget<'a> {
     }
 
     /// The tool exchanges that cross this start, from the summaries of the tree.
-    fn behind_crossing(&self, start: usize) -> Crossing {
+    fn crossing(&self, start: usize) -> Crossing {
         let before = OpenEdges::of(self.view, ..start);
-        let behind = OpenEdges::of(self.view, start..);
-        let crosses = |call: &Edge| behind.count(call.partner()) > 0;
+        let after = OpenEdges::of(self.view, start..);
+        let crosses = |call: &Edge| after.count(call.partner()) > 0;
         let crossing: Vec<Edge> = before.calls().filter(crosses).collect();
-        let is_plain = |&call: &Edge| before.count(call) == 1 && behind.count(call.partner()) == 1;
-        if crossing.len() > MAX_CROSSING || !crossing.iter().all(is_plain) {
+        let is_single = |&call: &Edge| before.count(call) == 1 && after.count(call.partner()) == 1;
+        if crossing.len() > MAX_CROSSING || !crossing.iter().all(is_single) {
             return Crossing::Unclear;
         }
-        let mut until = None;
+        let mut earliest = None;
         for call in crossing {
             let wanted = OpenEdges::from(call);
-            let place = |open: Vec<(usize, Edge)>, sought: Edge| {
+            let position_of = |open: Vec<(usize, Edge)>, sought: Edge| {
                 open.into_iter().find(|&(_, edge)| edge == sought).map(|(at, _)| at)
             };
-            let from = place(open_entries(self.view, ..start, &wanted), call);
-            let to = place(open_entries(self.view, start.., &wanted), call.partner());
+            let from = position_of(open_entries(self.view, ..start, &wanted), call);
+            let to = position_of(open_entries(self.view, start.., &wanted), call.partner());
             let (Some(from), Some(to)) = (from, to) else { return Crossing::Unclear };
             if self.is_other(from, self.entry(from)) && self.is_other(to, self.entry(to)) {
-                until = until.max(Some(to + 1));
+                earliest = earliest.max(Some(to + 1));
             }
         }
-        until.map_or(Crossing::None, Crossing::Until)
+        earliest.map_or(Crossing::None, Crossing::StartFrom)
     }
 }
 
-/// Maximum number of exchanges across one position that are looked up one by one.
+/// Maximum number of exchanges across one position that are located one by one.
 const MAX_CROSSING: usize = 32;
 
+/// The tool exchanges that cross the start of a run.
 enum Crossing {
     /// No exchange crosses.
     None,
-    /// The run must start here or later.
-    Until(usize),
-    /// Many cross, or an id is open several times. All exchanges must be examined.
+    /// The run must start at this position or later.
+    StartFrom(usize),
+    /// More than [`MAX_CROSSING`] cross, or an id is open several times. All exchanges must be examined.
     Unclear,
 }
 
 /// The tool exchanges of a view inside which a run must not start.
-struct Obstacles {
+struct ToolExchanges {
     /// Positions of a call and its result. A run must not start after the first and up to the second.
     /// Sorted, with overlapping ones joined.
     exchanges: Vec<(usize, usize)>,
 }
 
-impl Obstacles {
-    fn new(budget: &Budget<'_>) -> Obstacles {
+impl ToolExchanges {
+    fn new(budget: &Budget<'_>) -> ToolExchanges {
         let mut calls: HashMap<Edge, Vec<usize>> = HashMap::new();
         let mut exchanges = Vec::new();
         for (at, entry) in budget.view.0.iter().enumerate() {
@@ -316,11 +318,11 @@ impl Obstacles {
             }
             overlaps
         });
-        Obstacles { exchanges }
+        ToolExchanges { exchanges }
     }
 
-    /// The first call and the last result of the exchanges that `start` is inside of.
-    fn around(&self, start: usize) -> Option<(usize, usize)> {
+    /// The first call and the last result of the joined exchanges inside which `start` lies.
+    fn containing(&self, start: usize) -> Option<(usize, usize)> {
         let next = self.exchanges.partition_point(|&(_, to)| to < start);
         self.exchanges.get(next).copied().filter(|&(from, _)| from < start)
     }

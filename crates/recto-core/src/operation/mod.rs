@@ -68,11 +68,11 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Undo;
 
-/// Restores what [`Undo`] undid. Must be the only operation of its request.
+/// Reverts the newest [`Undo`] that is not reverted yet. Must be the only operation of its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Redo;
 
-/// Declares the operations once: the enum, its kinds, and the conversions.
+/// Declares [`Operation`], [`OperationKind`] and the conversions from one list.
 macro_rules! operations {
     ($($(#[$doc:meta])* $variant:ident($name:literal),)*) => {
         /// One operation.
@@ -167,7 +167,7 @@ operations! {
     Fit("FIT"),
     /// Opens a batch.
     BatchStart("BATCH_START"),
-    /// Returns to a batch and may carry messages along.
+    /// Returns to a batch and may carry entries along.
     BatchEnd("BATCH_END"),
     /// Returns to a batch or version.
     Rollback("ROLLBACK"),
@@ -237,22 +237,22 @@ impl Operation {
             Operation::Rollback(rollback) => rollback.perform(draft),
             Operation::Mark(mark) => mark.perform(draft),
             Operation::Unmark(unmark) => unmark.perform(draft),
-            Operation::Undo(_) | Operation::Redo(_) => Err(stands_alone(self.kind())),
+            Operation::Undo(_) | Operation::Redo(_) => Err(only_operation_error(self.kind())),
         }
     }
 
     /// The reason of an operation for which the caller gave none.
     pub(crate) fn describe(&self) -> String {
-        let entries = |indices: &[LogIndex]| counted(indices.len(), "entry", "entries");
+        let entries = |indices: &[LogIndex]| with_unit(indices.len(), "entry", "entries");
         match self {
             Operation::Append(append) => describe_append(append.messages.len()),
             Operation::Insert(insert) => {
-                let messages = counted(insert.messages.len(), "message", "messages");
+                let messages = with_unit(insert.messages.len(), "message", "messages");
                 format!("INSERT {messages} at {}", insert.position)
             }
             Operation::Replace(replace) => format!("REPLACE the entry at {}", replace.index),
             Operation::ReplaceEntries(replace) => {
-                let messages = counted(replace.messages.len(), "message", "messages");
+                let messages = with_unit(replace.messages.len(), "message", "messages");
                 format!("REPLACE {} by {messages}", entries(&replace.indices))
             }
             Operation::Delete(delete) => format!("DELETE {}", entries(&delete.indices)),
@@ -294,11 +294,11 @@ impl Operation {
 }
 
 pub(crate) fn describe_append(messages: usize) -> String {
-    format!("APPEND {}", counted(messages, "message", "messages"))
+    format!("APPEND {}", with_unit(messages, "message", "messages"))
 }
 
-fn counted(count: usize, one: &str, more: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { more })
+fn with_unit(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// An operation and its reason.
@@ -406,13 +406,14 @@ impl Request {
         step.check()?;
         let must_be_alone = matches!(step.operation, Operation::Undo(_) | Operation::Redo(_));
         if must_be_alone && self.steps.len() > 1 {
-            return Err(stands_alone(step.operation.kind()));
+            return Err(only_operation_error(step.operation.kind()));
         }
         Ok(())
     }
 }
 
-pub(crate) fn stands_alone(kind: OperationKind) -> Error {
+/// The error of an operation that must be the only one of its request.
+pub(crate) fn only_operation_error(kind: OperationKind) -> Error {
     Error::operation(format!("{kind} must be the only operation of its request"))
 }
 
@@ -440,7 +441,7 @@ fn check_messages(messages: &[Message]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sorted, without duplicates.
+/// The indices, sorted and without duplicates.
 fn sorted(indices: &[LogIndex]) -> Vec<LogIndex> {
     let mut sorted = indices.to_vec();
     sorted.sort_unstable();

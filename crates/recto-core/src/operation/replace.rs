@@ -66,7 +66,7 @@ impl ReplaceEntries {
         let added = draft.add_to_log(&self.messages)?;
         let mut view = draft.state.view.clone();
         let others: Vec<LogIndex> = indices.into_iter().filter(|&index| index != first).collect();
-        view.hide(&view.places_of(&others));
+        view.hide(&view.positions_of(&others));
         let Position(at) = view.position_of(first).expect("it was visible and is not hidden yet");
         view.0.splice(at..=at, added);
         draft.open_batch(view);

@@ -33,7 +33,7 @@ pub(super) fn roll_back_to_batch(
     batch: BatchIndex,
 ) -> Result<Option<LogIndex>, Error> {
     let left_at = return_to_batch(draft, batch)?;
-    let stale = draft.stale_places(&draft.state.view)?;
+    let stale = draft.stale_positions(&draft.state.view)?;
     if !stale.is_empty() {
         let view = draft.state.view.clone();
         draft.state.view = draft.replace_descriptions(&view, &stale)?;
@@ -50,7 +50,7 @@ fn return_to_batch(draft: &mut Draft<'_>, batch: BatchIndex) -> Result<Option<Lo
         return Err(Error::BatchNotFound { batch, current, field: "targetBatchIndex" });
     };
     draft.state.view = left.view.clone();
-    draft.state.path.step_down_to(&left);
+    draft.state.path.return_to(&left);
     let left_at = LogIndex(left.log_len as u32);
     draft.returned_to = Some(left);
     Ok(Some(left_at))

@@ -10,8 +10,8 @@ use crate::view::{Sums, View};
 use crate::{Error, Position, Role, RoleSet};
 
 /// Keeps a range of entries, in a new batch. At least one criterion must be given. `role` selects the
-/// entries that are counted; the others are applied in the order of the fields, each on what the
-/// previous one left.
+/// entries that are counted. The other criteria are applied in the order of the fields, each to the entries
+/// that the previous one kept.
 ///
 /// ```
 /// use recto_core::{Role, Truncate};
@@ -76,7 +76,7 @@ impl Truncate {
             ));
         }
         if self.keep_others && role.is_none() {
-            let reason = "keepOthers goes with role; give a role or leave it out";
+            let reason = "keepOthers needs role; give a role or leave keepOthers out";
             return Err(Error::operation_field("keepOthers", reason));
         }
         Ok(())
@@ -125,7 +125,7 @@ impl Truncate {
             end = end.min(start.saturating_add(count));
         }
         if let Some(count) = self.keep_last {
-            // keepLast 0 keeps none; slice(-0) would keep everything.
+            // keepLast 0 keeps none, unlike `slice(-0)` in JavaScript.
             start = start.max(end.saturating_sub(count));
         }
         if let Some(count) = self.remove_first {
@@ -144,10 +144,11 @@ impl Truncate {
 
     fn keep_range_of_role(&self, base: &View, role: Role, pinned: &[Position]) -> View {
         let kept = self.kept_range(base.count_of(role));
-        // From the first kept entry of the role to the last one.
-        let place = |nth: usize| base.nth_of(role, nth).map_or(base.len(), |position| position.0);
+        // The window reaches from the first kept entry of the role to the last one.
+        let position =
+            |nth: usize| base.nth_of(role, nth).map_or(base.len(), |position| position.0);
         let window =
-            if kept.is_empty() { 0..0 } else { place(kept.start)..place(kept.end - 1) + 1 };
+            if kept.is_empty() { 0..0 } else { position(kept.start)..position(kept.end - 1) + 1 };
         let roles_at = |inside: bool| match (inside, self.keep_others) {
             (true, true) => RoleSet::ALL,
             (true, false) => role.into(),
@@ -183,14 +184,15 @@ pub(super) fn judge_by_role(sums: &Sums, roles: RoleSet) -> Keep {
 /// The range, and the pinned entries before and after it.
 fn keep_range(base: &View, range: Range<usize>, pinned: &[Position]) -> View {
     let before = pinned.iter().filter(|pin| pin.0 < range.start);
-    let behind = pinned.iter().filter(|pin| pin.0 >= range.end.max(range.start));
-    let entry = |pin: &Position| base.0.get(pin.0).expect("pins are in the list").clone();
+    let after = pinned.iter().filter(|pin| pin.0 >= range.end.max(range.start));
+    let entry =
+        |pin: &Position| base.0.get(pin.0).expect("pinned positions are in the view").clone();
     let mut kept = base.0.slice(range.clone());
     if before.clone().next().is_some() {
         let mut front: sum_tree::SumTree<_> = before.map(entry).collect();
         front.append(&kept);
         kept = front;
     }
-    kept.extend(behind.map(entry));
+    kept.extend(after.map(entry));
     View(kept)
 }

@@ -16,7 +16,7 @@ use crate::message_log::Meter;
 use crate::missing::BatchOrigin;
 use crate::number::OptVersion;
 use crate::operation::describe_append;
-use crate::settings::Setup;
+use crate::settings::Shared;
 use crate::state::{Origins, State};
 use crate::tools::Headings;
 use crate::{
@@ -35,13 +35,13 @@ impl SavedSettings {
         <dyn Counter>::named(&self.counter).ok_or_else(unknown)
     }
 
-    pub(crate) fn setup(&self, counter: Arc<dyn Counter>) -> Result<Arc<Setup>, Error> {
+    pub(crate) fn shared(&self, counter: Arc<dyn Counter>) -> Result<Arc<Shared>, Error> {
         if counter.name() != self.counter {
             let (saved, given) = (self.counter.clone(), counter.name().to_owned());
             return Err(Error::OtherCounter { saved, given });
         }
         let meter = Meter { counter, media_tokens: self.media_tokens };
-        Ok(Setup::new(meter, self.heading.clone()))
+        Ok(Shared::new(meter, self.heading.clone()))
     }
 }
 
@@ -52,8 +52,8 @@ impl Conversation {
         Self::load_with(saved, saved.settings.counter()?)
     }
 
-    /// Loads a saved conversation with this counter, which must have the name of the saved one. Messages
-    /// keep their counts.
+    /// Loads a saved conversation with this counter, which must have the saved name. Messages are not
+    /// counted again.
     pub fn load_with(
         saved: &SavedConversation,
         counter: Arc<dyn Counter>,
@@ -73,17 +73,17 @@ impl Conversation {
                 log.note_written_by_engine();
             }
         }
-        let setup = saved.settings.setup(counter)?;
-        let mut loading =
-            Loading { log, headings: &setup.headings, history: None, batches: HashMap::new() };
+        let shared = saved.settings.shared(counter)?;
+        let mut loader =
+            Loader { log, headings: &shared.headings, history: None, batches: HashMap::new() };
         for saved in &saved.versions {
-            loading.push(saved)?;
+            loader.push(saved)?;
         }
-        let history = loading.history.ok_or_else(|| damaged("it has no version 0"))?;
-        if history.current().log_len as usize != loading.log.len() {
-            return Err(damaged("its log has entries that no version knows"));
+        let history = loader.history.ok_or_else(|| damaged("it has no version 0"))?;
+        if history.current().log_len as usize != loader.log.len() {
+            return Err(damaged("its newest log entries belong to no version"));
         }
-        Ok(Conversation { log: loading.log, history, setup })
+        Ok(Conversation { log: loader.log, history, shared })
     }
 
     /// See [`PartialConversation::first`](crate::PartialConversation::first).
@@ -93,16 +93,16 @@ impl Conversation {
         saved: &SavedVersion,
         entries: impl IntoIterator<Item = (Option<Message>, EntryMeta)>,
     ) -> Result<Conversation, Error> {
-        let setup = settings.setup(counter)?;
+        let shared = settings.shared(counter)?;
         let mut log = MessageLog::default();
         for (message, meta) in entries {
             log.append_stored(message, &meta);
         }
-        let mut loading =
-            Loading { log, headings: &setup.headings, history: None, batches: HashMap::new() };
-        loading.push(saved)?;
-        let history = loading.history.expect("the version was pushed");
-        Ok(Conversation { log: loading.log, history, setup })
+        let mut loader =
+            Loader { log, headings: &shared.headings, history: None, batches: HashMap::new() };
+        loader.push(saved)?;
+        let history = loader.history.expect("the version was pushed");
+        Ok(Conversation { log: loader.log, history, shared })
     }
 
     /// See [`PartialConversation::followed_by`](crate::PartialConversation::followed_by).
@@ -117,26 +117,26 @@ impl Conversation {
             log.append_stored(message, &meta);
         }
         if log.len() != saved.log_len as usize {
-            return Err(damaged("its messages are not those that the version added"));
+            return Err(damaged("the version added another number of messages"));
         }
         let history = Some(self.history.clone());
-        let headings = &self.setup.headings;
-        let mut loading = Loading { log, headings, history, batches: HashMap::new() };
-        loading.push(saved)?;
-        let history = loading.history.expect("the version was pushed");
-        Ok(Conversation { log: loading.log, history, setup: self.setup.clone() })
+        let headings = &self.shared.headings;
+        let mut loader = Loader { log, headings, history, batches: HashMap::new() };
+        loader.push(saved)?;
+        let history = loader.history.expect("the version was pushed");
+        Ok(Conversation { log: loader.log, history, shared: self.shared.clone() })
     }
 }
 
-/// A conversation that is being read, version by version.
-struct Loading<'a> {
+/// Reads a conversation, version by version.
+struct Loader<'a> {
     log: MessageLog,
     headings: &'a Headings,
     history: Option<History>,
     batches: HashMap<BatchOrigin, Arc<OpenBatch>>,
 }
 
-impl Loading<'_> {
+impl Loader<'_> {
     fn push(&mut self, saved: &SavedVersion) -> Result<(), Error> {
         let number = self.history.as_ref().map_or(0, |history| history.current_version().0 + 1);
         let version = Version(number);
@@ -152,7 +152,9 @@ impl Loading<'_> {
         let log_len = saved.log_len as usize;
         let before = self.history.as_ref().map_or(0, |history| history.current().log_len);
         if before.checked_add(saved.added) != Some(saved.log_len) || log_len > self.log.len() {
-            return Err(damaged("the log's length does not fit"));
+            return Err(damaged(
+                "the length of its log does not match the number of its new entries",
+            ));
         }
         check_references(saved, version)?;
         let mut left = None;
@@ -171,7 +173,7 @@ impl Loading<'_> {
             (Some(marks), None) => self.marks(marks)?,
         };
         if marks.needed_log_len() > log_len {
-            return Err(damaged("it marks entries that came later"));
+            return Err(damaged("it marks entries that were added later"));
         }
         let (tools, tools_origin) = match &saved.tools {
             None => (None, version),
@@ -188,7 +190,7 @@ impl Loading<'_> {
             marks: marks_origin.unwrap_or(version),
         };
         let state = State { view: self.view(&saved.view, log_len)?, path, marks, origins };
-        saved.check_figures(&state)?;
+        saved.check_sizes(&state)?;
         Ok(Record { tools, tools_origin, ..saved.record(state, Some(steps)) })
     }
 
@@ -207,7 +209,7 @@ impl Loading<'_> {
             let base = steps.last().map(|step| &step.view).or(before);
             let base = base.cloned().unwrap_or_default();
             let change = SavedView { of: None, parts: Some(step.change.clone()) };
-            let view = self.within(make_view(&change, &base, &self.log)?, log_len)?;
+            let view = self.check_within(make_view(&change, &base, &self.log)?, log_len)?;
             let reason = (*step.description).into();
             steps.push(StepRecord { kind: step.operation, reason, view });
         }
@@ -217,7 +219,7 @@ impl Loading<'_> {
     /// The record of an earlier version.
     fn record(&self, version: Version) -> Result<&Record, Error> {
         let history = self.history.as_ref().filter(|history| version <= history.current_version());
-        let history = history.ok_or_else(|| damaged("it is made of a version that came later"))?;
+        let history = history.ok_or_else(|| damaged("it refers to a later version"))?;
         history.get(version).ok_or(Error::NotLoaded(Missing::Version(version)))
     }
 
@@ -230,14 +232,14 @@ impl Loading<'_> {
             Some(_) => base,
             None => make_view(saved, &base, &self.log)?,
         };
-        self.within(view, log_len)
+        self.check_within(view, log_len)
     }
 
     /// The view, if all its entries are in a log of this length.
-    fn within(&self, view: View, log_len: usize) -> Result<View, Error> {
+    fn check_within(&self, view: View, log_len: usize) -> Result<View, Error> {
         match view.is_within(log_len) {
             true => Ok(view),
-            false => Err(damaged("it shows entries that came later")),
+            false => Err(damaged("it shows entries that were added later")),
         }
     }
 
@@ -250,28 +252,32 @@ impl Loading<'_> {
         Ok(marks)
     }
 
-    /// Adds a batch that the version opened. `last` is the last view of the batch below the previous one in
-    /// the list. Returns the last view of the batch below this one.
+    /// Adds a batch that the version opened. `previous` is the view that the call for the previous batch of
+    /// the list returned. Returns the last view of the batch below this one.
     fn batch(
         &mut self,
         saved: &SavedBatch,
-        last: Option<View>,
+        previous: Option<View>,
         version: Version,
         end: usize,
     ) -> Result<Option<View>, Error> {
-        let mut left_with = None;
+        let mut left_view = None;
         let below = match &saved.left {
             None => None,
             Some(left) => {
                 let log_len = left.log_len as usize;
-                let view = match (left.follows, &last) {
+                let view = match (left.follows, &previous) {
                     (false, _) => self.view(&left.view, log_len)?,
-                    (true, Some(last)) => {
-                        self.within(make_view(&left.view, last, &self.log)?, log_len)?
+                    (true, Some(previous)) => {
+                        self.check_within(make_view(&left.view, previous, &self.log)?, log_len)?
                     }
-                    (true, None) => return Err(damaged("a batch follows none")),
+                    (true, None) => {
+                        return Err(damaged(
+                            "a batch refers to a previous one that does not exist",
+                        ));
+                    }
                 };
-                left_with = Some(view.clone());
+                left_view = Some(view.clone());
                 let batch = self.batch_of(left.batch.into())?;
                 if log_len > end || batch.below().is_some_and(|left| left.log_len > log_len) {
                     return Err(damaged("a batch was left before the one below it"));
@@ -283,12 +289,12 @@ impl Loading<'_> {
         let origin = BatchOrigin { version, ordinal: saved.ordinal };
         let batch = OpenBatch::new(saved.opening(), origin, below);
         match self.batches.insert(origin, batch) {
-            None => Ok(left_with),
-            Some(_) => Err(damaged("a batch comes twice")),
+            None => Ok(left_view),
+            Some(_) => Err(damaged("a batch is opened twice")),
         }
     }
 
-    /// A batch by its origin: one that was read, or one on a loaded path.
+    /// The batch with this origin: a batch that was read, or a batch of a loaded live path.
     fn batch_of(&self, origin: BatchOrigin) -> Result<Arc<OpenBatch>, Error> {
         if let Some(batch) = self.batches.get(&origin) {
             return Ok(batch.clone());
@@ -352,24 +358,23 @@ impl SavedVersion {
 
     /// The reason of the request.
     pub fn description(&self) -> String {
-        let plain = || describe_append(self.added as usize);
-        self.description.clone().unwrap_or_else(plain)
+        let implicit = || describe_append(self.added as usize);
+        self.description.clone().unwrap_or_else(implicit)
     }
 
     /// Tests that the stored sizes are those of the state.
-    pub(crate) fn check_figures(&self, state: &State) -> Result<(), Error> {
-        let figures = (state.view.len() as u32, state.view.tokens());
-        match figures == self.figures && state.path.current_number().0 == self.batch_number as usize
-        {
+    pub(crate) fn check_sizes(&self, state: &State) -> Result<(), Error> {
+        let sizes = (state.view.len() as u32, state.view.tokens());
+        match sizes == self.figures && state.path.current_number().0 == self.batch_number as usize {
             true => Ok(()),
-            false => Err(damaged("its figures are not those of its view")),
+            false => Err(damaged("its stored sizes are not those of its view")),
         }
     }
 }
 
 pub(super) fn check_references(saved: &SavedVersion, version: Version) -> Result<(), Error> {
     match [saved.undo, saved.redo].into_iter().flatten().any(|other| other >= version) {
-        true => Err(damaged("it points to a version that came later")),
+        true => Err(damaged("its undo or redo refers to a later version")),
         false => Ok(()),
     }
 }
@@ -384,12 +389,12 @@ pub(super) fn in_version(error: Error, version: Version) -> Error {
 /// Applies changes to marks.
 pub(super) fn change_marks(marks: &mut Marks, changes: &[SavedMark]) -> Result<(), Error> {
     for change in changes {
-        let is_listed = |indices: &[LogIndex]| indices.is_sorted_by(|a, b| a < b);
-        let is_right = !change.label.is_empty()
-            && is_listed(&change.set)
-            && is_listed(&change.unset)
+        let is_sorted = |indices: &[LogIndex]| indices.is_sorted_by(|a, b| a < b);
+        let is_valid = !change.label.is_empty()
+            && is_sorted(&change.set)
+            && is_sorted(&change.unset)
             && change.set.last().is_none_or(|last| last.0 < u32::MAX);
-        if !is_right {
+        if !is_valid {
             return Err(damaged(format!("the mark {:?} is not well-formed", change.label)));
         }
         if !change.set.is_empty() {
@@ -401,7 +406,8 @@ pub(super) fn change_marks(marks: &mut Marks, changes: &[SavedMark]) -> Result<(
 }
 
 fn make_view(saved: &SavedView, base: &View, log: &MessageLog) -> Result<View, Error> {
-    let parts = saved.parts().ok_or_else(|| damaged("its view is not made of pairs"))?;
+    let parts =
+        saved.parts().ok_or_else(|| damaged("the parts of its view are not pairs of numbers"))?;
     check_parts(&parts, base, log.len())?;
     let mut view = View::default();
     for part in &parts {
@@ -435,7 +441,8 @@ fn check_parts(parts: &[Part], base: &View, log_len: usize) -> Result<(), Error>
         match *part {
             Part::Keep(start, len) => {
                 let end = start.checked_add(len).filter(|&end| end <= base.len());
-                kept.push(start..end.ok_or_else(|| damaged("it keeps more than its base has"))?);
+                let outside = || damaged("it keeps entries that its base does not have");
+                kept.push(start..end.ok_or_else(outside)?);
             }
             Part::Add(first, len) => {
                 let range = entries(first, len);
@@ -446,14 +453,14 @@ fn check_parts(parts: &[Part], base: &View, log_len: usize) -> Result<(), Error>
             }
         }
     }
-    let twice = || damaged("it holds an entry twice");
+    let twice = || damaged("it contains an entry twice");
     for ranges in [&mut kept, &mut added] {
         ranges.sort_unstable_by_key(|range| range.start);
         if !ranges.is_sorted_by(|a, b| a.end <= b.start) {
             return Err(twice());
         }
     }
-    // Added entries must not be among the kept ones. Usually they are newer than all of those.
+    // Added entries must not be among the kept ones. Usually they are newer than the whole base.
     let Some(first) = added.first() else { return Ok(()) };
     if base.is_within(first.start) {
         return Ok(());
@@ -464,5 +471,5 @@ fn check_parts(parts: &[Part], base: &View, log_len: usize) -> Result<(), Error>
     };
     let indices: Vec<LogIndex> =
         added.into_iter().flatten().map(|index| LogIndex(index as u32)).collect();
-    if base.places_of(&indices).into_iter().any(is_kept) { Err(twice()) } else { Ok(()) }
+    if base.positions_of(&indices).into_iter().any(is_kept) { Err(twice()) } else { Ok(()) }
 }

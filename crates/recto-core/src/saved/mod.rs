@@ -6,16 +6,16 @@
 //! versions × length.
 //!
 //! ```text
-//!   log       0 1 2 3 4 5 6 …                   each message once, as its own bytes
+//!   log       0 1 2 3 4 5 6 …                   each message once, byte for byte
 //!   versions  1  view: entries 0..6             APPEND
 //!             2  view: of 1, positions 4..6     TRUNCATE keepLast 2; opens batch 1 on batch 0
 //!             3  view: of 2, positions 0..2, entry 6
 //!             4  view: same as 1                ROLLBACK to version 1
 //! ```
 //!
-//! All references point backwards, so one pass reads the data. A single version can also be read alone
-//! with a few earlier ones ([`SavedVersions`]), because views are written as full lists from time to time.
-//! A store opens a long conversation in this way.
+//! All references point backwards, so one pass reads the data. A single version can also be read
+//! with only a few earlier ones ([`SavedVersions`]), because views are written as full lists from time to
+//! time. A store opens a long conversation in this way.
 
 mod load;
 mod runs;
@@ -211,13 +211,13 @@ fn is_zero(number: &u32) -> bool {
 struct SavedLeft {
     batch: SavedBatchOrigin,
     view: SavedView,
-    /// Whether the parts refer to the last view of the previous batch in the list.
+    /// Whether the parts refer to the view in `left` of the previous batch in the list.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     follows: bool,
     log_len: u32,
 }
 
-/// Marks: those of another version, and the changes.
+/// Marks: the marks of another version, and changes to them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SavedMarks {
@@ -267,9 +267,9 @@ impl Conversation {
     /// The settings of the conversation.
     pub fn saved_settings(&self) -> SavedSettings {
         SavedSettings {
-            counter: self.setup.meter.counter.name().to_owned(),
-            media_tokens: self.setup.meter.media_tokens,
-            heading: self.setup.headings.own().to_owned(),
+            counter: self.shared.meter.counter.name().to_owned(),
+            media_tokens: self.shared.meter.media_tokens,
+            heading: self.shared.headings.configured().to_owned(),
         }
     }
 }

@@ -21,16 +21,16 @@ impl Runs {
     }
 
     /// Number of entries.
-    pub(crate) fn entries(&self) -> usize {
+    pub(crate) fn entry_count(&self) -> usize {
         self.0.iter().map(|&(_, len)| len as usize).sum()
     }
 
     /// Number of runs.
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn run_count(&self) -> usize {
         self.0.len()
     }
 
-    /// Adds a run, joined with the previous run if it continues that.
+    /// Adds a run. A run that continues the previous one is joined with it.
     pub(super) fn push(&mut self, first: u32, len: u32) {
         match self.0.last_mut() {
             Some((start, before)) if u64::from(*start) + u64::from(*before) == u64::from(first) => {
@@ -51,12 +51,12 @@ impl Runs {
         self.0.iter().map(|&(first, len)| Part::Add(first, len)).collect()
     }
 
-    /// The view that is saved as a change of this one; `None` if the parts do not fit.
+    /// The view that is saved as a change of this one; `None` if a part is not in this view.
     pub(super) fn changed_by(&self, saved: &SavedView) -> Option<Runs> {
         self.made_of(&saved.parts()?)
     }
 
-    /// The view of these parts of this one; `None` if they do not fit.
+    /// The view that these parts make from this one; `None` if a part is not in this view.
     pub(super) fn made_of(&self, parts: &[Part]) -> Option<Runs> {
         let mut ends = Vec::with_capacity(self.0.len());
         let mut end = 0_usize;
@@ -93,7 +93,7 @@ impl Runs {
     }
 
     /// Whether all entries are in a log of this length, and none occurs twice.
-    pub(super) fn is_sound(&self, log_len: usize) -> bool {
+    pub(super) fn is_valid(&self, log_len: usize) -> bool {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
         let end = |&(first, len): &(u32, u32)| first as usize + len as usize;
@@ -107,12 +107,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_runs_are_cut_at_their_borders() {
+    fn parts_of_runs_are_cut_at_the_ends_of_runs() {
         let runs = Runs(vec![(0, 4), (10, 3), (20, 1)]);
         let parts = [Part::Keep(2, 4), Part::Add(30, 2), Part::Keep(7, 1), Part::Keep(0, 1)];
         let changed = runs.changed_by(&SavedView::made_of(None, &parts)).unwrap();
         assert_eq!(changed, Runs(vec![(2, 2), (10, 2), (30, 2), (20, 1), (0, 1)]));
-        assert_eq!(changed.entries(), 8);
+        assert_eq!(changed.entry_count(), 8);
         let too_far = SavedView::made_of(None, &[Part::Keep(7, 2)]);
         assert_eq!(runs.changed_by(&too_far), None);
     }

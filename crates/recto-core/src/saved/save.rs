@@ -12,7 +12,7 @@ use crate::history::{History, Record, StepRecord};
 use crate::live_path::{LivePath, OpenBatch};
 use crate::operation::OperationKind;
 use crate::state::State;
-use crate::view::Placed;
+use crate::view::ViewEntry;
 use crate::{Conversation, LogIndex, Marks, MessageLog, PartialConversation, Version, View};
 
 impl Conversation {
@@ -45,40 +45,40 @@ impl Conversation {
 }
 
 fn save_log(log: &MessageLog) -> Vec<SavedEntry> {
-    let measured = log.iter().zip(log.as_view().0.iter());
-    measured
-        .map(|(entry, placed)| SavedEntry {
+    let entries = log.iter().zip(log.as_view().0.iter());
+    entries
+        .map(|(entry, view_entry)| SavedEntry {
             message: RawValue::from_string(entry.message.json().to_owned())
                 .expect("a message is valid JSON"),
             timestamp: entry.timestamp,
-            tokens: placed.tokens(),
-            written_by_engine: log.is_written_by_engine(placed.index()),
+            tokens: view_entry.tokens(),
+            written_by_engine: log.is_written_by_engine(view_entry.index()),
         })
         .collect()
 }
 
-/// Writes versions in order, each as a change of earlier ones. It keeps the number of changes that have
-/// to be read for each version, and writes a full list before there are too many.
+/// Writes versions in order, each as a change of earlier ones. It keeps the cost of reading each version,
+/// and writes a full list before the cost becomes too high.
 ///
-/// A new saver can be used at any time: it writes a full list where it does not know the version before.
+/// A new saver can be used at any time: it writes a full list if it does not know the previous version.
 #[derive(Clone, Debug, Default)]
 pub struct Saver {
-    views: HashMap<Version, ViewWeight>,
-    marks: HashMap<Version, Weight>,
+    views: HashMap<Version, ViewCost>,
+    marks: HashMap<Version, ReadCost>,
 }
 
 /// The cost of reading a value that is written as a change of others.
 #[derive(Clone, Copy, Debug, Default)]
-struct Weight {
+pub(super) struct ReadCost {
     /// Number of changes.
-    depth: usize,
+    pub(super) depth: usize,
     /// Size of the changes.
-    cost: usize,
+    pub(super) size: usize,
 }
 
 #[derive(Clone, Debug, Default)]
-struct ViewWeight {
-    weight: Weight,
+struct ViewCost {
+    read: ReadCost,
     /// The view, if it is short.
     runs: Option<Runs>,
     /// Upper bound for the number of runs of the view.
@@ -89,10 +89,10 @@ struct ViewWeight {
 /// shorter.
 const FEW_RUNS: usize = 8;
 /// Maximum number of runs of a view that the saver keeps.
-const KNOWN_RUNS: usize = 64;
+const MAX_KEPT_RUNS: usize = 64;
 /// Number of versions whose cost the saver keeps.
-const KNOWN_VERSIONS: usize = 1_024;
-/// Size of changes up to which no full list is written.
+const KEPT_VERSIONS: usize = 1_024;
+/// Size of changes up to which the last view of a batch is not written in full.
 const MIN_CHANGES: usize = 64;
 /// Maximum number of changes that have to be read for a version.
 const MAX_CHANGES: usize = 256;
@@ -105,36 +105,35 @@ impl Saver {
     }
 
     /// Records the cost of a version that was read, so that the next one can be written as its change.
-    pub(super) fn note_view(&mut self, version: Version, depth: usize, cost: usize, runs: &Runs) {
-        let weight = Weight { depth, cost };
-        let max_runs = runs.count();
-        let runs = (max_runs <= KNOWN_RUNS).then(|| runs.clone());
-        self.views.insert(version, ViewWeight { weight, runs, max_runs });
+    pub(super) fn note_view(&mut self, version: Version, read: ReadCost, runs: &Runs) {
+        let max_runs = runs.run_count();
+        let runs = (max_runs <= MAX_KEPT_RUNS).then(|| runs.clone());
+        self.views.insert(version, ViewCost { read, runs, max_runs });
     }
 
-    pub(super) fn note_marks(&mut self, version: Version, depth: usize, cost: usize) {
-        self.marks.insert(version, Weight { depth, cost });
+    pub(super) fn note_marks(&mut self, version: Version, read: ReadCost) {
+        self.marks.insert(version, read);
     }
 
     fn write(&mut self, history: &History, version: Version, record: &Record) -> SavedVersion {
         let earlier = version.0.checked_sub(1).and_then(|before| history.get(Version(before)));
         let before = earlier.map(|record| history.state_of(record));
         let state = history.state_of(record);
-        // The reason of an APPEND without a given one is not written.
-        let is_plain = record.kind == OperationKind::Append && record.has_implicit_reason();
+        // The reason of an APPEND is written only if the caller gave one.
+        let is_plain_append = record.kind == OperationKind::Append && record.has_implicit_reason();
         let batches = self.batches(before, new_batches(&state.path, version));
         let steps = save_steps(before, record);
         let origin = (state.origins.view != version).then_some(state.origins.view);
         let added = record.log_len - earlier.map_or(0, |earlier| earlier.log_len);
-        let appended = is_plain.then_some(added as usize);
-        let (view, weight) = self.view(before, &state.view, origin, appended);
+        let appended = is_plain_append.then_some(added as usize);
+        let (view, cost) = self.view(before, &state.view, origin, appended);
         if origin.is_none() {
-            self.views.insert(version, weight);
+            self.views.insert(version, cost);
         }
         self.drop_old(version);
         SavedVersion {
             operation: record.kind,
-            description: (!is_plain).then(|| history.reason(version, record)),
+            description: (!is_plain_append).then(|| history.reason(version, record)),
             timestamp: record.timestamp,
             log_len: record.log_len,
             added,
@@ -154,24 +153,26 @@ impl Saver {
         }
     }
 
-    /// The batches that a request opened. The last view of each is written as a change of that of the
-    /// previous one, or as a full list when the changes are longer than that.
+    /// The batches that a request opened, each with the last view of the batch below it. That view is
+    /// written as a change of the one before, or in full if the changes are longer than a full list.
     fn batches(&self, before: Option<&State>, batches: Vec<&OpenBatch>) -> Vec<SavedBatch> {
         let mut saved = Vec::with_capacity(batches.len());
         let mut last: Option<&View> = None;
-        let (mut listed, mut changed) = (MIN_CHANGES, 0);
+        let (mut full_size, mut change_size) = (MIN_CHANGES, 0);
         for batch in batches {
             let left = batch.below().map(|left| {
                 let origin = left.view_origin.get();
                 let change = last.replace(&left.view).filter(|_| origin.is_none());
                 let change = change.map(|last| changes(last, &left.view));
-                changed += change.as_ref().map_or(0, Vec::len);
+                change_size += change.as_ref().map_or(0, Vec::len);
                 let (view, follows) = match change {
                     None => (self.view(before, &left.view, origin, None).0, false),
-                    Some(change) if changed <= listed => (SavedView::made_of(None, &change), true),
+                    Some(change) if change_size <= full_size => {
+                        (SavedView::made_of(None, &change), true)
+                    }
                     Some(_) => {
-                        let (view, weight) = in_full(&left.view);
-                        (listed, changed) = (weight.max_runs.max(MIN_CHANGES), 0);
+                        let (view, cost) = full_view(&left.view);
+                        (full_size, change_size) = (cost.max_runs.max(MIN_CHANGES), 0);
                         (view, false)
                     }
                 };
@@ -190,51 +191,51 @@ impl Saver {
         saved
     }
 
-    /// Drops the costs of old versions. A change of such a version is written in full.
+    /// Drops the costs of old versions. A view that changes such a version is written in full.
     fn drop_old(&mut self, newest: Version) {
-        let oldest = Version(newest.0.saturating_sub(KNOWN_VERSIONS as u32));
-        if self.views.len() > 2 * KNOWN_VERSIONS {
+        let oldest = Version(newest.0.saturating_sub(KEPT_VERSIONS as u32));
+        if self.views.len() > 2 * KEPT_VERSIONS {
             self.views.retain(|version, _| *version >= oldest);
         }
-        if self.marks.len() > 2 * KNOWN_VERSIONS {
+        if self.marks.len() > 2 * KEPT_VERSIONS {
             self.marks.retain(|version, _| *version >= oldest);
         }
     }
 
-    /// A view as that of `origin`, or as a change of the previous view. `appended` is the number of
-    /// entries if they were only appended.
+    /// A view as that of `origin`, as a change of the previous view, or in full. `appended` is the number
+    /// of new entries if the request only appended entries.
     fn view(
         &self,
         before: Option<&State>,
         view: &View,
         origin: Option<Version>,
         appended: Option<usize>,
-    ) -> (SavedView, ViewWeight) {
+    ) -> (SavedView, ViewCost) {
         if let Some(origin) = origin {
-            return (SavedView::same_as(origin), ViewWeight::default());
+            return (SavedView::same_as(origin), ViewCost::default());
         }
         let known = before.and_then(|before| Some((before, self.views.get(&before.origins.view)?)));
-        let Some((before, known)) = known else { return in_full(view) };
+        let Some((before, known)) = known else { return full_view(view) };
         let base = before.origins.view;
         let parts = match appended {
-            Some(appended) => longer(&before.view, view, appended),
+            Some(appended) => appended_parts(&before.view, view, appended),
             None => changes(&before.view, view),
         };
         let mut runs = known.runs.as_ref().and_then(|runs| runs.made_of(&parts));
-        let max_runs = runs.as_ref().map_or(known.max_runs + parts.len(), Runs::count);
-        let weight =
-            Weight { depth: known.weight.depth + 1, cost: known.weight.cost + parts.len() };
-        if let Some(runs) = runs
-            .take_if(|runs| runs.count() <= FEW_RUNS.max(parts.len()) || weight.cost > runs.count())
-        {
-            return written_in_full(runs);
+        let max_runs = runs.as_ref().map_or(known.max_runs + parts.len(), Runs::run_count);
+        let read = ReadCost { depth: known.read.depth + 1, size: known.read.size + parts.len() };
+        let is_shorter_in_full = |runs: &mut Runs| {
+            runs.run_count() <= FEW_RUNS.max(parts.len()) || read.size > runs.run_count()
+        };
+        if let Some(runs) = runs.take_if(is_shorter_in_full) {
+            return full_runs(runs);
         }
-        if weight.depth >= MAX_CHANGES || weight.cost > max_runs {
-            return in_full(view);
+        if read.depth >= MAX_CHANGES || read.size > max_runs {
+            return full_view(view);
         }
-        let runs = runs.filter(|runs| runs.count() <= KNOWN_RUNS);
+        let runs = runs.filter(|runs| runs.run_count() <= MAX_KEPT_RUNS);
         let change = SavedView::made_of(Some(base), &parts);
-        (change, ViewWeight { weight, runs, max_runs })
+        (change, ViewCost { read, runs, max_runs })
     }
 
     fn marks(
@@ -255,13 +256,13 @@ impl Saver {
         if let Some((base, known)) = known {
             let changes = mark_changes(marks, &base.marks);
             let size: usize = changes.iter().map(|change| change.size()).sum();
-            let weight = Weight { depth: known.depth + 1, cost: known.cost + size };
-            if weight.depth < MAX_CHANGES && weight.cost <= marks.size() {
-                self.marks.insert(version, weight);
+            let read = ReadCost { depth: known.depth + 1, size: known.size + size };
+            if read.depth < MAX_CHANGES && read.size <= marks.size() {
+                self.marks.insert(version, read);
                 return Some(SavedMarks { of: Some(base.origins.marks), changes });
             }
         }
-        self.marks.insert(version, Weight::default());
+        self.marks.insert(version, ReadCost::default());
         Some(SavedMarks { of: None, changes: mark_changes(marks, &Marks::default()) })
     }
 }
@@ -277,15 +278,16 @@ fn mark_changes(marks: &Marks, earlier: &Marks) -> Vec<SavedMark> {
     changes.map(|(label, set, unset)| SavedMark { label, set, unset }).collect()
 }
 
-fn in_full(view: &View) -> (SavedView, ViewWeight) {
-    written_in_full(Runs::of(view.iter()))
+/// A view as a full list.
+fn full_view(view: &View) -> (SavedView, ViewCost) {
+    full_runs(Runs::of(view.iter()))
 }
 
-fn written_in_full(runs: Runs) -> (SavedView, ViewWeight) {
+fn full_runs(runs: Runs) -> (SavedView, ViewCost) {
     let saved = SavedView::made_of(None, &runs.as_parts());
-    let max_runs = runs.count();
-    let runs = (max_runs <= KNOWN_RUNS).then_some(runs);
-    (saved, ViewWeight { weight: Weight::default(), runs, max_runs })
+    let max_runs = runs.run_count();
+    let runs = (max_runs <= MAX_KEPT_RUNS).then_some(runs);
+    (saved, ViewCost { read: ReadCost::default(), runs, max_runs })
 }
 
 /// The batches on the path that the request of a version opened, the lowest first.
@@ -319,15 +321,15 @@ fn save_steps(before: Option<&State>, record: &Record) -> Vec<SavedStep> {
 /// `view` as parts of `base` and log entries.
 fn changes(base: &View, view: &View) -> Vec<Part> {
     let difference = base.0.difference(&view.0);
-    // Of the entries outside shared nodes: the positions in `base` of those that `view` has too.
+    // The entries of `view` outside shared nodes, with their positions in `base` if it has them.
     let new = difference.right.iter().flat_map(|block| block.items());
-    let mut places: HashMap<LogIndex, Option<usize>> =
+    let mut positions: HashMap<LogIndex, Option<usize>> =
         new.map(|entry| (entry.index(), None)).collect();
-    if !places.is_empty() {
+    if !positions.is_empty() {
         for block in &difference.left {
             for (number, entry) in block.items().enumerate() {
-                if let Some(place) = places.get_mut(&entry.index()) {
-                    *place = Some(block.start + number);
+                if let Some(position) = positions.get_mut(&entry.index()) {
+                    *position = Some(block.start + number);
                 }
             }
         }
@@ -337,11 +339,11 @@ fn changes(base: &View, view: &View) -> Vec<Part> {
         match block.shared {
             Some(start) => push(&mut parts, Part::Keep(start, block.len)),
             None => {
-                for index in block.items().map(Placed::index) {
+                for index in block.items().map(ViewEntry::index) {
                     push(
                         &mut parts,
-                        match places[&index] {
-                            Some(place) => Part::Keep(place, 1),
+                        match positions[&index] {
+                            Some(position) => Part::Keep(position, 1),
                             None => Part::Add(index.0, 1),
                         },
                     );
@@ -352,19 +354,19 @@ fn changes(base: &View, view: &View) -> Vec<Part> {
     parts
 }
 
-/// [`changes`] for a view to which `appended` entries were appended, without comparing the two.
-fn longer(base: &View, view: &View, appended: usize) -> Vec<Part> {
+/// [`changes`] for a view that is `base` and `appended` more entries, without comparing the two.
+fn appended_parts(base: &View, view: &View, appended: usize) -> Vec<Part> {
     let mut parts = Vec::with_capacity(2);
     if !base.is_empty() {
         parts.push(Part::Keep(0, base.len()));
     }
-    let new = view.0.iter_range(view.len() - appended..).map(Placed::index);
+    let new = view.0.iter_range(view.len() - appended..).map(ViewEntry::index);
     new.for_each(|index| push(&mut parts, Part::Add(index.0, 1)));
     debug_assert_eq!(parts, changes(base, view));
     parts
 }
 
-/// Adds a part, joined with the previous part if it continues that.
+/// Adds a part. A part that continues the previous one is joined with it.
 fn push(parts: &mut Vec<Part>, part: Part) {
     match (parts.last_mut(), part) {
         (Some(Part::Keep(start, len)), Part::Keep(next, more)) if *start + *len == next => {
@@ -387,11 +389,11 @@ mod tests {
         let start = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
         let mut conversation = start.append([Message::user("a")], 1).unwrap().0;
         let mut saver = Saver::default();
-        for number in 0..3 * KNOWN_VERSIONS {
+        for number in 0..3 * KEPT_VERSIONS {
             let mark = Mark { indices: vec![LogIndex(0)], mark: format!("{}", number % 7) };
             conversation = conversation.apply(mark, 2).unwrap().0;
             saver.newest(&conversation.clone().into());
         }
-        assert!(saver.marks.len() <= 2 * KNOWN_VERSIONS + 1, "{}", saver.marks.len());
+        assert!(saver.marks.len() <= 2 * KEPT_VERSIONS + 1, "{}", saver.marks.len());
     }
 }

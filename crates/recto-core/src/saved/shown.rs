@@ -1,7 +1,7 @@
 //! The log entries that a set of versions shows or marks.
 //!
-//! A version is saved as a change of another one. If that one was added before, only the change is read.
-//! Adding many versions therefore costs their stored size, not versions × length.
+//! A version is saved as a change of another version. If that version was added before, only the change is
+//! read. The cost of adding many versions is therefore their stored size, not versions × length.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,7 +11,7 @@ use crate::{Error, LogIndex, Version};
 /// Log entries that versions show or mark.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
-    /// Ranges that neither overlap nor touch: from the start to the end.
+    /// Ranges that neither overlap nor touch: the end of each by its start.
     ranges: BTreeMap<u32, u32>,
     /// All versions below this one have been added.
     all_below: Version,
@@ -30,8 +30,8 @@ impl Shown {
         self.add_marks(versions, saved, version)
     }
 
-    /// Continues with another conversation that has the same versions below this one, all of which have
-    /// been added.
+    /// Continues with another conversation, such as a fork. It has the same versions below `all_below`, and
+    /// all of those have been added.
     pub fn branch(&mut self, all_below: Version) {
         self.all_below = all_below;
         self.views.clear();

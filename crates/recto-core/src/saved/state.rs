@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::load::{change_marks, check_references, damaged, in_version};
+use super::save::ReadCost;
 use super::{
     Runs, SavedBatch, SavedBatchOrigin, SavedLeft, SavedMarks, SavedTools, SavedVersion, SavedView,
     Saver,
@@ -13,14 +14,14 @@ use crate::missing::{BatchOrigin, StoredPath};
 use crate::state::Origins;
 use crate::{BatchIndex, Error, LogIndex, Marks, Missing, Timestamp, Tool, Version, VersionInfo};
 
-/// Saved versions that are loaded.
+/// Saved versions of a conversation by number, as far as they are loaded.
 ///
 /// Methods that need another version return [`Error::NotLoaded`] with its number:
 /// [`insert`](Self::insert) it, and call the method again.
 #[derive(Clone, Debug, Default)]
 pub struct SavedVersions(BTreeMap<Version, Arc<SavedVersion>>);
 
-/// The state of a version, assembled.
+/// The state of a version, assembled by [`SavedVersions::state`].
 #[derive(Clone, Debug)]
 pub struct SavedState {
     pub(crate) version: Version,
@@ -34,13 +35,6 @@ pub struct SavedState {
     pub(crate) batch: BatchOrigin,
     view_cost: ReadCost,
     marks_cost: ReadCost,
-}
-
-/// What it took to assemble a value: the number of changes, and their size.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ReadCost {
-    depth: usize,
-    cost: usize,
 }
 
 /// A batch below the current one.
@@ -76,10 +70,8 @@ impl SavedState {
 impl Saver {
     /// Continues from a version that was read, so that the next version is written as its change.
     pub fn resume_from(&mut self, state: &SavedState) {
-        let ReadCost { depth, cost } = state.view_cost;
-        self.note_view(state.origins.view, depth, cost, &state.view);
-        let ReadCost { depth, cost } = state.marks_cost;
-        self.note_marks(state.origins.marks, depth, cost);
+        self.note_view(state.origins.view, state.view_cost, &state.view);
+        self.note_marks(state.origins.marks, state.marks_cost);
     }
 }
 
@@ -104,7 +96,7 @@ impl SavedVersion {
         self.batch_number
     }
 
-    /// The version as it is listed.
+    /// The operation, time, reason and sizes of the version, whose number is `version`.
     pub fn info(&self, version: Version) -> VersionInfo {
         VersionInfo {
             version,
@@ -131,7 +123,9 @@ impl SavedVersion {
 
     fn opened(&self, ordinal: u32) -> Result<&SavedBatch, Error> {
         let batch = self.batches.iter().find(|batch| batch.ordinal == ordinal);
-        batch.ok_or_else(|| damaged("a batch is not where it was opened"))
+        batch.ok_or_else(|| {
+            damaged("its batch is not among the batches of the version that opened it")
+        })
     }
 }
 
@@ -188,11 +182,11 @@ impl SavedVersions {
         self.0.get(&version).ok_or(Error::NotLoaded(Missing::Version(version)))
     }
 
-    /// A version that another one refers to, which must be later.
+    /// A version to which the version `than` refers. It must be earlier than `than`.
     fn earlier(&self, version: Version, than: Version) -> Result<&Arc<SavedVersion>, Error> {
         match version < than {
             true => self.saved(version),
-            false => Err(damaged("it is made of a version that came later")),
+            false => Err(damaged("it refers to a later version")),
         }
     }
 
@@ -232,24 +226,24 @@ impl SavedVersions {
         log_len: usize,
     ) -> Result<(Runs, ReadCost), Error> {
         let mut changes = Vec::new();
-        let mut cost = 0;
+        let mut size = 0;
         let (mut at, mut before) = (saved, version);
         while let Some(of) = at.of {
             if at.parts.is_some() {
                 changes.push(at);
-                cost += at.parts.as_ref().map_or(0, |parts| parts.len() / 2);
+                size += at.parts.as_ref().map_or(0, |parts| parts.len() / 2);
             }
             (at, before) = (&self.earlier(of, before)?.view, of);
         }
-        let does_not_fit = || damaged("its view is not made of what is there");
-        let mut runs = Runs::default().changed_by(at).ok_or_else(does_not_fit)?;
+        let is_outside = || damaged("a part of its view is not in its base");
+        let mut runs = Runs::default().changed_by(at).ok_or_else(is_outside)?;
         for change in changes.iter().rev() {
-            runs = runs.changed_by(change).ok_or_else(does_not_fit)?;
+            runs = runs.changed_by(change).ok_or_else(is_outside)?;
         }
-        if !runs.is_sound(log_len) {
-            return Err(damaged("it holds an entry twice, or one that came later"));
+        if !runs.is_valid(log_len) {
+            return Err(damaged("it contains an entry twice, or an entry that was added later"));
         }
-        Ok((runs, ReadCost { depth: changes.len(), cost }))
+        Ok((runs, ReadCost { depth: changes.len(), size }))
     }
 
     pub(super) fn marks(
@@ -266,14 +260,14 @@ impl SavedVersions {
             let earlier = self.earlier(of, before)?;
             (at, before) = (earlier.marks.as_ref(), of);
         }
-        let cost = changes.iter().copied().flatten().map(|change| change.size()).sum();
-        let read_cost = ReadCost { depth: changes.len().saturating_sub(1), cost };
+        let size = changes.iter().copied().flatten().map(|change| change.size()).sum();
+        let read_cost = ReadCost { depth: changes.len().saturating_sub(1), size };
         let mut marks = Marks::default();
         for changes in changes.into_iter().rev() {
             change_marks(&mut marks, changes)?;
         }
         if marks.needed_log_len() > saved.log_len as usize {
-            return Err(damaged("it marks entries that came later"));
+            return Err(damaged("it marks entries that were added later"));
         }
         Ok((marks, origin, read_cost))
     }
@@ -288,12 +282,12 @@ impl SavedVersions {
             Some(SavedTools::List(tools)) => Ok((Some(tools.clone()), version)),
             Some(SavedTools::Of(origin)) => match &self.earlier(*origin, version)?.tools {
                 Some(SavedTools::List(tools)) => Ok((Some(tools.clone()), *origin)),
-                _ => Err(damaged("its tools are not where they were set")),
+                _ => Err(damaged("its tools refer to a version that did not set them")),
             },
         }
     }
 
-    /// A batch by its origin, which must not be later than a version.
+    /// The batch with this origin, which must not be later than `version`.
     fn opened(&self, origin: SavedBatchOrigin, version: Version) -> Result<&SavedBatch, Error> {
         let SavedBatchOrigin(opened_by, ordinal) = origin;
         match opened_by <= version {
@@ -302,8 +296,8 @@ impl SavedVersions {
         }
     }
 
-    /// The batches below one, the highest first: the number, the origin of the batch above, and its record
-    /// of the batch.
+    /// The batches below `from`, the highest first: the number of each, the origin of the batch above it,
+    /// and the data that it kept when it was left.
     fn below(
         &self,
         from: StoredPath,
@@ -352,7 +346,7 @@ impl SavedVersions {
         Err(damaged("its live path does not reach batch 0"))
     }
 
-    /// The last view of the batch below the one at `origin`.
+    /// The last view of the batch below the batch with this origin.
     fn left_view(&self, origin: SavedBatchOrigin, left: &SavedLeft) -> Result<Runs, Error> {
         let SavedBatchOrigin(left_in, ordinal) = origin;
         let batches = &self.saved(left_in)?.batches;
@@ -368,16 +362,16 @@ impl SavedVersions {
             at = before;
         }
         if at.follows {
-            return Err(damaged("a batch follows none"));
+            return Err(damaged("a batch refers to a previous one that does not exist"));
         }
         let (mut runs, _) = self.view(&at.view, left_in, at.log_len as usize)?;
         for change in changes.iter().rev() {
             let changed = runs.changed_by(&change.view);
-            runs = changed.ok_or_else(|| damaged("its view is not made of what is there"))?;
+            runs = changed.ok_or_else(|| damaged("a part of its view is not in its base"))?;
         }
-        match runs.is_sound(left.log_len as usize) {
+        match runs.is_valid(left.log_len as usize) {
             true => Ok(runs),
-            false => Err(damaged("it holds an entry twice, or one that came later")),
+            false => Err(damaged("it contains an entry twice, or an entry that was added later")),
         }
     }
 

@@ -150,11 +150,15 @@ impl<'a> Body<'a> {
             .collect()
     }
 
-    /// A string, or a list of strings.
-    pub(super) fn words(&self, field: &str, also_one: bool) -> Result<Option<Vec<String>>, Error> {
+    /// A list of strings, none of which is empty. If `allows_single`, also a string.
+    pub(super) fn words(
+        &self,
+        field: &str,
+        allows_single: bool,
+    ) -> Result<Option<Vec<String>>, Error> {
         let Some(value) = self.get(field) else { return Ok(None) };
         let values = match Kind::of(value) {
-            Kind::String if also_one => vec![value],
+            Kind::String if allows_single => vec![value],
             _ => self.as_list(field, value)?,
         };
         let words: Result<Vec<String>, Error> = values

@@ -53,7 +53,7 @@ impl Conversation {
             list.push(entry.index());
         }
         let path = &self.state().path;
-        let openings = path.openings(&self.setup.loaded_batches)?;
+        let openings = path.openings(&self.shared.loaded_batches)?;
         Ok(MarkMap {
             original_indices: self.view().iter().collect(),
             type_indices: by_role,

@@ -20,7 +20,7 @@ mod write;
 pub use mark_map::{MarkMap, TypeIndices};
 
 use crate::json::{self, Kind};
-use crate::operation::{Operation, Request, Step, stands_alone};
+use crate::operation::{Operation, Request, Step, only_operation_error};
 use crate::{Error, Limits};
 use body::Body;
 
@@ -73,7 +73,7 @@ fn read_list(list: Vec<&str>, limits: &Limits) -> Result<Request, Error> {
     for (number, text) in list.into_iter().enumerate() {
         let step = read_step(text, limits, &mut messages).map_err(|error| error.in_list(number))?;
         if matches!(step.operation, Operation::Undo(_) | Operation::Redo(_)) {
-            return Err(stands_alone(step.operation.kind()).in_list(number));
+            return Err(only_operation_error(step.operation.kind()).in_list(number));
         }
         request.steps.push(step);
     }
@@ -88,7 +88,7 @@ fn read_step(text: &str, limits: &Limits, messages: &mut usize) -> Result<Step, 
     let name = Body::new("an operation", &fields).string("operation")?.ok_or_else(|| {
         Error::operation_field(
             "operation",
-            "operation is missing; it names what to do, such as APPEND",
+            "operation is missing; name an operation, such as APPEND",
         )
     })?;
     let body = Body::new(&name, &fields);

@@ -86,6 +86,9 @@ fn data(body: &Body<'_>, messages: &mut MessageReader<'_>) -> Result<Vec<Message
 fn single(indices: &[LogIndex]) -> Result<LogIndex, Error> {
     match indices {
         [index] => Ok(*index),
-        _ => Err(Error::operation_field("indices", "indices must hold exactly one number here")),
+        _ => Err(Error::operation_field(
+            "indices",
+            "indices must have exactly one element in this operation",
+        )),
     }
 }

@@ -34,7 +34,7 @@ pub(super) const TRUNCATE_FIELDS: &[&str] =
 pub(super) const FILTER_FIELDS: &[&str] = &["roles", "contentContains", "contentExcludes", "scope"];
 pub(super) const CLEAR_FIELDS: &[&str] = &["keepSystemMessage", "scope"];
 
-const NAMES: &str = "APPEND, INSERT, REPLACE, DELETE, COMPRESS, TRUNCATE, FILTER, CLEAR, ARRANGE, \
+const OPERATION_NAMES: &str = "APPEND, INSERT, REPLACE, DELETE, COMPRESS, TRUNCATE, FILTER, CLEAR, ARRANGE, \
                      RESTORE, FIT, BATCH_START, BATCH_END, ROLLBACK, MARK, UNMARK, UNDO, REDO";
 
 pub(super) fn read(
@@ -44,10 +44,10 @@ pub(super) fn read(
 ) -> Result<Operation, Error> {
     let Some(fields) = fields_of(name) else {
         let name = crate::message::shorten(name);
-        let similar = NAMES.split(", ").find(|known| is_similar(known, &name));
+        let similar = OPERATION_NAMES.split(", ").find(|known| is_similar(known, &name));
         let reason = match similar {
             Some(known) => format!("there is no operation {name:?}; did you mean {known}?"),
-            None => format!("there is no operation {name:?}; use one of {NAMES}"),
+            None => format!("there is no operation {name:?}; use one of {OPERATION_NAMES}"),
         };
         return Err(Error::operation_field("operation", reason));
     };
@@ -128,7 +128,7 @@ pub(super) fn truncate(body: &Body<'_>) -> Result<Operation, Error> {
     let keep_others = body.flag("keepOthers")?;
     let role = body.role("role")?;
     if keep_others.is_some() && role.is_none() {
-        let reason = "keepOthers goes with role; give a role or leave it out";
+        let reason = "keepOthers needs role; give a role or leave keepOthers out";
         return Err(Error::operation_field("keepOthers", reason));
     }
     Ok(Truncate {

@@ -1,9 +1,9 @@
-//! Writes requests.
+//! Writes requests as JSON.
 //!
-//! Invariants: reading a written request gives the same request, and every release writes the same
-//! request in the same way, because stores recognise repeated requests by it. A field that is added to an
-//! operation later is therefore left out if it has its default value, and the names and the order of the
-//! present fields never change.
+//! Invariants: reading a written request gives the same request, and every release writes the same bytes
+//! for the same request, because stores recognise repeated requests by a hash of these bytes. The names and
+//! the order of the fields therefore never change. A field that a later release adds is left out if it has
+//! its default value.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::{LogIndex, Message, Role, RoleSet};
 
 impl Request {
     /// The request in the operation form, which [`from_json`](Self::from_json) reads. Every release writes
-    /// the same request in the same way, with unchanged messages.
+    /// the same bytes for the same request. Messages are unchanged.
     ///
     /// ```
     /// use recto_core::{Request, Truncate};
@@ -24,9 +24,9 @@ impl Request {
     /// ```
     pub fn to_json(&self) -> String {
         match &*self.steps {
-            [step] => written(step),
+            [step] => write_step(step),
             steps => {
-                let steps: Vec<String> = steps.iter().map(written).collect();
+                let steps: Vec<String> = steps.iter().map(write_step).collect();
                 format!(r#"{{"ops":[{}]}}"#, steps.join(","))
             }
         }
@@ -54,7 +54,7 @@ impl Fields {
         self.raw(name, &json)
     }
 
-    fn some(&mut self, name: &str, value: &Option<impl Serialize>) -> &mut Fields {
+    fn optional(&mut self, name: &str, value: &Option<impl Serialize>) -> &mut Fields {
         match value {
             Some(value) => self.field(name, value),
             None => self,
@@ -87,11 +87,11 @@ impl Fields {
     }
 }
 
-fn written(step: &Step) -> String {
+fn write_step(step: &Step) -> String {
     let mut fields = match (&step.modification, &step.operation) {
-        (Some(modification), operation) => modified(modification, operation),
+        (Some(modification), operation) => modification_fields(modification, operation),
         (None, operation) => {
-            // The operation form has no such operation.
+            // REPLACE_ENTRIES exists only in the modification form.
             let name = match operation {
                 Operation::ReplaceEntries(_) => "replace",
                 operation => operation.kind().as_str(),
@@ -101,13 +101,13 @@ fn written(step: &Step) -> String {
             fields
         }
     };
-    fields.some("description", &step.reason);
+    fields.optional("description", &step.reason);
     fields.0 + "}"
 }
 
 /// An operation that only the modification form can express.
-fn modified(modification: &Modification, operation: &Operation) -> Fields {
-    let mut fields = Fields::of(&operation_name(operation));
+fn modification_fields(modification: &Modification, operation: &Operation) -> Fields {
+    let mut fields = Fields::of(&modification_name(operation));
     let none: &[LogIndex] = &[];
     match (modification, operation) {
         (Modification::IgnoredIndices(indices), Operation::Append(it)) => {
@@ -125,7 +125,7 @@ fn modified(modification: &Modification, operation: &Operation) -> Fields {
 }
 
 /// The name of an operation in the modification form.
-fn operation_name(operation: &Operation) -> String {
+fn modification_name(operation: &Operation) -> String {
     match operation {
         Operation::Append(_) => "insert".to_owned(),
         operation => operation.kind().as_str().to_lowercase(),
@@ -155,30 +155,32 @@ fn write_fields<'a>(fields: &'a mut Fields, operation: &Operation) -> &'a mut Fi
             }
         }
         Operation::Truncate(it) => {
-            fields.some("keepFirst", &it.keep_first).some("keepLast", &it.keep_last);
-            fields.some("removeFirst", &it.remove_first).some("removeLast", &it.remove_last);
-            fields.some("range", &it.range).some("role", &it.role);
+            fields.optional("keepFirst", &it.keep_first).optional("keepLast", &it.keep_last);
+            fields
+                .optional("removeFirst", &it.remove_first)
+                .optional("removeLast", &it.remove_last);
+            fields.optional("range", &it.range).optional("role", &it.role);
             fields.flag("keepOthers", it.keep_others, false).scope(it.scope)
         }
         Operation::Filter(it) => {
             if let Some(roles) = it.roles {
                 fields.roles("roles", roles);
             }
-            fields.some("contentContains", &it.content_contains);
-            fields.some("contentExcludes", &it.content_excludes).scope(it.scope)
+            fields.optional("contentContains", &it.content_contains);
+            fields.optional("contentExcludes", &it.content_excludes).scope(it.scope)
         }
         Operation::Clear(it) => {
             fields.flag("keepSystemMessage", it.keep_system_message, true).scope(it.scope)
         }
         Operation::Fit(it) => {
             fields.field("maxTokens", &it.max_tokens).flag("keepSystem", it.keep_system, true);
-            fields.some("startOn", &it.start_on)
+            fields.optional("startOn", &it.start_on)
         }
         Operation::BatchStart(it) => {
-            fields.some("boundary", &it.boundary).flag("withTools", it.with_tools, false)
+            fields.optional("boundary", &it.boundary).flag("withTools", it.with_tools, false)
         }
         Operation::BatchEnd(it) => {
-            fields.some("targetBatchIndex", &it.target.map(|batch| batch.0));
+            fields.optional("targetBatchIndex", &it.target.map(|batch| batch.0));
             match it.carry {
                 Carry::None => fields,
                 Carry::All => fields.field("carry", "all"),

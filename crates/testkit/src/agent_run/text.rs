@@ -1,8 +1,8 @@
-//! Text of a length: prose, code, JSON and logs.
+//! Texts of a given length: prose, code, JSON and logs.
 
 use std::fmt::Write as _;
 
-use super::dice::Dice;
+use super::random::Random;
 
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
@@ -13,8 +13,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Letters per hundred tokens, about.
-    fn letters(self) -> usize {
+    /// Approximate number of bytes per hundred tokens.
+    fn bytes_per_100_tokens(self) -> usize {
         match self {
             Kind::Prose => 485,
             Kind::Code => 383,
@@ -24,20 +24,20 @@ impl Kind {
     }
 }
 
-impl Dice {
+impl Random {
     /// Text of about `tokens` tokens.
     pub(super) fn text(&mut self, kind: Kind, tokens: usize) -> String {
-        let letters = tokens * kind.letters() / 100;
-        let mut text = String::with_capacity(letters + 512);
-        while text.len() < letters {
+        let bytes = tokens * kind.bytes_per_100_tokens() / 100;
+        let mut text = String::with_capacity(bytes + 512);
+        while text.len() < bytes {
             match kind {
                 Kind::Prose => self.paragraph(&mut text),
-                Kind::Code => self.piece_of_code(&mut text),
-                Kind::Json => self.record(&mut text),
-                Kind::Logs => self.line_of_log(&mut text),
+                Kind::Code => self.code_snippet(&mut text),
+                Kind::Json => self.json_record(&mut text),
+                Kind::Logs => self.log_line(&mut text),
             }
         }
-        text.truncate(text.floor_char_boundary(letters));
+        text.truncate(text.floor_char_boundary(bytes));
         text
     }
 
@@ -53,14 +53,14 @@ impl Dice {
         text.push('\n');
     }
 
-    fn piece_of_code(&mut self, text: &mut String) {
+    fn code_snippet(&mut self, text: &mut String) {
         let (name, other, noun) = (self.identifier(), self.identifier(), self.technical());
-        let (second, said) = (self.technical(), self.sentence());
+        let (second, sentence) = (self.technical(), self.sentence());
         let (number, limit) = (self.between(1, 900), self.between(1, 500));
         let _ = match self.between(0, 3) {
             0 => writeln!(
                 text,
-                "def {name}({noun}: str, limit: int = {limit}) -> dict:\n    \"\"\"{said}\"\"\"\n    \
+                "def {name}({noun}: str, limit: int = {limit}) -> dict:\n    \"\"\"{sentence}\"\"\"\n    \
                  result = {other}({noun})\n    if not result:\n        \
                  raise ValueError(f\"{second} {{{noun}}} not found\")\n    \
                  return {{\"{second}\": result[:limit], \"count\": len(result)}}\n"
@@ -70,13 +70,13 @@ impl Dice {
                 "pub fn {name}(&self, {noun}: &str) -> Result<Vec<u8>, Error> {{\n    \
                  let mut buffer = Vec::with_capacity({limit});\n    \
                  for item in self.{second}s.iter().filter(|x| x.{noun} != 0) {{\n        \
-                 // {said}\n        {other}(item, &mut buffer)?;\n    }}\n    Ok(buffer)\n}}\n"
+                 // {sentence}\n        {other}(item, &mut buffer)?;\n    }}\n    Ok(buffer)\n}}\n"
             ),
             2 => writeln!(
                 text,
                 "export async function {name}({noun}: string): Promise<{}[]> {{\n  \
                  const res = await {other}(`/api/v{}/${{{noun}}}`);\n  if (!res.ok) {{\n    \
-                 throw new Error('{said}');\n  }}\n  \
+                 throw new Error('{sentence}');\n  }}\n  \
                  return (await res.json()).map((x) => x.{second} ?? null);\n}}\n",
                 self.name(),
                 self.between(1, 3)
@@ -84,7 +84,7 @@ impl Dice {
             _ => writeln!(
                 text,
                 "@@ -{number},{} +{},{} @@ {name}\n-    {noun} = {limit}\n\
-                 +    {noun} = {other}({})  # {said}",
+                 +    {noun} = {other}({})  # {sentence}",
                 self.between(3, 20),
                 self.between(1, 900),
                 self.between(3, 20),
@@ -93,7 +93,7 @@ impl Dice {
         };
     }
 
-    fn record(&mut self, text: &mut String) {
+    fn json_record(&mut self, text: &mut String) {
         let object = self.object(0);
         let json = match self.chance(50) {
             true => serde_json::to_string_pretty(&object),
@@ -103,14 +103,14 @@ impl Dice {
         text.push_str(&json.expect("plain data can be written"));
     }
 
-    fn line_of_log(&mut self, text: &mut String) {
+    fn log_line(&mut self, text: &mut String) {
         let level = self.pick(&["INFO", "INFO", "DEBUG", "WARN", "ERROR"]);
         let (time, part, worker) = (self.time(), self.technical(), self.between(0, 31));
-        let (path, line, said) = (self.path(), self.between(1, 900), self.sentence());
+        let (path, line, sentence) = (self.path(), self.between(1, 900), self.sentence());
         let (id, took) = (self.hex(12), self.between(0, 9_000));
         let _ = writeln!(
             text,
-            "{time} {level} [{part}-{worker}] {path}:{line} {said} id={id} took={took}ms"
+            "{time} {level} [{part}-{worker}] {path}:{line} {sentence} id={id} took={took}ms"
         );
     }
 }
@@ -120,7 +120,7 @@ pub(super) const WORDS: [&str; 496] = [
     "the", "of", "and", "to", "a", "in", "is", "it", "you", "that", "he", "was", "for", "on",
     "are", "with", "as", "his", "they", "be", "at", "one", "have", "this", "from", "or", "had",
     "by", "not", "but", "what", "some", "we", "can", "out", "other", "were", "all", "there",
-    "when", "up", "use", "your", "how", "said", "an", "each", "she", "which", "do", "their",
+    "when", "up", "use", "your", "how", "sentence", "an", "each", "she", "which", "do", "their",
     "time", "if", "will", "way", "about", "many", "then", "them", "write", "would", "like", "so",
     "these", "her", "long", "make", "thing", "see", "him", "two", "has", "look", "more", "day",
     "could", "go", "come", "did", "number", "sound", "no", "most", "people", "my", "over", "know",
@@ -165,7 +165,7 @@ pub(super) const WORDS: [&str; 496] = [
     "language", "among",
 ];
 
-/// What agents talk about.
+/// Technical words that are frequent in the messages of agents.
 pub(super) const TECHNICAL: [&str; 191] = [
     "request",
     "response",

@@ -83,7 +83,7 @@ pub const MESSAGES: &[(&str, &str)] = &[
     (r#"{"role":"user","content":"x","id":"\ud800"}"#, KEPT),
     (r#"{"role":"\ud800","content":"x"}"#, "invalid_message"),
     (r#"{"role":"user","content":[{"type":"\ud800"}]}"#, KEPT),
-    // Text that looks like other text.
+    // Text that displays like other text, or that other programs interpret.
     ("{\"role\":\"user\",\"content\":\"\u{202e}gnirts\u{202c}\u{2066}x\u{2069}\"}", KEPT),
     ("{\"role\":\"user\",\"content\":\"\u{200b}\u{200d}\u{2060}\u{feff}\"}", KEPT),
     ("{\"role\":\"user\",\"content\":\"\u{e9} e\u{301} \u{212b} \u{c5} A\u{30a}\"}", KEPT),
@@ -134,7 +134,7 @@ pub const MESSAGES: &[(&str, &str)] = &[
     (r#"{"role":"user","content":"x","a":1,"a":2,"a":1}"#, KEPT),
     (r#"{"role":"user","content":[{"type":"text","text":5,"text":"x"}]}"#, KEPT),
     (r#"{"role":"user","content":[{"type":"text","type":"hologram"}]}"#, KEPT),
-    // Unknown fields, and numbers that floats cannot hold.
+    // Unknown fields, and numbers that floats cannot represent.
     (r#"{"role":"user","content":"x","b":1,"a":2}"#, KEPT),
     (r#"{"role":"user","content":"x","":""}"#, KEPT),
     (r#"{"role":"user","content":"x","__proto__":{"polluted":true}}"#, KEPT),
@@ -332,7 +332,7 @@ pub const MESSAGES: &[(&str, &str)] = &[
         r#"{"role":"assistant","content":[{"type":"tool_result","tool_use_id":"c","content":"x"},{"type":"tool_use","id":"c","name":"f","input":{}}]}"#,
         KEPT,
     ),
-    // Headings of tool descriptions are texts like any other.
+    // A system message with the text of a tool description is an ordinary message.
     (r#"{"role":"system","content":"可用工具:\n- old: gone"}"#, KEPT),
 ];
 

@@ -121,7 +121,7 @@ pub const REQUESTS: &[(&str, &str)] = &[
     (r#"{"operation":"batch_end","indices":[],"batch":null}"#, KEPT),
     (r#"{"operation":"batch_end","indices":[],"batch":0,"carry":["user"]}"#, KEPT),
     (r#"{"operation":"batch_end","indices":[1],"batch":0}"#, "invalid_operation"),
-    // Any order of the view.
+    // ARRANGE, and options of batches.
     (r#"{"operation":"ARRANGE","indices":[]}"#, KEPT),
     (r#"{"operation":"ARRANGE","indices":[2,0,2]}"#, KEPT),
     (r#"{"operation":"ARRANGE","indices":null}"#, "invalid_operation"),

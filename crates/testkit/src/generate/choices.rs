@@ -1,7 +1,6 @@
 //! Choices from a stream of small numbers.
 
-/// Choices from a list of numbers. After its end, every choice is the simplest
-/// one.
+/// Choices from a list of numbers. After the end of the list, every choice is the simplest one.
 #[derive(Debug, Clone)]
 pub struct Choices<'a> {
     numbers: &'a [u16],

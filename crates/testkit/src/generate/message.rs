@@ -1,5 +1,4 @@
-//! Messages: all roles, strings and parts, and tool exchanges that are often
-//! proper.
+//! Messages: all roles, strings and parts, and tool exchanges, most of them complete.
 
 use serde_json::{Value, json};
 
@@ -32,8 +31,8 @@ pub(super) fn word(choices: &mut Choices) -> &'static str {
     WORDS[choices.below(WORDS.len())]
 }
 
-/// One or more messages to add: a few, a burst, a tool exchange, or something
-/// like a tool description.
+/// One or more messages to add: one, a few, up to 14, a tool exchange, or a message like a tool
+/// description.
 pub(super) fn messages(choices: &mut Choices, model: &Model) -> Vec<Value> {
     match choices.below(16) {
         0..=5 => vec![message(choices, model)],
@@ -44,12 +43,12 @@ pub(super) fn messages(choices: &mut Choices, model: &Model) -> Vec<Value> {
     }
 }
 
-fn several(choices: &mut Choices, model: &Model, most: usize) -> Vec<Value> {
-    let count = 1 + choices.below(most);
+fn several(choices: &mut Choices, model: &Model, max: usize) -> Vec<Value> {
+    let count = 1 + choices.below(max);
     (0..count).map(|_| message(choices, model)).collect()
 }
 
-/// A proper message.
+/// A valid message.
 pub(super) fn message(choices: &mut Choices, model: &Model) -> Value {
     let role = role(choices);
     let content = content(choices, model, role);
@@ -73,7 +72,7 @@ fn with_optional_fields(choices: &mut Choices, mut message: Value) -> Value {
         message[field] = value;
     }
     if choices.chance(1) {
-        // What other formats keep beside the content; the last four hold nothing.
+        // Fields of other formats beside the content; the last four are empty.
         let extras = [
             ("tool_calls", json!([{"id": "c", "function": {"name": "f", "arguments": "{}"}}])),
             ("toolCalls", json!([{}])),
@@ -118,10 +117,11 @@ fn description_message(choices: &mut Choices, model: &Model) -> Value {
 /// Text that is, or looks like, a tool description: of the present tools or of
 /// others, under one of several headings.
 fn description(choices: &mut Choices, model: &Model) -> String {
-    let own = model.settings().heading.as_str();
-    let heading = *choices.pick(&[own, own, DEFAULT_HEADING, EARLIER_HEADING, "Other tools:"]);
+    let configured = model.settings().heading.as_str();
+    let headings = [configured, configured, DEFAULT_HEADING, EARLIER_HEADING, "Other tools:"];
+    let heading = *choices.pick(&headings);
     let present = model.tool_description();
-    let present = present.as_deref().and_then(|text| text.strip_prefix(own)).unwrap_or("");
+    let present = present.as_deref().and_then(|text| text.strip_prefix(configured)).unwrap_or("");
     let below = match choices.below(10) {
         0..=2 => present.to_owned(),
         3 => "\n- old: gone".to_owned(),
@@ -160,7 +160,7 @@ fn part(choices: &mut Choices, model: &Model) -> Value {
     }
 }
 
-/// An id for a call: mostly its own, sometimes one that others use too.
+/// An id for a call: mostly a unique one, sometimes one that other calls use too.
 fn call_id(choices: &mut Choices, model: &Model, number: usize) -> String {
     if choices.chance(4) {
         return format!("shared{}", choices.below(3));
@@ -224,8 +224,8 @@ fn result(choices: &mut Choices, id: &str) -> Value {
     tool_part(choices, "tool_result", result)
 }
 
-/// One message with calls, then their results: one by one, together, in another
-/// order, some missing, or none. Sometimes the results alone.
+/// One message with calls, then their results: in one message each or in one together, in order or
+/// reversed, complete or not. Sometimes only calls, or only results.
 fn tool_exchange(choices: &mut Choices, model: &Model) -> Vec<Value> {
     let count = 1 + choices.below(3);
     let ids: Vec<String> = (0..count).map(|number| call_id(choices, model, number)).collect();

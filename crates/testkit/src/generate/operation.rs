@@ -1,5 +1,4 @@
-//! Operations of every kind in all three input forms, mostly ones that the model
-//! accepts.
+//! Operations of every kind in all three input forms. The model accepts most of them.
 
 use serde_json::{Map, Value, json};
 
@@ -10,8 +9,8 @@ use crate::model::{Model, Role};
 
 const MARKS: [&str; 4] = ["pinned", "important", "草稿", "pinned"];
 
-/// Any operation but UNDO and REDO. `versions` is the newest version there is.
-pub(super) fn operation(choices: &mut Choices, model: &Model, versions: u64) -> Value {
+/// Any operation except UNDO and REDO. `newest` is the newest version.
+pub(super) fn operation(choices: &mut Choices, model: &Model, newest: u64) -> Value {
     let plain = match choices.below(43) {
         0..=8 => json!({"operation": "APPEND", "messages": messages(choices, model)}),
         9 | 10 => json!({
@@ -29,7 +28,7 @@ pub(super) fn operation(choices: &mut Choices, model: &Model, versions: u64) -> 
         24..=26 => fit(choices, model),
         27 | 28 => batch_start(choices, model),
         29 | 30 => batch_end(choices, model),
-        31..=33 => rollback(choices, model, versions),
+        31..=33 => rollback(choices, model, newest),
         34..=36 => {
             let indices = indices(choices, model);
             json!({"operation": "MARK", "indices": indices, "mark": choices.pick(&MARKS)})
@@ -38,10 +37,10 @@ pub(super) fn operation(choices: &mut Choices, model: &Model, versions: u64) -> 
         _ => arrange(choices, model),
     };
     let plain = described(choices, plain);
-    if choices.chance(5) { in_an_older_form(choices, model, plain) } else { plain }
+    if choices.chance(5) { in_older_form(choices, model, plain) } else { plain }
 }
 
-/// Log indices, mostly visible: some, a range of the view, or any in the log.
+/// Log indices, mostly of visible entries: single entries, a range of the view, or any log entries.
 fn indices(choices: &mut Choices, model: &Model) -> Vec<usize> {
     let view = model.view();
     let count = 1 + choices.below(4);
@@ -67,8 +66,8 @@ fn hidden_indices(choices: &mut Choices, model: &Model) -> Vec<usize> {
     (0..count).map(|_| *choices.pick(&hidden)).collect()
 }
 
-/// The view in another order: one entry moved, some left out, hidden ones named,
-/// or nothing. Pinned entries are mostly among them.
+/// The view with one entry moved, in reverse order, shortened, empty, with a repeated index or with
+/// hidden entries. Visible pinned entries are mostly included.
 fn arrange(choices: &mut Choices, model: &Model) -> Value {
     let mut indices = model.view().to_vec();
     match choices.below(8) {
@@ -80,7 +79,7 @@ fn arrange(choices: &mut Choices, model: &Model) -> Value {
         3 => indices.truncate(amount(choices, model.view().len())),
         4 => indices.clear(),
         5 if !indices.is_empty() => {
-            // Named twice, it counts at its first place.
+            // An index that is listed twice counts at its first position.
             let twice = *choices.pick(&indices);
             indices.insert(choices.below(indices.len() + 1), twice);
         }
@@ -100,7 +99,7 @@ fn arrange(choices: &mut Choices, model: &Model) -> Value {
     json!({"operation": "ARRANGE", "indices": indices})
 }
 
-/// A number around a list's length: few, all but few, or any.
+/// A number for a list of this length: small, almost the length, or any.
 fn amount(choices: &mut Choices, length: usize) -> usize {
     match choices.below(4) {
         0 => choices.below(4),
@@ -204,8 +203,8 @@ fn clear(choices: &mut Choices) -> Value {
     with_scope(choices, clear, scope_all)
 }
 
-/// Budgets around the present sum, around what must stay, around what is needed
-/// at least, and around 0.
+/// Budgets near the tokens of the view, near those of the entries that must stay, near the smallest
+/// budget that succeeds, and near 0.
 fn fit(choices: &mut Choices, model: &Model) -> Value {
     let stays = |index: &usize| {
         let pinned = model.marks().get("pinned").is_some_and(|pinned| pinned.contains(index));
@@ -225,8 +224,8 @@ fn fit(choices: &mut Choices, model: &Model) -> Value {
         3..=5 => must_stay + choices.below(120.max(sum - must_stay)),
         6 => must_stay.saturating_sub(choices.below(4)),
         7 | 8 => {
-            let nothing = json!({"op": {"operation": "FIT", "maxTokens": 0}});
-            let details = model.clone().apply(&nothing, 0).err().and_then(|error| error.details);
+            let fit = json!({"op": {"operation": "FIT", "maxTokens": 0}});
+            let details = model.clone().apply(&fit, 0).err().and_then(|error| error.details);
             let needed = details.and_then(|details| details["needed"].as_u64()).unwrap_or(0);
             (to_count(needed) + choices.below(3)).saturating_sub(choices.below(2))
         }
@@ -259,7 +258,7 @@ fn batch_start(choices: &mut Choices, model: &Model) -> Value {
     start
 }
 
-/// Mostly a batch near the current one, so that the live path gets long enough.
+/// Mostly a batch near the current one, so that the live path becomes long.
 fn target_batch(choices: &mut Choices, model: &Model) -> usize {
     match choices.below(8) {
         0..=4 => model.batch().saturating_sub(choices.below(4)),
@@ -282,11 +281,11 @@ fn batch_end(choices: &mut Choices, model: &Model) -> Value {
     end
 }
 
-fn rollback(choices: &mut Choices, model: &Model, versions: u64) -> Value {
+fn rollback(choices: &mut Choices, model: &Model, newest: u64) -> Value {
     if choices.below(2) == 0 {
         return json!({"operation": "ROLLBACK", "targetBatchIndex": target_batch(choices, model)});
     }
-    let newest = to_count(versions);
+    let newest = to_count(newest);
     let version = match choices.below(8) {
         0..=4 => newest.saturating_sub(choices.below(6)),
         _ => choices.below(newest + 2),
@@ -294,7 +293,7 @@ fn rollback(choices: &mut Choices, model: &Model, versions: u64) -> Value {
     json!({"operation": "ROLLBACK", "targetVersion": version})
 }
 
-/// Mostly takes off marks that are set.
+/// UNMARK, mostly of entries that have the mark.
 fn unmark(choices: &mut Choices, model: &Model) -> Value {
     let mark = *choices.pick(&MARKS);
     let marked: Vec<usize> = model.marks().get(mark).into_iter().flatten().copied().collect();
@@ -307,14 +306,14 @@ fn unmark(choices: &mut Choices, model: &Model) -> Value {
     json!({"operation": "UNMARK", "indices": indices, "mark": mark})
 }
 
-/// The same operation in the node or the modification form, where there is one.
-fn in_an_older_form(choices: &mut Choices, model: &Model, plain: Value) -> Value {
+/// The same operation in the node or the modification form, if it exists there.
+fn in_older_form(choices: &mut Choices, model: &Model, plain: Value) -> Value {
     let fields = plain.as_object().expect("an operation is an object");
     let name = fields["operation"].as_str().expect("an operation has a name");
     match name {
         "APPEND" if choices.chance(8) => {
             let insert = json!({"position": -1, "messages": fields["messages"]});
-            beside_description(fields, json!({"operation": "insert", "insert": insert}))
+            with_description_of(fields, json!({"operation": "insert", "insert": insert}))
         }
         "APPEND" => {
             let data = match fields["messages"].as_array().map(Vec::as_slice) {
@@ -323,35 +322,38 @@ fn in_an_older_form(choices: &mut Choices, model: &Model, plain: Value) -> Value
             };
             let ignored = choices.pick(&[json!([]), json!([]), json!([0]), json!([7, 2])]).clone();
             let insert = json!({"operation": "insert", "indices": ignored, "data": data});
-            beside_description(fields, insert)
+            with_description_of(fields, insert)
         }
         "INSERT" | "REPLACE" | "TRUNCATE" | "FILTER" | "CLEAR" => node_form(choices, name, fields),
-        "DELETE" | "COMPRESS" if choices.chance(3) => lowered(fields, json!([])),
-        "DELETE" => lowered(fields, fields["indices"].clone()),
-        "COMPRESS" if !fields.contains_key("summary") => lowered(fields, fields["indices"].clone()),
+        "DELETE" | "COMPRESS" if choices.chance(3) => modification_form(fields, json!([])),
+        "DELETE" => modification_form(fields, fields["indices"].clone()),
+        "COMPRESS" if !fields.contains_key("summary") => {
+            modification_form(fields, fields["indices"].clone())
+        }
         "BATCH_START" if !fields.contains_key("withTools") => {
             let boundary = fields.get("boundary").cloned().unwrap_or(json!(0));
-            let mut start = lowered(fields, json!([boundary]));
+            let mut start = modification_form(fields, json!([boundary]));
             if choices.chance(8) {
                 let wrong = usize::from(choices.chance(3));
                 start["batch"] = json!(model.batches() + wrong);
             }
             start
         }
-        "BATCH_END" => batch_end_by_number(choices, fields),
+        "BATCH_END" => modification_batch_end(choices, fields),
         _ => plain,
     }
 }
 
-/// The target in `indices`, in `batch`, in both or nowhere, and `carry` as it is.
-fn batch_end_by_number(choices: &mut Choices, fields: &Map<String, Value>) -> Value {
-    let mut end = lowered(fields, json!([]));
+/// BATCH_END in the modification form: the target in `indices`, in `batch`, in both or in neither, and
+/// the same `carry`.
+fn modification_batch_end(choices: &mut Choices, fields: &Map<String, Value>) -> Value {
+    let mut end = modification_form(fields, json!([]));
     if let Some(target) = fields.get("targetBatchIndex") {
-        let place = choices.below(3);
-        if place != 1 {
+        let choice = choices.below(3);
+        if choice != 1 {
             end["indices"] = json!([target]);
         }
-        if place != 0 {
+        if choice != 0 {
             end["batch"] = target.clone();
         }
     }
@@ -378,16 +380,17 @@ fn node_form(choices: &mut Choices, name: &str, fields: &Map<String, Value>) -> 
             }
         }
     }
-    beside_description(fields, node)
+    with_description_of(fields, node)
 }
 
-/// The modification form, which has the operation's name in small letters.
-fn lowered(fields: &Map<String, Value>, indices: Value) -> Value {
+/// The modification form: the name of the operation in lower case, and `indices`.
+fn modification_form(fields: &Map<String, Value>, indices: Value) -> Value {
     let name = fields["operation"].as_str().expect("an operation has a name").to_lowercase();
-    beside_description(fields, json!({"operation": name, "indices": indices}))
+    with_description_of(fields, json!({"operation": name, "indices": indices}))
 }
 
-fn beside_description(fields: &Map<String, Value>, mut operation: Value) -> Value {
+/// Copies the description from `fields`.
+fn with_description_of(fields: &Map<String, Value>, mut operation: Value) -> Value {
     if let Some(description) = fields.get("description") {
         operation["description"] = description.clone();
     }

@@ -1,4 +1,4 @@
-//! Queries of every kind, a few of them wrong.
+//! Queries of every kind, a few of them invalid.
 
 use serde_json::{Value, json};
 
@@ -32,12 +32,12 @@ pub(super) fn query(choices: &mut Choices, model: &Model) -> Value {
             query[field] = json!(1_000 + choices.below(500));
         }
     }
-    portion(choices, model, &mut query);
+    pick(choices, model, &mut query);
     moment(choices, model, &mut query);
-    spoiled::perhaps_query(choices, query)
+    spoiled::maybe_spoiled_query(choices, query)
 }
 
-fn portion(choices: &mut Choices, model: &Model, query: &mut Value) {
+fn pick(choices: &mut Choices, model: &Model, query: &mut Value) {
     let length = model.view().len() + 2;
     match choices.below(8) {
         4 => query["first"] = json!(choices.below(length)),

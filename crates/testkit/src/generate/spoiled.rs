@@ -1,4 +1,4 @@
-//! Operations and queries that went wrong, in every way that can be thought of.
+//! Invalid operations and queries.
 
 use serde_json::{Value, json};
 
@@ -6,31 +6,31 @@ use super::choices::Choices;
 use super::message::messages;
 use crate::model::Model;
 
-/// The operation; about one in twelve is spoiled.
-pub(super) fn perhaps(choices: &mut Choices, model: &Model, operation: Value) -> Value {
+/// The operation; about one in twelve is made invalid.
+pub(super) fn maybe_spoiled(choices: &mut Choices, model: &Model, operation: Value) -> Value {
     if choices.below(12) < 11 {
         return operation;
     }
     match choices.below(9) {
         0 => with_unknown_field(operation),
-        1 => misnamed(choices, operation),
-        2 => without_a_field(choices, operation),
-        3 | 4 => with_an_odd_value(choices, operation),
-        5 => with_a_bad_message(choices, model, operation),
+        1 => with_wrong_name(choices, operation),
+        2 => without_field(choices, operation),
+        3 | 4 => with_wrong_value(choices, operation),
+        5 => with_invalid_message(choices, model, operation),
         6 => out_of_range(choices, model),
         7 => choices.pick(&[json!(null), json!("UNDO"), json!([]), json!(7)]).clone(),
         _ => misuse(choices),
     }
 }
 
-/// The query; about one in twelve is spoiled.
-pub(super) fn perhaps_query(choices: &mut Choices, query: Value) -> Value {
+/// The query; about one in twelve is made invalid.
+pub(super) fn maybe_spoiled_query(choices: &mut Choices, query: Value) -> Value {
     if choices.below(12) < 11 {
         return query;
     }
     let wrong = [
         with_unknown_field(query.clone()),
-        with_an_odd_value(choices, query),
+        with_wrong_value(choices, query),
         json!({"role": "user", "roles": ["user"]}),
         json!({"first": 1, "last": 1}),
         json!({"range": {"start": 0, "end": 1}, "first": 1}),
@@ -61,7 +61,7 @@ fn with_unknown_field(mut object: Value) -> Value {
     object
 }
 
-fn misnamed(choices: &mut Choices, mut operation: Value) -> Value {
+fn with_wrong_name(choices: &mut Choices, mut operation: Value) -> Value {
     let names = ["NOPE", "append", "Truncate", "", "UNDO ", "restore", "batch_begin", "fit"];
     operation["operation"] = json!(choices.pick(&names));
     operation
@@ -71,14 +71,14 @@ fn field_names(object: &Value) -> Vec<String> {
     object.as_object().into_iter().flat_map(|fields| fields.keys().cloned()).collect()
 }
 
-fn without_a_field(choices: &mut Choices, mut operation: Value) -> Value {
+fn without_field(choices: &mut Choices, mut operation: Value) -> Value {
     let name = choices.pick(&field_names(&operation)).clone();
     operation.as_object_mut().expect("an operation is an object").shift_remove(&name);
     operation
 }
 
-fn with_an_odd_value(choices: &mut Choices, mut object: Value) -> Value {
-    let odd = [
+fn with_wrong_value(choices: &mut Choices, mut object: Value) -> Value {
+    let wrong = [
         json!(null),
         json!(2.0),
         json!(-1),
@@ -100,13 +100,13 @@ fn with_an_odd_value(choices: &mut Choices, mut object: Value) -> Value {
     ];
     let names = field_names(&object);
     if !names.is_empty() {
-        object[choices.pick(&names)] = choices.pick(&odd).clone();
+        object[choices.pick(&names)] = choices.pick(&wrong).clone();
     }
     object
 }
 
-fn with_a_bad_message(choices: &mut Choices, model: &Model, mut operation: Value) -> Value {
-    let bad = bad_message(choices);
+fn with_invalid_message(choices: &mut Choices, model: &Model, mut operation: Value) -> Value {
+    let bad = invalid_message(choices);
     let mut list = messages(choices, model);
     list.insert(choices.below(list.len() + 1), bad.clone());
     if operation.get("messages").is_some() {
@@ -123,7 +123,7 @@ fn with_a_bad_message(choices: &mut Choices, model: &Model, mut operation: Value
     operation
 }
 
-fn bad_message(choices: &mut Choices) -> Value {
+fn invalid_message(choices: &mut Choices) -> Value {
     let contents = [
         json!(""),
         json!([]),
@@ -161,7 +161,7 @@ fn bad_message(choices: &mut Choices) -> Value {
     }
 }
 
-/// Something that is not there. Its shape is right.
+/// A well-formed operation on an entry, position, batch or version that does not exist.
 fn out_of_range(choices: &mut Choices, model: &Model) -> Value {
     let message = json!({"role": "user", "content": "x"});
     let past_log = model.log_len() + choices.below(3);
@@ -189,7 +189,7 @@ fn out_of_range(choices: &mut Choices, model: &Model) -> Value {
     choices.pick(&wrong).clone()
 }
 
-/// What must never pass silently.
+/// An operation with missing, wrong or contradicting fields.
 fn misuse(choices: &mut Choices) -> Value {
     let message = json!({"role": "user", "content": "x"});
     let wrong = [

@@ -1,8 +1,8 @@
-//! Transcripts of agents, whole and torn by edits: parallel,
+//! Transcripts of agents, complete or damaged by edits: parallel,
 //! nested, unanswered, repeated and misplaced tool exchanges, thinking of several
-//! makers, media in every form, empty texts and results, odd ids and names.
+//! providers, media in every form, empty texts and results, unusual ids and names.
 //!
-//! Every message is a proper Recto message; nothing else is promised.
+//! Every message is a valid Recto message. The sequence of messages may be invalid for a provider.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,8 @@ const TEXTS: [&str; 10] = [
     "a longer text that says a little more than the others do",
 ];
 
-const MAKERS: [(&str, Option<&str>); 6] = [
+/// Providers and models that made messages.
+const SOURCES: [(&str, Option<&str>); 6] = [
     ("anthropic", Some("claude-a")),
     ("openai", Some("gpt-b")),
     ("google", Some("gemini-3-pro")),
@@ -48,9 +49,10 @@ const MAKERS: [(&str, Option<&str>); 6] = [
     ("openai", None),
 ];
 
-/// A transcript of up to `most` messages; zeros lead to the simplest.
-pub fn transcript(choices: &mut Choices, most: usize) -> Vec<Value> {
-    let count = 1 + choices.below(most);
+/// A transcript of about `max` messages at most; a single text for a stream of zeros. The last exchange
+/// may make it longer, and damage may make it empty.
+pub fn transcript(choices: &mut Choices, max: usize) -> Vec<Value> {
+    let count = 1 + choices.below(max);
     let mut messages = Vec::new();
     while messages.len() < count {
         match choices.below(12) {
@@ -61,11 +63,11 @@ pub fn transcript(choices: &mut Choices, most: usize) -> Vec<Value> {
             _ => exchange(choices, &mut messages),
         }
     }
-    tear(choices, &mut messages);
+    damage(choices, &mut messages);
     messages
 }
 
-/// A message of any kind from that role.
+/// A message with this role.
 pub fn message(choices: &mut Choices, role: &str) -> Value {
     let content = match choices.below(6) {
         0..=2 => {
@@ -77,13 +79,13 @@ pub fn message(choices: &mut Choices, role: &str) -> Value {
             Value::from_iter((0..count).map(|_| part(choices)))
         }
     };
-    decorated(choices, json!({"role": role, "content": content}))
+    with_optional_fields(choices, json!({"role": role, "content": content}))
 }
 
-/// Sometimes with a maker, a name or fields that mean nothing.
-fn decorated(choices: &mut Choices, mut message: Value) -> Value {
+/// Adds a source, a name or unknown fields to some messages.
+fn with_optional_fields(choices: &mut Choices, mut message: Value) -> Value {
     if choices.chance(8) {
-        let (provider, model) = MAKERS[choices.below(MAKERS.len())];
+        let (provider, model) = SOURCES[choices.below(SOURCES.len())];
         message["metadata"] = json!({"source": {"provider": provider}});
         if let Some(model) = model {
             message["metadata"]["source"]["model"] = json!(model);
@@ -124,7 +126,7 @@ fn part(choices: &mut Choices) -> Value {
         8 | 9 => call(choices, None),
         10 | 11 => result(choices, None),
         12 => json!({"type": "refusal", "refusal": text(choices)}),
-        13 => own_part(choices),
+        13 => provider_part(choices),
         14 => json!({"type": "hologram", "text": "verbatim", "depth": 1.5}),
         _ => json!({"type": "text", "text": text(choices)}),
     }
@@ -138,8 +140,8 @@ fn thinking(choices: &mut Choices) -> Value {
     part
 }
 
-/// Parts that one provider alone understands, whole and torn.
-fn own_part(choices: &mut Choices) -> Value {
+/// Parts that only one provider understands, complete or malformed.
+fn provider_part(choices: &mut Choices) -> Value {
     let parts = [
         json!({"type": "redacted_thinking", "data": "b3BhcXVl"}),
         json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}),
@@ -178,7 +180,7 @@ fn media(choices: &mut Choices) -> Value {
             let urls = ["https://a/b.png", "data:,", "gs://a/b", "file:///etc/passwd", ""];
             json!({"type": "url", "url": choices.pick(&urls)})
         }
-        5 => json!({"type": "file_id", "file_id": "f1", "provider": MAKERS[choices.below(6)].0}),
+        5 => json!({"type": "file_id", "file_id": "f1", "provider": SOURCES[choices.below(6)].0}),
         6 => json!({"type": "file_id", "file_id": *choices.pick(&["f1", ""])}),
         7 => json!({"type": "text", "text": text(choices)}),
         8 => return json!({"type": kind, "image_url": {"url": "data:image/png;base64,AA=="}}),
@@ -233,11 +235,11 @@ fn call(choices: &mut Choices, with: Option<&str>) -> Value {
     if choices.chance(1) {
         part["cache_control"] = json!({"type": "ephemeral", "ttl": *choices.pick(&["5m", "9d"])});
     }
-    perhaps_nested(choices, part)
+    maybe_nested(choices, part)
 }
 
-/// Sometimes the nested form of a tool part.
-fn perhaps_nested(choices: &mut Choices, part: Value) -> Value {
+/// A tool part, sometimes in the nested form.
+fn maybe_nested(choices: &mut Choices, part: Value) -> Value {
     if choices.chance(3) { tool_form::nested_part(&part) } else { part }
 }
 
@@ -252,7 +254,7 @@ fn result(choices: &mut Choices, with: Option<&str>) -> Value {
         6 => part["content"] = json!([media(choices)]),
         _ => {
             let nested = json!({"type": "tool_result", "tool_use_id": "n", "content": [
-                {"type": "text", "text": text(choices)}, thinking(choices), own_part(choices)]});
+                {"type": "text", "text": text(choices)}, thinking(choices), provider_part(choices)]});
             let quoted = json!({"type": "tool_use", "id": "q", "name": "n", "input": {}});
             let refusal = json!({"type": "refusal", "refusal": text(choices)});
             part["content"] = json!([quoted, nested, refusal]);
@@ -264,10 +266,11 @@ fn result(choices: &mut Choices, with: Option<&str>) -> Value {
     if choices.chance(1) {
         part["cache_control"] = json!({"type": "ephemeral"});
     }
-    perhaps_nested(choices, part)
+    maybe_nested(choices, part)
 }
 
-/// Calls, and results in any order, in one message or several, early, late, twice or never.
+/// A message with calls, then results: in order or reversed, complete, with one missing or repeated, or
+/// none, in one message or several.
 fn exchange(choices: &mut Choices, messages: &mut Vec<Value>) {
     let count = 1 + choices.below(4);
     let ids: Vec<&str> = (0..count).map(|_| id(choices)).collect();
@@ -285,10 +288,10 @@ fn exchange(choices: &mut Choices, messages: &mut Vec<Value>) {
     if choices.chance(2) {
         calling.push(part(choices));
     }
-    let calling = decorated(choices, json!({"role": "assistant", "content": calling}));
+    let calling = with_optional_fields(choices, json!({"role": "assistant", "content": calling}));
     messages.push(calling);
     if choices.chance(2) {
-        exchange_inside(choices, messages);
+        nested_exchange(choices, messages);
     }
     let mut results: Vec<Value> = ids.iter().map(|id| result(choices, Some(id))).collect();
     match choices.below(10) {
@@ -312,14 +315,15 @@ fn exchange(choices: &mut Choices, messages: &mut Vec<Value>) {
     }
 }
 
-fn exchange_inside(choices: &mut Choices, messages: &mut Vec<Value>) {
+/// An exchange between the calls and the results of another one.
+fn nested_exchange(choices: &mut Choices, messages: &mut Vec<Value>) {
     let id = id(choices);
     messages.push(json!({"role": "assistant", "content": [call(choices, Some(id))]}));
     messages.push(json!({"role": "tool", "content": [result(choices, Some(id))]}));
 }
 
-/// What edits do to a view: leave out, move, repeat.
-fn tear(choices: &mut Choices, messages: &mut Vec<Value>) {
+/// Changes the messages as edits change a view: removes, moves or cuts off messages.
+fn damage(choices: &mut Choices, messages: &mut Vec<Value>) {
     for _ in 0..choices.below(5) {
         if messages.is_empty() {
             return;

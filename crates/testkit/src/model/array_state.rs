@@ -1,4 +1,4 @@
-//! The message array state of the seeds, for export (section 7).
+//! The message array state (section 7).
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::state::State;
 /// visible messages, a snapshot of each batch below the current one, and the
 /// number of visible messages.
 ///
-/// A snapshot has no `description` here, because the contract leaves its text
-/// open where the user gave none.
+/// A snapshot has no `description` here, because the contract does not define its text
+/// if the caller gave none.
 pub(super) fn array_state(log: &[Arc<Entry>], state: &State) -> Value {
     let messages = |view: &[usize]| {
         Value::from_iter(view.iter().map(|&index| log[index].message.json.clone()))

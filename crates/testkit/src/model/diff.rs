@@ -9,11 +9,11 @@ pub struct Diff {
     pub kept: Vec<usize>,
     /// Entries of the first view only, sorted.
     pub hidden: Vec<usize>,
-    /// Entries of the second view only, sorted; those added in between too.
+    /// Entries of the second view only, sorted, including new ones.
     pub shown: Vec<usize>,
-    /// How many kept entries changed places: those outside of a longest common
-    /// subsequence of both orders. Which ones they are is ambiguous, so it is a
-    /// count.
+    /// Number of kept entries that moved: those outside a longest common
+    /// subsequence of both views. It is a number, because there can be several longest
+    /// subsequences.
     pub moved_count: usize,
     /// The tokens of `kept`.
     pub kept_tokens: u64,
@@ -41,8 +41,8 @@ impl Diff {
     }
 }
 
-/// The length of a longest common subsequence, by the textbook's table, a row at
-/// a time: `row[j]` is the length for the part of `a` read so far and `b[..j]`.
+/// The length of a longest common subsequence, by dynamic programming, row by row:
+/// `row[j]` is the length for the part of `a` read so far and `b[..j]`.
 fn longest_common_subsequence(a: &[usize], b: &[usize]) -> usize {
     let mut row = vec![0; b.len() + 1];
     for x in a {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_that_jumps_over_others_is_one_move() {
+    fn an_entry_that_moves_past_others_is_one_move() {
         let diff = Diff::between(&[0, 1, 2, 3, 4], &[4, 0, 1, 7, 3], |_| 10);
         assert_eq!(diff.kept, [0, 1, 3, 4]);
         assert_eq!(diff.hidden, [2]);

@@ -27,13 +27,13 @@ pub(super) struct Draft<'a> {
 
 /// Whether an operation did anything.
 ///
-/// Exactly three operations can do nothing: a FIT whose budget holds the whole
-/// view, and the modification form's delete and compress with empty `indices`.
-/// Setting the same tools, which is a request of its own, changes nothing
-/// either. Every other accepted operation makes a version, even if the state
-/// after it equals the state before it: ROLLBACK and BATCH_END to the current
-/// batch, ROLLBACK to the current version, MARK of a marked entry, UNMARK of an
-/// unmarked one, and shaping that leaves the view as it is, which opens a batch.
+/// Exactly three operations can do nothing: a FIT whose view fits already, and
+/// `delete` and `compress` of the modification form with empty `indices`.
+/// Setting the same tools, which is not an operation, changes nothing either.
+/// Every other accepted operation makes a version, even if the state after it
+/// equals the state before it: ROLLBACK and BATCH_END to the current batch,
+/// ROLLBACK to the current version, MARK of a marked entry, UNMARK of an
+/// unmarked one, and shaping that does not change the view, which opens a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     Applied,
@@ -113,7 +113,7 @@ impl<'a> Draft<'a> {
             }
             Operation::Mark { indices, mark } => self.mark(indices, mark)?,
             Operation::Unmark { indices, mark } => self.unmark(indices, mark)?,
-            Operation::Undo | Operation::Redo => unreachable!("UNDO and REDO stand alone"),
+            Operation::Undo | Operation::Redo => unreachable!("UNDO and REDO are not in lists"),
         }
         Ok(Effect::Applied)
     }
@@ -122,13 +122,13 @@ impl<'a> Draft<'a> {
     pub(super) fn log_messages(&mut self, messages: &[Message]) -> Vec<usize> {
         let first = self.log.len();
         for message in messages {
-            let entry = Entry::arrive(message.clone(), self.settings, self.now);
+            let entry = Entry::new(message.clone(), self.settings, self.now);
             self.log.push(Arc::new(entry));
         }
         (first..self.log.len()).collect()
     }
 
-    /// Puts a view in a new batch, numbered one above the current one.
+    /// Opens the next batch with this view.
     pub(super) fn open_batch(&mut self, view: Vec<usize>) {
         let boundary = view.iter().copied().min().unwrap_or(self.log.len());
         let next = Batch {

@@ -25,15 +25,15 @@ impl Draft<'_> {
         let is_allowed = |&start: &usize| {
             let (before, run) = others.split_at(start);
             fit.start_on.is_none_or(|role| self.log[run[0]].message.role == role)
-                && !answers_a_call_before_it(&pairing, before, run)
+                && !starts_inside_an_exchange(&pairing, before, run)
         };
         let tokens_kept = |start: usize| self.tokens_of(&stay) + self.tokens_of(&others[start..]);
-        // A run has at least one entry: FIT never drops everything that it may drop.
+        // A run has at least one entry: FIT never hides all entries that it may hide.
         let starts: Vec<usize> = (0..others.len()).filter(is_allowed).collect();
         // The longest run is the one that starts earliest.
         let found = starts.iter().copied().find(|&start| tokens_kept(start) <= fit.max_tokens);
         let Some(start) = found else {
-            // A budget for the whole view succeeds too, since then nothing is dropped.
+            // A budget for the whole view succeeds too, because nothing is hidden then.
             let budgets = starts.into_iter().map(tokens_kept).chain([all_tokens]);
             let needed = budgets.min().expect("the whole view is a candidate");
             let message = format!("{} tokens are too few, {needed} are needed", fit.max_tokens);
@@ -52,9 +52,8 @@ impl Draft<'_> {
     }
 }
 
-/// "A result in the run answers a call (same id) that stands in the view before
-/// the run and is not kept otherwise."
-fn answers_a_call_before_it(pairing: &Pairing, before: &[usize], run: &[usize]) -> bool {
+/// Whether a result in the run belongs to a call that is before the run and is not kept.
+fn starts_inside_an_exchange(pairing: &Pairing, before: &[usize], run: &[usize]) -> bool {
     let crosses =
         |&(call, result): &(usize, usize)| before.contains(&call) && run.contains(&result);
     pairing.exchanges.iter().any(crosses)

@@ -1,4 +1,4 @@
-//! The mark map of the seeds, for export (section 7).
+//! The mark map (section 7).
 
 use std::sync::Arc;
 

@@ -43,9 +43,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// "Counting happens once, when a message enters the log"; a missing
-    /// timestamp is the time at which the message is added.
-    pub(super) fn arrive(message: Message, settings: &Settings, now: i64) -> Entry {
+    /// Counts the message. A missing timestamp is the time at which the message is added.
+    pub(super) fn new(message: Message, settings: &Settings, now: i64) -> Entry {
         let text_tokens = (message.counted_text.len() as u64).div_ceil(4);
         let tokens = text_tokens + 3 + message.media * settings.media_tokens;
         Entry {
@@ -96,16 +95,15 @@ impl Message {
         let counted_text = joined(parts.iter().flat_map(Part::counted_texts));
         let media = parts.iter().map(Part::media).sum();
         // `null` and empty lists do not count.
-        let holds_something = |value: &Value| {
+        let is_filled = |value: &Value| {
             !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty())
         };
-        let is_foreign =
-            FOREIGN_FIELDS.iter().any(|field| json.get(field).is_some_and(holds_something));
+        let is_foreign = FOREIGN_FIELDS.iter().any(|field| json.get(field).is_some_and(is_filled));
         Message { json, role, text, counted_text, timestamp, media, calls, results, is_foreign }
     }
 }
 
-/// A part of a content list, or the whole of a content string.
+/// A part of a content list, or a content string.
 #[derive(Debug)]
 enum Part {
     Text(String),
@@ -116,7 +114,7 @@ enum Part {
     },
     ToolResult {
         id: String,
-        /// None if it has no content; a string is one text part.
+        /// Empty if it has no content; a string is one text part.
         content: Vec<Part>,
     },
     Thinking(String),
@@ -131,7 +129,7 @@ impl Part {
     }
 
     fn read(json: &Value) -> Result<Part, Refusal> {
-        let fields = json.as_object().ok_or_else(|| Refusal::message("a part is no object"))?;
+        let fields = json.as_object().ok_or_else(|| Refusal::message("a part is not an object"))?;
         match required_text(fields, "type")?.as_str() {
             "text" => Ok(Part::Text(required_text(fields, "text")?)),
             "tool_use" => {
@@ -178,8 +176,7 @@ impl Part {
         }
     }
 
-    /// Its texts for counting: "the text of a `thinking` part is joined like that
-    /// of a text part".
+    /// Its texts for counting, which include those of thinking parts.
     fn counted_texts(&self) -> Vec<&str> {
         match self {
             Part::Thinking(text) => vec![text],
@@ -203,7 +200,7 @@ fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The fields of a tool part: those of the object in the field named like its
+/// The fields of a tool part: those of the object in the field that has the name of its
 /// type, or those of the part itself. A part with both is malformed. `null`
 /// means absent.
 fn tool_fields<'a>(
@@ -211,10 +208,10 @@ fn tool_fields<'a>(
     kind: &str,
     flat: &[&str],
 ) -> Result<&'a Map<String, Value>, Refusal> {
-    let is_there = |field: &&str| part.get(*field).is_some_and(|value| !value.is_null());
+    let is_present = |field: &&str| part.get(*field).is_some_and(|value| !value.is_null());
     match part.get(kind) {
         None | Some(Value::Null) => Ok(part),
-        Some(Value::Object(_)) if flat.iter().any(is_there) => {
+        Some(Value::Object(_)) if flat.iter().any(is_present) => {
             Err(Refusal::message(format!("a {kind} part has its fields twice")))
         }
         Some(Value::Object(fields)) => Ok(fields),
@@ -231,11 +228,11 @@ fn required_text(fields: &Map<String, Value>, name: &str) -> Result<String, Refu
 fn optional<'a>(
     fields: &'a Map<String, Value>,
     name: &str,
-    is_right: fn(&Value) -> bool,
+    is_valid: fn(&Value) -> bool,
 ) -> Result<Option<&'a Value>, Refusal> {
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) if is_right(value) => Ok(Some(value)),
+        Some(value) if is_valid(value) => Ok(Some(value)),
         Some(value) => Err(Refusal::message(format!("{name} is {value}"))),
     }
 }
@@ -251,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_parts_is_joined_by_newlines_and_parts_without_text_leave_none() {
+    fn the_texts_of_parts_are_joined_by_newlines_and_parts_without_text_add_none() {
         let message = read(json!({"role": "user", "content": [
             {"type": "text", "text": "a"},
             {"type": "thinking", "text": "hidden"},
@@ -316,12 +313,12 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_timestamp_is_the_time_of_arrival() {
+    fn a_missing_timestamp_is_the_time_at_which_the_message_is_added() {
         let settings = Settings::default();
         let given = read(json!({"role": "user", "content": "x", "timestamp": 5})).unwrap();
         let missing = read(json!({"role": "user", "content": "x", "timestamp": null})).unwrap();
-        assert_eq!(Entry::arrive(given, &settings, 9).timestamp, 5);
-        assert_eq!(Entry::arrive(missing, &settings, 9).timestamp, 9);
+        assert_eq!(Entry::new(given, &settings, 9).timestamp, 5);
+        assert_eq!(Entry::new(missing, &settings, 9).timestamp, 9);
     }
 
     #[test]

@@ -14,13 +14,13 @@ pub(super) enum Request {
     Edit(Vec<Described>),
 }
 
-/// An operation with the description that the user gave it.
+/// An operation with the description that the caller gave.
 pub(super) struct Described {
     pub(super) operation: Operation,
     pub(super) description: Option<String>,
 }
 
-/// One operation. Lists of indices name no index twice.
+/// One operation. Lists of indices contain no index twice.
 pub(super) enum Operation {
     Append {
         messages: Vec<Message>,
@@ -69,7 +69,7 @@ pub(super) enum Operation {
         expected_batch: Option<usize>,
     },
     BatchEnd {
-        /// None: where the newest BATCH_START of the live path was.
+        /// `None`: the batch that was current at the newest BATCH_START of the live path.
         target_batch: Option<usize>,
         carry: Carry,
     },
@@ -91,8 +91,8 @@ pub(super) enum Operation {
     Redo,
 }
 
-/// The list that TRUNCATE, FILTER and CLEAR start from, and that queries and the
-/// mark map list.
+/// The entries that TRUNCATE, FILTER, CLEAR and queries select from, and that the
+/// mark map lists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     Visible,
@@ -118,18 +118,17 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Start > end is `invalid_range`. In an operation this is not its shape: the
-    /// conformance cases find the shape of every other operation before it.
+    /// Start > end is `invalid_range`. In an operation this is tested when the operation is performed,
+    /// after the fields of all operations of the request.
     pub(super) fn require_order(self) -> Result<(), Refusal> {
         if self.start > self.end {
-            let message = format!("the start {} is behind the end {}", self.start, self.end);
+            let message = format!("the start {} is after the end {}", self.start, self.end);
             return Err(Refusal::new("invalid_range", message));
         }
         Ok(())
     }
 
-    /// The part of the list that it names, if its order is right; what is past
-    /// the list is cut to it.
+    /// The elements of a list in this range, which must be in order. It is cut at the end of the list.
     pub(super) fn of<T>(self, list: &[T]) -> &[T] {
         &list[self.start.min(list.len())..self.end.min(list.len())]
     }

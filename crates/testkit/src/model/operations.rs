@@ -43,8 +43,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The modification form's replace: the messages take the place of the first
-    /// of `indices`, which must be visible, and the others are hidden.
+    /// The `replace` of the modification form: the messages replace the first of `indices`, which must be
+    /// visible, and the others are hidden.
     pub(super) fn replace_entries(
         &mut self,
         indices: &[usize],
@@ -80,7 +80,7 @@ impl Draft<'_> {
         self.require_logged(indices)?;
         let first_hidden = self.state.view().iter().copied().find(|index| indices.contains(index));
         let Some(first_hidden) = first_hidden else {
-            let message = "none of the entries that the summary is to replace is visible";
+            let message = "none of the entries that the summary replaces is visible";
             return Err(Refusal::new("nothing_to_compress", message));
         };
         self.require_unpinned(indices)?;
@@ -99,7 +99,7 @@ impl Draft<'_> {
             |index: &usize| truncate.role.is_none_or(|role| self.log[*index].message.role == role);
         let of_role: Vec<usize> = base.iter().copied().filter(|index| has_role(index)).collect();
 
-        // The steps, in the order of the table's row.
+        // The criteria, in the order of the contract.
         let mut left = &of_role[..];
         if let Some(count) = truncate.keep_first {
             left = &left[..count.min(left.len())];
@@ -159,18 +159,18 @@ impl Draft<'_> {
                 continue;
             }
             let nearest_smaller = view.iter().copied().filter(|&other| other < index).max();
-            let place = match nearest_smaller {
+            let position = match nearest_smaller {
                 Some(neighbour) => position_of(&view, neighbour) + 1,
                 None => 0,
             };
-            view.insert(place, index);
+            view.insert(position, index);
         }
         self.open_batch(view);
         Ok(())
     }
 
-    /// The view becomes exactly these entries in this order. Hidden ones may be
-    /// named; a visible pinned one may not be left out.
+    /// Sets the view to exactly these entries in this order. The list may contain hidden entries and
+    /// must contain the visible pinned ones.
     pub(super) fn arrange(&mut self, indices: &[usize]) -> Result<(), Refusal> {
         self.require_logged(indices)?;
         let view = self.state.view().iter().copied();
@@ -180,10 +180,9 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// With tools: "stale descriptions that are not pinned leave, and every
-    /// visible present one is spared by the boundary and keeps its place; if there
-    /// is none, it comes right behind the leading system messages of the new
-    /// view. Without tools the option has no effect."
+    /// With `with_tools`, stale descriptions that are not pinned are hidden, and visible present ones stay
+    /// in spite of the boundary. If there is none, one is inserted after the leading system messages of
+    /// the new view. Without tools the option has no effect.
     pub(super) fn batch_start(
         &mut self,
         boundary: Option<usize>,
@@ -204,9 +203,9 @@ impl Draft<'_> {
         }
         let base = self.state.view().to_vec();
         let is_chosen = |&index: &usize| {
-            let is_spared = with_tools && self.is_present_description(index);
-            let is_dropped = with_tools && self.is_stale_description(index);
-            is_spared || (index >= boundary && !is_dropped)
+            let is_present = with_tools && self.is_present_description(index);
+            let is_stale = with_tools && self.is_stale_description(index);
+            is_present || (index >= boundary && !is_stale)
         };
         let chosen = base.iter().copied().filter(is_chosen).collect();
         let mut view = self.with_visible_pins(&base, &chosen);
@@ -246,8 +245,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Makes a batch current again. The present tools stay, so stale descriptions
-    /// in its view that are not pinned leave; no batch is opened.
+    /// Makes a batch current again. The tools do not change, so stale descriptions
+    /// in its view that are not pinned are replaced. No batch is opened.
     pub(super) fn return_to_batch(&mut self, target_batch: usize) -> Result<(), Refusal> {
         self.state.return_to_batch(target_batch)?;
         if let Some(view) = self.view_without_stale_descriptions() {
@@ -281,7 +280,7 @@ impl Draft<'_> {
     }
 }
 
-/// Shared reads of several operations.
+/// Reads that several operations share.
 impl Draft<'_> {
     pub(super) fn is_system(&self, index: usize) -> bool {
         self.log[index].message.role == Role::System
@@ -304,7 +303,7 @@ impl Draft<'_> {
         base.iter().copied().filter(stays).collect()
     }
 
-    /// The view without `indices`, with `added` in the place of `replaced`.
+    /// The view without `indices`, with `added` at the position of `replaced`.
     fn view_with_one_replaced(
         &self,
         indices: &[usize],
@@ -332,7 +331,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Naming a visible pinned entry is an error; a hidden one may be named.
+    /// A visible pinned entry in the list is an error; a hidden one is allowed.
     fn require_unpinned(&self, indices: &[usize]) -> Result<(), Refusal> {
         let is_protected =
             |index: &&usize| self.state.is_visible(**index) && self.state.is_pinned(**index);

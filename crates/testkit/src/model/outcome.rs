@@ -28,27 +28,27 @@ pub struct Outcome {
     pub view: Vec<usize>,
     /// Entries that were visible before and are not now, sorted.
     pub hidden: Vec<usize>,
-    /// Entries that are visible now and were not before, without the added ones, sorted.
+    /// Entries that are visible now and were hidden before, without new ones, sorted.
     pub shown: Vec<usize>,
     /// New log entries, visible or not, sorted.
     pub added: Vec<usize>,
     /// Length of the common prefix of the views before and after.
     pub shared_prefix_messages: usize,
-    /// Their tokens.
+    /// Tokens of the common prefix.
     pub shared_prefix_tokens: u64,
     /// Whether the tools differ from those before the request.
     pub tools_changed: bool,
-    /// The warnings that apply, each code with its log indices in ascending order.
+    /// The warnings: each code with its log indices in ascending order.
     /// See [`Outcome::warned`].
     pub warnings: Vec<(&'static str, Vec<usize>)>,
-    /// Visible entries with a call that the view tore from its results, sorted.
+    /// Visible entries with a torn call, sorted.
     pub torn_calls: Vec<usize>,
-    /// Visible entries with a result that the view tore from its call, sorted.
+    /// Visible entries with a torn result, sorted.
     pub torn_results: Vec<usize>,
 }
 
 impl Outcome {
-    /// The indices of the warning with this code; none if there is no such
+    /// The indices of the warning with this code; `None` if there is no such
     /// warning.
     pub fn warned(&self, code: &str) -> Option<&[usize]> {
         let found = self.warnings.iter().find(|warning| warning.0 == code);
@@ -104,12 +104,12 @@ impl Comparison<'_> {
 
     /// The warnings about the view after the request, then those about its new
     /// messages:
-    /// - `torn_call`, `torn_result`: visible entries that the view tore apart.
+    /// - `torn_call`, `torn_result`: visible entries of torn tool exchanges.
     /// - `stale_tools`: visible stale descriptions, pinned or not.
     /// - `view_empty`: nothing is visible; no indices.
-    /// - `foreign_message`: new entries, visible or not, that carry a tool call
-    ///   beside their content.
-    /// - `ignored_indices`: what the modification form's insert named.
+    /// - `foreign_message`: new entries, visible or hidden, with a tool call in a
+    ///   field of another format.
+    /// - `ignored_indices`: the indices of `insert` in the modification form.
     pub(super) fn warnings(&self) -> Vec<(&'static str, Vec<usize>)> {
         let view = self.state.view();
         let (torn_calls, torn_results) = torn(self.log, view);

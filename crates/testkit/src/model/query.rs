@@ -18,7 +18,7 @@ pub(super) struct Query {
     mark: Option<String>,
     from: Option<u64>,
     to: Option<u64>,
-    portion: Portion,
+    pick: Pick,
 }
 
 /// The view, marks and log that a query reads.
@@ -31,7 +31,7 @@ enum Moment {
 }
 
 /// Selects from the entries that pass the filters.
-enum Portion {
+enum Pick {
     All,
     Range(Range),
     First(usize),
@@ -77,22 +77,22 @@ impl Query {
             mark: fields.label("mark")?,
             from: fields.number("from")?,
             to: fields.number("to")?,
-            portion: match (fields.count("first")?, fields.count("last")?) {
-                (Some(count), _) => Portion::First(count),
-                (None, Some(count)) => Portion::Last(count),
+            pick: match (fields.count("first")?, fields.count("last")?) {
+                (Some(count), _) => Pick::First(count),
+                (None, Some(count)) => Pick::Last(count),
                 (None, None) => match fields.range("range")? {
                     Some(range) => {
                         range.require_order()?;
-                        Portion::Range(range)
+                        Pick::Range(range)
                     }
-                    None => Portion::All,
+                    None => Pick::All,
                 },
             },
         })
     }
 
-    /// Every entry's index and, when visible, its position.
-    pub(super) fn answer(&self, model: &Model) -> Result<Vec<(usize, Option<usize>)>, Refusal> {
+    /// The index of every entry that the query finds and, if it is visible, its position.
+    pub(super) fn entries(&self, model: &Model) -> Result<Vec<(usize, Option<usize>)>, Refusal> {
         let now = model.newest();
         let (view, marks, log_len) = match self.moment {
             Moment::Now => (now.view(), &now.marks, model.log_len()),
@@ -106,16 +106,16 @@ impl Query {
             let set = |mark: &String| marks.get(mark).is_some_and(|set| set.contains(&index));
             self.mark.as_ref().is_none_or(set)
         };
-        let asked: Vec<usize> = match self.scope {
+        let base: Vec<usize> = match self.scope {
             Scope::Visible => view.to_vec(),
             Scope::All => (0..log_len).collect(),
         };
-        let left: Vec<usize> = asked
+        let left: Vec<usize> = base
             .into_iter()
             .filter(|&index| is_marked(index) && self.matches(model, index))
             .collect();
         let position = |index| view.iter().position(|&visible| visible == index);
-        Ok(self.portion.of(&left).iter().map(|&index| (index, position(index))).collect())
+        Ok(self.pick.of(&left).iter().map(|&index| (index, position(index))).collect())
     }
 
     fn matches(&self, model: &Model, index: usize) -> bool {
@@ -129,13 +129,13 @@ impl Query {
     }
 }
 
-impl Portion {
+impl Pick {
     fn of<'a>(&self, list: &'a [usize]) -> &'a [usize] {
         match *self {
-            Portion::All => list,
-            Portion::Range(range) => range.of(list),
-            Portion::First(count) => &list[..count.min(list.len())],
-            Portion::Last(count) => &list[list.len().saturating_sub(count)..],
+            Pick::All => list,
+            Pick::Range(range) => range.of(list),
+            Pick::First(count) => &list[..count.min(list.len())],
+            Pick::Last(count) => &list[list.len().saturating_sub(count)..],
         }
     }
 }

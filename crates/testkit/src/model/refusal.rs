@@ -1,17 +1,17 @@
-//! Why a request or query was refused.
+//! The error of a refused request or query.
 
 use serde_json::Value;
 
-/// An error. The request changed nothing.
+/// The error of a refused request or query, which changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// One of the codes of section 7.
     pub code: &'static str,
-    /// What was wrong, for a reader; not part of the contract.
+    /// What was wrong. The text is not part of the contract.
     pub message: String,
-    /// The field that was wrong, where the contract names it.
+    /// The wrong field, if the contract defines it.
     pub field: Option<&'static str>,
-    /// `details`, where the contract defines them.
+    /// `details`, if the contract defines them.
     pub details: Option<Box<Value>>,
 }
 

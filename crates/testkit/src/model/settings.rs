@@ -1,4 +1,4 @@
-//! The settings of a conversation of the model. The counter is `approx`.
+//! The settings of a conversation. The model always counts with `approx`.
 
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool that has a name and a description only.
+    /// A tool with only a name and a description.
     pub fn new(name: &str, description: &str) -> Tool {
         Tool {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! A batch as it is exported (section 7).
+//! The snapshot of a batch (section 7).
 
 /// A batch of the live path with its last view, or the present one of the current batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct Snapshot {
     pub batch_index: usize,
     /// When the batch was opened.
     pub timestamp: i64,
-    /// The given description; a generated one is not included.
+    /// The description that the caller gave, if any.
     pub description: Option<String>,
     /// The length of `messages`.
     pub message_count: usize,

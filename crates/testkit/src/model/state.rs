@@ -18,7 +18,7 @@ pub(super) struct Version {
 pub(super) struct State {
     /// The batches from 0 to the current one; never empty.
     pub(super) path: Vec<Arc<Batch>>,
-    /// The marked log indices of every mark in use.
+    /// The log indices of every mark in use.
     pub(super) marks: BTreeMap<String, BTreeSet<usize>>,
     pub(super) tools: Vec<Tool>,
 }
@@ -32,11 +32,11 @@ pub(super) struct Batch {
     /// if it was empty; 0 for batch 0.
     pub(super) boundary: usize,
     pub(super) opened_at: i64,
-    /// As the user gave it with the operation that opened the batch.
+    /// The description that the caller gave with the operation that opened the batch.
     pub(super) description: Option<String>,
     /// Whether BATCH_START opened it.
     pub(super) is_started: bool,
-    /// Length of the log when the batch was left. None for the current batch.
+    /// Length of the log when the batch was left; `None` for the current batch.
     pub(super) left_at_log_len: Option<usize>,
 }
 
@@ -87,8 +87,8 @@ impl State {
         self.path.push(Arc::new(next));
     }
 
-    /// Makes a batch of the live path current again, with the view it had when it
-    /// was left, and takes the batches above it off the path.
+    /// Makes a batch of the live path current again, with its last view, and removes the batches above it
+    /// from the path.
     pub(super) fn return_to_batch(&mut self, index: usize) -> Result<(), Refusal> {
         self.batch(index)?;
         self.path.truncate(index + 1);

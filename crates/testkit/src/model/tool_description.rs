@@ -1,8 +1,7 @@
 //! The description of a conversation's tools: a system message (section 8).
 //!
-//! Whether a message is a description, and whether it is the present one or
-//! stale, depends on the tools that the conversation has at that moment and on
-//! nothing else.
+//! Whether a message is a description, and whether it is present or stale, depends
+//! on the present tools of the conversation.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use super::message::{Entry, Message};
 use super::role::Role;
 use super::settings::{DEFAULT_HEADING, EARLIER_HEADING, Settings, Tool};
 
-/// The heading, then a line for each tool. A conversation without tools has none.
+/// The heading, then a line for each tool; `None` without tools.
 pub(super) fn text(heading: &str, tools: &[Tool]) -> Option<String> {
     list(tools).map(|list| format!("{heading}\n{list}"))
 }
@@ -29,19 +28,19 @@ fn list(tools: &[Tool]) -> Option<String> {
 pub(super) fn entry(text: &str, settings: &Settings, now: i64) -> Entry {
     let json = json!({"role": "system", "content": text});
     let message = Message::read(&json).expect("a description is never empty");
-    Entry { is_written_by_engine: true, ..Entry::arrive(message, settings, now) }
+    Entry { is_written_by_engine: true, ..Entry::new(message, settings, now) }
 }
 
 /// Decides which messages are tool descriptions, for one list of tools.
 pub(super) struct Descriptions<'a> {
-    own_heading: &'a str,
-    /// The text of the present description below its heading; none without tools.
+    heading: &'a str,
+    /// The text of the present description below its heading; `None` without tools.
     present_list: Option<String>,
 }
 
 impl<'a> Descriptions<'a> {
     pub(super) fn of(settings: &'a Settings, tools: &[Tool]) -> Descriptions<'a> {
-        Descriptions { own_heading: &settings.heading, present_list: list(tools) }
+        Descriptions { heading: &settings.heading, present_list: list(tools) }
     }
 
     /// The text below the heading, for every recognised heading with which the text
@@ -50,16 +49,15 @@ impl<'a> Descriptions<'a> {
         if entry.message.role != Role::System {
             return Vec::new();
         }
-        let headings = [self.own_heading, DEFAULT_HEADING, EARLIER_HEADING];
+        let headings = [self.heading, DEFAULT_HEADING, EARLIER_HEADING];
         let text = &entry.message.text;
         let below = |heading: &str| text.strip_prefix(heading)?.strip_prefix('\n');
         headings.into_iter().filter_map(below).collect()
     }
 
-    /// "A system message whose whole text is a recognised heading followed by at
-    /// least one line, all of which start with `- `; or one whose text below the
-    /// heading is exactly that of the present description; or one that the engine
-    /// wrote."
+    /// Whether an entry is a description: a system message whose whole text is a recognised heading and
+    /// at least one line, all of which start with `- `, or whose text below a heading is exactly that of
+    /// the present description, or that the engine wrote.
     pub(super) fn is_description(&self, entry: &Entry) -> bool {
         let is_list = |below: &str| below.split('\n').all(|line| line.starts_with("- "));
         entry.is_written_by_engine
@@ -67,14 +65,13 @@ impl<'a> Descriptions<'a> {
             || self.below_heading(entry).into_iter().any(is_list)
     }
 
-    /// "A description that lists the present tools under any recognised heading
-    /// is the present one."
+    /// Whether an entry lists the present tools below a recognised heading.
     pub(super) fn is_present(&self, entry: &Entry) -> bool {
         let present = self.present_list.as_deref();
         present.is_some_and(|present| self.below_heading(entry).contains(&present))
     }
 
-    /// "Any other is stale. In a conversation without tools nothing is stale."
+    /// Whether an entry is a description that is not present. Without tools no entry is stale.
     pub(super) fn is_stale(&self, entry: &Entry) -> bool {
         self.present_list.is_some() && self.is_description(entry) && !self.is_present(entry)
     }
@@ -99,8 +96,8 @@ impl Draft<'_> {
         self.descriptions().is_present(&self.log[index])
     }
 
-    /// The present description, if there are tools and none of the entries is
-    /// one: "the newest log entry that is one, else a new entry".
+    /// The present description, if there are tools and the view does not show it: the newest log entry
+    /// that is one, or else a new entry.
     pub(super) fn missing_description(&mut self, view: &[usize]) -> Option<usize> {
         let present = text(&self.settings.heading, &self.state.tools)?;
         if view.iter().any(|&index| self.is_present_description(index)) {
@@ -113,15 +110,14 @@ impl Draft<'_> {
         }))
     }
 
-    /// The view without its stale descriptions that are not pinned; the present
-    /// one, if it is not visible, is in the place of the first that left. None if
-    /// none leaves.
+    /// The view without its stale descriptions that are not pinned. The present one, if it is not
+    /// visible, is at the position of the first of them. `None` if there are no such descriptions.
     pub(super) fn view_without_stale_descriptions(&mut self) -> Option<Vec<usize>> {
-        let leaves =
+        let is_removed =
             |&index: &usize| self.is_stale_description(index) && !self.state.is_pinned(index);
-        let first = self.state.view().iter().position(leaves)?;
+        let first = self.state.view().iter().position(is_removed)?;
         let mut view: Vec<usize> =
-            self.state.view().iter().copied().filter(|index| !leaves(index)).collect();
+            self.state.view().iter().copied().filter(|index| !is_removed(index)).collect();
         if let Some(present) = self.missing_description(&view) {
             view.insert(first, present);
         }
@@ -144,8 +140,8 @@ impl Draft<'_> {
         }
     }
 
-    /// "Setting no tools hides every visible description that is not pinned, in a
-    /// new batch; without one it is a version and no batch."
+    /// Hides every visible description that is not pinned, in a new batch. Without such a description,
+    /// no batch is opened.
     fn hide_descriptions(&mut self) {
         let descriptions = self.descriptions();
         let may_stay = |&index: &usize| {

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use super::message::Entry;
 
-/// How the calls and results of a list of entries pair off.
+/// The pairs of calls and results in a list of entries.
 #[derive(Default)]
 pub(super) struct Pairing {
     /// The entries of a call and of its result.
     pub(super) exchanges: Vec<(usize, usize)>,
     /// Calls without a result, by entry and id.
-    pub(super) unanswered: BTreeSet<(usize, String)>,
+    pub(super) without_result: BTreeSet<(usize, String)>,
     /// Results without a call, by entry and id.
-    pub(super) unasked: BTreeSet<(usize, String)>,
+    pub(super) without_call: BTreeSet<(usize, String)>,
 }
 
 impl Pairing {
@@ -29,7 +29,7 @@ impl Pairing {
             for &id in results.difference(&calls) {
                 match waiting.entry(id.clone()).or_default().pop() {
                     Some(call) => pairing.exchanges.push((call, index)),
-                    None => _ = pairing.unasked.insert((index, id.clone())),
+                    None => _ = pairing.without_call.insert((index, id.clone())),
                 }
             }
             for &id in calls.difference(&results) {
@@ -37,29 +37,31 @@ impl Pairing {
             }
         }
         for (id, calls) in waiting {
-            pairing.unanswered.extend(calls.into_iter().map(|index| (index, id.clone())));
+            pairing.without_result.extend(calls.into_iter().map(|index| (index, id.clone())));
         }
         pairing
     }
 }
 
-/// The visible entries with calls, and those with results, that the view has
-/// torn from their partners (section 7), each in log order.
+/// The visible entries with torn calls, and those with torn results (section 7), each in log order.
 ///
-/// The view has not torn what has no partner in the log: a pending call, a result
-/// without a call. A call and a result of one id that are unpaired in the log
-/// because the result is first are partners too.
+/// A call or result without a partner in the log is not torn. A call and a result with one id that are
+/// unpaired in the log because the result is first are partners too.
 pub(super) fn torn(log: &[Arc<Entry>], view: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let in_view = Pairing::of(log, view);
     let all: Vec<usize> = (0..log.len()).collect();
     let in_log = Pairing::of(log, &all);
     let has_id = |list: &BTreeSet<(usize, String)>, id: &String| list.iter().any(|e| e.1 == *id);
-    let calls: BTreeSet<usize> = (in_view.unanswered.iter())
-        .filter(|call| !in_log.unanswered.contains(call) || has_id(&in_log.unasked, &call.1))
+    let calls: BTreeSet<usize> = (in_view.without_result.iter())
+        .filter(|call| {
+            !in_log.without_result.contains(call) || has_id(&in_log.without_call, &call.1)
+        })
         .map(|call| call.0)
         .collect();
-    let results: BTreeSet<usize> = (in_view.unasked.iter())
-        .filter(|result| !in_log.unasked.contains(result) || has_id(&in_log.unanswered, &result.1))
+    let results: BTreeSet<usize> = (in_view.without_call.iter())
+        .filter(|result| {
+            !in_log.without_call.contains(result) || has_id(&in_log.without_result, &result.1)
+        })
         .map(|result| result.0)
         .collect();
     (calls.into_iter().collect(), results.into_iter().collect())

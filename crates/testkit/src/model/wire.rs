@@ -40,15 +40,15 @@ fn read_listed_operation(json: &Value) -> Result<Described, Refusal> {
     let step = read_operation(json)?;
     match step.operation {
         Operation::Undo | Operation::Redo => {
-            Err(Refusal::operation("UNDO and REDO stand alone, not in a list"))
+            Err(Refusal::operation("UNDO and REDO must be the only operation of a request"))
         }
         _ => Ok(step),
     }
 }
 
-/// Reads one operation in any of the three input forms. Names in capitals are
-/// the plain form; `insert` and `replace` are the node form if they have a body
-/// of that name and the modification form if not.
+/// Reads one operation in any of the three input forms. A name in capitals means
+/// the plain form. `insert` and `replace` have the node form if they have a body
+/// of that name, otherwise the modification form.
 fn read_operation(json: &Value) -> Result<Described, Refusal> {
     let fields = Fields::of(json)?;
     let name = fields.required_text("operation")?;

@@ -1,10 +1,9 @@
-//! Anthropic's Messages: what `POST /v1/messages` refuses in `system` and
-//! `messages`.
+//! Anthropic's Messages: the rules of `POST /v1/messages` for `system` and `messages`.
 //!
-//! Two rules are stricter than the provider's. The provider joins neighbouring
-//! messages of one role before it looks for results, and accepts a last assistant
-//! message without content; here results are in the very next message, and no message
-//! is empty.
+//! Two rules are stricter than those of the provider. The provider joins consecutive
+//! messages of one role before it pairs calls with results, and accepts a last assistant
+//! message without content. Here results must be in the next message, and no message
+//! may be empty.
 
 use serde_json::{Map, Value};
 
@@ -41,15 +40,15 @@ pub const RULES: &[&str] = &[
 ];
 
 /// Maximum length of tool names in messages, in characters.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME_CHARS: usize = 200;
 /// Maximum number of blocks with `cache_control`.
-const MOST_CACHE_MARKS: usize = 4;
+const MAX_CACHE_MARKS: usize = 4;
 
 /// Blocks in messages from the user.
-const FROM_USER: &[&str] =
+const USER_BLOCKS: &[&str] =
     &["text", "image", "document", "search_result", "tool_result", "container_upload"];
 /// Blocks in messages from the assistant.
-const FROM_ASSISTANT: &[&str] = &[
+const ASSISTANT_BLOCKS: &[&str] = &[
     "text",
     "thinking",
     "redacted_thinking",
@@ -74,7 +73,7 @@ pub fn check(request: &Value) -> Check {
     let request = object(request, "messages", "request")?;
     check_system(request.get("system"))?;
     let messages = filled_list(request.get("messages"), "messages", "messages")?;
-    let mut asked: Vec<&str> = Vec::new();
+    let mut open_calls: Vec<&str> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         let at = format!("messages[{index}]");
         let message = object(message, "messages", &at)?;
@@ -84,11 +83,11 @@ pub fn check(request: &Value) -> Check {
             return refuse("role", at, format!("no role {role:?}"));
         }
         let blocks = blocks_of(message, &at)?;
-        check_results(blocks, &asked, &at)?;
-        asked = check_blocks(blocks, role, &at, index + 1 == messages.len())?;
+        check_results(blocks, &open_calls, &at)?;
+        open_calls = check_blocks(blocks, role, &at, index + 1 == messages.len())?;
     }
     let last = format!("messages[{}]", messages.len() - 1);
-    if let Some(id) = asked.first() {
+    if let Some(id) = open_calls.first() {
         return refuse("unanswered_call", last, format!("the call {id} is not answered"));
     }
     check_last(messages, &last)?;
@@ -97,12 +96,12 @@ pub fn check(request: &Value) -> Check {
     check_thinking_first(request, messages)
 }
 
-/// A message's blocks; a string has none, and is checked here.
+/// The blocks of a message. A string has none; it is checked here.
 fn blocks_of<'a>(message: &'a Map<String, Value>, at: &str) -> Check<&'a [Value]> {
     let at = format!("{at}.content");
     match message.get("content") {
         Some(Value::String(text)) if text.trim().is_empty() => {
-            refuse("empty_text", at, "nothing but whitespace")
+            refuse("empty_text", at, "only whitespace")
         }
         Some(Value::String(_)) => Ok(&[]),
         content => filled_list(content, "content", &at),
@@ -113,7 +112,7 @@ fn check_system(system: Option<&Value>) -> Check {
     match system {
         None => Ok(()),
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(()),
-        Some(Value::String(_)) => refuse("empty_text", "system", "nothing but whitespace"),
+        Some(Value::String(_)) => refuse("empty_text", "system", "only whitespace"),
         list => {
             for (index, block) in filled_list(list, "system", "system")?.iter().enumerate() {
                 let at = format!("system[{index}]");
@@ -129,7 +128,7 @@ fn check_system(system: Option<&Value>) -> Check {
 }
 
 /// The results at the start of a message belong to exactly the calls of the message before.
-fn check_results(blocks: &[Value], asked: &[&str], at: &str) -> Check {
+fn check_results(blocks: &[Value], open_calls: &[&str], at: &str) -> Check {
     let kind = |block: &Value| block.get("type").and_then(Value::as_str) == Some("tool_result");
     let mut given = Vec::new();
     let mut others = false;
@@ -144,15 +143,15 @@ fn check_results(blocks: &[Value], asked: &[&str], at: &str) -> Check {
         if given.contains(&id) {
             return refuse("duplicate_result", at, format!("{id} is answered twice"));
         }
-        if !asked.contains(&id) {
+        if !open_calls.contains(&id) {
             return refuse("unknown_result", at, format!("the message before has no call {id}"));
         }
         if others {
-            return refuse("results_first", at, "something stands before a result");
+            return refuse("results_first", at, "another block is before a result");
         }
         given.push(id);
     }
-    match asked.iter().find(|id| !given.contains(id)) {
+    match open_calls.iter().find(|id| !given.contains(id)) {
         Some(id) => refuse("unanswered_call", at, format!("the call {id} is not answered")),
         None => Ok(()),
     }
@@ -160,13 +159,13 @@ fn check_results(blocks: &[Value], asked: &[&str], at: &str) -> Check {
 
 /// Checks each block. Returns the calls to which the next message must have results.
 fn check_blocks<'a>(blocks: &'a [Value], role: &str, at: &str, last: bool) -> Check<Vec<&'a str>> {
-    let mut asked = Vec::new();
-    let mut at_server = Vec::new();
+    let mut open_calls = Vec::new();
+    let mut open_server_calls = Vec::new();
     for (index, block) in blocks.iter().enumerate() {
         let at = format!("{at}.content[{index}]");
         let block = object(block, "block", &at)?;
         let kind = string(block, "type", "block", &at)?;
-        let allowed = if role == "user" { FROM_USER } else { FROM_ASSISTANT };
+        let allowed = if role == "user" { USER_BLOCKS } else { ASSISTANT_BLOCKS };
         if !allowed.contains(&kind) {
             return refuse("block", at, format!("{kind} in a message from {role}"));
         }
@@ -186,35 +185,35 @@ fn check_blocks<'a>(blocks: &'a [Value], role: &str, at: &str, last: bool) -> Ch
             "tool_use" => {
                 let id = check_call(block, &at)?;
                 // A later message may use the id again.
-                if asked.contains(&id) {
+                if open_calls.contains(&id) {
                     return refuse("duplicate_call", at, format!("{id} was called already"));
                 }
-                asked.push(id);
+                open_calls.push(id);
             }
             "server_tool_use" | "mcp_tool_use" => {
-                at_server.push(filled_string(block, "id", "call_id", &at)?);
+                open_server_calls.push(filled_string(block, "id", "call_id", &at)?);
             }
             _ if kind.ends_with("_tool_result") => {
                 let id = filled_string(block, "tool_use_id", "server_result", &at)?;
-                let Some(place) = at_server.iter().position(|open| *open == id) else {
-                    return refuse("server_result", at, format!("no call {id} stands before"));
+                let Some(position) = open_server_calls.iter().position(|open| *open == id) else {
+                    return refuse("server_result", at, format!("there is no call {id} before it"));
                 };
-                at_server.remove(place);
+                open_server_calls.remove(position);
             }
             _ => {}
         }
     }
     // A last message may end with a call that the server continues.
-    match at_server.first() {
+    match open_server_calls.first() {
         Some(id) if !last => refuse("server_result", at, format!("{id} has no result")),
-        _ => Ok(asked),
+        _ => Ok(open_calls),
     }
 }
 
 fn check_text(block: &Map<String, Value>, at: &str) -> Check {
     only_fields(block, &["type", "text", "cache_control", "citations"], "field", at)?;
     match string(block, "text", "block", at)?.trim() {
-        "" => refuse("empty_text", at, "nothing but whitespace"),
+        "" => refuse("empty_text", at, "only whitespace"),
         _ => Ok(()),
     }
 }
@@ -248,7 +247,7 @@ fn check_call<'a>(block: &'a Map<String, Value>, at: &str) -> Check<&'a str> {
         return refuse("call_id", at, format!("{id:?} does not match ^[a-zA-Z0-9_-]+$"));
     }
     let name = string(block, "name", "tool_name", at)?;
-    if !is_word(name, "_-", LONGEST_NAME) {
+    if !is_word(name, "_-", MAX_NAME_CHARS) {
         return refuse("tool_name", at, format!("{name:?} does not match [a-zA-Z0-9_-]{{1,200}}"));
     }
     match block.get("input") {
@@ -292,13 +291,12 @@ fn check_result(block: &Map<String, Value>, at: &str) -> Check {
         Some(_) => return refuse("block", at, "neither a string nor a list"),
     };
     match is_error && empty {
-        true => refuse("error_result", at, "an error says something"),
+        true => refuse("error_result", at, "the content of an error is empty"),
         false => Ok(()),
     }
 }
 
-/// The last message, if it is of the assistant, must be one that the model can continue; and no
-/// message ends with thinking.
+/// No message ends with thinking, and a last message from the assistant does not end with whitespace.
 fn check_last(messages: &[Value], last: &str) -> Check {
     for (index, message) in messages.iter().enumerate() {
         let block = message.get("content").and_then(Value::as_array).and_then(|list| list.last());
@@ -337,11 +335,11 @@ fn check_cache_marks(request: &Map<String, Value>) -> Check {
                 match map.get("cache_control") {
                     None | Some(Value::Null) => {}
                     Some(mark) if mark["type"] != "ephemeral" => {
-                        return refuse("cache_control", "request", "its type is ephemeral");
+                        return refuse("cache_control", "request", "its type must be ephemeral");
                     }
                     Some(mark) if mark["ttl"] == "1h" && has_short => {
-                        let why = "one of an hour stands behind one of five minutes";
-                        return refuse("cache_control", "request", why);
+                        let reason = "a mark of one hour is after a mark of five minutes";
+                        return refuse("cache_control", "request", reason);
                     }
                     Some(mark) => {
                         has_short |= mark["ttl"] != "1h";
@@ -353,8 +351,10 @@ fn check_cache_marks(request: &Map<String, Value>) -> Check {
             _ => {}
         }
     }
-    match marks > MOST_CACHE_MARKS {
-        true => refuse("cache_control", "request", format!("{marks} blocks have it; 4 may")),
+    match marks > MAX_CACHE_MARKS {
+        true => {
+            refuse("cache_control", "request", format!("{marks} blocks have it; the maximum is 4"))
+        }
         false => Ok(()),
     }
 }

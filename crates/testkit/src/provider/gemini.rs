@@ -1,5 +1,4 @@
-//! Google's Gemini: what `generateContent` refuses in `contents` and
-//! `systemInstruction`.
+//! Google's Gemini: the rules of `generateContent` for `contents` and `systemInstruction`.
 //!
 //! Field names may be in camelCase or in snake_case, as the provider allows.
 
@@ -28,7 +27,7 @@ pub const RULES: &[&str] = &[
 ];
 
 /// Maximum length of function names, in characters.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// The data of a part: exactly one of these.
 const DATA: &[&str] = &[
@@ -42,8 +41,8 @@ const DATA: &[&str] = &[
     "toolCall",
     "toolResponse",
 ];
-/// Fields that are allowed beside it.
-const BESIDE: &[&str] =
+/// Fields that are allowed in addition.
+const OTHER_FIELDS: &[&str] =
     &["thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"];
 
 /// Checks a request.
@@ -73,8 +72,8 @@ pub fn check(request: &Value) -> Check {
     }
 }
 
-/// What models from Gemini 3 on refuse beside: in the current turn (from the
-/// last content of the user that is no result), the first call of every content
+/// [`check`], and a rule of models from Gemini 3 on: in the current turn (from the
+/// last user content without function responses), the first call of every content
 /// has a signature.
 pub fn check_signatures(request: &Value) -> Check {
     check(request)?;
@@ -87,11 +86,11 @@ pub fn check_signatures(request: &Value) -> Check {
     let start = contents.iter().rposition(is_start).unwrap_or(0);
     for (index, content) in contents.iter().enumerate().skip(start) {
         let parts = parts(content);
-        let Some(place) = parts.iter().position(|part| has(part, "functionCall")) else {
+        let Some(position) = parts.iter().position(|part| has(part, "functionCall")) else {
             continue;
         };
-        if !has(&parts[place], "thoughtSignature") {
-            let at = format!("contents[{index}].parts[{place}]");
+        if !has(&parts[position], "thoughtSignature") {
+            let at = format!("contents[{index}].parts[{position}]");
             return refuse("missing_signature", at, "the first call has no thoughtSignature");
         }
     }
@@ -167,7 +166,7 @@ fn check_content<'a>(content: &'a Value, at: &str) -> Check<Turn<'a>> {
 }
 
 fn check_part<'a>(part: &'a Map<String, Value>, turn: &mut Turn<'a>, at: &str) -> Check {
-    only_fields(part, &[DATA, BESIDE].concat(), at)?;
+    only_fields(part, &[DATA, OTHER_FIELDS].concat(), at)?;
     let data: Vec<&str> = DATA.iter().copied().filter(|name| field(part, name).is_some()).collect();
     let [kind] = data[..] else {
         return refuse("part", at, format!("one of {DATA:?}, found {data:?}"));
@@ -189,7 +188,7 @@ fn check_part<'a>(part: &'a Map<String, Value>, turn: &mut Turn<'a>, at: &str) -
             match (text("mimeType"), text("data")) {
                 (Some(kind), Some(data)) if is_base64(data) => match is_inline_type(kind) {
                     true => Ok(()),
-                    false => refuse("media_type", at, "an unsupported mimeType"),
+                    false => refuse("media_type", at, "unsupported mimeType"),
                 },
                 _ => refuse("part", at, "inlineData is {mimeType, data in base64}"),
             }
@@ -234,8 +233,8 @@ fn check_part<'a>(part: &'a Map<String, Value>, turn: &mut Turn<'a>, at: &str) -
 fn named<'a>(map: &'a Map<String, Value>, at: &str) -> Check<Named<'a>> {
     let name = string(map, "name", "function_name", at)?;
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    if !starts || !is_word(name, "_.:-", LONGEST_NAME) {
-        return refuse("function_name", at, format!("{name:?} is no function name"));
+    if !starts || !is_word(name, "_.:-", MAX_NAME_CHARS) {
+        return refuse("function_name", at, format!("{name:?} is not a function name"));
     }
     Ok((name, map.get("id").and_then(Value::as_str)))
 }
@@ -249,19 +248,19 @@ fn check_responses(calls: &[Named<'_>], responses: &[Named<'_>], at: &str) -> Ch
         return refuse("unanswered_call", at, format!("{} calls are not answered", calls.len()));
     }
     if calls.len() != responses.len() {
-        let why = format!("{} responses to {} calls", responses.len(), calls.len());
-        return refuse("response_count", at, why);
+        let reason = format!("{} responses to {} calls", responses.len(), calls.len());
+        return refuse("response_count", at, reason);
     }
     let mut open = calls.to_vec();
     for (name, id) in responses {
-        let fits = |call: &Named<'_>| {
+        let is_match = |call: &Named<'_>| {
             call.0 == *name && (id.is_none() || call.1.is_none() || call.1 == *id)
         };
-        match open.iter().position(fits) {
-            Some(place) => drop(open.remove(place)),
+        match open.iter().position(is_match) {
+            Some(position) => drop(open.remove(position)),
             None => {
-                let why = format!("no open call of {name} with the id {id:?}");
-                return refuse("response_match", at, why);
+                let reason = format!("no open call of {name} with the id {id:?}");
+                return refuse("response_match", at, reason);
             }
         }
     }

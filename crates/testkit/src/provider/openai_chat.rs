@@ -1,5 +1,4 @@
-//! OpenAI's Chat Completions: what `POST /v1/chat/completions` refuses in
-//! `messages`.
+//! OpenAI's Chat Completions: the rules of `POST /v1/chat/completions` for `messages`.
 
 use serde_json::{Map, Value};
 
@@ -27,9 +26,9 @@ pub const RULES: &[&str] = &[
 ];
 
 /// Maximum length of call ids, in characters.
-const LONGEST_ID: usize = 40;
+const MAX_ID_CHARS: usize = 40;
 /// Maximum length of function names, in characters.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// Checks a request.
 pub fn check(request: &Value) -> Check {
@@ -47,10 +46,10 @@ pub fn check(request: &Value) -> Check {
             if answered.contains(&id) {
                 return refuse("duplicate_result", at, format!("{id} is answered already"));
             }
-            let Some(place) = open.iter().position(|open| *open == id) else {
+            let Some(position) = open.iter().position(|open| *open == id) else {
                 return refuse("unknown_result", at, format!("no call {id} is open"));
             };
-            answered.push(open.remove(place));
+            answered.push(open.remove(position));
         } else {
             if let Some(id) = open.first() {
                 return refuse("unanswered_call", at, format!("the call {id} is not answered"));
@@ -95,17 +94,19 @@ fn check_fields(message: &Map<String, Value>, role: &str, at: &str) -> Check {
 fn check_content(message: &Map<String, Value>, role: &str, at: &str) -> Check {
     let at = format!("{at}.content");
     let has = |field: &str| message.get(field).is_some_and(|value| !value.is_null());
-    let says_otherwise = role == "assistant"
+    let has_other_content = role == "assistant"
         && ["tool_calls", "function_call", "audio", "refusal"].iter().any(|field| has(field));
     match message.get("content") {
-        None | Some(Value::Null) if says_otherwise => Ok(()),
-        None | Some(Value::Null) => refuse("content", at, "missing, and nothing stands for it"),
+        None | Some(Value::Null) if has_other_content => Ok(()),
+        None | Some(Value::Null) => {
+            refuse("content", at, "missing, and no other field replaces it")
+        }
         Some(Value::String(_)) => Ok(()),
         Some(Value::Array(parts)) if parts.is_empty() => refuse("content", at, "an empty list"),
         Some(Value::Array(parts))
             if parts.len() > 1 && parts.iter().any(|part| part["type"] == "refusal") =>
         {
-            refuse("content", at, "a refusal stands alone, or in its own field")
+            refuse("content", at, "a refusal must be the only part, or in the field refusal")
         }
         Some(Value::Array(parts)) => parts
             .iter()
@@ -194,11 +195,11 @@ fn check_calls<'a>(calls: &'a Value, at: &str) -> Check<Vec<&'a str>> {
         let at = format!("{at}[{index}]");
         let call = object(call, "tool_calls", &at)?;
         let id = filled_string(call, "id", "call_id", &at)?;
-        if id.chars().count() > LONGEST_ID {
-            return refuse("call_id", at, format!("longer than {LONGEST_ID}: {id}"));
+        if id.chars().count() > MAX_ID_CHARS {
+            return refuse("call_id", at, format!("longer than {MAX_ID_CHARS}: {id}"));
         }
         if ids.contains(&id) {
-            return refuse("duplicate_call", at, format!("{id} stands twice"));
+            return refuse("duplicate_call", at, format!("{id} is used twice"));
         }
         ids.push(id);
         let kind = string(call, "type", "tool_calls", &at)?;
@@ -220,26 +221,26 @@ fn check_calls<'a>(calls: &'a Value, at: &str) -> Check<Vec<&'a str>> {
 }
 
 fn check_function_name(name: &str, at: &str) -> Check {
-    if is_word(name, "_-", LONGEST_NAME) {
+    if is_word(name, "_-", MAX_NAME_CHARS) {
         Ok(())
     } else {
         refuse("function_name", at, format!("{name:?} does not match [a-zA-Z0-9_-]{{1,64}}"))
     }
 }
 
-/// Names of people: no spaces and none of `<|\/>`.
+/// The name of the author: no spaces and none of `<|\/>`.
 fn check_name(message: &Map<String, Value>, role: &str, at: &str) -> Check {
     let at = format!("{at}.name");
     match message.get("name") {
-        None if role == "function" => refuse("name", at, "a function's message has its name"),
+        None if role == "function" => refuse("name", at, "a function message needs a name"),
         None => Ok(()),
         Some(Value::String(name))
             if !name.is_empty()
-                && name.chars().count() <= LONGEST_NAME
+                && name.chars().count() <= MAX_NAME_CHARS
                 && !name.chars().any(|c| c.is_whitespace() || "<|\\/>".contains(c)) =>
         {
             Ok(())
         }
-        Some(name) => refuse("name", at, format!("{name} is no name")),
+        Some(name) => refuse("name", at, format!("{name} is not a valid name")),
     }
 }

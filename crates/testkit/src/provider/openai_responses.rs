@@ -1,8 +1,7 @@
-//! OpenAI's Responses: what `POST /v1/responses` refuses in `input`.
+//! OpenAI's Responses: the rules of `POST /v1/responses` for `input`.
 //!
-//! Items are a flat list. Calls and their outputs are paired by `call_id`. Earlier
-//! responses that the server has stored are unknown here, so a request is checked
-//! on its own.
+//! Items are a flat list. Calls and their outputs are paired by `call_id`. Responses that the
+//! server has stored are unknown here, so a request is checked without them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,7 +37,7 @@ pub const RULES: &[&str] = &[
 ];
 
 /// Maximum length of ids, in characters.
-const LONGEST_ID: usize = 64;
+const MAX_ID_CHARS: usize = 64;
 
 /// Calls, with the type of the item that answers them.
 const CALLS: &[(&str, &str)] = &[
@@ -50,8 +49,8 @@ const CALLS: &[(&str, &str)] = &[
     ("apply_patch_call", "apply_patch_call_output"),
 ];
 
-/// Items that the model makes, beside messages, reasoning and [`CALLS`].
-const MADE_BY_THE_MODEL: &[&str] = &[
+/// Items that the model makes, in addition to messages, reasoning and [`CALLS`].
+const MODEL_ITEMS: &[&str] = &[
     "file_search_call",
     "web_search_call",
     "code_interpreter_call",
@@ -65,7 +64,7 @@ const MADE_BY_THE_MODEL: &[&str] = &[
 ];
 
 /// Items that the model does not make.
-const OTHERS: &[&str] = &[
+const OTHER_ITEMS: &[&str] = &[
     "mcp_approval_response",
     "item_reference",
     "tool_search_output",
@@ -93,7 +92,7 @@ pub fn check(request: &Value) -> Check {
         let item = object(item, "item", &at)?;
         let kind = kind_of(item, &at)?;
         check_id(item, kind, &at)?;
-        check_linked(item, kind, &mut ids, &at)?;
+        check_unique_id(item, kind, &mut ids, &at)?;
         match kind {
             "message" => {
                 check_message(item, &at)?;
@@ -112,7 +111,7 @@ pub fn check(request: &Value) -> Check {
                 } else if CALLS.iter().any(|(_, answer)| *answer == kind) {
                     check_output(item, kind, &at)?;
                     calls.answer(call_id(item, &at)?, kind, continues, &at)?;
-                } else if !MADE_BY_THE_MODEL.contains(&kind) && !OTHERS.contains(&kind) {
+                } else if !MODEL_ITEMS.contains(&kind) && !OTHER_ITEMS.contains(&kind) {
                     return refuse("item", at, format!("no item of type {kind:?}"));
                 }
             }
@@ -152,7 +151,7 @@ impl<'a> Calls<'a> {
                 self.by_id.insert(id, None);
                 Ok(())
             }
-            None => refuse("unknown_result", at, format!("no call {id} stands before")),
+            None => refuse("unknown_result", at, format!("there is no call {id} before it")),
         }
     }
 
@@ -172,7 +171,7 @@ fn kind_of<'a>(item: &'a Map<String, Value>, at: &str) -> Check<&'a str> {
     }
 }
 
-/// An id of the server starts with a prefix for the type of its item.
+/// An id that the server made starts with a prefix for the type of the item.
 fn check_id(item: &Map<String, Value>, kind: &str, at: &str) -> Check {
     let prefix = match kind {
         "message" => "msg",
@@ -184,45 +183,46 @@ fn check_id(item: &Map<String, Value>, kind: &str, at: &str) -> Check {
     };
     match item.get("id") {
         None | Some(Value::Null) => Ok(()),
-        Some(Value::String(id)) if id.starts_with(prefix) && is_word(id, "_-", LONGEST_ID) => {
+        Some(Value::String(id)) if id.starts_with(prefix) && is_word(id, "_-", MAX_ID_CHARS) => {
             Ok(())
         }
         Some(id) => refuse(
             "item_id",
             format!("{at}.id"),
-            format!("{id} does not start with {prefix:?} or is longer than {LONGEST_ID}"),
+            format!("{id} does not start with {prefix:?} or is longer than {MAX_ID_CHARS}"),
         ),
     }
 }
 
 /// Whether the model made the item.
-fn is_the_models(item: &Map<String, Value>, kind: &str) -> bool {
-    let said = kind == "message" && item.get("role").and_then(Value::as_str) == Some("assistant");
-    said || CALLS.iter().any(|(call, _)| *call == kind) || MADE_BY_THE_MODEL.contains(&kind)
+fn is_model_item(item: &Map<String, Value>, kind: &str) -> bool {
+    let is_answer =
+        kind == "message" && item.get("role").and_then(Value::as_str) == Some("assistant");
+    is_answer || CALLS.iter().any(|(call, _)| *call == kind) || MODEL_ITEMS.contains(&kind)
 }
 
-/// The id of an item is used once.
-fn check_linked<'a>(
+/// The id of a call or of an assistant message is used once.
+fn check_unique_id<'a>(
     item: &'a Map<String, Value>,
     kind: &str,
     ids: &mut HashSet<&'a str>,
     at: &str,
 ) -> Check {
-    let is_linked = ["function_call", "custom_tool_call"].contains(&kind)
-        || (kind == "message" && is_the_models(item, kind));
-    let Some(id) = item.get("id").and_then(Value::as_str).filter(|_| is_linked) else {
+    let is_model_output = ["function_call", "custom_tool_call"].contains(&kind)
+        || (kind == "message" && is_model_item(item, kind));
+    let Some(id) = item.get("id").and_then(Value::as_str).filter(|_| is_model_output) else {
         return Ok(());
     };
     match ids.insert(id) {
         true => Ok(()),
-        false => refuse("duplicate_item", at, format!("{id} stands there twice")),
+        false => refuse("duplicate_item", at, format!("{id} is used twice")),
     }
 }
 
 fn call_id<'a>(item: &'a Map<String, Value>, at: &str) -> Check<&'a str> {
     let id = filled_string(item, "call_id", "call_id", at)?;
-    match id.chars().count() > LONGEST_ID {
-        true => refuse("call_id", at, format!("longer than {LONGEST_ID}: {id}")),
+    match id.chars().count() > MAX_ID_CHARS {
+        true => refuse("call_id", at, format!("longer than {MAX_ID_CHARS}: {id}")),
         false => Ok(id),
     }
 }
@@ -285,13 +285,13 @@ fn check_parts(parts: &[Value], allowed: &[&str], at: &str) -> Check {
 }
 
 fn check_url(url: &Value, at: &str) -> Check {
-    let taken = |url: &str| {
+    let is_valid = |url: &str| {
         let embedded = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
         embedded.is_some_and(|(kind, data)| IMAGES.contains(&kind) && is_plain_base64(data))
             || ["https://", "http://"].iter().any(|start| url.starts_with(start))
     };
     match url.as_str() {
-        Some(url) if taken(url) => Ok(()),
+        Some(url) if is_valid(url) => Ok(()),
         _ => refuse("part", at, "image_url is a string: an http URL or a data URL"),
     }
 }
@@ -327,7 +327,7 @@ fn check_output(item: &Map<String, Value>, kind: &str, at: &str) -> Check {
     only_fields(item, &["type", "id", "call_id", "output", "status"], "field", at)?;
     let at = format!("{at}.output");
     match item.get("output") {
-        // A tool that prints nothing is normal.
+        // The output may be empty.
         Some(Value::String(_)) => Ok(()),
         Some(Value::Array(parts)) if !parts.is_empty() => {
             check_parts(parts, &["input_text", "input_image", "input_file"], &at)
@@ -336,7 +336,7 @@ fn check_output(item: &Map<String, Value>, kind: &str, at: &str) -> Check {
     }
 }
 
-/// Reasoning belongs to the item that the model made of it, which follows.
+/// Reasoning must be followed by the item to which it belongs: an item that the model made.
 fn check_reasoning(
     item: &Map<String, Value>,
     next: Option<&Value>,
@@ -356,18 +356,18 @@ fn check_reasoning(
     if !stored && !item.get("encrypted_content").is_some_and(Value::is_string) {
         return refuse("not_stored", at, "store is false, and encrypted_content is missing");
     }
-    let made_by_the_model = next.and_then(Value::as_object).is_some_and(|next| {
+    let is_model_item = next.and_then(Value::as_object).is_some_and(|next| {
         let role = next.get("role").and_then(Value::as_str);
         match next.get("type").and_then(Value::as_str) {
             None | Some("message") => role == Some("assistant"),
             Some("reasoning") => true,
             Some(kind) => {
-                CALLS.iter().any(|(call, _)| *call == kind) || MADE_BY_THE_MODEL.contains(&kind)
+                CALLS.iter().any(|(call, _)| *call == kind) || MODEL_ITEMS.contains(&kind)
             }
         }
     });
-    match made_by_the_model {
+    match is_model_item {
         true => Ok(()),
-        false => refuse("reasoning_alone", at, "the item it led to does not follow"),
+        false => refuse("reasoning_alone", at, "no item of the model follows"),
     }
 }

@@ -12,7 +12,9 @@ pub fn check(provider: Provider, request: &Value) -> Check {
     let mut tools = filled_list(Some(tools), "tools", "tools")?;
     let mut at = "tools".to_owned();
     if provider == Provider::Gemini {
-        let [group] = tools else { return refuse("tools", at, "one group of declarations") };
+        let [group] = tools else {
+            return refuse("tools", at, "must be one group of declarations");
+        };
         let group = object(group, "tools", "tools[0]")?;
         only_fields(group, &["functionDeclarations"], "tools", "tools[0]")?;
         at = "tools[0].functionDeclarations".to_owned();
@@ -46,7 +48,7 @@ fn check_one<'a>(provider: Provider, tool: &'a Map<String, Value>, at: &str) -> 
             is_function(tool, at)?;
             // Without `strict`, the schema is strict.
             if !tool.get("strict").is_some_and(Value::is_boolean) {
-                return refuse("tools", format!("{at}.strict"), "it says true or false");
+                return refuse("tools", format!("{at}.strict"), "must be true or false");
             }
             (tool, &["type", "name", "description", "parameters", "strict"], "parameters", 64)
         }
@@ -67,7 +69,7 @@ fn check_one<'a>(provider: Provider, tool: &'a Map<String, Value>, at: &str) -> 
         _ => ("_-", true),
     };
     if !is_word(name, extra, longest) || !may_start {
-        return refuse("tools", format!("{at}.name"), format!("{name:?} does not fit"));
+        return refuse("tools", format!("{at}.name"), format!("{name:?} is not a valid name"));
     }
     if tool.contains_key("description") {
         filled_string(tool, "description", "tools", at)?;
@@ -75,7 +77,7 @@ fn check_one<'a>(provider: Provider, tool: &'a Map<String, Value>, at: &str) -> 
     let at = format!("{at}.{schema}");
     let schema = match tool.get(schema) {
         Some(Value::Object(schema)) if schema.get("type") == Some(&"object".into()) => schema,
-        _ => return refuse("tools", at, "it is the schema of an object"),
+        _ => return refuse("tools", at, "must be the schema of an object"),
     };
     let refused: &[&str] = match provider {
         Provider::OpenAiChat | Provider::OpenAiResponses => {
@@ -85,7 +87,7 @@ fn check_one<'a>(provider: Provider, tool: &'a Map<String, Value>, at: &str) -> 
         Provider::Gemini => &[],
     };
     match refused.iter().find(|key| schema.contains_key(**key)) {
-        Some(key) => refuse("tools", at, format!("{key} at its top")),
+        Some(key) => refuse("tools", at, format!("{key} at the top level")),
         None => Ok(name),
     }
 }
@@ -93,6 +95,6 @@ fn check_one<'a>(provider: Provider, tool: &'a Map<String, Value>, at: &str) -> 
 fn is_function(tool: &Map<String, Value>, at: &str) -> Check {
     match tool.get("type").and_then(Value::as_str) {
         Some("function") => Ok(()),
-        _ => refuse("tools", format!("{at}.type"), "it is function"),
+        _ => refuse("tools", format!("{at}.type"), "must be function"),
     }
 }

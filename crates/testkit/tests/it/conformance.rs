@@ -1,11 +1,11 @@
-//! The model answers every conformance case, field by field.
+//! The model against every conformance case, field by field.
 
 use testkit::conformance::{Case, Expect, ExpectedOutcome, Kind, all_cases, comparable_state};
 use testkit::{Model, Refusal, Settings, Tool};
 
-/// Answers a step the way the cases write it down.
-fn answer(model: &mut Model, kind: &Kind) -> Expect {
-    let answer = match kind {
+/// Performs a step and returns the result in the form of the cases.
+fn result(model: &mut Model, kind: &Kind) -> Expect {
+    let result = match kind {
         Kind::Request(request) => model
             .apply(request, 5_000)
             .map(|outcome| Expect::Outcome(ExpectedOutcome::from(outcome))),
@@ -17,10 +17,10 @@ fn answer(model: &mut Model, kind: &Kind) -> Expect {
         Kind::MarkMapOfAll => Ok(Expect::MarkMap(model.mark_map_of_all())),
         Kind::State => Ok(Expect::State(comparable_state(&model.state()))),
     };
-    answer.unwrap_or_else(|Refusal { code, .. }| Expect::Error(code.to_owned()))
+    result.unwrap_or_else(|Refusal { code, .. }| Expect::Error(code.to_owned()))
 }
 
-/// Other counters than `approx` are not the model's: their tokens are not compared.
+/// Removes the tokens. The model counts only with `approx`, so tokens of other counters are not compared.
 fn without_tokens(expect: Expect) -> Expect {
     match expect {
         Expect::Outcome(outcome) => Expect::Outcome(ExpectedOutcome { tokens: 0, ..outcome }),
@@ -36,28 +36,28 @@ fn failures(case: &Case) -> Vec<String> {
     let mut failures = Vec::new();
     for (number, step) in case.steps.iter().enumerate() {
         let (version, log_len) = (model.version(), model.log_len());
-        let mut answer = answer(&mut model, &step.kind);
+        let mut actual = result(&mut model, &step.kind);
         let mut expect = step.expect.clone();
         if case.counter != "approx" {
-            answer = without_tokens(answer);
+            actual = without_tokens(actual);
             expect = without_tokens(expect);
         }
-        if answer != expect {
+        if actual != expect {
             failures.push(format!(
-                "{}, step {number}: {:?}\n  expected {expect:?}\n  answered {answer:?}",
+                "{}, step {number}: {:?}\n  expected {expect:?}\n  actual {actual:?}",
                 case.name, step.kind
             ));
         }
-        let refused = matches!(answer, Expect::Error(_));
+        let refused = matches!(actual, Expect::Error(_));
         if refused && (model.version(), model.log_len()) != (version, log_len) {
-            failures.push(format!("{}, step {number}: refused, yet it changed", case.name));
+            failures.push(format!("{}, step {number}: refused, but the state changed", case.name));
         }
     }
     failures
 }
 
 #[test]
-fn every_conformance_case_is_answered() {
+fn every_conformance_case_has_the_expected_results() {
     let cases = all_cases();
     let failures: Vec<String> = cases.iter().flat_map(failures).collect();
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
@@ -66,7 +66,7 @@ fn every_conformance_case_is_answered() {
 }
 
 #[test]
-fn every_conformance_case_counts_by_approx_so_all_tokens_are_compared() {
+fn every_conformance_case_counts_with_approx() {
     let others = all_cases().iter().filter(|case| case.counter != "approx").count();
     assert_eq!(others, 0);
 }

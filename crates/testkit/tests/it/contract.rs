@@ -1,4 +1,4 @@
-//! Sentences of the contract that the conformance cases leave out.
+//! Rules of the contract that the conformance cases do not test.
 
 mod forms;
 mod tools;
@@ -87,7 +87,7 @@ fn every_other_operation_makes_a_version_even_if_nothing_differs_after_it() {
 }
 
 #[test]
-fn arrange_checks_existence_before_pins_and_may_name_a_hidden_pin() {
+fn arrange_checks_existence_before_pins_and_may_list_a_hidden_pin() {
     let mut model = model();
     append(&mut model, &["a", "b", "c"]);
     apply(&mut model, json!({"operation": "DELETE", "indices": [0]}));
@@ -95,7 +95,7 @@ fn arrange_checks_existence_before_pins_and_may_name_a_hidden_pin() {
     let arrange = |indices: Value| json!({"operation": "ARRANGE", "indices": indices});
     assert_eq!(refused(&mut model, arrange(json!([2, 3]))), "index_out_of_range");
     assert_eq!(refused(&mut model, arrange(json!([2]))), "pinned");
-    // The pin that is hidden already may be left out.
+    // A hidden pinned entry may be left out.
     assert_eq!(apply(&mut model, arrange(json!([2, 1, 2]))).view, [2, 1]);
     assert_eq!(apply(&mut model, arrange(json!([1, 0]))).view, [1, 0]);
     assert_eq!(
@@ -105,7 +105,7 @@ fn arrange_checks_existence_before_pins_and_may_name_a_hidden_pin() {
 }
 
 #[test]
-fn batch_end_without_a_target_looks_at_the_live_path_only() {
+fn batch_end_without_a_target_uses_only_the_live_path() {
     let mut model = model();
     append(&mut model, &["a"]);
     apply(&mut model, json!({"operation": "BATCH_START"}));
@@ -154,7 +154,7 @@ fn the_state_counts_visible_messages_and_has_a_snapshot_of_each_batch_below_the_
 }
 
 #[test]
-fn a_budget_that_is_too_small_says_which_one_would_do() {
+fn the_error_of_a_small_budget_names_the_smallest_budget_that_succeeds() {
     let mut model = model();
     append_system(&mut model, &["be brief"]);
     append(&mut model, &["12345678", "1234", "12345678"]);
@@ -167,7 +167,7 @@ fn a_budget_that_is_too_small_says_which_one_would_do() {
     let fit = |max: u64| json!({"operation": "FIT", "maxTokens": max});
     assert_eq!(needed(&mut model, fit(9)), 10);
     assert_eq!(needed(&mut model, fit(0)), 10);
-    // No run starts with an assistant: only a budget for everything would do.
+    // No run starts with an assistant message, so only a budget for the whole view succeeds.
     let assistant = json!({"operation": "FIT", "maxTokens": 18, "startOn": "assistant"});
     assert_eq!(needed(&mut model, assistant), 19);
     apply(&mut model, json!({"operation": "MARK", "indices": [1, 2, 3], "mark": "pinned"}));
@@ -193,7 +193,7 @@ fn the_needed_budget_respects_tool_exchanges() {
 }
 
 #[test]
-fn thinking_is_counted_like_text_and_read_by_no_filter() {
+fn thinking_is_counted_like_text_and_not_searched() {
     let mut model = model();
     let parts = |second: Value| json!([{"type": "text", "text": "1234"}, second]);
     let thinking = json!({"type": "thinking", "text": "12345678"});
@@ -203,7 +203,7 @@ fn thinking_is_counted_like_text_and_read_by_no_filter() {
         let message = json!({"role": "user", "content": parts(part)});
         apply(&mut model, json!({"operation": "APPEND", "messages": [message]}));
     }
-    // 4 + 1 + 8 bytes, whatever the part is.
+    // 4 + 1 + 8 bytes for every kind of part.
     assert_eq!((0..3).map(|index| model.entry_tokens(index)).collect::<Vec<_>>(), [7, 7, 7]);
     assert_eq!(model.text(0), "1234");
     assert_eq!(model.query(&json!({"contains": "5678"})).unwrap(), [1]);
@@ -212,7 +212,7 @@ fn thinking_is_counted_like_text_and_read_by_no_filter() {
 }
 
 #[test]
-fn hidden_and_shown_are_ascending_whatever_the_order_of_the_view() {
+fn hidden_and_shown_are_ascending_for_any_order_of_the_view() {
     let mut model = model();
     append(&mut model, &["a", "b", "c", "d"]);
     apply(&mut model, json!({"operation": "ARRANGE", "indices": [3, 1, 2, 0]}));
@@ -223,7 +223,7 @@ fn hidden_and_shown_are_ascending_whatever_the_order_of_the_view() {
 }
 
 #[test]
-fn replace_past_the_view_is_an_index_and_insert_past_it_a_position_out_of_range() {
+fn replace_and_insert_past_the_end_of_the_view_have_different_codes() {
     let mut model = model();
     append(&mut model, &["a"]);
     let message = json!({"role": "user", "content": "x"});
@@ -234,7 +234,7 @@ fn replace_past_the_view_is_an_index_and_insert_past_it_a_position_out_of_range(
 }
 
 #[test]
-fn redo_outlives_refused_and_unchanged_requests() {
+fn redo_is_possible_after_refused_and_unchanged_requests() {
     let mut model = model();
     append(&mut model, &["a"]);
     append(&mut model, &["b"]);
@@ -248,7 +248,7 @@ fn redo_outlives_refused_and_unchanged_requests() {
 }
 
 #[test]
-fn nothing_is_carried_to_the_current_batch_for_it_was_not_left() {
+fn nothing_is_carried_to_the_current_batch() {
     let mut model = model();
     append(&mut model, &["a"]);
     apply(&mut model, json!({"operation": "BATCH_START"}));
@@ -260,7 +260,7 @@ fn nothing_is_carried_to_the_current_batch_for_it_was_not_left() {
 }
 
 #[test]
-fn what_an_operation_added_when_it_left_a_batch_is_carried_too() {
+fn entries_added_by_the_operation_that_left_a_batch_are_carried_too() {
     let mut model = model();
     append(&mut model, &["a", "b"]);
     let message = json!({"role": "user", "content": "x"});
@@ -270,7 +270,7 @@ fn what_an_operation_added_when_it_left_a_batch_is_carried_too() {
 }
 
 #[test]
-fn fit_is_stopped_by_a_call_that_is_dropped_but_not_by_one_that_is_pinned() {
+fn a_run_of_fit_may_start_after_a_pinned_call_but_not_after_a_hidden_one() {
     let call = json!({"role": "assistant", "content":
         [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]});
     let result = json!({"role": "tool", "content":
@@ -287,7 +287,7 @@ fn fit_is_stopped_by_a_call_that_is_dropped_but_not_by_one_that_is_pinned() {
 }
 
 #[test]
-fn a_snapshot_tells_when_and_why_its_batch_was_opened() {
+fn a_snapshot_has_the_time_and_reason_of_its_batch() {
     let mut model = model();
     append(&mut model, &["a"]);
     apply(&mut model, json!({"operation": "CLEAR", "description": "fresh start"}));
@@ -301,7 +301,7 @@ fn a_snapshot_tells_when_and_why_its_batch_was_opened() {
 }
 
 #[test]
-fn with_scope_all_the_order_is_the_logs_and_only_visible_pins_stay() {
+fn scope_all_uses_log_order_and_keeps_only_visible_pins() {
     let mut model = model();
     append(&mut model, &["a", "b", "c"]);
     let message = json!({"role": "user", "content": "first"});
@@ -313,7 +313,7 @@ fn with_scope_all_the_order_is_the_logs_and_only_visible_pins_stay() {
 }
 
 #[test]
-fn every_entry_of_an_answer_has_its_position_in_the_asked_view() {
+fn every_found_entry_has_its_position_in_the_queried_view() {
     let mut model = model();
     append(&mut model, &["a", "b", "c"]);
     apply(&mut model, json!({"operation": "DELETE", "indices": [0]}));

@@ -1,12 +1,12 @@
-//! The model comes to the verdicts of the corpus, wherever its plain JSON values
-//! can hold the input.
+//! The model has the expected results of the corpus for every input that its JSON values
+//! can represent.
 
 use serde_json::{Value, json};
 use testkit::corpus::{KEPT, MESSAGES, QUERIES, REQUESTS, START};
 use testkit::{Model, Refusal, Settings};
 
-/// The conversation that the requests and queries meet. Half of a surrogate pair
-/// in a message is no plain JSON value, so it is left out.
+/// The conversation to which the requests and queries are applied. A JSON value cannot contain half of a
+/// surrogate pair, so it is left out.
 fn start() -> Model {
     let mut model = Model::new(Settings::default(), 0);
     for request in START {
@@ -16,13 +16,12 @@ fn start() -> Model {
     model
 }
 
-fn verdict<T>(answer: Result<T, Refusal>) -> &'static str {
-    answer.map_or_else(|refusal| refusal.code, |_| KEPT)
+fn code_or_kept<T>(result: Result<T, Refusal>) -> &'static str {
+    result.map_or_else(|refusal| refusal.code, |_| KEPT)
 }
 
-/// The inputs that plain JSON values hold exactly. Numbers with many digits and
-/// minus zero are not among them.
-fn plain(inputs: &'static [(&str, &str)]) -> impl Iterator<Item = (Value, &'static str)> {
+/// The inputs that JSON values represent exactly, which excludes numbers with many digits and minus zero.
+fn exact(inputs: &'static [(&str, &str)]) -> impl Iterator<Item = (Value, &'static str)> {
     let is_exact = |text: &&(&str, &str)| {
         let digits = text.0.split(|c: char| !c.is_ascii_digit());
         digits.map(str::len).max().unwrap_or(0) < 19 && !text.0.contains("-0")
@@ -34,28 +33,28 @@ fn plain(inputs: &'static [(&str, &str)]) -> impl Iterator<Item = (Value, &'stat
 }
 
 #[test]
-fn messages_are_kept_or_refused() {
-    for (message, expected) in plain(MESSAGES) {
+fn messages_are_accepted_or_refused() {
+    for (message, expected) in exact(MESSAGES) {
         let append = json!({"op": {"operation": "APPEND", "messages": [message]}});
         let mut model = Model::new(Settings::default(), 0);
-        assert_eq!(verdict(model.apply(&append, 0)), expected, "{message}");
+        assert_eq!(code_or_kept(model.apply(&append, 0)), expected, "{message}");
     }
 }
 
 #[test]
-fn requests_are_carried_out_or_refused() {
-    for (request, expected) in plain(REQUESTS) {
+fn requests_are_accepted_or_refused() {
+    for (request, expected) in exact(REQUESTS) {
         let is_bare = request.get("operation").is_some()
             || request.get("op").or(request.get("ops")).is_none();
         let has_both = request.get("operation").is_some() && request.get("op").is_some();
         let wrapped = if is_bare && !has_both { json!({"op": request}) } else { request.clone() };
-        assert_eq!(verdict(start().apply(&wrapped, 0)), expected, "{request}");
+        assert_eq!(code_or_kept(start().apply(&wrapped, 0)), expected, "{request}");
     }
 }
 
 #[test]
-fn queries_are_answered_or_refused() {
-    for (query, expected) in plain(QUERIES) {
-        assert_eq!(verdict(start().query(&query)), expected, "{query}");
+fn queries_are_accepted_or_refused() {
+    for (query, expected) in exact(QUERIES) {
+        assert_eq!(code_or_kept(start().query(&query)), expected, "{query}");
     }
 }

@@ -1,4 +1,4 @@
-//! The model on the conformance cases and on random steps, and the pages of the documentation.
+//! Tests of the model, of the generator, of the validators, and of the pages of the documentation.
 
 mod conformance;
 mod contract;

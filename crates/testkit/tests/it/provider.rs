@@ -1,5 +1,5 @@
-//! Requests by hand for every rule of every provider: the accepted ones stand
-//! beside the refused ones, which differ from them in one thing.
+//! Hand-written requests for every rule of every provider: accepted ones, and refused ones that
+//! break one rule.
 
 use serde_json::{Value, json};
 use testkit::provider::Provider;
@@ -10,26 +10,26 @@ mod openai_chat;
 mod openai_responses;
 mod tools;
 
-/// A request that breaks one rule, and where.
+/// A rule, the path of the wrong value, and a request that breaks the rule there.
 struct Refused(&'static str, &'static str, Value);
 
 fn accepts(provider: Provider, requests: Vec<Value>) {
     for request in requests {
-        let answer = provider.check(&request);
-        assert!(answer.is_ok(), "{}: {:?} for {request:#}", provider.name(), answer);
+        let result = provider.check(&request);
+        assert!(result.is_ok(), "{}: {:?} for {request:#}", provider.name(), result);
     }
 }
 
 fn refuses(provider: Provider, cases: Vec<Refused>) {
     for Refused(rule, at, request) in cases {
         let Err(violation) = provider.check(&request) else {
-            panic!("{} takes what breaks {rule}: {request:#}", provider.name());
+            panic!("{} accepts a request that breaks {rule}: {request:#}", provider.name());
         };
         assert_eq!((violation.rule, violation.at.as_str()), (rule, at), "{violation}\n{request:#}");
     }
 }
 
-/// Every rule that is named has a request that breaks it.
+/// Every rule has a request that breaks it.
 fn covers(provider: Provider, cases: &[Refused], others: &[&str]) {
     for rule in provider.rules() {
         let covered = cases.iter().any(|case| case.0 == *rule) || others.contains(rule);
@@ -41,10 +41,10 @@ fn covers(provider: Provider, cases: &[Refused], others: &[&str]) {
 }
 
 #[test]
-fn what_is_no_request_is_refused_by_all() {
+fn values_that_are_not_requests_are_refused_by_all() {
     for provider in Provider::ALL {
         for request in [json!(null), json!([]), json!("hi"), json!({}), json!({"messages": {}})] {
-            assert!(provider.check(&request).is_err(), "{} takes {request}", provider.name());
+            assert!(provider.check(&request).is_err(), "{} accepts {request}", provider.name());
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Random steps on the model alone: what always holds, and whether the generator
-//! reaches everything.
+//! Random steps on the model: invariants, and the coverage of the generator.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +6,13 @@ use serde_json::{Value, json};
 use testkit::generate::{Choices, Step, conversation, numbers, step};
 use testkit::{Model, Outcome, Refusal, Settings};
 
-/// Long walks reach deep histories, short ones the beginnings.
+/// Number of sequences and their length. Long sequences reach deep histories, short ones early states.
 const LONG: (u64, usize) = (6, 2_000);
 const SHORT: (u64, usize) = (200, 30);
 
-/// What a walk has met.
+/// Coverage of the random steps.
 #[derive(Default)]
-struct Met {
+struct Coverage {
     accepted: usize,
     refused: usize,
     unchanged: usize,
@@ -26,8 +25,8 @@ struct Met {
     codes: BTreeMap<&'static str, usize>,
 }
 
-/// All that can be read of a model, to see whether it changed.
-fn everything(model: &Model) -> Value {
+/// The readable state of a model, for comparisons.
+fn whole_state(model: &Model) -> Value {
     json!({
         "version": model.version(),
         "log": model.log_len(),
@@ -50,8 +49,11 @@ fn operations(request: &Value) -> Vec<Value> {
 
 fn check_view(model: &Model) {
     let unique: BTreeSet<usize> = model.view().iter().copied().collect();
-    assert_eq!(unique.len(), model.view().len(), "an entry stands in the view once");
-    assert!(unique.iter().all(|&index| index < model.log_len()), "the view is of the log");
+    assert_eq!(unique.len(), model.view().len(), "an entry is in the view once");
+    assert!(
+        unique.iter().all(|&index| index < model.log_len()),
+        "every entry of the view is in the log"
+    );
     assert!(model.batches() >= 1 && model.batch() + 1 == model.batches());
     assert_eq!(model.snapshot(model.batch()).unwrap().messages, model.view());
 }
@@ -75,7 +77,8 @@ fn check_outcome(before: &Model, outcome: &Outcome) {
     assert_eq!(outcome.warned("view_empty").is_some(), outcome.view.is_empty());
 }
 
-/// What setting tools, and returning to a batch, leaves of descriptions.
+/// After setting tools or returning to a batch, only pinned descriptions are stale. After setting tools,
+/// the present description is visible.
 fn check_descriptions(model: &Model, outcome: &Outcome, is_tools: bool) {
     let is_pinned =
         |index: &usize| model.marks().get("pinned").is_some_and(|pinned| pinned.contains(index));
@@ -89,7 +92,7 @@ fn check_descriptions(model: &Model, outcome: &Outcome, is_tools: bool) {
     }
 }
 
-/// The smallest budget that is said to be enough is enough, and one less is not.
+/// The needed budget in an error succeeds, and one token less does not.
 fn check_needed(model: &Model, request: &Value, refusal: &Refusal) {
     let Some(details) = refusal.details.as_ref().filter(|_| request.get("op").is_some()) else {
         return;
@@ -107,45 +110,46 @@ fn check_request(
     model: &mut Model,
     request: &str,
     act: impl FnOnce(&mut Model) -> Result<Outcome, Refusal>,
-    met: &mut Met,
+    coverage: &mut Coverage,
 ) -> Result<Outcome, Refusal> {
     let before = model.clone();
-    let answer = act(model);
-    match &answer {
+    let result = act(model);
+    match &result {
         Ok(outcome) => {
             check_outcome(&before, outcome);
-            met.accepted += 1;
-            met.unchanged += usize::from(!outcome.changed);
+            coverage.accepted += 1;
+            coverage.unchanged += usize::from(!outcome.changed);
             for (code, _) in &outcome.warnings {
-                *met.warnings.entry(code).or_default() += 1;
+                *coverage.warnings.entry(code).or_default() += 1;
             }
             if !outcome.changed {
-                assert_eq!(everything(&before), everything(model), "unchanged: {request}");
+                assert_eq!(whole_state(&before), whole_state(model), "unchanged: {request}");
             }
         }
         Err(refusal) => {
-            met.refused += 1;
-            *met.codes.entry(refusal.code).or_default() += 1;
-            assert_eq!(everything(&before), everything(model), "refused: {request}");
+            coverage.refused += 1;
+            *coverage.codes.entry(refusal.code).or_default() += 1;
+            assert_eq!(whole_state(&before), whole_state(model), "refused: {request}");
         }
     }
     check_view(model);
-    answer
+    result
 }
 
-fn take(model: &mut Model, step: &Step, now: i64, met: &mut Met) {
+fn perform(model: &mut Model, step: &Step, now: i64, coverage: &mut Coverage) {
     let refusal = match step {
         Step::Apply(request) => {
             let text = request.to_string();
-            match check_request(model, &text, |model| model.apply(request, now), met) {
-                Ok(outcome) => meet_operations(model, request, &outcome, met),
+            match check_request(model, &text, |model| model.apply(request, now), coverage) {
+                Ok(outcome) => record_operations(model, request, &outcome, coverage),
                 Err(refusal) => check_needed(model, request, &refusal),
             }
             None
         }
         Step::SetTools(tools) => {
-            let answer = check_request(model, "tools", |model| model.set_tools(tools, now), met);
-            if let Ok(outcome) = answer {
+            let result =
+                check_request(model, "tools", |model| model.set_tools(tools, now), coverage);
+            if let Ok(outcome) = result {
                 assert_eq!(outcome.changed, outcome.tools_changed);
                 if outcome.changed {
                     check_descriptions(model, &outcome, true);
@@ -175,21 +179,21 @@ fn take(model: &mut Model, step: &Step, now: i64, met: &mut Met) {
         Step::Diff(a, b) => model.diff(*a, *b).err(),
     };
     if let Some(refusal) = refusal {
-        *met.codes.entry(refusal.code).or_default() += 1;
+        *coverage.codes.entry(refusal.code).or_default() += 1;
     }
 }
 
-fn meet_operations(model: &Model, request: &Value, outcome: &Outcome, met: &mut Met) {
+fn record_operations(model: &Model, request: &Value, outcome: &Outcome, coverage: &mut Coverage) {
     for operation in operations(request) {
         let name = operation["operation"].as_str().expect("it was accepted").to_owned();
         for (field, value) in operation.as_object().expect("it was accepted") {
             if !value.is_null() {
-                met.fields.insert(format!("{name}.{field}"));
+                coverage.fields.insert(format!("{name}.{field}"));
             }
         }
-        *met.operations.entry(name).or_default() += 1;
+        *coverage.operations.entry(name).or_default() += 1;
     }
-    met.tools_restored += usize::from(outcome.tools_changed);
+    coverage.tools_restored += usize::from(outcome.tools_changed);
     let returns = |op: &Value| {
         op["operation"] == "BATCH_END" && op.get("carry").is_none()
             || op["operation"] == "ROLLBACK" && op.get("targetBatchIndex").is_some()
@@ -199,29 +203,31 @@ fn meet_operations(model: &Model, request: &Value, outcome: &Outcome, met: &mut 
     }
 }
 
-fn walk(seed: u64, steps: usize, met: &mut Met) {
+fn run(seed: u64, steps: usize, coverage: &mut Coverage) {
     let numbers = numbers(seed, steps * 100 + 1_000);
     let mut choices = Choices::new(&numbers);
     let mut model = conversation(&mut choices, 1_000);
-    met.created_with_messages += usize::from(model.initial_messages() != &json!([]));
+    coverage.created_with_messages += usize::from(model.initial_messages() != &json!([]));
     for number in 0..steps {
         assert!(!choices.is_exhausted(), "seed {seed}: too few numbers, at step {number}");
         let step = step(&mut choices, &model);
-        take(&mut model, &step, 1_000 + number as i64 / 4, met);
+        perform(&mut model, &step, 1_000 + number as i64 / 4, coverage);
     }
 }
 
 #[test]
-fn random_steps_keep_what_always_holds_and_reach_everything() {
-    let mut met = Met::default();
+fn random_steps_keep_the_invariants_and_reach_every_operation_and_code() {
+    let mut coverage = Coverage::default();
     for (seeds, steps) in [LONG, SHORT] {
         for seed in 1..=seeds {
-            walk(seed, steps, &mut met);
+            run(seed, steps, &mut coverage);
         }
     }
-    let requests = met.accepted + met.refused;
-    assert!(met.accepted * 10 >= requests * 4, "{} of {requests} accepted", met.accepted);
-    assert!(met.unchanged > 0 && met.tools_restored > 0 && met.created_with_messages > 0);
+    let requests = coverage.accepted + coverage.refused;
+    assert!(coverage.accepted * 10 >= requests * 4, "{} of {requests} accepted", coverage.accepted);
+    assert!(
+        coverage.unchanged > 0 && coverage.tools_restored > 0 && coverage.created_with_messages > 0
+    );
     for code in [
         "torn_call",
         "torn_result",
@@ -230,12 +236,12 @@ fn random_steps_keep_what_always_holds_and_reach_everything() {
         "view_empty",
         "ignored_indices",
     ] {
-        assert!(met.warnings.contains_key(code), "{code} was never warned");
+        assert!(coverage.warnings.contains_key(code), "there was no warning {code}");
     }
     for field in
         ["BATCH_START.withTools", "batch_start.batch", "batch_end.batch", "batch_end.carry"]
     {
-        assert!(met.fields.contains(field), "{field} was never accepted");
+        assert!(coverage.fields.contains(field), "{field} was never accepted");
     }
     for name in [
         "APPEND",
@@ -266,7 +272,7 @@ fn random_steps_keep_what_always_holds_and_reach_everything() {
         "batch_start",
         "batch_end",
     ] {
-        assert!(met.operations.contains_key(name), "{name} was never accepted");
+        assert!(coverage.operations.contains_key(name), "{name} was never accepted");
     }
     for code in [
         "invalid_operation",
@@ -284,7 +290,7 @@ fn random_steps_keep_what_always_holds_and_reach_everything() {
         "nothing_to_redo",
         "budget_too_small",
     ] {
-        assert!(met.codes.contains_key(code), "{code} was never answered");
+        assert!(coverage.codes.contains_key(code), "there was no error {code}");
     }
 }
 

@@ -65,8 +65,8 @@ fn every_proof_exists() {
         let proofs: Vec<&str> = row[3].split('`').skip(1).step_by(2).collect();
         assert!(!proofs.is_empty(), "{} has no proof", row[0]);
         for proof in proofs {
-            let (place, name) = proof.split_once(": ").expect("a proof names its place");
-            let exists = match place {
+            let (source, name) = proof.split_once(": ").expect("a proof names its source");
+            let exists = match source {
                 "conformance" => cases.contains(name),
                 "bench engine" => {
                     bench.contains(&format!("row(\"{name}\""))

@@ -63,7 +63,7 @@ pub(super) const SHAPES: &[Case<'_>] = &[
         r#"{"operation":"TRUNCATE","keepLast":1,"keepOthers":false}"#,
         "invalid_operation",
         "keepOthers",
-        &["keepOthers goes with role"],
+        &["keepOthers needs role"],
     ),
     (r#"{"operation":"TRUNCATE","role":"robot"}"#, "invalid_operation", "role", &["assistant"]),
     (r#"{"operation":"TRUNCATE","range":[0,1]}"#, "invalid_operation", "range", &["start and end"]),

@@ -1,5 +1,5 @@
-//! The fields of a JSON object, read by type. Every refusal is
-//! `invalid_operation` but those of messages.
+//! The fields of a JSON object, read by type. Every refusal except those of messages is
+//! `invalid_operation`.
 
 use serde_json::{Map, Value};
 
@@ -17,7 +17,7 @@ impl<'a> Fields<'a> {
         object.map(Fields).ok_or_else(|| Refusal::operation(format!("{json} is not an object")))
     }
 
-    /// Refuses every field that is not named, with any value.
+    /// Refuses every field that is not in `names`, with any value.
     pub(in crate::model) fn only(&self, names: &[&str]) -> Result<(), Refusal> {
         match self.0.keys().find(|key| !names.contains(&key.as_str())) {
             Some(unknown) => Err(Refusal::operation(format!("unknown field {unknown}"))),
@@ -25,8 +25,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Refuses every field that is not named, unless it is one of `sections` and
-    /// `null`.
+    /// Refuses every field that is not in `names`, except those of `sections` that are `null`.
     pub(in crate::model) fn only_or_null(
         &self,
         names: &[&str],
@@ -52,7 +51,7 @@ impl<'a> Fields<'a> {
 
     pub(in crate::model) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
         let read = |value: &Value| {
-            value.as_bool().ok_or_else(|| Refusal::operation(format!("{name} is no boolean")))
+            value.as_bool().ok_or_else(|| Refusal::operation(format!("{name} is not a boolean")))
         };
         self.get(name).map(read).transpose()
     }
@@ -93,13 +92,13 @@ impl<'a> Fields<'a> {
         list.iter().map(|value| read_number(name, value).map(to_count)).collect()
     }
 
-    /// A list of log indices that is not empty. An index named twice counts once.
+    /// A list of log indices that is not empty. An index that is listed twice counts once.
     pub(in crate::model) fn indices(&self, name: &str) -> Result<Vec<usize>, Refusal> {
         not_empty(name, self.distinct_numbers(name)?)
     }
 
-    /// A list of log indices that may be empty. An index named twice counts once,
-    /// at its first place.
+    /// A list of log indices that may be empty. An index that is listed twice counts once,
+    /// at its first position.
     pub(in crate::model) fn distinct_numbers(&self, name: &str) -> Result<Vec<usize>, Refusal> {
         let mut indices = Vec::new();
         for index in self.numbers(name)? {
@@ -121,14 +120,14 @@ impl<'a> Fields<'a> {
         not_empty(name, roles.collect::<Result<_, _>>()?).map(Some)
     }
 
-    /// A list of strings that is not empty, nor is any string in it.
+    /// A list of strings. Neither the list nor a string in it is empty.
     pub(in crate::model) fn labels(&self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
         let Some(value) = self.get(name) else { return Ok(None) };
         let labels = read_list(name, value)?.iter().map(|label| read_label(name, label));
         not_empty(name, labels.collect::<Result<_, _>>()?).map(Some)
     }
 
-    /// As [`Fields::labels`], or a single string.
+    /// Like [`Fields::labels`], or a single string.
     pub(in crate::model) fn one_or_more_labels(
         &self,
         name: &str,
@@ -148,7 +147,7 @@ impl<'a> Fields<'a> {
         Ok(Some(Range { start, end: fields.required_count("end")? }))
     }
 
-    /// `scope`: `"visible"`, which it is if missing, or `"all"`.
+    /// `scope`: `"visible"` (the default) or `"all"`.
     pub(in crate::model) fn scope(&self) -> Result<Scope, Refusal> {
         match self.text("scope")?.as_deref() {
             None | Some("visible") => Ok(Scope::Visible),
@@ -183,10 +182,11 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A number is a whole number from 0: 2.0, -1 and "2" are none.
+/// A whole number from 0. 2.0, -1 and "2" are refused.
 fn read_number(name: &str, value: &Value) -> Result<u64, Refusal> {
     let number = value.as_u64();
-    number.ok_or_else(|| Refusal::operation(format!("{name}: {value} is no whole number from 0")))
+    number
+        .ok_or_else(|| Refusal::operation(format!("{name}: {value} is not a whole number from 0")))
 }
 
 fn to_count(number: u64) -> usize {
@@ -195,7 +195,7 @@ fn to_count(number: u64) -> usize {
 
 fn read_text(name: &str, value: &Value) -> Result<String, Refusal> {
     let text = value.as_str().map(str::to_owned);
-    text.ok_or_else(|| Refusal::operation(format!("{name}: {value} is no string")))
+    text.ok_or_else(|| Refusal::operation(format!("{name}: {value} is not a string")))
 }
 
 fn read_label(name: &str, value: &Value) -> Result<String, Refusal> {
@@ -209,11 +209,11 @@ fn read_label(name: &str, value: &Value) -> Result<String, Refusal> {
 
 fn read_role(name: &str, value: &Value) -> Result<Role, Refusal> {
     let role = value.as_str().and_then(Role::from_name);
-    role.ok_or_else(|| Refusal::operation(format!("{name}: {value} is no role")))
+    role.ok_or_else(|| Refusal::operation(format!("{name}: {value} is not a role")))
 }
 
 fn read_list<'a>(name: &str, value: &'a Value) -> Result<&'a Vec<Value>, Refusal> {
-    value.as_array().ok_or_else(|| Refusal::operation(format!("{name} is no list")))
+    value.as_array().ok_or_else(|| Refusal::operation(format!("{name} is not a list")))
 }
 
 fn not_empty<T>(name: &str, list: Vec<T>) -> Result<Vec<T>, Refusal> {

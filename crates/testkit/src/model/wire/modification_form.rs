@@ -33,7 +33,7 @@ pub(super) fn read(name: &str, fields: &Fields) -> Result<Operation, Refusal> {
         "batch_start" => {
             let boundary = at_most_one_number(fields)?;
             if boundary.is_none() {
-                return Err(Refusal::operation("the indices of batch_start hold its boundary"));
+                return Err(Refusal::operation("batch_start needs its boundary in indices"));
             }
             let expected_batch = fields.count("batch")?;
             Ok(Operation::BatchStart { boundary, with_tools: false, expected_batch })
@@ -54,6 +54,6 @@ fn at_most_one_number(fields: &Fields) -> Result<Option<usize>, Refusal> {
     match fields.numbers("indices")?[..] {
         [] => Ok(None),
         [number] => Ok(Some(number)),
-        _ => Err(Refusal::operation("indices holds one number")),
+        _ => Err(Refusal::operation("indices must have at most one element")),
     }
 }

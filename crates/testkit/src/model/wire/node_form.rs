@@ -6,7 +6,7 @@ use super::{Fields, plain_form};
 use crate::model::operation::Operation;
 use crate::model::refusal::Refusal;
 
-/// The sections of a node. Those that are not used may be `null`.
+/// The sections of a node. Sections of other operations may be `null`.
 pub(super) const SECTIONS: [&str; 5] = ["truncate", "insert", "replace", "clear", "filter"];
 
 /// Reads a body whose fields and meaning are those of the plain form. The body

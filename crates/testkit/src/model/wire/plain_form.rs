@@ -6,11 +6,11 @@ use super::Fields;
 use crate::model::operation::{Carry, Filter, Fit, Operation, Truncate};
 use crate::model::refusal::Refusal;
 
-/// Reads the operation with this name. `frame` names the fields that are allowed
-/// in addition to the operation's own; the node form has none.
-pub(super) fn read(name: &str, fields: &Fields, frame: &[&str]) -> Result<Operation, Refusal> {
+/// Reads the operation with this name. `common` lists the fields that are allowed
+/// in addition to those of the operation; the node form has none.
+pub(super) fn read(name: &str, fields: &Fields, common: &[&str]) -> Result<Operation, Refusal> {
     let own = own_fields(name)?;
-    fields.only(&[own, frame].concat())?;
+    fields.only(&[own, common].concat())?;
     match name {
         "APPEND" => Ok(Operation::Append {
             messages: fields.messages("messages")?,
@@ -134,7 +134,7 @@ pub(super) fn read_carry(fields: &Fields) -> Result<Carry, Refusal> {
         None => Ok(Carry::None),
         Some(Value::String(carry)) if carry == "none" => Ok(Carry::None),
         Some(Value::String(carry)) if carry == "all" => Ok(Carry::All),
-        Some(_) => Ok(Carry::Roles(fields.roles("carry")?.expect("carry is there"))),
+        Some(_) => Ok(Carry::Roles(fields.roles("carry")?.expect("carry is present"))),
     }
 }
 

@@ -1,11 +1,11 @@
-//! The shapes of operations in the three input forms (section 5).
+//! The fields of operations in the three input forms (section 5).
 
 use serde_json::{Value, json};
 
 use super::{append, apply, model, refused};
 
 #[test]
-fn an_empty_list_is_no_shape_of_the_plain_delete_and_compress() {
+fn empty_indices_are_refused_except_by_arrange() {
     let mut model = model();
     for name in ["DELETE", "COMPRESS", "RESTORE", "replace"] {
         let op = json!({"operation": name, "indices": []});
@@ -25,7 +25,7 @@ fn batch_in_batch_start_is_the_number_of_the_new_batch_and_is_checked_before_the
     assert_eq!(refusal.details.as_deref(), Some(&json!({"expected": 4, "actual": 1})));
     let start = json!({"operation": "batch_start", "indices": [9], "batch": 1});
     assert_eq!(refused(&mut model, start), "index_out_of_range");
-    // It is decided when the operation's turn comes.
+    // `batch` is tested when the operation is performed.
     let start = |batch: usize| json!({"operation": "batch_start", "indices": [0], "batch": batch});
     let both = model.apply(&json!({"ops": [start(1), start(2)]}), 2_000).unwrap();
     assert_eq!(both.batch, 2);

@@ -36,7 +36,7 @@ fn without_tools_no_description_is_visible_unless_it_is_pinned() {
     apply(&mut model, json!({"operation": "MARK", "indices": [0], "mark": "pinned"}));
     let outcome = model.set_tools(&json!([]), 2_000).unwrap();
     assert_eq!((&outcome.view[..], outcome.batch, outcome.changed), (&[0, 1][..], 0, true));
-    // The engine wrote it, so it is warned about although nothing is stale without tools.
+    // Without tools nothing is stale, but a visible description that the engine wrote causes the warning.
     assert_eq!(outcome.warned("stale_tools"), Some(&[0][..]));
 }
 
@@ -60,7 +60,7 @@ fn tools_that_differ_only_in_a_schema_are_other_tools_with_the_same_description(
 }
 
 #[test]
-fn every_stale_description_leaves_when_other_tools_are_set_and_a_hidden_present_one_comes_back() {
+fn setting_other_tools_hides_every_stale_description_and_shows_a_hidden_present_one() {
     let mut model = model_with_tools(&search());
     append(&mut model, &["a"]);
     model.set_tools(&read(), 2_000).unwrap();
@@ -80,7 +80,7 @@ fn malformed_tools_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn rollback_to_a_version_undo_and_redo_restore_the_tools_and_say_so() {
+fn rollback_to_a_version_undo_and_redo_restore_the_tools_and_report_it() {
     let mut model = model_with_tools(&search());
     model.set_tools(&read(), 2_000).unwrap();
     assert!(apply(&mut model, json!({"operation": "UNDO"})).tools_changed);
@@ -95,7 +95,7 @@ fn rollback_to_a_version_undo_and_redo_restore_the_tools_and_say_so() {
 }
 
 #[test]
-fn operations_after_a_rollback_in_one_list_meet_the_restored_tools() {
+fn operations_after_a_rollback_in_one_list_use_the_restored_tools() {
     let mut model = model_with_tools(&search());
     model.set_tools(&read(), 2_000).unwrap();
     let ops = json!([{"operation": "ROLLBACK", "targetVersion": 0}, {"operation": "CLEAR"}]);
@@ -103,32 +103,36 @@ fn operations_after_a_rollback_in_one_list_meet_the_restored_tools() {
 }
 
 #[test]
-fn rollback_to_a_batch_keeps_the_tools_and_leaves_pinned_stale_descriptions_with_a_warning() {
+fn rollback_to_a_batch_keeps_the_tools_and_warns_about_pinned_stale_descriptions() {
     let mut model = model_with_tools(&search());
     apply(&mut model, json!({"operation": "BATCH_START"}));
     model.set_tools(&read(), 2_000).unwrap();
     apply(&mut model, json!({"operation": "MARK", "indices": [0], "mark": "pinned"}));
     let back = apply(&mut model, json!({"operation": "ROLLBACK", "targetBatchIndex": 0}));
-    assert_eq!((&back.view[..], back.tools_changed), (&[0][..], false), "none left, none came");
+    assert_eq!(
+        (&back.view[..], back.tools_changed),
+        (&[0][..], false),
+        "no description is hidden or added"
+    );
     assert_eq!(back.warned("stale_tools"), Some(&[0][..]));
 }
 
 #[test]
-fn a_batch_that_is_returned_to_loses_every_stale_description_and_opens_no_batch() {
+fn returning_to_a_batch_hides_every_stale_description_and_opens_no_batch() {
     let mut model = model_with_tools(&search());
     append_system(&mut model, &["be brief", "可用工具:\n- old: one"]);
     apply(&mut model, json!({"operation": "BATCH_START", "boundary": 3}));
     model.set_tools(&read(), 2_000).unwrap();
     let back = apply(&mut model, json!({"operation": "ROLLBACK", "targetBatchIndex": 0}));
     assert_eq!((back.view, back.batches), (vec![3, 1], 1));
-    // The corrected view is the batch's view from now on.
+    // The changed view is kept as the view of the batch.
     apply(&mut model, json!({"operation": "BATCH_START"}));
     let back = apply(&mut model, json!({"operation": "BATCH_END"}));
     assert_eq!((back.view, back.warnings), (vec![3, 1], vec![]));
 }
 
 #[test]
-fn carry_skips_a_stale_description_even_if_it_is_pinned_and_what_is_visible_already() {
+fn carry_skips_pinned_stale_descriptions_and_visible_entries() {
     let mut model = model_with_tools(&search());
     append(&mut model, &["a"]);
     apply(&mut model, json!({"operation": "BATCH_START"}));
@@ -137,11 +141,11 @@ fn carry_skips_a_stale_description_even_if_it_is_pinned_and_what_is_visible_alre
     model.set_tools(&read(), 2_000).unwrap();
     assert_eq!(model.view(), [3, 1, 2]);
     let back = apply(&mut model, json!({"operation": "BATCH_END", "carry": "all"}));
-    assert_eq!(back.view, [3, 1], "3 took the place of 0, so it does not come twice");
+    assert_eq!(back.view, [3, 1], "3 replaced 0, so it is not carried");
 }
 
 #[test]
-fn what_is_a_tool_description() {
+fn tool_descriptions_are_recognised_by_their_form() {
     let lists = ["Available tools:\n- a", "可用工具:\n- a: b\n- c", "Tools:\n- x"];
     let others = [
         "Available tools:",
@@ -168,7 +172,7 @@ fn what_is_a_tool_description() {
 }
 
 #[test]
-fn a_user_message_with_the_text_of_a_description_is_none() {
+fn a_user_message_with_the_text_of_a_description_is_not_a_description() {
     let mut model = model_with_tools(&search());
     let text = model.tool_description().unwrap();
     apply(&mut model, json!({"operation": "DELETE", "indices": [0]}));
@@ -178,14 +182,14 @@ fn a_user_message_with_the_text_of_a_description_is_none() {
 }
 
 #[test]
-fn a_description_of_several_lines_is_known_by_its_text_while_it_is_present_or_by_its_writer() {
+fn a_description_of_several_lines_is_recognised_only_if_it_is_present_or_written_by_the_engine() {
     let tools = json!([{"name": "shell", "description": "run\na command"}]);
     let mut model = model_with_tools(&tools);
     append_system(&mut model, &["可用工具:\n- shell: run\na command"]);
     apply(&mut model, json!({"operation": "DELETE", "indices": [0]}));
     assert_eq!(apply(&mut model, json!({"operation": "CLEAR"})).view, [1], "it is present");
     apply(&mut model, json!({"operation": "RESTORE", "indices": [0]}));
-    // With other tools, the text alone does not make it a description any more.
+    // With other tools, its text does not make it a description.
     let outcome = model.set_tools(&search(), 2_000).unwrap();
     assert_eq!((&outcome.view[..], outcome.warned("stale_tools")), (&[2, 1][..], None));
 }
@@ -210,7 +214,7 @@ fn setting_no_tools_hides_hand_written_descriptions_too() {
 }
 
 #[test]
-fn messages_given_at_creation_are_visible_at_version_0_behind_the_description() {
+fn messages_given_at_creation_are_visible_at_version_0_after_the_description() {
     let messages = json!([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]);
     let tools = Tool::read_list(&search()).unwrap();
     let settings = Settings { tools, ..Settings::default() };
@@ -230,7 +234,7 @@ fn messages_given_at_creation_are_visible_at_version_0_behind_the_description() 
 }
 
 #[test]
-fn batch_start_with_tools_spares_every_present_description_and_keeps_its_place() {
+fn batch_start_with_tools_keeps_every_present_description_at_its_position() {
     let mut model = model_with_tools(&search());
     append(&mut model, &["a"]);
     append_system(&mut model, &["可用工具:\n- search: find pages", "Available tools:\n- old: one"]);
@@ -240,11 +244,11 @@ fn batch_start_with_tools_spares_every_present_description_and_keeps_its_place()
     let start = json!({"operation": "BATCH_START", "boundary": 5, "withTools": false});
     assert!(apply(&mut model, start).view.is_empty());
     let start = json!({"operation": "BATCH_START", "withTools": true});
-    assert_eq!(apply(&mut model, start).view, [2], "the newest that is one comes");
+    assert_eq!(apply(&mut model, start).view, [2], "the newest present description is shown");
 }
 
 #[test]
-fn batch_start_with_tools_leaves_a_pinned_stale_description_among_the_leading_messages() {
+fn batch_start_with_tools_keeps_a_pinned_stale_description_among_the_leading_messages() {
     let mut model = model_with_tools(&search());
     append_system(&mut model, &["Available tools:\n- old: one"]);
     append(&mut model, &["a"]);

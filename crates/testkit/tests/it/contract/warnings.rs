@@ -6,7 +6,7 @@ use testkit::{Model, Settings};
 use super::{append, apply, model};
 
 #[test]
-fn messages_given_at_creation_are_checked_and_warned_about() {
+fn messages_given_at_creation_are_checked_and_cause_warnings() {
     let create = |messages: Value| Model::with_messages(Settings::default(), &messages, 1_000);
     assert!(create(json!([])).is_ok());
     let refused = |messages: Value| create(messages).map(|_| ()).unwrap_err().code;
@@ -19,7 +19,7 @@ fn messages_given_at_creation_are_checked_and_warned_about() {
 }
 
 #[test]
-fn a_message_that_carries_a_call_beside_its_content_is_foreign() {
+fn a_message_with_a_call_beside_its_content_is_foreign() {
     let mut model = model();
     let mut warned = |field: &str, value: Value| {
         let mut message = json!({"role": "assistant", "content": "x"});
@@ -37,7 +37,7 @@ fn a_message_that_carries_a_call_beside_its_content_is_foreign() {
 }
 
 #[test]
-fn a_foreign_message_is_named_by_the_request_that_adds_it_alone_even_if_it_hides_it() {
+fn only_the_request_that_adds_a_foreign_message_warns_about_it() {
     let mut model = model();
     append(&mut model, &["a"]);
     let foreign = json!({"role": "user", "content": "x", "tool_call_id": "c"});
@@ -50,7 +50,7 @@ fn a_foreign_message_is_named_by_the_request_that_adds_it_alone_even_if_it_hides
 }
 
 #[test]
-fn an_empty_view_is_warned_about() {
+fn an_empty_view_causes_a_warning() {
     let mut model = model();
     append(&mut model, &["a"]);
     let outcome = apply(&mut model, json!({"operation": "CLEAR"}));

@@ -27,7 +27,7 @@ fn result(id: &str) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": "done"})
 }
 
-fn thought() -> Value {
+fn thinking() -> Value {
     json!({"type": "thinking", "thinking": "hm", "signature": "AAAA"})
 }
 
@@ -35,7 +35,7 @@ fn request(messages: Vec<Value>) -> Value {
     json!({"messages": messages})
 }
 
-/// A user, a call, and what is given as the answer.
+/// A user message, a call, and a user message with these blocks.
 fn answered(blocks: Vec<Value>) -> Value {
     request(vec![hi(), assistant(vec![call("a")]), user(blocks)])
 }
@@ -46,7 +46,7 @@ fn changed(mut block: Value, field: &str, value: Value) -> Value {
 }
 
 #[test]
-fn valid_requests_are_taken() {
+fn valid_requests_are_accepted() {
     let marked = changed(text("x"), "cache_control", json!({"type": "ephemeral"}));
     accepts(
         Anthropic,
@@ -62,7 +62,7 @@ fn valid_requests_are_taken() {
             ]),
             request(vec![
                 hi(),
-                assistant(vec![thought(), text("x"), call("a"), call("b")]),
+                assistant(vec![thinking(), text("x"), call("a"), call("b")]),
                 user(vec![result("b"), result("a")]),
                 assistant(vec![text("done")]),
             ]),
@@ -85,14 +85,14 @@ fn valid_requests_are_taken() {
                 hi(),
             ]),
             json!({"thinking": {"type": "enabled", "budget_tokens": 1024}, "messages": [
-                hi(), assistant(vec![thought(), call("a")]), user(vec![result("a")])
+                hi(), assistant(vec![thinking(), call("a")]), user(vec![result("a")])
             ]}),
         ],
     );
 }
 
 #[test]
-fn every_rule_refuses_what_breaks_it() {
+fn every_rule_refuses_a_request_that_breaks_it() {
     let marked = changed(text("x"), "cache_control", json!({"type": "ephemeral"}));
     let search =
         json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}});
@@ -135,7 +135,7 @@ fn every_rule_refuses_what_breaks_it() {
             "messages[2].content[0].content[0]",
             answered(vec![changed(result("a"), "content", json!([{"type": "text", "text": ""}]))]),
         ),
-        Refused("block", "messages[0].content[0]", request(vec![user(vec![thought()])])),
+        Refused("block", "messages[0].content[0]", request(vec![user(vec![thinking()])])),
         Refused("block", "messages[0].content[0]", request(vec![user(vec![call("a")])])),
         Refused(
             "block",
@@ -255,7 +255,7 @@ fn every_rule_refuses_what_breaks_it() {
             "messages[1].content[0].signature",
             request(vec![
                 hi(),
-                assistant(vec![changed(thought(), "signature", json!("")), text("x")]),
+                assistant(vec![changed(thinking(), "signature", json!("")), text("x")]),
             ]),
         ),
         Refused(
@@ -266,7 +266,7 @@ fn every_rule_refuses_what_breaks_it() {
         Refused(
             "last_thinking",
             "messages[1]",
-            request(vec![hi(), assistant(vec![text("x"), thought()]), hi()]),
+            request(vec![hi(), assistant(vec![text("x"), thinking()]), hi()]),
         ),
         Refused(
             "trailing_whitespace",

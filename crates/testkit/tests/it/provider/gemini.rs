@@ -32,7 +32,7 @@ fn request(contents: Vec<Value>) -> Value {
 }
 
 #[test]
-fn valid_requests_are_taken() {
+fn valid_requests_are_accepted() {
     accepts(
         Gemini,
         vec![
@@ -73,7 +73,7 @@ fn valid_requests_are_taken() {
 }
 
 #[test]
-fn every_rule_refuses_what_breaks_it() {
+fn every_rule_refuses_a_request_that_breaks_it() {
     let with_ids = |call: &str, response: &str| {
         request(vec![
             hi(),
@@ -194,7 +194,7 @@ fn every_rule_refuses_what_breaks_it() {
 }
 
 #[test]
-fn newer_models_want_a_signature_on_the_first_call_of_every_step_of_the_current_turn() {
+fn newer_models_require_a_signature_on_the_first_call_of_every_content_of_the_current_turn() {
     let mut signed = call("f");
     signed["thoughtSignature"] = json!("AAAA");
     let step = |first: Value| {
@@ -212,7 +212,7 @@ fn newer_models_want_a_signature_on_the_first_call_of_every_step_of_the_current_
         (violation.rule, violation.at.as_str()),
         ("missing_signature", "contents[3].parts[0]")
     );
-    // What lies behind the user's last words is not looked at.
+    // Contents before the last user message are not checked.
     let mut older = turn(&[call("f")]);
     older.push(model(vec![text("x")]));
     older.extend(turn(&[signed]));

@@ -11,7 +11,7 @@ fn call(id: &str) -> Value {
     json!({"id": id, "type": "function", "function": {"name": "read", "arguments": "{}"}})
 }
 
-fn asks(ids: &[&str]) -> Value {
+fn calling(ids: &[&str]) -> Value {
     let calls: Vec<Value> = ids.iter().map(|id| call(id)).collect();
     json!({"role": "assistant", "content": null, "tool_calls": calls})
 }
@@ -33,7 +33,7 @@ fn with_call(call: Value) -> Value {
 }
 
 #[test]
-fn valid_requests_are_taken() {
+fn valid_requests_are_accepted() {
     accepts(
         OpenAiChat,
         vec![
@@ -44,9 +44,9 @@ fn valid_requests_are_taken() {
                 user(),
                 json!({"role": "developer", "content": [{"type": "text", "text": "x"}]}),
             ]),
-            request(vec![asks(&["a", "b"]), result("b"), result("a"), user()]),
+            request(vec![calling(&["a", "b"]), result("b"), result("a"), user()]),
             // An id may be used again in a later turn.
-            request(vec![asks(&["a"]), result("a"), asks(&["a"]), result("a")]),
+            request(vec![calling(&["a"]), result("a"), calling(&["a"]), result("a")]),
             request(vec![
                 json!({"role": "assistant", "content": "", "tool_calls": [call("a")]}),
                 json!({"role": "tool", "tool_call_id": "a", "content": ""}),
@@ -65,7 +65,7 @@ fn valid_requests_are_taken() {
                 {"type": "file", "file": {"file_id": "file-1"}},
             ]})),
             request(vec![
-                asks(&["1234567890123456789012345678901234567890"]),
+                calling(&["1234567890123456789012345678901234567890"]),
                 result("1234567890123456789012345678901234567890"),
             ]),
         ],
@@ -73,7 +73,7 @@ fn valid_requests_are_taken() {
 }
 
 #[test]
-fn every_rule_refuses_what_breaks_it() {
+fn every_rule_refuses_a_request_that_breaks_it() {
     let cases = vec![
         Refused("messages", "messages", json!({"messages": []})),
         Refused("messages", "messages[0]", one(json!("hi"))),
@@ -147,7 +147,7 @@ fn every_rule_refuses_what_breaks_it() {
         Refused(
             "call_id",
             "messages[0].tool_calls[0]",
-            request(vec![asks(&["12345678901234567890123456789012345678901"])]),
+            request(vec![calling(&["12345678901234567890123456789012345678901"])]),
         ),
         Refused(
             "function_name",
@@ -170,28 +170,28 @@ fn every_rule_refuses_what_breaks_it() {
                 json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": {}}}),
             ),
         ),
-        Refused("unanswered_call", "messages[1]", request(vec![asks(&["a"])])),
+        Refused("unanswered_call", "messages[1]", request(vec![calling(&["a"])])),
         Refused(
             "unanswered_call",
             "messages[2]",
-            request(vec![asks(&["a", "b"]), result("a"), user(), result("b")]),
+            request(vec![calling(&["a", "b"]), result("a"), user(), result("b")]),
         ),
         Refused("unknown_result", "messages[1]", request(vec![user(), result("a")])),
-        Refused("unknown_result", "messages[1]", request(vec![asks(&["a"]), result("b")])),
+        Refused("unknown_result", "messages[1]", request(vec![calling(&["a"]), result("b")])),
         Refused(
             "unknown_result",
             "messages[3]",
-            request(vec![asks(&["a"]), result("a"), user(), result("a")]),
+            request(vec![calling(&["a"]), result("a"), user(), result("a")]),
         ),
         Refused(
             "duplicate_call",
             "messages[0].tool_calls[1]",
-            request(vec![asks(&["a", "a"]), result("a"), result("a")]),
+            request(vec![calling(&["a", "a"]), result("a"), result("a")]),
         ),
         Refused(
             "duplicate_result",
             "messages[2]",
-            request(vec![asks(&["a"]), result("a"), result("a")]),
+            request(vec![calling(&["a"]), result("a"), result("a")]),
         ),
     ];
     covers(OpenAiChat, &cases, &[]);

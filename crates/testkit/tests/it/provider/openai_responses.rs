@@ -7,7 +7,7 @@ fn user() -> Value {
     json!({"role": "user", "content": "hi"})
 }
 
-fn says() -> Value {
+fn answer() -> Value {
     json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]})
 }
 
@@ -19,7 +19,7 @@ fn output(id: &str) -> Value {
     json!({"type": "function_call_output", "call_id": id, "output": "done"})
 }
 
-fn thought() -> Value {
+fn reasoning() -> Value {
     json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "AAAA"})
 }
 
@@ -33,19 +33,19 @@ fn changed(mut item: Value, field: &str, value: Value) -> Value {
 }
 
 #[test]
-fn valid_requests_are_taken() {
+fn valid_requests_are_accepted() {
     accepts(
         OpenAiResponses,
         vec![
             json!({"input": "hi", "instructions": "be kind"}),
-            request(vec![user(), says()]),
+            request(vec![user(), answer()]),
             request(vec![call("a"), call("b"), output("b"), output("a"), user()]),
-            request(vec![thought(), call("a"), output("a"), thought(), says()]),
-            json!({"store": false, "input": [thought(), says()]}),
+            request(vec![reasoning(), call("a"), output("a"), reasoning(), answer()]),
+            json!({"store": false, "input": [reasoning(), answer()]}),
             json!({"previous_response_id": "resp_1", "input": [output("a")]}),
             request(vec![
-                thought(),
-                changed(says(), "id", json!("msg_1")),
+                reasoning(),
+                changed(answer(), "id", json!("msg_1")),
                 changed(call("a"), "id", json!("fc_1")),
                 changed(output("a"), "output", json!("")),
             ]),
@@ -60,14 +60,14 @@ fn valid_requests_are_taken() {
             ]),
             request(vec![
                 json!({"type": "web_search_call", "id": "ws_1", "status": "completed"}),
-                says(),
+                answer(),
             ]),
         ],
     );
 }
 
 #[test]
-fn every_rule_refuses_what_breaks_it() {
+fn every_rule_refuses_a_request_that_breaks_it() {
     let cases = vec![
         Refused("input", "input", json!({"input": []})),
         Refused("instructions", "instructions", json!({"input": "hi", "instructions": []})),
@@ -128,7 +128,7 @@ fn every_rule_refuses_what_breaks_it() {
         Refused(
             "item_id",
             "input[0].id",
-            request(vec![changed(says(), "id", json!(format!("msg_{}", "x".repeat(61))))]),
+            request(vec![changed(answer(), "id", json!(format!("msg_{}", "x".repeat(61))))]),
         ),
         Refused(
             "call_id",
@@ -176,20 +176,20 @@ fn every_rule_refuses_what_breaks_it() {
         Refused(
             "reasoning",
             "input[0].summary",
-            request(vec![json!({"type": "reasoning", "id": "rs_1"}), says()]),
+            request(vec![json!({"type": "reasoning", "id": "rs_1"}), answer()]),
         ),
         Refused(
             "reasoning",
             "input[0].id",
-            request(vec![json!({"type": "reasoning", "summary": []}), says()]),
+            request(vec![json!({"type": "reasoning", "summary": []}), answer()]),
         ),
-        Refused("reasoning_alone", "input[0]", request(vec![thought()])),
-        Refused("reasoning_alone", "input[0]", request(vec![thought(), user()])),
-        Refused("reasoning_alone", "input[1]", request(vec![call("a"), thought(), output("a")])),
+        Refused("reasoning_alone", "input[0]", request(vec![reasoning()])),
+        Refused("reasoning_alone", "input[0]", request(vec![reasoning(), user()])),
+        Refused("reasoning_alone", "input[1]", request(vec![call("a"), reasoning(), output("a")])),
         Refused(
             "not_stored",
             "input[0]",
-            json!({"store": false, "input": [{"type": "reasoning", "id": "rs_1", "summary": []}, says()]}),
+            json!({"store": false, "input": [{"type": "reasoning", "id": "rs_1", "summary": []}, answer()]}),
         ),
         Refused(
             "not_stored",
@@ -200,7 +200,7 @@ fn every_rule_refuses_what_breaks_it() {
             "duplicate_item",
             "input[2]",
             request(vec![
-                thought(),
+                reasoning(),
                 changed(call("a"), "id", json!("fc_1")),
                 changed(call("b"), "id", json!("fc_1")),
                 output("a"),

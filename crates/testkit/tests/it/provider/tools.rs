@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use testkit::provider::{Provider, tools::check};
 
-fn described(provider: Provider, name: &str) -> Value {
+fn definition(provider: Provider, name: &str) -> Value {
     let schema = json!({"type": "object", "properties": {}});
     match provider {
         Provider::OpenAiChat => {
@@ -22,7 +22,7 @@ fn request(provider: Provider, tools: &[Value]) -> Value {
     }
 }
 
-/// The object that has the name.
+/// The object with the name of the tool.
 fn inner(provider: Provider, tool: &mut Value) -> &mut Value {
     match provider {
         Provider::OpenAiChat => &mut tool["function"],
@@ -31,31 +31,31 @@ fn inner(provider: Provider, tool: &mut Value) -> &mut Value {
 }
 
 #[test]
-fn tools_are_taken_in_the_provider_s_own_shape_alone() {
+fn a_provider_accepts_tools_only_in_its_own_form() {
     for provider in Provider::ALL {
-        let tool = described(provider, "f_1");
+        let tool = definition(provider, "f_1");
         assert_eq!(check(provider, &json!({})), Ok(()));
         assert_eq!(check(provider, &request(provider, std::slice::from_ref(&tool))), Ok(()));
         for other in Provider::ALL.into_iter().filter(|other| *other != provider) {
-            let there = request(provider, &[described(provider, "f_1")]);
-            assert!(check(other, &there).is_err(), "{} takes {there}", other.name());
+            let request = request(provider, &[definition(provider, "f_1")]);
+            assert!(check(other, &request).is_err(), "{} accepts {request}", other.name());
         }
     }
 }
 
 #[test]
-fn what_is_wrong_with_a_tool_is_refused() {
+fn invalid_tools_are_refused() {
     for provider in Provider::ALL {
-        let good = described(provider, "f");
+        let good = definition(provider, "f");
         let refused = |tools: &[Value]| {
             let request = request(provider, tools);
-            let answer = check(provider, &request);
-            assert!(answer.is_err(), "{} takes {request}", provider.name());
+            let result = check(provider, &request);
+            assert!(result.is_err(), "{} accepts {request}", provider.name());
         };
         refused(&[]);
         refused(&[good.clone(), good.clone()]);
         for name in ["", "a b", "é", &"x".repeat(200)] {
-            refused(&[described(provider, name)]);
+            refused(&[definition(provider, name)]);
         }
         for (field, value) in [("description", json!("")), ("name", json!(1)), ("more", json!(1))] {
             let mut tool = good.clone();
@@ -69,10 +69,10 @@ fn what_is_wrong_with_a_tool_is_refused() {
         }
     }
     assert!(
-        check(Provider::Gemini, &request(Provider::Gemini, &[described(Provider::Gemini, "9")]))
+        check(Provider::Gemini, &request(Provider::Gemini, &[definition(Provider::Gemini, "9")]))
             .is_err()
     );
-    let mut silent = described(Provider::OpenAiResponses, "f");
-    silent.as_object_mut().unwrap().remove("strict");
-    assert!(check(Provider::OpenAiResponses, &json!({"tools": [silent]})).is_err());
+    let mut without_strict = definition(Provider::OpenAiResponses, "f");
+    without_strict.as_object_mut().unwrap().remove("strict");
+    assert!(check(Provider::OpenAiResponses, &json!({"tools": [without_strict]})).is_err());
 }

@@ -1,14 +1,14 @@
-//! Random choices from whole numbers only, so that a seed gives the same result on every machine.
+//! Random choices with integer arithmetic only, so that a seed gives the same result on every machine.
 
 use serde_json::{Map, Value, json};
 
 use super::text::{TECHNICAL, WORDS};
 
 /// The generator `splitmix64`.
-pub(super) struct Dice(pub(super) u64);
+pub(super) struct Random(pub(super) u64);
 
-impl Dice {
-    fn roll(&mut self) -> u64 {
+impl Random {
+    fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,9 +16,9 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// Both are possible.
+    /// A number from `least` to `most`, both included.
     pub(super) fn between(&mut self, least: usize, most: usize) -> usize {
-        least + (self.roll() % (most - least + 1) as u64) as usize
+        least + (self.next_u64() % (most - least + 1) as u64) as usize
     }
 
     /// True in `percent` of 100 cases.
@@ -32,9 +32,9 @@ impl Dice {
 
     /// One of the choices; the first ones are more frequent.
     fn skewed<'a>(&mut self, choices: &[&'a str]) -> &'a str {
-        let (a, b) = (self.roll() >> 32, self.roll() >> 32);
-        let place = ((a * b) >> 32) * choices.len() as u64;
-        choices[(place >> 32) as usize]
+        let (a, b) = (self.next_u64() >> 32, self.next_u64() >> 32);
+        let scaled = ((a * b) >> 32) * choices.len() as u64;
+        choices[(scaled >> 32) as usize]
     }
 
     pub(super) fn hex(&mut self, digits: usize) -> String {
@@ -105,7 +105,7 @@ impl Dice {
         format!("{}{end}", capital(&words.join(" ")))
     }
 
-    /// Fields such as tools take and give.
+    /// An object like the inputs and results of tools.
     pub(super) fn object(&mut self, depth: usize) -> Map<String, Value> {
         let mut object = Map::new();
         for _ in 0..self.between(3, 7) {
