@@ -11,8 +11,8 @@ use recto_core::{Delete, Insert, Limits, LogIndex, Message, Position, Request, S
 use crate::json::{self, Str};
 use crate::media;
 use crate::render::{
-    Block, Call, CallResult, Extra, Finding, LAST_FROM_THE_USER, Plan, RenderOptions,
-    RenderedTools, ResultContent, SanitizedMessages, Severity, Side, Target, Turn, context, detail,
+    ADDED_MESSAGES, Block, Call, CallResult, Extra, Finding, Plan, RenderOptions, RenderedTools,
+    ResultContent, SanitizedMessages, Severity, Side, Target, Turn, context, detail,
 };
 use crate::source::Source;
 use crate::{Error, MessageParts};
@@ -140,8 +140,9 @@ fn positions(turn: &Turn<'_>) -> impl Iterator<Item = usize> {
 /// Positions of the messages that have to be replaced: those with findings, and all that share a turn
 /// with one of them.
 fn changed(plan: &Plan<'_>) -> HashSet<usize> {
-    // A placeholder at the end is a message of its own and changes no other.
-    let change = |finding: &&Finding| must_change(finding) && *finding.rule != LAST_FROM_THE_USER;
+    // A placeholder at an end is a message of its own and changes no other.
+    let change =
+        |finding: &&Finding| must_change(finding) && !ADDED_MESSAGES.contains(finding.rule);
     let findings = plan.findings.iter().filter(change);
     let named = findings.flat_map(|finding| [Some(finding.index), finding.with]);
     let mut changed: HashSet<usize> = named.flatten().collect();

@@ -110,6 +110,14 @@ impl<'a> MessageParts<'a> {
         MessageParts::of_json(message.role(), message.json())
     }
 
+    /// True if the message has only a role and texts: the form in which providers get it anyway.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_text = |part: &Part<'_>| matches!(part, Part::Text { .. }) && !part.has_more();
+        self.source.is_none()
+            && json::Object::of(self.json).has_only(&["role", "content"])
+            && self.parts.iter().all(is_text)
+    }
+
     /// Reads the text of a valid Recto message.
     pub(crate) fn of_json(role: Role, json: &'a str) -> MessageParts<'a> {
         let mut read = MessageParts {

@@ -5,7 +5,10 @@
 //!  "of": "0123456789abcdef", "piece": 0, "pieces": 2}
 //! ```
 //!
-//! - A foreign message that is also a Recto message with the same meaning has no source.
+//! - A foreign message of plain texts that is also a Recto message with the same meaning has no source.
+//! - `verbatim`: the message without its `metadata` is the foreign message, byte for byte. Messages that
+//!   are also Recto messages but have more than plain texts have it, because a provider may read fields
+//!   of them that Recto does not know.
 //! - `original` is the foreign JSON, byte for byte. It is present only if writing the converted message
 //!   in that format would give other bytes, and only in the first piece. Log entries never change, so
 //!   it always matches its message.
@@ -35,6 +38,8 @@ pub struct Source<'a> {
     pub model: Option<Str<'a>>,
     /// The foreign message, if it cannot be rebuilt from the parts.
     pub original: Option<&'a str>,
+    /// True if the message without its `metadata` is the foreign message. JSON: `verbatim`.
+    pub is_verbatim: bool,
     /// White space of the foreign JSON.
     pub layout: Layout,
     /// Hash of the foreign message, if this message is one of several pieces of it. JSON: `of`.
@@ -78,6 +83,7 @@ impl<'a> Source<'a> {
                 "provider" => read.provider = Str::of(value),
                 "model" => read.model = Str::of(value),
                 "original" => read.original = Some(value),
+                "verbatim" => read.is_verbatim = value == "true",
                 "layout" if value == r#""spaced""# => read.layout = Layout::Spaced,
                 "of" => read.original_hash = Str::of(value),
                 "piece" => read.piece = value.parse::<u32>().map_or(0, |piece| piece as usize),
@@ -137,6 +143,10 @@ impl<'a> Source<'a> {
         if self.layout == Layout::Spaced {
             key_into("layout", start, out);
             out.push_str("\"spaced\"");
+        }
+        if self.is_verbatim {
+            key_into("verbatim", start, out);
+            out.push_str("true");
         }
         for (key, value) in [("before", self.before), ("original", self.original)] {
             if let Some(value) = value {
@@ -231,6 +241,7 @@ mod tests {
             r#"{"format":"x","hole":"text","hole_at":7,"original":{"a":null}}"#,
             r#"{"format":"anthropic","field":"system"}"#,
             r#"{"format":"openai-responses","after":"rs_1"}"#,
+            r#"{"format":"openai-chat","verbatim":true}"#,
             r#"{"format":"x","before":[{"type":"summary"}],"original":{}}"#,
         ] {
             let metadata = format!(r#"{{"source":{source}}}"#);

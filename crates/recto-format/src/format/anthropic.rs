@@ -12,6 +12,7 @@ use recto_core::Role;
 use super::message_list::{
     CallNames, Draft, FieldError, MessageCodec, ReadState, unsupported_part,
 };
+use super::new_parts;
 use super::recto::is_nested;
 use super::{Head, Likelihood};
 use crate::json::{self, Str};
@@ -28,7 +29,7 @@ fn likelihood(message: &str) -> Likelihood {
         return Likelihood::No;
     }
     let blocks = json::get(message, "content").map(json::items).into_iter().flatten();
-    let mut best = Likelihood::No;
+    let mut best = if is_response(message) { Likelihood::Certain } else { Likelihood::No };
     for block in blocks {
         let kind = json::get_str(block, "type").map(Str::escaped).unwrap_or_default();
         let found = match kind {
@@ -45,6 +46,15 @@ fn likelihood(message: &str) -> Likelihood {
         best = best.max(found);
     }
     best
+}
+
+/// True if an object is a response of the API.
+fn is_response(object: &str) -> bool {
+    let fields = json::Object::of(object);
+    fields.get_str("type").is_some_and(|kind| kind.is("message"))
+        && (fields.get_str("id").is_some_and(|id| id.escaped().starts_with("msg_"))
+            || fields.get("usage").is_some_and(|usage| json::get(usage, "input_tokens").is_some()))
+        && fields.get("stop_reason").is_some()
 }
 
 /// The likelihood that an object is a request of this format, by its fields beside the messages.
@@ -112,7 +122,7 @@ impl MessageCodec for Anthropic {
 
     fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, FieldError>> {
         (key == "system").then(|| match json::is_list(value) || Str::of(value).is_some() {
-            true => Ok(vec![Draft::converted(Role::System, value.to_owned())]),
+            true => Ok(vec![Draft::converted(Role::System, new_parts::content_of(value))]),
             false => Err(FieldError::new("system", "system must be a string or a list of texts")),
         })
     }

@@ -85,6 +85,7 @@ impl Codec for ClaudeCode {
             pending: PendingLines::with_capacity(limit),
             chains: Vec::new(),
             agents: HashMap::new(),
+            file_agent: None,
             results: HashMap::new(),
             late: LateLines::new(parents.found(), limit),
             start: Some(Start { name, is_json_lines: true, ..Start::default() }),
@@ -118,6 +119,8 @@ struct Session<'o, 'a> {
     chains: Vec<Chain>,
     /// The sidechains by name.
     agents: HashMap<String, usize>,
+    /// The id of the subagent, if it has one, in a file of a subagent.
+    file_agent: Option<Option<String>>,
     /// Results, by the id of their call.
     results: HashMap<String, ResultLocation>,
     /// Lines that precede their parents.
@@ -275,13 +278,16 @@ impl Session<'_, '_> {
     /// The chain of a line. The first line of a sidechain starts a fork.
     fn chain_of(&mut self, line: &Line<'_>) -> Result<usize, Error> {
         let parent = line.parent.and_then(|parent| self.nodes.get(&*parent.text()));
+        let agent = || line.fields.get_str("agentId").map(|id| id.text().into_owned());
         // All lines of a subagent's file belong to one sidechain, which is the main chain there.
-        let is_whole_file = self.chains[0].version == 0;
+        if parent.is_none() && line.is("isSidechain") && self.chains[0].version == 0 {
+            self.file_agent = Some(agent());
+        }
         match parent {
             Some(parent) => Ok(parent.chain),
-            None if !line.is("isSidechain") || is_whole_file => Ok(0),
+            None if !line.is("isSidechain") || self.file_agent == Some(agent()) => Ok(0),
             None => {
-                let agent = line.fields.get_str("agentId").map(|id| id.text().into_owned());
+                let agent = agent();
                 let name = agent.unwrap_or_else(|| format!("sidechain {}", self.chains.len()));
                 if let Some(known) = self.agents.get(&name) {
                     return Ok(*known);

@@ -58,7 +58,8 @@ impl FormatCodec for Codex {
                 {
                     Likelihood::Certain
                 }
-                _ if json::get(line, "record_type").is_some() => Likelihood::Likely,
+                // Rollouts of mid-2025 have items of Responses on lines of their own.
+                _ if json::get(line, "record_type").is_some() => Likelihood::Declared,
                 _ => Likelihood::No,
             };
             best = best.max(found);

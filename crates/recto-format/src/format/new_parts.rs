@@ -3,6 +3,19 @@
 use crate::json::{self, Str};
 use crate::media::{self, MediaBody, MediaKind};
 
+/// The content of a message that has this string or list. Recto has no empty content: a list with one
+/// empty text takes its place.
+pub(crate) fn content_of(value: &str) -> String {
+    let is_empty = match Str::of(value) {
+        Some(text) => text.is_empty(),
+        None => json::items(value).next().is_none(),
+    };
+    match is_empty {
+        true => NewParts::default().finish(),
+        false => value.to_owned(),
+    }
+}
+
 /// A list of parts in Recto's form, as JSON.
 #[derive(Default)]
 pub(crate) struct NewParts {

@@ -194,7 +194,7 @@ fn read_message(
         write_call(Str::plain(&id), name, &input_of(arguments), "", parts.add());
     }
     for (number, call) in json::items(read.tool_calls.unwrap_or("[]")).enumerate() {
-        if let Err(error) = read_call(call, &mut parts) {
+        if let Err(error) = read_call(call, number, &mut parts, state) {
             state.unreadable_part(&format!("tool_calls[{number}]"), error);
             parts.add().push_str(UNREADABLE_PART);
         }
@@ -334,10 +334,26 @@ fn read_part(part: &str, parts: &mut List) -> Result<(), FieldError> {
     Ok(())
 }
 
-fn read_call(call: &str, parts: &mut List) -> Result<(), FieldError> {
+fn read_call(
+    call: &str,
+    number: usize,
+    parts: &mut List,
+    state: &mut ReadState,
+) -> Result<(), FieldError> {
     let missing = |field: &str| FieldError::new(field, format!("{field} is missing"));
     let call = json::Object::of(call);
-    let id = call.get_str("id").ok_or_else(|| missing("id"))?;
+    let generated;
+    let id = match call.get_str("id") {
+        Some(id) => id,
+        // Some servers have no ids; the result names the function.
+        None => {
+            let function = call.get("function").ok_or_else(|| missing("function"))?;
+            let name = json::get_str(function, "name").ok_or_else(|| missing("function.name"))?;
+            generated = format!("function_{}_{number}", state.message_count);
+            state.add_call_id(&name.text(), generated.clone());
+            Str::plain(&generated)
+        }
+    };
     if let Some(custom) = call.get("custom") {
         let name = json::get_str(custom, "name").ok_or_else(|| missing("custom.name"))?;
         let input = json::get(custom, "input").unwrap_or("\"\"");

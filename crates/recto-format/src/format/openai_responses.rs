@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use recto_core::Role;
 
 use super::message_list::{self, CallNames, Draft, FieldError, MessageCodec, ReadState};
-use super::new_parts::NewParts;
+use super::new_parts::{self, NewParts};
 use super::openai_chat::input_of;
 use super::{Head, Likelihood};
 use crate::Format;
@@ -48,9 +48,11 @@ fn likelihood(item: &str) -> Likelihood {
     }
 }
 
-/// True for a value that can be the `input` of a request: a list of items or a text.
+/// True for a value that can be the `input` of a request: a list of items or a text. The input of an
+/// embedding is a list of strings.
 fn is_input(value: &str) -> bool {
-    json::is_list(value) || Str::of(value).is_some()
+    let is_list = || json::is_list(value) && json::items(value).next().is_none_or(json::is_object);
+    Str::of(value).is_some() || is_list()
 }
 
 impl MessageCodec for OpenAiResponses {
@@ -111,8 +113,8 @@ impl MessageCodec for OpenAiResponses {
 
     fn read_envelope(&self, key: &str, value: &str) -> Option<Result<Vec<Draft>, FieldError>> {
         match key {
-            "instructions" if Str::of(value).is_some_and(|text| !text.is_empty()) => {
-                Some(Ok(vec![Draft::converted(Role::System, value.to_owned())]))
+            "instructions" if Str::of(value).is_some() => {
+                Some(Ok(vec![Draft::converted(Role::System, new_parts::content_of(value))]))
             }
             "input" if Str::of(value).is_some_and(|text| !text.is_empty()) => {
                 Some(Ok(vec![Draft::converted(Role::User, value.to_owned())]))
@@ -301,6 +303,12 @@ fn read_message<'a>(fields: &json::Object<'a>) -> Result<Item<'a>, FieldError> {
     let content = fields.get("content").unwrap_or("[]");
     let draft = match Str::of(content) {
         Some(text) => {
+            let id = item_id(fields);
+            if own_role == Role::Assistant && !id.is_empty() {
+                let mut parts = NewParts::with_capacity(content.len());
+                parts.text(text, &id);
+                return Ok(assistant_draft(parts, &id).into());
+            }
             let is_bare = fields.has_only(&["role", "content"]);
             if is_bare && role != "developer" && !text.is_empty() {
                 Draft::Unchanged

@@ -37,6 +37,8 @@ pub(crate) struct Dialect {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Thinking {
     None,
+    /// `reasoning_content`, for models that read it.
+    ByModel,
     /// Only thinking with a signature.
     Signed,
     Any,
@@ -90,7 +92,7 @@ static OPENAI_CHAT: Dialect = Dialect {
     supports_names: true,
     has_error_flag: false,
     rejected_in_schemas: &["anyOf", "oneOf", "allOf", "enum", "not"],
-    thinking: Thinking::None,
+    thinking: Thinking::ByModel,
     media_from_user: |media| match media.kind {
         MediaKind::Image => is_image(media.body),
         MediaKind::Audio => is_audio(media.body),

@@ -127,15 +127,7 @@ impl<'a> Planner<'a, '_> {
         {
             let at = turn.from.last().copied().unwrap_or(0);
             self.report(&rule::LAST_FROM_THE_USER, at, "the last message is from the assistant");
-            let blocks = vec![Block::text(NO_MESSAGE)];
-            self.turns.push(Turn {
-                side: Side::User,
-                blocks,
-                name: None,
-                from: Vec::new(),
-                original: None,
-                is_unstable: false,
-            });
+            self.turns.push(Turn::placeholder(NO_MESSAGE));
             return;
         }
         let Some(turn) = self.turns.last_mut().filter(|turn| turn.side == Side::Assistant) else {
@@ -167,28 +159,31 @@ impl<'a> Planner<'a, '_> {
             || thinking.is_some_and(|kind| !kind.is("disabled"))
     }
 
-    /// Omits reasoning that no output of the model follows, as Responses requires.
+    /// Omits reasoning that the output of the model does not follow, as Responses requires. OpenAI compares
+    /// the ids of both items; other providers of this API accept an output without an id.
     pub(super) fn drop_dangling_reasoning(&mut self) {
+        let compares_ids = self.options.model.is_none_or(models::is_openai);
         let is_reasoning = |block: &Block<'_>| matches!(block, Block::ProviderPart { kind, .. } if kind.escaped() == "reasoning");
         let mut output_follows = false;
-        for number in (0..self.turns.len()).rev() {
-            let turn = &mut self.turns[number];
-            let is_assistant = turn.side == Side::Assistant;
-            let may_end = is_assistant && output_follows && !turn.has_calls();
-            let at = turn.from[0];
-            let mut dropped = 0;
-            while !may_end && turn.blocks.last().is_some_and(is_reasoning) {
-                turn.blocks.pop();
-                dropped += 1;
+        let mut dropped = Vec::new();
+        for turn in self.turns.iter_mut().rev() {
+            // Results of calls follow the turn.
+            output_follows &= turn.side == Side::Assistant && !turn.has_calls();
+            let Some(&at) = turn.from.first() else { continue };
+            for number in (0..turn.blocks.len()).rev() {
+                let block = &turn.blocks[number];
+                if !is_reasoning(block) {
+                    let is_output = !compares_ids || block.has_item_id();
+                    output_follows = turn.side == Side::Assistant && is_output;
+                } else if !output_follows {
+                    turn.blocks.remove(number);
+                    dropped.push(at);
+                }
             }
-            output_follows = match turn.blocks.is_empty() {
-                true => output_follows,
-                false => is_assistant,
-            };
-            for _ in 0..dropped {
-                let message = "reasoning that is not followed by its output";
-                self.report(&rule::REASONING_WITH_ITS_ITEM, at, message);
-            }
+        }
+        for at in dropped {
+            let message = "reasoning that is not followed by its output";
+            self.report(&rule::REASONING_WITH_ITS_ITEM, at, message);
         }
         self.turns.retain(|turn| !turn.blocks.is_empty() || turn.original.is_some());
         self.keep_item_ids();
@@ -243,8 +238,19 @@ impl<'a> Planner<'a, '_> {
         }
     }
 
+    /// Applies Google's rules: the first message is the user's, and calls are signed.
+    pub(super) fn finish_gemini(&mut self) {
+        self.sign_first_calls();
+        let first = self.turns.iter().position(|turn| turn.side != Side::System);
+        if let Some(first) = first.filter(|&first| self.turns[first].side == Side::Assistant) {
+            let at = self.turns[first].from.first().copied().unwrap_or(0);
+            self.report(&rule::FIRST_FROM_THE_USER, at, "the first message is from the assistant");
+            self.turns.insert(first, Turn::placeholder(NO_MESSAGE));
+        }
+    }
+
     /// Signs the first call of each turn, as Gemini 3 requires.
-    pub(super) fn sign_first_calls(&mut self) {
+    fn sign_first_calls(&mut self) {
         let is_strict = self.options.model.is_some_and(models::requires_signed_calls);
         if !is_strict {
             return;

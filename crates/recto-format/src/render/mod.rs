@@ -10,7 +10,7 @@
 //!   first [`Rendered::stable`] bytes never change. They end at the first call without a result, or at
 //!   the end of the last message.
 //! - Nothing is omitted that the provider accepts. Nothing is invented except marked placeholders: for a
-//!   missing result ([`NO_RESULT`]) and for a missing last message of the user ([`NO_MESSAGE`]).
+//!   missing result ([`NO_RESULT`]) and for a missing first or last message of the user ([`NO_MESSAGE`]).
 //! - Every repair is a [`Finding`] that names its [`Rule`].
 //!
 //! `rule.rs` lists the rules, `dialect.rs` describes what each provider accepts, and `models.rs` what
@@ -46,7 +46,7 @@ use crate::Error;
 use crate::json;
 use crate::parts::MessageParts;
 
-pub(crate) use rule::LAST_FROM_THE_USER;
+pub(crate) use rule::ADDED_MESSAGES;
 pub use rule::{Finding, RULES, Rule, Severity};
 pub use tools::{RenamedTool, ToolFinding};
 
@@ -59,7 +59,7 @@ pub(crate) use turn::{Block, Call, CallResult, Extra, ResultContent, Side, Turn}
 
 /// Placeholder for a missing result.
 pub const NO_RESULT: &str = "[no result]";
-/// Placeholder for a message of the user, for models that require the user to speak last.
+/// Placeholder for a message of the user, for models that require the user to speak first or last.
 pub const NO_MESSAGE: &str = "[no message]";
 
 /// The interface of a provider for which a view is rendered.

@@ -17,6 +17,11 @@ const WITHOUT_SYSTEM: &[&str] = &["o1-mini", "o1-preview"];
 /// Source: error text "Content blocks are expected to be either text or image_url type" for
 /// `input_audio` and `gpt-5-mini`; `gpt-audio` accepted it.
 const OPENAI: &[&str] = &["gpt-", "o1", "o3", "o4"];
+/// Prefixes of models whose servers read `reasoning_content` of earlier messages in chat completions.
+/// Sources: recorded requests to `deepseek-v4-flash`, `deepseek-reasoner` and Qwen 3 that were accepted
+/// with it; error text "the reasoning_content in the thinking mode must be passed back" of DeepSeek and
+/// Moonshot.
+const TAKES_REASONING: &[&str] = &["deepseek", "kimi", "moonshot", "qwen"];
 /// Prefix of models that accept only text.
 /// Source: error text "unknown variant `image_url`, expected `text`" for `deepseek-v4-flash`.
 const TEXT_ONLY: &str = "deepseek";
@@ -24,6 +29,17 @@ const TEXT_ONLY: &str = "deepseek";
 /// The name of a model without the provider in front: `openai/gpt-5` is `gpt-5`.
 fn short_name(model: &str) -> &str {
     model.rsplit('/').next().unwrap_or(model)
+}
+
+/// True if a model is OpenAI's, by its name.
+pub(super) fn is_openai(model: &str) -> bool {
+    OPENAI.iter().any(|prefix| short_name(model).starts_with(prefix))
+}
+
+/// True if a model reads `reasoning_content` of its earlier messages in chat completions.
+pub(super) fn takes_reasoning(model: &str) -> bool {
+    let name = short_name(model).to_ascii_lowercase();
+    TAKES_REASONING.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// True if a model rejects system messages.
@@ -39,8 +55,7 @@ pub(super) fn is_text_only(model: &str) -> bool {
 /// True if a model is known to reject this kind of media in messages.
 pub(super) fn rejects_media(model: &str, kind: MediaKind) -> bool {
     let name = short_name(model);
-    let is_openai = OPENAI.iter().any(|prefix| name.starts_with(prefix));
-    is_text_only(model) || kind == MediaKind::Audio && is_openai && !name.contains("audio")
+    is_text_only(model) || kind == MediaKind::Audio && is_openai(model) && !name.contains("audio")
 }
 
 /// True if a model of Anthropic requires the last message to be from the user.

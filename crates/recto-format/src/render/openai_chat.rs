@@ -60,6 +60,18 @@ fn message(turn: &Turn<'_>, body: &mut Body) {
             body.push("]");
         }
     }
+    let thinking: Vec<&str> = turn
+        .blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Thinking { text, .. } => Some(text.escaped()),
+            _ => None,
+        })
+        .collect();
+    if !thinking.is_empty() {
+        body.push(",\"reasoning_content\":");
+        body.quoted(&thinking.join("\\n"));
+    }
     let refusals: Vec<&str> = turn
         .blocks
         .iter()

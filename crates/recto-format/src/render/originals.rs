@@ -28,7 +28,6 @@ const ACCEPTED: &[Rule] = &[
     rule::CALLS_FROM_THE_ASSISTANT,
     rule::ERRORS_ARE_MARKED,
     rule::ERRORS_SAY_SOMETHING,
-    rule::FIRST_FROM_THE_USER,
     rule::IDS_FIT,
     rule::INPUT_IS_AN_OBJECT,
     rule::MEDIA_HAS_A_FORM,
@@ -124,7 +123,7 @@ impl<'a> Originals<'a> {
                     let text = Cow::Borrowed(messages[at].json);
                     (1, Some(Original { text, field: None, len: 1, is_imported: true }))
                 }
-                None if is_plain(&messages[at]) && codec.is_unchanged(messages[at].json) => {
+                None if messages[at].is_plain() && codec.is_unchanged(messages[at].json) => {
                     let text = Cow::Borrowed(messages[at].json);
                     (1, Some(Original { text, field: None, len: 1, is_imported: false }))
                 }
@@ -198,7 +197,7 @@ impl<'a> Originals<'a> {
                     false => !ABOUT_TEXTS.contains(finding.rule),
                     true => {
                         ACCEPTED.contains(finding.rule)
-                            || *finding.rule == rule::LAST_FROM_THE_USER
+                            || rule::ADDED_MESSAGES.contains(finding.rule)
                             || is_accepted_here(finding.rule, &messages[at], options)
                             || *finding.rule == rule::RESULTS_HAVE_CALLS
                                 && has_earlier_call(messages, at)
@@ -347,14 +346,6 @@ fn is_by_claude(message: &MessageParts<'_>) -> bool {
     let is_first = ids.next().is_some_and(|id| id.starts_with("toolu_"));
     let is_assistant = message.source.is_none() && message.role == Role::Assistant;
     is_assistant && is_first && ids.all(|id| id.starts_with("toolu_"))
-}
-
-/// True for a message without a source that has only texts: the form in which it is written anyway.
-fn is_plain(message: &MessageParts<'_>) -> bool {
-    let is_text = |part: &Part<'_>| matches!(part, Part::Text { .. }) && !part.has_more();
-    message.source.is_none()
-        && json::Object::of(message.json).has_only(&["role", "content"])
-        && message.parts.iter().all(is_text)
 }
 
 /// The id of a reasoning item of OpenAI's Responses.

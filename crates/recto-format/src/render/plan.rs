@@ -1,7 +1,6 @@
 //! The planner: converts messages into turns that the provider accepts, and reports findings.
 //!
-//! Its phases are methods of [`Planner`]: find the leading messages of the assistant; pair calls and
-//! results; convert each message to blocks; check the order of results; assign unique ids; merge turns;
+//! Its phases are methods of [`Planner`]: pair calls and results; convert each message to blocks; check the order of results; assign unique ids; merge turns;
 //! apply the provider's rules for the ends of turns. Every decision depends only on earlier messages,
 //! except that results move to their call. Therefore an append to the view only appends to the request,
 //! up to the first open call.
@@ -11,7 +10,6 @@ use std::collections::HashMap;
 
 use recto_core::Role;
 
-use super::calls::flat;
 use super::dialect::{Dialect, Thinking, is_base64};
 use super::ends::SKIP_SIGNATURE;
 use super::exchange::{Exchanges, PartPosition};
@@ -66,16 +64,12 @@ impl<'a, 'o> Planner<'a, 'o> {
             options,
             originals,
             exchanges: Exchanges::default(),
-            assistant_from: 0,
             has_dialogue: false,
             turns: Vec::new(),
             findings,
             unstable_block: None,
         };
-        planner.assistant_from = planner.find_assistant_from();
-        let from = planner.assistant_from;
-        planner.exchanges =
-            Exchanges::of(messages, |at| messages[at].role == Role::Assistant && at >= from);
+        planner.exchanges = Exchanges::of(messages, |at| messages[at].role == Role::Assistant);
         for at in 0..messages.len() {
             planner.convert_message(at);
         }
@@ -87,7 +81,7 @@ impl<'a, 'o> Planner<'a, 'o> {
         match dialect.target {
             Target::Anthropic => planner.finish_anthropic(),
             Target::OpenAiResponses => planner.drop_dangling_reasoning(),
-            Target::Gemini => planner.sign_first_calls(),
+            Target::Gemini => planner.finish_gemini(),
             Target::OpenAiChat => {}
         }
         planner.findings.sort_by_key(|finding| finding.index);
@@ -102,8 +96,6 @@ pub(super) struct Planner<'a, 'o> {
     pub(super) options: &'o RenderOptions<'o>,
     pub(super) originals: &'o Originals<'a>,
     pub(super) exchanges: Exchanges,
-    /// Messages of the assistant before this position become text from the user.
-    pub(super) assistant_from: usize,
     /// True once there is a turn that is not the system's.
     has_dialogue: bool,
     pub(super) turns: Vec<Turn<'a>>,
@@ -143,72 +135,11 @@ impl<'a> Planner<'a, '_> {
         message: impl Into<String>,
     ) {
         // A message that keeps its bytes is accepted as it is.
-        if self.originals.contains(at) && *rule != rule::LAST_FROM_THE_USER {
+        if self.originals.contains(at) && !rule::ADDED_MESSAGES.contains(rule) {
             return;
         }
         debug_assert!(rule.targets.contains(&self.dialect.target), "{}", rule.name);
         self.findings.push(Finding { rule, index: at, message: message.into(), with });
-    }
-
-    /// The position from which messages of the assistant keep their role. If roles must alternate, the
-    /// user comes first, so a first message of the assistant becomes text from the user.
-    fn find_assistant_from(&mut self) -> usize {
-        if self.dialect.target != Target::Gemini {
-            return 0;
-        }
-        for (at, message) in self.messages.iter().enumerate() {
-            let is_system = message.role == Role::System;
-            let is_system_text = |part: &Part<'a>| is_system && self.becomes_text(part);
-            let has_content =
-                |part: &Part<'a>| !is_system_text(part) && self.has_user_content(at, part);
-            if !message.parts.iter().any(has_content) {
-                continue;
-            }
-            if message.role == Role::Assistant {
-                let message = "the first message is from the assistant";
-                self.report(&rule::FIRST_FROM_THE_USER, at, message);
-                return at + 1;
-            }
-            return at;
-        }
-        self.messages.len()
-    }
-
-    /// True if the part gives a block in a turn of the user.
-    fn has_user_content(&self, at: usize, part: &Part<'a>) -> bool {
-        match part {
-            Part::Text { text, .. } => self.has_text(*text),
-            Part::Media(media) => {
-                (self.dialect.media_from_user)(&media.with_registered_type())
-                    || matches!(media.body, MediaBody::Text(text) if self.has_text(text))
-            }
-            Part::ToolUse { .. } => true,
-            Part::ToolResult { content, .. } => flat(*content)
-                .iter()
-                .filter(|part| !matches!(part, Part::ToolResult { .. }))
-                .any(|part| self.has_user_content(at, part)),
-            Part::Thinking { .. } => false,
-            Part::Other { kind, json } => match refusal(part) {
-                Some(text) => self.has_text(text),
-                None if transcript(part).is_some_and(|text| self.has_text(text)) => true,
-                None => {
-                    matches!(self.messages[at].role, Role::User | Role::Tool)
-                        && self.is_from_target(at)
-                        && (self.dialect.provider_parts)(&kind.text(), json, false)
-                }
-            },
-        }
-    }
-
-    /// True if the part becomes a text in a turn of any role.
-    fn becomes_text(&self, part: &Part<'_>) -> bool {
-        match part {
-            Part::Text { .. } => true,
-            Part::Media(media) => {
-                matches!(media.body, MediaBody::Text(_)) && !(self.dialect.media_from_user)(media)
-            }
-            part => refusal(part).or(transcript(part)).is_some(),
-        }
     }
 
     pub(super) fn has_text(&self, text: Str<'_>) -> bool {
@@ -226,7 +157,7 @@ impl<'a> Planner<'a, '_> {
         let message = &self.messages[at];
         let side = match message.role {
             Role::System => Side::System,
-            Role::Assistant if at >= self.assistant_from => Side::Assistant,
+            Role::Assistant => Side::Assistant,
             _ => Side::User,
         };
         let before = self.findings.len();
@@ -378,11 +309,8 @@ impl<'a> Planner<'a, '_> {
                 converted.blocks.push(call);
             }
             Part::ToolUse { name, input, .. } => {
-                // For a leading message of the assistant, FIRST_FROM_THE_USER is reported already.
-                if self.messages[at].role != Role::Assistant {
-                    let message = format!("a call of {} that is not the assistant's", name.text());
-                    self.report(&rule::CALLS_FROM_THE_ASSISTANT, at, message);
-                }
+                let message = format!("a call of {} that is not the assistant's", name.text());
+                self.report(&rule::CALLS_FROM_THE_ASSISTANT, at, message);
                 let block = Block::text(call_as_text(*name, input));
                 self.user_blocks(side, converted).push(block);
             }
@@ -552,6 +480,9 @@ impl<'a> Planner<'a, '_> {
         let is_signed = signature.is_some_and(|signature| !signature.is_empty());
         self.is_from_target(at)
             && match self.dialect.thinking {
+                Thinking::ByModel => {
+                    !text.is_empty() && self.options.model.is_some_and(models::takes_reasoning)
+                }
                 Thinking::None => false,
                 Thinking::Signed => is_signed,
                 Thinking::Any => !text.is_empty() && signature.is_none_or(is_base64),

@@ -117,7 +117,7 @@ rules! {
         "a message without content is omitted"
     FIRST_FROM_THE_USER "first_from_the_user" GEMINI Error
         "the first message is from the user"
-        "leading messages of the assistant are kept as text from the user"
+        "a marked placeholder is added as the first message"
     LAST_FROM_THE_USER "last_from_the_user" ANTHROPIC Error
         "the last message is from the user, for models that do not continue their own message (Claude 4.6 and later) and if thinking is enabled"
         "a marked placeholder is added as the last message"
@@ -182,6 +182,9 @@ rules! {
         "a result has no error flag"
         "the error flag is omitted; the content stays"
 }
+
+/// Rules whose repair adds a message and changes no other.
+pub(crate) const ADDED_MESSAGES: [Rule; 2] = [FIRST_FROM_THE_USER, LAST_FROM_THE_USER];
 
 /// A violation of a rule by a view.
 #[derive(Clone, Debug, PartialEq, Eq)]

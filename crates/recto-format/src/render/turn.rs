@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::Str;
+use crate::json::{self, Str};
 use crate::media::Media;
 
 use super::originals::Original;
@@ -34,6 +34,13 @@ pub(crate) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
+    /// A turn of the user that is not in the view.
+    pub(crate) fn placeholder(text: &'static str) -> Turn<'a> {
+        let blocks = vec![Block::text(text)];
+        let (side, name, from, original) = (Side::User, None, Vec::new(), None);
+        Turn { side, blocks, name, from, original, is_unstable: false }
+    }
+
     pub(crate) fn calls(&self) -> impl Iterator<Item = &Call<'a>> {
         self.blocks.iter().filter_map(|block| match block {
             Block::Call(call) => Some(&**call),
@@ -79,6 +86,19 @@ pub(crate) enum Block<'a> {
 impl<'a> Block<'a> {
     pub(crate) fn text(text: impl Into<Cow<'a, str>>) -> Block<'a> {
         Block::Text { text: text.into(), extra: Extra::default() }
+    }
+
+    /// True if the block is an item of OpenAI's Responses with an id.
+    pub(crate) fn has_item_id(&self) -> bool {
+        let has_id = |item: &str| json::get_str(item, "id").is_some_and(|id| !id.is_empty());
+        match self {
+            Block::Text { extra, .. } | Block::Media { extra, .. } => extra.item_id.is_some(),
+            Block::Call(call) => {
+                call.extra.item_id.is_some() || call.extra.item.is_some_and(has_id)
+            }
+            Block::ProviderPart { json, .. } => has_id(json),
+            Block::Refusal(_) | Block::Thinking { .. } => false,
+        }
     }
 
     pub(crate) fn is_thinking(&self) -> bool {

@@ -373,8 +373,8 @@ fn what_can_be_read_of_a_message_is_read() {
         ),
         (
             Format::OpenAiChat,
-            r#"{"role":"assistant","content":"I look.","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]}"#,
-            "[0].tool_calls[0].id",
+            r#"{"role":"assistant","content":"I look.","tool_calls":[{"id":"c","type":"function","function":{"arguments":"{}"}}]}"#,
+            "[0].tool_calls[0].function.name",
         ),
         (
             Format::Anthropic,

@@ -4,6 +4,7 @@ mod claude_code;
 mod codex;
 mod conserved;
 mod corpus;
+mod faults;
 mod files;
 mod hostile;
 mod lists;

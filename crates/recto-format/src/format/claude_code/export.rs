@@ -167,8 +167,9 @@ impl Lines<'_> {
         let position = parent.map(|parent| self.written.get(&*parent.text()).copied());
         let follows = match (position, self.extent) {
             (None, extent) => extent == Extent::Log || self.now.count == 0,
-            (Some(None), _) => false,
-            (Some(Some(_)), Extent::Log) => true,
+            // A log has all lines of the file: the file lacks the parent too.
+            (Some(_), Extent::Log) => true,
+            (Some(None), Extent::View) => false,
             (Some(Some(parent)), Extent::View) => {
                 parent.count == self.now.count
                     || parent.turn == self.now.turn && (is_piece || is_result || parent.is_result)

@@ -6,13 +6,13 @@ use super::unreadable::{is_unreadable, unreadable_message};
 use super::{
     CallNames, Draft, FieldError, MessageCodec, ReadState, join, without_unreadable_parts,
 };
-use crate::Error;
 use crate::import::{Input, Start};
 use crate::json::{self, Str};
 use crate::parts::MessageParts;
 use crate::source::{self, Layout, Source};
 use crate::step_writer::StepWriter;
 use crate::values::{Peeked, Values};
+use crate::{Error, Format};
 
 /// Imports a file of a format that is a list of messages.
 pub(super) fn import(
@@ -260,7 +260,7 @@ fn finish(
     after: Option<&str>,
 ) -> Result<Vec<Message>, recto_core::Error> {
     if let [Draft::Unchanged] = drafts {
-        return Ok(vec![parse_converted(foreign)?]);
+        return Ok(vec![unchanged(codec, foreign)?]);
     }
     let pieces = drafts.len();
     let hash = if pieces > 1 { source::hash(foreign) } else { String::new() };
@@ -296,12 +296,37 @@ fn finish(
     jsons.iter().map(|json| parse_converted(json)).collect()
 }
 
+/// A foreign message that is also a Recto message. If it has more than plain texts, its source records
+/// the format.
+fn unchanged(codec: &dyn MessageCodec, foreign: &str) -> Result<Message, recto_core::Error> {
+    let message = parse_converted(foreign)?;
+    let parts = MessageParts::of(&message);
+    if codec.format() == Format::Recto || parts.is_plain() || parts.source.is_some() {
+        return Ok(message);
+    }
+    let Some(fields) = foreign.trim_end().strip_suffix('}') else { return Ok(message) };
+    let mut json = String::with_capacity(foreign.len() + 80);
+    json.push_str(fields);
+    json.push_str(SOURCE);
+    Source {
+        format: Some(Str::plain(codec.format().name())),
+        is_verbatim: true,
+        pieces: 1,
+        ..Source::default()
+    }
+    .write(&mut json);
+    json.push_str("}}");
+    parse_converted(&json)
+}
+
+/// The start of the last field of a converted message.
+const SOURCE: &str = ",\"metadata\":{\"source\":";
+
 /// The JSON of a converted message with another source. The source is always its last field.
 fn with_source(json: &str, source: Source<'_>) -> String {
-    let mark = ",\"metadata\":{\"source\":";
-    let end = json.rfind(mark).unwrap_or(json.len());
+    let end = json.rfind(SOURCE).unwrap_or(json.len());
     let mut out = json[..end].to_owned();
-    out.push_str(mark);
+    out.push_str(SOURCE);
     source.write(&mut out);
     out.push_str("}}");
     out

@@ -104,7 +104,9 @@ fn is_recognised_again(codec: &dyn MessageCodec, messages: &[&Message]) -> bool 
     head.push(']');
     match Format::recognise(head.as_bytes()) {
         Ok(format) if format == codec.format() => true,
-        Ok(format) => messages.iter().all(|message| format.codec().is_unchanged(message.json())),
+        Ok(format) => messages.iter().all(|message| {
+            MessageParts::of(message).is_plain() && format.codec().is_unchanged(message.json())
+        }),
         Err(_) => messages.is_empty(),
     }
 }
@@ -259,6 +261,11 @@ fn write_group(
     warnings: &mut Vec<String>,
 ) -> String {
     let first = read[0].source.filter(|source| source.is_from(codec.format().name()));
+    if let [only] = read
+        && let Some(verbatim) = verbatim(codec, only)
+    {
+        return verbatim;
+    }
     if let Some(source) = first
         && source.piece == 0
         && source.pieces == read.len()
@@ -288,6 +295,9 @@ pub(super) fn original<'a>(
     if let Some(original) = first.original {
         return Some(Cow::Borrowed(original));
     }
+    if let Some(verbatim) = verbatim(codec, &pieces[0]) {
+        return Some(Cow::Owned(verbatim));
+    }
     let mut out = String::new();
     match first.field {
         Some(_) => codec.write_system(pieces, &mut out),
@@ -297,6 +307,15 @@ pub(super) fn original<'a>(
         Layout::Spaced => json::spaced(&out),
         _ => out,
     }))
+}
+
+/// The foreign message of a message with a verbatim source: all of it except its metadata.
+fn verbatim(codec: &dyn MessageCodec, message: &MessageParts<'_>) -> Option<String> {
+    let source = message.source.filter(|source| source.is_verbatim)?;
+    let (_, metadata) = json::fields(message.json).last()?;
+    let start = metadata.as_ptr().addr() - message.json.as_ptr().addr();
+    let fields = message.json[..start].strip_suffix(",\"metadata\":")?;
+    source.is_from(codec.format().name()).then(|| format!("{fields}}}"))
 }
 
 /// True if a message has an unreadable part. Of Recto's own messages, only these are restored from their

@@ -1,0 +1,388 @@
+//! Faults that were found with recorded requests of real providers. The names of the tests start with the
+//! number of the fault. Every case was written for this file.
+
+use recto_core::Message;
+use recto_format::{
+    Container, Finding, Format, RenderOptions, Rendered, Severity, Target, lint, render,
+};
+use serde_json::{Value, json};
+
+use crate::files::{exported, exported_log, imported, messages};
+
+/// The messages of a request, whose format must be recognised.
+fn view_of(request: &str, format: Format) -> Vec<Message> {
+    assert_eq!(Format::recognise(request.as_bytes()).unwrap(), format, "{request}");
+    messages(request, format).0
+}
+
+fn options(model: Option<&str>) -> RenderOptions<'_> {
+    RenderOptions { model, ..RenderOptions::default() }
+}
+
+fn rendered(view: &[Message], target: Target, model: Option<&str>) -> (Value, Rendered) {
+    let rendered = render(view, target, &options(model)).unwrap();
+    (serde_json::from_str(&rendered.body).unwrap(), rendered)
+}
+
+fn errors(view: &[Message], target: Target, model: Option<&str>) -> Vec<Finding> {
+    let mut findings = lint(view, target, &options(model));
+    findings.retain(|finding| finding.rule.severity == Severity::Error);
+    findings
+}
+
+/// Checks that a request is recognised, has no errors and is rendered with the same history, byte for
+/// byte.
+fn comes_back(request: &str, format: Format, target: Target, list: &str) {
+    let view = view_of(request, format);
+    let value: Value = serde_json::from_str(request).unwrap();
+    let model = value["model"].as_str();
+    assert_eq!(errors(&view, target, model), [], "{request}");
+    let (_, rendered) = rendered(&view, target, model);
+    assert_eq!(rendered.findings, [], "{request}");
+    let raw = |text: &str, field: &str| {
+        let fields: std::collections::BTreeMap<String, Box<serde_json::value::RawValue>> =
+            serde_json::from_str(text).unwrap();
+        fields.get(field).map(|value| value.get().to_owned())
+    };
+    for field in [list, "system", "instructions", "systemInstruction", "system_instruction"] {
+        assert_eq!(raw(&rendered.body, field), raw(request, field), "{field} of {request}");
+    }
+}
+
+fn text(role: &str, text: &str) -> Message {
+    Message::from_json(&json!({"role": role, "content": text}).to_string()).unwrap()
+}
+
+#[test]
+fn f1_reasoning_goes_with_the_answer_that_was_replaced() {
+    let request = r#"{"model":"gpt-5.2","input":[{"role":"user","content":"6 * 7?"},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"AAAA"},{"type":"message","role":"assistant","id":"msg_1","content":[{"type":"output_text","text":"41","annotations":[]}]},{"role":"user","content":"Sure?"}]}"#;
+    let mut view = view_of(request, Format::OpenAiResponses);
+    view[2] = text("assistant", "42");
+    let (body, rendered) = rendered(&view, Target::OpenAiResponses, Some("gpt-5.2"));
+    let kinds: Vec<&Value> =
+        body["input"].as_array().unwrap().iter().map(|item| &item["type"]).collect();
+    assert!(!kinds.contains(&&json!("reasoning")), "{body}");
+    assert_eq!(rendered.findings[0].rule.name, "reasoning_with_its_item");
+    // The same shape in an imported request is an error.
+    let refused = r#"{"model":"gpt-5.2","input":[{"role":"user","content":"6 * 7?"},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"AAAA"},{"role":"assistant","content":"42"},{"role":"user","content":"Sure?"}]}"#;
+    let view = view_of(refused, Format::OpenAiResponses);
+    let found = errors(&view, Target::OpenAiResponses, Some("gpt-5.2"));
+    assert_eq!(found[0].rule.name, "reasoning_with_its_item");
+}
+
+#[test]
+fn f2_reasoning_content_is_returned_to_the_model_that_produced_it() {
+    for request in [
+        r#"{"model":"deepseek-v4-flash","messages":[{"role":"user","content":"Weather?"},{"role":"assistant","content":"","reasoning_content":"I call it.","tool_calls":[{"id":"c1","type":"function","function":{"name":"w","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"sun"}]}"#,
+        r#"{"model":"anthropic/claude-haiku-4.5","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"yo","reasoning":"short","reasoning_details":[{"type":"reasoning.text","text":"short","signature":"AAAA"}]},{"role":"user","content":"more"}]}"#,
+    ] {
+        comes_back(request, Format::OpenAiChat, Target::OpenAiChat, "messages");
+    }
+    // An answer that the model loop stored.
+    let made = |model: &str| {
+        let source = json!({"source": {"provider": "openai", "model": model}});
+        let content = json!([{"type": "thinking", "text": "I call it."},
+            {"type": "tool_use", "id": "c1", "name": "w", "input": {}}]);
+        Message::from_json(
+            &json!({"role": "assistant", "content": content, "metadata": source}).to_string(),
+        )
+        .unwrap()
+    };
+    for (made_by, model, is_sent) in [
+        ("deepseek-v4-flash", "deepseek-v4-flash", true),
+        ("kimi-k2-thinking", "kimi-k2-thinking", true),
+        ("deepseek-v4-flash", "kimi-k2-thinking", false),
+        ("gpt-5", "gpt-5", false),
+    ] {
+        let view = [text("user", "Weather?"), made(made_by), Message::tool_result("c1", "sun")];
+        let (body, _) = rendered(&view, Target::OpenAiChat, Some(model));
+        let sent = body["messages"][1]["reasoning_content"].as_str();
+        assert_eq!(sent, is_sent.then_some("I call it."), "{made_by} to {model}: {body}");
+    }
+}
+
+#[test]
+fn f3_a_string_as_input_keeps_its_instructions() {
+    let request = r#"{"model":"gpt-4o","instructions":"Be brief.","input":"Say hi"}"#;
+    comes_back(request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+    let mut view = view_of(request, Format::OpenAiResponses);
+    let roles: Vec<&str> = view.iter().map(|message| message.role().as_str()).collect();
+    assert_eq!(roles, ["system", "user"]);
+    let replay = imported(request, Format::OpenAiResponses);
+    let envelope = replay.conversations[0].envelope.as_deref().unwrap();
+    let file = exported(&view, Format::OpenAiResponses, Container::Envelope(envelope));
+    assert_eq!(file.trim_end(), request);
+    // It becomes a list as soon as a message follows.
+    view.push(text("assistant", "hi"));
+    let (body, _) = rendered(&view, Target::OpenAiResponses, None);
+    assert_eq!(body["instructions"], "Be brief.");
+    assert_eq!(body["input"][0], json!({"role": "user", "content": "Say hi"}));
+}
+
+#[test]
+fn f4_requests_to_the_responses_api_are_recognised() {
+    for request in [
+        r#"{"model":"gpt-4o","input":[{"role":"user","content":"Hello"}]}"#,
+        r#"{"model":"gpt-4o","input":"Hello"}"#,
+        r#"{"input":[{"type":"message","role":"user","content":"Hello"}],"model":"gpt-4o"}"#,
+        r#"{"input":[{"role":"user","content":"Hello"}],"instructions":"","model":"gpt-4o"}"#,
+    ] {
+        comes_back(request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+    }
+    // The input of an embedding is a list of strings.
+    assert!(Format::recognise(&br#"{"model":"text-embedding-3","input":["a","b"]}"#[..]).is_err());
+}
+
+#[test]
+fn f5_newer_items_of_responses_are_sent_again() {
+    let request = r#"{"model":"gpt-5.4","input":[{"role":"user","content":"Find a tool"},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"AAAA"},{"type":"tool_search_call","id":"ts_1","call_id":"call_1","execution":"client","arguments":{"query":"rate"},"status":"completed"},{"type":"tool_search_output","call_id":"call_1","execution":"client","tools":[{"type":"function","name":"rate","parameters":{"type":"object","properties":{}}}]},{"type":"function_call","id":"fc_1","call_id":"call_2","name":"rate","namespace":"money","arguments":"{}"},{"type":"function_call_output","call_id":"call_2","output":"1.1"}]}"#;
+    comes_back(request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+    for item in [
+        r#"{"type":"additional_tools","tools":[]}"#,
+        r#"{"type":"agent_message","id":"am_1","content":[{"type":"output_text","text":"done"}]}"#,
+    ] {
+        let request = format!(
+            r#"{{"model":"gpt-5.4","input":[{{"role":"user","content":"go"}},{item},{{"role":"user","content":"on"}}]}}"#
+        );
+        comes_back(&request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+    }
+    // The call of the result is stored at the provider.
+    let stored = r#"{"model":"gpt-5.4","previous_response_id":"resp_1","input":[{"type":"function_call_output","call_id":"call_2","output":"1.1"}]}"#;
+    let view = view_of(stored, Format::OpenAiResponses);
+    let fields = [("previous_response_id", "\"resp_1\"")];
+    let options = RenderOptions { fields: &fields, ..RenderOptions::default() };
+    let body = render(&view, Target::OpenAiResponses, &options).unwrap().body;
+    assert!(body.contains(r#"{"type":"function_call_output","call_id":"call_2""#), "{body}");
+}
+
+#[test]
+fn f6_a_system_message_inside_the_list_stays_one_at_anthropic() {
+    let request = r#"{"model":"claude-opus-4-8","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"yo"},{"role":"user","content":"go on"},{"role":"system","content":"Answer in French."}]}"#;
+    comes_back(request, Format::Anthropic, Target::Anthropic, "messages");
+    let view = view_of(request, Format::Anthropic);
+    let file = exported(&view, Format::Anthropic, Container::List);
+    assert!(file.contains(r#"{"role":"system","content":"Answer in French."}"#), "{file}");
+}
+
+#[test]
+fn f7_blocks_of_newer_versions_of_anthropics_api_are_sent_again() {
+    let request = r#"{"model":"claude-opus-5","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","text":"yo"}]},{"role":"system","content":[{"type":"tool_addition","tools":[{"name":"t","input_schema":{"type":"object"}}]},{"type":"tool_removal","names":["u"]}]},{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"advisor","input":{}},{"type":"advisor_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"advisor_result","text":"ok"}},{"type":"text","text":"done"}]},{"role":"user","content":"thanks"}]}"#;
+    comes_back(request, Format::Anthropic, Target::Anthropic, "messages");
+}
+
+#[test]
+fn f9_anthropics_requests_and_responses_are_recognised_by_their_envelope() {
+    for request in [
+        r#"{"model":"claude-sonnet-4-6","max_tokens":64,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"t","input_schema":{}}]}"#,
+        r#"{"anthropic_version":"bedrock-2023-05-31","max_tokens":64,"messages":[{"role":"user","content":"hi"}]}"#,
+        r#"{"model":"m","system":"Be brief.","max_tokens":64,"messages":[{"role":"user","content":"hi"}]}"#,
+    ] {
+        comes_back(request, Format::Anthropic, Target::Anthropic, "messages");
+    }
+    let response = r#"{"id":"msg_01","type":"message","role":"assistant","model":"claude-sonnet-4-6","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}"#;
+    assert_eq!(Format::recognise(response.as_bytes()).unwrap(), Format::Anthropic);
+    let (view, _) = messages(response, Format::Anthropic);
+    let (body, _) = rendered(&view, Target::Anthropic, None);
+    let keys: Vec<&String> = body["messages"][0].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["role", "content"], "a request has only the message of a response");
+}
+
+#[test]
+fn f10_fields_that_recto_does_not_know_are_sent_to_the_same_provider() {
+    for message in [
+        r#"{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},{"type":"text","text":"b"}]}"#,
+        r#"{"role":"user","content":[{"type":"text","text":"a","prompt_cache_breakpoint":{"type":"ephemeral"}}]}"#,
+        r#"{"content":"x","prefix":false,"role":"user"}"#,
+        r#"{"role":"user","content":"x","name":null,"tool_calls":null}"#,
+        r#"{"role":"user","name":"ada","content":"x"}"#,
+        r#"{"role":"user","content":[{"type":"document_url","document_url":"https://a.b/c.pdf"},{"type":"text","text":"Sum up"}]}"#,
+        r#"{"role":"user","content":[{"type":"input_audio","input_audio":"AAAA"},{"type":"text","text":"What?"}]}"#,
+    ] {
+        let request = format!(r#"{{"model":"m","messages":[{message}]}}"#);
+        comes_back(&request, Format::OpenAiChat, Target::OpenAiChat, "messages");
+    }
+    // Servers that omit the ids of calls.
+    let request = r#"{"model":"m","messages":[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","name":"f","content":"done"},{"role":"user","content":"and?"}]}"#;
+    comes_back(request, Format::OpenAiChat, Target::OpenAiChat, "messages");
+    for item in [
+        r#"{"type":"message","role":"assistant","phase":"commentary","content":[{"type":"output_text","text":"hm"}]}"#,
+        r#"{"role":"user","content":[{"type":"input_text","text":"a","prompt_cache_breakpoint":true}]}"#,
+    ] {
+        let request = format!(
+            r#"{{"model":"gpt-5.4","input":[{{"role":"user","content":"go"}},{item},{{"role":"user","content":"on"}}]}}"#
+        );
+        comes_back(&request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+    }
+    for message in [
+        r#"{"role":"assistant","content":[{"type":"text","text":"a","citations":null}]}"#,
+        r#"{"role":"assistant","content":[{"text":"a","type":"text","citations":[{"type":"char_location","cited_text":"a","document_index":0,"document_title":null,"start_char_index":0,"end_char_index":1}]}]}"#,
+        r#"{"role":"user","content":[{"type":"image","source":{"data":"AAAA","media_type":"image/png","type":"base64"},"cache_control":null}]}"#,
+    ] {
+        let request = format!(
+            r#"{{"model":"claude-haiku-4-5","max_tokens":9,"messages":[{{"role":"user","content":"go"}},{message},{{"role":"user","content":"on"}}]}}"#
+        );
+        comes_back(&request, Format::Anthropic, Target::Anthropic, "messages");
+    }
+    let calls = r#"{"model":"claude-haiku-4-5","max_tokens":9,"messages":[{"role":"user","content":"go"},{"content":[{"id":"search_1","input":{"q": "x"},"name":"search","type":"tool_use","caller":{"type":"direct"}}],"role":"assistant"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"search_1","content":[{"type":"text","text":"found"}]}]}]}"#;
+    comes_back(calls, Format::Anthropic, Target::Anthropic, "messages");
+    for request in [
+        r#"{"contents":[{"role":"user","parts":[{"fileData":{"fileUri":"https://a.b/v.mp4","mimeType":"video/mp4"},"videoMetadata":{"fps":2}},{"text":"Watch"}]}]}"#,
+        r#"{"contents":[{"role":"user","parts":[{"text":"go"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"result":"ok"}}}]}]}"#,
+        r#"{"system_instruction":{"parts":[{"text":"Be brief."}],"role":"user"},"contents":[{"parts":[{"inline_data":{"mime_type":"image/png","data":"AAAA"}}],"role":"user"}]}"#,
+    ] {
+        comes_back(request, Format::Gemini, Target::Gemini, "contents");
+    }
+}
+
+#[test]
+fn f11_rollouts_of_mid_2025_are_codex_rollouts() {
+    let rollout = concat!(
+        r#"{"id":"5973b6c0-94b8-487b-a530-2aeb6098ae0e","timestamp":"2025-07-24T09:48:02.121Z","instructions":null}"#,
+        "\n",
+        r#"{"record_type":"state"}"#,
+        "\n",
+        r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"List the files"}]}"#,
+        "\n",
+        r#"{"record_type":"state"}"#,
+        "\n",
+        r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"None."}]}"#,
+        "\n",
+    );
+    assert_eq!(Format::recognise(rollout.as_bytes()).unwrap(), Format::Codex);
+    assert_eq!(messages(rollout, Format::Codex).0.len(), 2);
+}
+
+#[test]
+fn f12_a_session_of_a_subagent_with_a_missing_parent_is_one_conversation() {
+    let line = |uuid: &str, parent: &str, role: &str| {
+        let message = json!({"role": role, "content": [{"type": "text", "text": uuid}]});
+        json!({"parentUuid": parent, "isSidechain": true, "agentId": "a1", "sessionId": "s",
+            "type": role, "message": message, "uuid": uuid,
+            "timestamp": "2026-01-19T10:00:00.000Z"})
+        .to_string()
+    };
+    let lines = [
+        line("u1", "", "user").replace(r#""parentUuid":"""#, r#""parentUuid":null"#),
+        line("u2", "u1", "assistant"),
+        line("u4", "u3-lost", "user"),
+        line("u5", "u4", "assistant"),
+    ];
+    let replay = imported(&lines.join("\n"), Format::ClaudeCode);
+    assert_eq!(replay.conversations.len(), 1);
+    assert_eq!(replay.conversations[0].branches.len(), 1, "no fork");
+    let conversation = &replay.conversations[0].branches[0].conversation;
+    assert_eq!(conversation.messages().count(), 4);
+    // The whole log has the bytes of the lines, with the missing parent.
+    let log: Vec<Message> = conversation.messages().cloned().collect();
+    let file = exported_log(&log, Format::ClaudeCode, Container::List);
+    assert_eq!(file.lines().collect::<Vec<_>>(), lines, "{:?}", replay.warnings);
+}
+
+#[test]
+fn f13_an_empty_text_is_accepted_by_google_and_openai() {
+    for request in [
+        r#"{"contents":[{"role":"user","parts":[{"text":""}]}]}"#,
+        r#"{"contents":[{"role":"user","parts":[{"text":""}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"AAAA"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"ok"}}}]}]}"#,
+    ] {
+        comes_back(request, Format::Gemini, Target::Gemini, "contents");
+    }
+    let chat = r#"{"model":"gpt-5","messages":[{"role":"user","content":"go"},{"role":"assistant","content":""},{"role":"user","content":"on"}]}"#;
+    comes_back(chat, Format::OpenAiChat, Target::OpenAiChat, "messages");
+    let responses = r#"{"model":"gpt-5","input":[{"role":"user","content":[{"type":"input_text","text":""}]},{"role":"assistant","content":""},{"role":"user","content":"on"}]}"#;
+    comes_back(responses, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+}
+
+#[test]
+fn f14_anthropic_accepts_a_first_message_of_the_assistant() {
+    for request in [
+        r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"assistant","content":"Hello."},{"role":"user","content":"hi"}]}"#,
+        r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"notify","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"sent"}]}]}"#,
+    ] {
+        comes_back(request, Format::Anthropic, Target::Anthropic, "messages");
+    }
+    // Messages that were not imported keep their role too.
+    let view = [
+        Message::tool_call("c1", "notify", &json!({})),
+        Message::tool_result("c1", "sent"),
+        text("assistant", "Shall I restart?"),
+        text("user", "Yes"),
+    ];
+    let (body, _) = rendered(&view, Target::Anthropic, Some("claude-sonnet-4-5"));
+    assert_eq!(body["messages"][0]["content"][0]["type"], "tool_use", "{body}");
+    assert_eq!(body["messages"][2]["role"], "assistant", "{body}");
+}
+
+#[test]
+fn f15_shapes_that_providers_accept_are_no_errors() {
+    // A call of the server is in flight while the client answers the call beside it.
+    let in_flight = r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"mcp_tool_use","id":"mcptoolu_1","name":"m","server_name":"s","input":{}},{"type":"tool_use","id":"toolu_1","name":"t","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"ok"}]}]}"#;
+    comes_back(in_flight, Format::Anthropic, Target::Anthropic, "messages");
+    // The id of a call may occur again in a later turn.
+    let repeated = r#"{"model":"m","messages":[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"1"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"2"}]}"#;
+    comes_back(repeated, Format::OpenAiChat, Target::OpenAiChat, "messages");
+    let long = "c".repeat(60);
+    let ids = format!(
+        r#"{{"model":"openai/gpt-5","messages":[{{"role":"user","content":"go"}},{{"role":"assistant","content":null,"tool_calls":[{{"id":"{long}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"{long}","content":"1"}}]}}"#
+    );
+    comes_back(&ids, Format::OpenAiChat, Target::OpenAiChat, "messages");
+    let space = r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"text","text":" "},{"type":"tool_use","id":"toolu_1","name":"t","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"ok"}]}]}"#;
+    comes_back(space, Format::Anthropic, Target::Anthropic, "messages");
+}
+
+#[test]
+fn f16_an_empty_system_prompt_is_imported() {
+    for system in [r#""""#, "[]"] {
+        let request = format!(
+            r#"{{"model":"claude-sonnet-4-5","max_tokens":9,"system":{system},"messages":[{{"role":"user","content":"hi"}}]}}"#
+        );
+        comes_back(&request, Format::Anthropic, Target::Anthropic, "messages");
+    }
+    let request = r#"{"model":"gpt-5","instructions":"","input":[{"role":"user","content":"hi"}]}"#;
+    comes_back(request, Format::OpenAiResponses, Target::OpenAiResponses, "input");
+}
+
+#[test]
+fn f19_a_request_is_recognised_behind_a_large_first_part() {
+    let image = "A".repeat(400 << 10);
+    let anthropic = format!(
+        r#"{{"messages":[{{"role":"user","content":[{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{image}"}}}},{{"type":"text","text":"What?"}}]}}],"model":"claude-sonnet-4-5","max_tokens":9}}"#
+    );
+    assert_eq!(Format::recognise(anthropic.as_bytes()).unwrap(), Format::Anthropic);
+    let chat = format!(
+        r#"{{"messages":[{{"content":[{{"image_url":{{"url":"data:image/png;base64,{image}"}},"type":"image_url"}},{{"type":"text","text":"What?"}}],"role":"user"}}],"model":"gpt-5"}}"#
+    );
+    assert_eq!(Format::recognise(chat.as_bytes()).unwrap(), Format::OpenAiChat);
+    let gemini = format!(
+        r#"{{"contents":[{{"parts":[{{"inlineData":{{"data":"{image}","mimeType":"image/png"}}}}],"role":"user"}}]}}"#
+    );
+    assert_eq!(Format::recognise(gemini.as_bytes()).unwrap(), Format::Gemini);
+    let responses = format!(
+        r#"{{"input":[{{"content":[{{"type":"input_image","image_url":"data:image/png;base64,{image}"}}],"role":"user"}}],"model":"gpt-5"}}"#
+    );
+    assert_eq!(Format::recognise(responses.as_bytes()).unwrap(), Format::OpenAiResponses);
+}
+
+#[test]
+fn n1_words_of_the_assistant_are_not_attributed_to_the_user() {
+    // What FIT leaves of a session that stores each of two parallel calls as a message.
+    let view = [
+        Message::tool_call("c1", "Bash", &json!({"command": "git add ."})),
+        Message::tool_call("c2", "Bash", &json!({"command": "git status"})),
+        Message::tool_result("c1", "ok"),
+        Message::tool_result("c2", "clean"),
+        text("assistant", "Payments time out. Shall I restart?"),
+        text("user", "Put it back."),
+    ];
+    for target in Target::ALL {
+        let (body, rendered) = rendered(&view, target, None);
+        let lists = ["messages", "input", "contents"];
+        let list = lists.iter().find_map(|key| body[key].as_array()).unwrap();
+        for message in list.iter().filter(|message| message["role"] == "user") {
+            let said = message.to_string();
+            assert!(!said.contains("Payments"), "{target}: {body}");
+            assert!(!said.contains("git add"), "{target}: {body}");
+        }
+        let lost = rendered.findings.iter().any(|it| it.rule.name == "results_have_calls");
+        assert!(!lost, "{target}: {:?}", rendered.findings);
+    }
+}
