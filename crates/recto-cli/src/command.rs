@@ -9,6 +9,7 @@ mod chat;
 #[cfg(not(feature = "chat"))]
 #[path = "command/chat_missing.rs"]
 mod chat;
+mod clean;
 mod completions;
 mod demo;
 mod diff;
@@ -29,6 +30,7 @@ mod prune;
 mod remove;
 mod rename;
 mod render;
+mod salvage;
 mod settings;
 mod show;
 mod snapshot;
@@ -128,6 +130,8 @@ commands! {
         "verify" => Verify(verify::Verify),
         "backup" => Backup(backup::Backup),
         "restore-backup" => RestoreBackup(backup::RestoreBackup),
+        "salvage" => Salvage(salvage::Salvage),
+        "clean" => Clean(clean::Clean),
         "doctor" => Doctor(doctor::Doctor),
     }
     "Programs" {

@@ -68,7 +68,24 @@ use crate::output::Output;
 
 /// Runs a command in the environment of this process, and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    ignore_file_size_signal();
     run(arguments, &mut Environment::of_process())
+}
+
+/// A write beyond the file size limit of the process fails with an error. By default the signal SIGXFSZ
+/// would end the process instead, without an answer.
+fn ignore_file_size_signal() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        // The same number on Linux, macOS and the BSDs.
+        const SIGXFSZ: i32 = 25;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+        // The handler stays after the runtime has ended. Without it, only the error text is missing.
+        let _ = runtime.map(|runtime| {
+            runtime.block_on(async { signal(SignalKind::from_raw(SIGXFSZ)).map(drop) })
+        });
+    }
 }
 
 /// Runs a command, and returns the exit code. The first argument is the name of the program.

@@ -34,6 +34,11 @@ impl Bar {
         }
     }
 
+    /// Changes the label.
+    pub(crate) fn label(&mut self, label: impl Into<String>) {
+        self.label = label.into();
+    }
+
     /// Draws the progress, unless the last redraw was less than [`REDRAW_INTERVAL`] ago.
     pub(crate) fn update(&mut self, progress: Progress) {
         let is_due = self.drawn.map_or(self.started.elapsed() >= SHOW_AFTER, |drawn| {

@@ -3,7 +3,7 @@
 //! Names, keys and tenants may be any text that each of the databases can store, order and look up:
 //! other scripts, control characters, spaces at the ends. A store checks before it writes anything.
 
-use crate::{Commit, Error, IdempotencyKey, NewConversation, Seal};
+use crate::{Commit, Error, IdempotencyKey, NewConversation, RestoredConversation, Seal};
 
 /// Maximum length of a name, key or tenant, in bytes. Databases cannot index much longer ones.
 pub const MAX_NAME: usize = 512;
@@ -25,6 +25,14 @@ pub(crate) fn check_key(key: &IdempotencyKey) -> Result<(), Error> {
 pub(crate) fn check_new(new: &NewConversation) -> Result<(), Error> {
     check("tenant", &new.tenant.0)?;
     check_name(&new.name)
+}
+
+/// A removed conversation has no name.
+pub(crate) fn check_restored(restored: &[RestoredConversation]) -> Result<(), Error> {
+    restored.iter().try_for_each(|restored| match restored.is_removed {
+        true => check("tenant", &restored.new.tenant.0),
+        false => check_new(&restored.new),
+    })
 }
 
 /// Checks a commit without reading what is stored.

@@ -99,6 +99,12 @@ pub enum Error {
         /// What does not hold.
         reason: String,
     },
+    /// Rows of the store are damaged.
+    #[error("the store is damaged: {}", first_of(.damage))]
+    DamagedStore {
+        /// Descriptions of the damage.
+        damage: Vec<String>,
+    },
     /// The disk or the database failed.
     #[error("the store failed while {doing}: {reason}; nothing was changed")]
     Failed {
@@ -151,6 +157,7 @@ impl Error {
             | Error::NotAStore { .. }
             | Error::NewerFormat { .. }
             | Error::Damaged { .. }
+            | Error::DamagedStore { .. }
             | Error::Failed { .. }
             | Error::ReadOnly
             | Error::UnknownOutcome
@@ -161,6 +168,15 @@ impl Error {
     pub(crate) fn failed(doing: &'static str, reason: impl Into<Reason>) -> Error {
         let Reason { text, cause } = reason.into();
         Error::Failed { doing, reason: text, source: cause }
+    }
+}
+
+/// The first of several texts, and how many follow.
+fn first_of(texts: &[String]) -> String {
+    match texts {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
     }
 }
 

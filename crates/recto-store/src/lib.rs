@@ -46,10 +46,11 @@ pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_commit, pack_entri
 pub use postgres::{PostgresOptions, PostgresStore, SqlStateCode};
 pub use rows::{
     Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Head, Hit, IdempotencyKey,
-    KnownRows, NewConversation, Page, PageKind, Rewrite, Seal, StoredRows, Tenant, WordsOf,
+    KnownRows, NewConversation, Page, PageKind, RestoredConversation, Rewrite, Seal, StoredRows,
+    SurveyedConversation, Tenant, WordsOf,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::Store;
 pub use store_future::StoreFuture;
-pub use words::{MAX_WORD, Words, words_of};
+pub use words::{MAX_WORD, WordSums, Words, words_of};

@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard};
 use crate::checks;
 use crate::{
     Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Seal, Store, StoreFuture, StoredRows, Tenant, Words,
-    WordsOf,
+    NewConversation, Page, PageKind, RestoredConversation, Rewrite, Seal, Store, StoreFuture,
+    StoredRows, SurveyedConversation, Tenant, WordSums, Words, WordsOf,
 };
 
 /// A store that keeps conversations in memory until it is dropped.
@@ -113,9 +113,33 @@ impl Tables {
         Ok(())
     }
 
-    fn restore(&mut self, new: NewConversation, stored: StoredRows) -> Result<(), Error> {
+    fn restore(&mut self, restored: Vec<RestoredConversation>) -> Result<(), Error> {
+        let mut created = Vec::new();
+        for restored in restored {
+            let id = restored.new.id;
+            if let Err(error) = self.restore_one(restored) {
+                // All of them or none.
+                self.names.retain(|_, id| !created.contains(id));
+                self.conversations.retain(|id, _| !created.contains(id));
+                return Err(error);
+            }
+            created.push(id);
+        }
+        Ok(())
+    }
+
+    fn restore_one(&mut self, restored: RestoredConversation) -> Result<(), Error> {
+        let RestoredConversation { mut new, is_removed, rows: stored } = restored;
         let id = new.id;
+        if is_removed {
+            // A name that no conversation can have.
+            new.name = String::new();
+        }
+        let named = (new.tenant.clone(), new.name.clone());
         self.create(new)?;
+        if is_removed {
+            self.names.remove(&named);
+        }
         let rows = self.rows_mut(id)?;
         let StoredRows { commits, pages, keys } = stored;
         rows.commits.extend(commits.into_iter().map(|row| (row.head.version, row)));
@@ -436,10 +460,44 @@ impl Store for MemoryStore {
         })
     }
 
-    fn restore(&self, new: NewConversation, rows: StoredRows) -> StoreFuture<'_, ()> {
+    fn survey(&self) -> StoreFuture<'_, Vec<SurveyedConversation>> {
         self.answer(|tables| {
-            checks::check_new(&new)?;
-            tables.restore(new, rows)
+            let surveyed = |rows: &Rows| {
+                let (id, tenant) = (rows.row.id, rows.tenant.clone());
+                let name = rows.row.name.clone();
+                let is_named = tables.names.get(&(tenant.clone(), name.clone())) == Some(&id);
+                SurveyedConversation {
+                    id,
+                    tenant,
+                    name: is_named.then_some(name),
+                    row: Ok(rows.row()),
+                }
+            };
+            let mut all: Vec<_> = tables.conversations.values().map(surveyed).collect();
+            all.sort_by_key(|found| found.row.as_ref().map_or(0, |row| row.lineage.len()));
+            Ok(all)
+        })
+    }
+
+    fn indexed_words<'a>(&'a self, tenant: &'a Tenant) -> StoreFuture<'a, WordSums> {
+        self.answer(move |tables| {
+            let mut sums = WordSums::default();
+            for (&conversation, rows) in
+                tables.conversations.iter().filter(|(_, rows)| rows.tenant == *tenant)
+            {
+                for (&entry, words) in &rows.words {
+                    let words = words.iter().map(str::as_bytes);
+                    sums.replace(Hit { conversation, entry }, words);
+                }
+            }
+            Ok(sums)
+        })
+    }
+
+    fn restore(&self, conversations: Vec<RestoredConversation>) -> StoreFuture<'_, ()> {
+        self.answer(|tables| {
+            checks::check_restored(&conversations)?;
+            tables.restore(conversations)
         })
     }
 

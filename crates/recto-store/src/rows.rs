@@ -221,6 +221,31 @@ pub struct StoredRows {
     pub keys: Vec<IdempotencyKey>,
 }
 
+/// A conversation to restore: its row, and all its other rows.
+#[derive(Clone, Debug)]
+pub struct RestoredConversation {
+    /// The conversation row and the first commit.
+    pub new: NewConversation,
+    /// Whether the conversation was removed and its rows are kept for its forks. Then it gets no name.
+    pub is_removed: bool,
+    /// Its rows.
+    pub rows: StoredRows,
+}
+
+/// A conversation as a survey of the store finds it.
+#[derive(Clone, Debug)]
+pub struct SurveyedConversation {
+    /// The id. If the row is damaged, it may be wrong.
+    pub id: ConversationId,
+    /// The tenant. If the row is damaged, it may be wrong.
+    pub tenant: Tenant,
+    /// The name; `None` if the conversation was removed and its rows are kept for its forks. If the row
+    /// is damaged, it may be wrong.
+    pub name: Option<String>,
+    /// The row, or the damage of it.
+    pub row: Result<ConversationRow, Error>,
+}
+
 /// The words of one log entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WordsOf {

@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::{
-    Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey, NewConversation, Page,
-    PageKind, Rewrite, StoreFuture, StoredRows, Tenant,
+    Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
+    NewConversation, Page, PageKind, RestoredConversation, Rewrite, StoreFuture, StoredRows,
+    SurveyedConversation, Tenant, WordSums,
 };
 
 /// A store of conversations. It returns rows as they were written.
@@ -82,6 +83,19 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
         above: Option<u32>,
     ) -> StoreFuture<'_, Vec<CommitRow>>;
 
+    /// [`commits`](Self::commits) with the version of each. A damaged commit is an error in its place,
+    /// and the others can be read.
+    fn readable_commits(
+        &self,
+        conversation: ConversationId,
+        above: Option<u32>,
+    ) -> StoreFuture<'_, Vec<(u32, Result<CommitRow, Error>)>> {
+        Box::pin(async move {
+            let rows = self.commits(conversation, above).await?;
+            Ok(rows.into_iter().map(|row| (row.head.version, Ok(row))).collect())
+        })
+    }
+
     /// The pages that contain some of these numbers, in order. Pages of one kind do not overlap.
     /// Without `bodies`, the bodies are empty.
     fn pages(
@@ -139,11 +153,19 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
     /// All tenants that have conversations, in order.
     fn tenants(&self) -> StoreFuture<'_, Vec<Tenant>>;
 
+    /// All conversations of all tenants, ancestors before their forks. It includes damaged ones, and
+    /// removed ones whose rows are kept for forks.
+    fn survey(&self) -> StoreFuture<'_, Vec<SurveyedConversation>>;
+
+    /// The words of all entries of a tenant that the search index contains. Empty without an index.
+    fn indexed_words<'a>(&'a self, tenant: &'a Tenant) -> StoreFuture<'a, WordSums>;
+
     /// All rows of a conversation, read in one snapshot.
     fn rows(&self, conversation: ConversationId) -> StoreFuture<'_, StoredRows>;
 
-    /// Creates a conversation with rows of another store. Its ancestors must exist.
-    fn restore(&self, new: NewConversation, rows: StoredRows) -> StoreFuture<'_, ()>;
+    /// Creates conversations with rows of another store, all of them or none. The ancestors of each must
+    /// exist or come before it.
+    fn restore(&self, conversations: Vec<RestoredConversation>) -> StoreFuture<'_, ()>;
 
     /// Copies everything into a new file if the store supports that; returns `false` if it does not.
     /// Fails if the file exists.

@@ -2,6 +2,10 @@
 //!
 //! Stores receive words instead of text, so that all of them find the same entries.
 
+use std::collections::BTreeMap;
+
+use crate::Hit;
+
 /// Maximum length of a word in bytes. Longer words are truncated, because keys, hashes and base64
 /// images would inflate the index.
 pub const MAX_WORD: usize = 64;
@@ -81,6 +85,52 @@ impl<S: AsRef<str>> FromIterator<S> for Words {
         }
         finder.words()
     }
+}
+
+/// The words of entries in a search index, each set of words as one number. A verification compares them
+/// with the messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WordSums(BTreeMap<Hit, u64>);
+
+impl WordSums {
+    /// Adds an entry without words.
+    pub fn add_entry(&mut self, hit: Hit) {
+        self.0.entry(hit).or_default();
+    }
+
+    /// Adds a word to an entry.
+    pub fn add_word(&mut self, hit: Hit, word: &[u8]) {
+        let sum = self.0.entry(hit).or_default();
+        *sum = sum.wrapping_add(hash_of_word(word));
+    }
+
+    /// Replaces the words of an entry.
+    pub fn replace<'a>(&mut self, hit: Hit, words: impl IntoIterator<Item = &'a [u8]>) {
+        let sum = words.into_iter().map(hash_of_word).fold(0, u64::wrapping_add);
+        self.0.insert(hit, sum);
+    }
+
+    /// Removes an entry. Returns whether it was there with exactly these words.
+    pub fn take(&mut self, hit: Hit, words: &Words) -> bool {
+        let sum = words.iter().map(|word| hash_of_word(word.as_bytes()));
+        self.0.remove(&hit) == Some(sum.fold(0, u64::wrapping_add))
+    }
+
+    /// Removes an entry. Returns whether it was there.
+    pub fn remove(&mut self, hit: Hit) -> bool {
+        self.0.remove(&hit).is_some()
+    }
+
+    /// The entries that are left.
+    pub fn entries(&self) -> impl Iterator<Item = Hit> {
+        self.0.keys().copied()
+    }
+}
+
+/// A hash that detects accidental changes (FNV-1a).
+fn hash_of_word(word: &[u8]) -> u64 {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    word.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
 /// The words of a text as a list, as a search takes them.

@@ -1,4 +1,8 @@
 //! Backups of a whole store, and their restoration.
+//!
+//! A restoration copies one conversation after the other, each in one transaction. A removed conversation
+//! whose rows forks share is copied without a name, in the transaction of its first fork. So an
+//! interrupted restoration leaves complete conversations only, and the next one skips them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,8 +10,8 @@ use std::sync::Arc;
 
 use recto_core::{Limits, LogIndex, Message};
 use recto_store::{
-    CommitBody, ConversationId, ConversationRow, Entry, NewConversation, PageKind, Store,
-    StoredRows, Tenant, Words, WordsOf,
+    CommitBody, ConversationId, ConversationRow, Entry, NewConversation, PageKind,
+    RestoredConversation, Store, StoredRows, SurveyedConversation, Tenant, Words, WordsOf,
 };
 use tracing::Instrument;
 
@@ -15,19 +19,46 @@ use crate::recto::Options;
 use crate::row_reader::damaged;
 use crate::{Error, Progress, ProgressFn, Recto};
 
+/// A conversation that could not be copied because it is damaged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DamagedConversation {
+    /// The tenant.
+    pub tenant: Tenant,
+    /// The name.
+    pub name: String,
+    /// The first damage that was found.
+    pub fault: String,
+}
+
+/// The result of a backup.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BackedUp {
+    /// Descriptions of the damage in the store. A backup of a SQLite file contains the damaged rows as
+    /// they are; other backups lack the conversations with damaged rows.
+    pub damage: Vec<String>,
+}
+
 /// The result of a restoration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Restored {
     /// The number of restored conversations.
     pub conversations: usize,
     /// The number of their log entries.
     pub entries: u64,
+    /// The number of conversations that the store already had, from an earlier restoration of the same
+    /// backup.
+    pub already_there: usize,
+    /// The conversations that were not restored because their rows in the backup are damaged.
+    pub damaged: Vec<DamagedConversation>,
 }
 
 impl Recto {
     /// Copies the conversations of all tenants into a new SQLite file, while reads and writes continue.
-    /// The file is a store that `sqlite:PATH` opens. Refused if the file exists.
+    /// The file is a store that `sqlite:PATH` opens. Refused if the file exists, or if rows of the store
+    /// are damaged.
     pub async fn backup(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.backup_with_progress(path, &mut |_| {}).await
     }
@@ -40,19 +71,38 @@ impl Recto {
         progress: ProgressFn<'_>,
     ) -> Result<(), Error> {
         let span = tracing::info_span!("backup");
-        self.backup_to(path.as_ref(), progress).instrument(span).await
+        self.backup_to(path.as_ref(), false, progress).instrument(span).await.map(drop)
     }
 
-    async fn backup_to(&self, path: &Path, progress: ProgressFn<'_>) -> Result<(), Error> {
-        if self.shared.store.copy_to(path).await? {
-            return Ok(());
-        }
+    /// [`backup_with_progress`](Self::backup_with_progress) of a store that may be damaged: what can be
+    /// copied is copied, and the result lists the damage.
+    pub async fn backup_damaged(
+        &self,
+        path: impl AsRef<Path>,
+        progress: ProgressFn<'_>,
+    ) -> Result<BackedUp, Error> {
+        let span = tracing::info_span!("backup");
+        self.backup_to(path.as_ref(), true, progress).instrument(span).await
+    }
+
+    async fn backup_to(
+        &self,
+        path: &Path,
+        keeps_going: bool,
+        progress: ProgressFn<'_>,
+    ) -> Result<BackedUp, Error> {
         if path.exists() {
-            let reason = "there is a file of that name";
-            let doing = "making a backup";
-            return Err(
-                recto_store::Error::Failed { doing, reason: reason.into(), source: None }.into()
-            );
+            return Err(failure("making a backup", "there is a file of that name"));
+        }
+        let mut damage = self.shared.store.check().await?;
+        if !damage.is_empty() {
+            tracing::warn!(faults = damage.len(), "the store is damaged");
+            if !keeps_going {
+                return Err(recto_store::Error::DamagedStore { damage }.into());
+            }
+        }
+        if self.shared.store.copy_to(path).await? {
+            return Ok(BackedUp { damage });
         }
         let options =
             recto_store::SqliteOptions { search: self.shared.is_searched, ..Default::default() };
@@ -60,15 +110,27 @@ impl Recto {
         let partial = Partial::beside(path)?;
         let store = recto_store::SqliteStore::open(partial.path(), options).await?;
         let copy: Arc<dyn Store> = Arc::new(store);
-        copy_all(&self.shared.store, &copy, self.shared.is_searched, progress).await?;
+        let mut copying = Copying::new(&self.shared.store, &copy, self.shared.is_searched).await?;
+        copying.copy_all(progress).await?;
+        let lost = copying.restored.damaged.iter();
+        damage.extend(
+            lost.map(|lost| format!("{:?} is not in the backup: {}", lost.name, lost.fault)),
+        );
+        if !keeps_going && !damage.is_empty() {
+            return Err(recto_store::Error::DamagedStore { damage }.into());
+        }
         // Closing the store moves everything from its journal into the file.
         drop(copy);
-        partial.finish(path)
+        partial.finish(path)?;
+        Ok(BackedUp { damage })
     }
 
-    /// Copies the conversations of a backup into this store, with their names and tenants. The backup is
-    /// verified first. Nothing is copied if it is damaged, or if this store already has one of its
-    /// names or conversations.
+    /// Copies the conversations of a backup into this store, with their names and tenants. Each is
+    /// verified first; a damaged one is not copied, and the result names it.
+    ///
+    /// Nothing is copied if this store has another conversation of the same name, or the same
+    /// conversation under another name. Conversations that an earlier, interrupted restoration has copied
+    /// are skipped, so repeating the call completes it.
     pub async fn restore(&self, path: impl AsRef<Path>) -> Result<Restored, Error> {
         self.restore_with_progress(path, &mut |_| {}).await
     }
@@ -85,55 +147,67 @@ impl Recto {
 
     async fn restore_from(&self, path: &Path, progress: ProgressFn<'_>) -> Result<Restored, Error> {
         if !path.exists() {
-            let reason = "there is no such file";
-            let doing = "reading a backup";
-            return Err(
-                recto_store::Error::Failed { doing, reason: reason.into(), source: None }.into()
-            );
+            return Err(failure("reading a backup", "there is no such file"));
         }
         let options = recto_store::SqliteOptions::default();
         let backup: Arc<dyn Store> = Arc::new(recto_store::SqliteStore::open(path, options).await?);
         let recto = Recto::with_store(backup.clone(), Options::default());
-        let total = number_of_conversations(&backup).await?;
+        let store = &self.shared.store;
+        let mut copying = Copying::new(&backup, store, self.shared.is_searched).await?;
+        let total = copying.named().count() as u64;
         let mut verified = 0;
-        for tenant in backup.tenants().await? {
-            let of_tenant = recto.for_tenant(tenant.clone());
-            for row in backup.list(&tenant, None, usize::MAX).await? {
-                let report = of_tenant.conversation(&row.name).await?.verify().await?;
-                if let Some(fault) = report.faults.first() {
-                    return Err(damaged(row.id, fault));
-                }
-                if self.shared.store.find(&tenant, &row.name).await?.is_some() {
-                    return Err(recto_store::Error::ConversationExists { name: row.name }.into());
-                }
-                // The conversation may exist under another name, or without a name for its forks.
-                for id in row.lineage.iter().map(|from| from.id).chain([row.id]) {
-                    match self.shared.store.commits(id, Some(u32::MAX)).await {
-                        Err(recto_store::Error::ConversationNotFound { .. }) => {}
-                        Err(error) => return Err(error.into()),
-                        Ok(_) => {
-                            let name = id.to_string();
-                            return Err(recto_store::Error::ConversationExists { name }.into());
-                        }
-                    }
-                }
-                verified += 1;
-                progress(Progress::new(verified, total * 2));
+        let named: Vec<_> = copying.named().cloned().collect();
+        for surveyed in &named {
+            verified += 1;
+            let Ok(row) = &surveyed.row else { continue };
+            let fault = match recto.for_tenant(surveyed.tenant.clone()).handle_of(row.clone()) {
+                handle => handle.verify().await?.faults.into_iter().next(),
+            };
+            match fault {
+                Some(fault) => copying.skip(surveyed, fault),
+                None if self.has(&surveyed.tenant, row, &mut copying).await? => {}
+                None => copying.check_free(surveyed, row)?,
             }
+            progress(Progress::new(verified, total * 2));
         }
         let copied = &mut |copied: Progress| {
             progress(Progress::new(copied.total + copied.done, copied.total * 2));
         };
-        copy_all(&backup, &self.shared.store, self.shared.is_searched, copied).await
+        copying.copy_all(copied).await?;
+        Ok(copying.restored)
+    }
+
+    /// Whether this store has a conversation of the backup, at the version of the backup or later.
+    async fn has(
+        &self,
+        tenant: &Tenant,
+        row: &ConversationRow,
+        copying: &mut Copying<'_>,
+    ) -> Result<bool, Error> {
+        let Some(present) = copying.present.get(&row.id) else { return Ok(false) };
+        let is_same = |present: &&SurveyedConversation| {
+            present.tenant == *tenant && present.name.as_deref() == Some(&row.name)
+        };
+        let Some(Ok(present)) = Some(present).filter(is_same).map(|present| &present.row) else {
+            return Ok(false);
+        };
+        let is_there = match present.head.version.cmp(&row.head.version) {
+            std::cmp::Ordering::Less => false,
+            std::cmp::Ordering::Equal => present.head.link == row.head.link,
+            // Versions were added since.
+            std::cmp::Ordering::Greater => {
+                let handle = self.for_tenant(tenant.clone()).handle_of(present.clone());
+                let records = handle.load().await?.reader.records(row.head.version).await?;
+                records.first().is_some_and(|(_, record)| record.link == row.head.link)
+            }
+        };
+        copying.restored.already_there += usize::from(is_there);
+        Ok(is_there)
     }
 }
 
-async fn number_of_conversations(store: &Arc<dyn Store>) -> Result<u64, Error> {
-    let mut total = 0;
-    for tenant in store.tenants().await? {
-        total += store.list(&tenant, None, usize::MAX).await?.len() as u64;
-    }
-    Ok(total)
+fn failure(doing: &'static str, reason: &str) -> Error {
+    recto_store::Error::Failed { doing, reason: reason.to_owned(), source: None }.into()
 }
 
 /// An incomplete file. Dropping the value removes it.
@@ -185,89 +259,155 @@ fn failed(error: std::io::Error) -> recto_store::Error {
     recto_store::Error::Failed { doing: "making a backup", reason, source: None }
 }
 
-/// Copies every conversation, ancestors before their forks.
-async fn copy_all(
-    from: &Arc<dyn Store>,
-    to: &Arc<dyn Store>,
+/// Copies conversations from one store to another, ancestors before their forks.
+struct Copying<'a> {
+    from: &'a Arc<dyn Store>,
+    to: &'a Arc<dyn Store>,
     is_searched: bool,
-    progress: ProgressFn<'_>,
-) -> Result<Restored, Error> {
-    let total = number_of_conversations(from).await?;
-    let mut restored = Restored::default();
-    for tenant in from.tenants().await? {
-        let rows = from.list(&tenant, None, usize::MAX).await?;
-        let by_id: BTreeMap<ConversationId, &ConversationRow> =
-            rows.iter().map(|row| (row.id, row)).collect();
-        let mut done = BTreeSet::new();
-        // A removed conversation is kept without a name for its forks. It gets a name while it is
-        // copied, and is removed again afterwards.
-        let mut nameless = Vec::new();
-        for row in &rows {
-            for place in 0..=row.lineage.len() {
-                let ancestor = row.lineage.get(place);
-                let id = ancestor.map_or(row.id, |ancestor| ancestor.id);
-                if !done.insert(id) {
-                    continue;
-                }
-                let known = by_id.get(&id).copied();
-                let name =
-                    known.map_or_else(|| format!("\u{1}removed {id}"), |row| row.name.clone());
-                if known.is_none() {
-                    nameless.push(name.clone());
-                }
-                let lineage = known.map_or(&row.lineage[..place], |row| &row.lineage);
-                let about = known.unwrap_or(row);
-                let copied = Copied { tenant: &tenant, id, name, lineage, about };
-                restored.entries += copied.copy(from, to, is_searched).await?;
-                restored.conversations += usize::from(known.is_some());
-                progress(Progress::new(restored.conversations as u64, total));
-            }
+    /// The conversations of the source, ancestors before their forks.
+    source: Vec<SurveyedConversation>,
+    /// The conversations of the target before the copy.
+    present: BTreeMap<ConversationId, SurveyedConversation>,
+    /// The conversations that the target has.
+    done: BTreeSet<ConversationId>,
+    /// Damaged conversations, which are not copied.
+    skipped: BTreeSet<ConversationId>,
+    restored: Restored,
+}
+
+impl<'a> Copying<'a> {
+    async fn new(
+        from: &'a Arc<dyn Store>,
+        to: &'a Arc<dyn Store>,
+        is_searched: bool,
+    ) -> Result<Copying<'a>, Error> {
+        let source = from.survey().await?;
+        let present: BTreeMap<_, _> =
+            to.survey().await?.into_iter().map(|present| (present.id, present)).collect();
+        let done = present.keys().copied().collect();
+        let (skipped, restored) = Default::default();
+        let mut copying =
+            Copying { from, to, is_searched, source, present, done, skipped, restored };
+        let damaged: Vec<_> =
+            copying.source.iter().filter(|found| found.row.is_err()).cloned().collect();
+        for found in damaged {
+            let fault = found.row.as_ref().err().map(ToString::to_string);
+            copying.skip(&found, fault.unwrap_or_default());
         }
-        for name in nameless {
-            to.remove(&tenant, &name).await?;
+        Ok(copying)
+    }
+
+    /// The conversations of the source that have a name.
+    fn named(&self) -> impl Iterator<Item = &SurveyedConversation> {
+        self.source.iter().filter(|found| found.name.is_some())
+    }
+
+    /// Does not copy a conversation because it is damaged.
+    fn skip(&mut self, found: &SurveyedConversation, fault: String) {
+        self.skipped.insert(found.id);
+        if let Some(name) = found.name.clone() {
+            let tenant = found.tenant.clone();
+            self.restored.damaged.push(DamagedConversation { tenant, name, fault });
         }
     }
-    Ok(restored)
-}
 
-/// A conversation to copy.
-struct Copied<'a> {
-    tenant: &'a Tenant,
-    id: ConversationId,
-    name: String,
-    lineage: &'a [recto_store::Ancestor],
-    about: &'a ConversationRow,
-}
-
-impl Copied<'_> {
-    /// Copies it, and returns the number of its own log entries.
-    async fn copy(
-        self,
-        from: &Arc<dyn Store>,
-        to: &Arc<dyn Store>,
-        is_searched: bool,
-    ) -> Result<u64, Error> {
-        let rows = from.rows(self.id).await?;
-        let first = rows.commits.first().ok_or_else(|| damaged(self.id, "it has no version"))?;
-        let entries = entries(self.id, &rows)?;
-        let new = NewConversation {
-            id: self.id,
-            tenant: self.tenant.clone(),
-            name: self.name,
-            created: self.about.created,
-            settings: self.about.settings.clone(),
-            policy: self.about.policy.clone(),
-            lineage: self.lineage.to_vec(),
-            first: first.clone(),
-            words: if is_searched { words(&entries) } else { Vec::new() },
+    /// Fails if the target has the conversation, or another one of its name.
+    fn check_free(&self, found: &SurveyedConversation, row: &ConversationRow) -> Result<(), Error> {
+        let is_taken = |present: &SurveyedConversation| {
+            present.id == row.id
+                || present.tenant == found.tenant && present.name.as_ref() == Some(&row.name)
         };
-        to.restore(new, rows).await?;
-        Ok(entries.len() as u64)
+        match self.present.values().any(is_taken) {
+            true => Err(recto_store::Error::ConversationExists { name: row.name.clone() }.into()),
+            false => Ok(()),
+        }
+    }
+
+    async fn copy_all(&mut self, progress: ProgressFn<'_>) -> Result<(), Error> {
+        let total = self.named().count() as u64;
+        let mut count = 0;
+        for found in self.source.clone() {
+            let Some(name) = &found.name else { continue };
+            if let Ok(row) = &found.row
+                && !self.skipped.contains(&found.id)
+                && !self.done.contains(&found.id)
+            {
+                match self.unit(&found, name, row).await {
+                    Err(error @ Error::Store(recto_store::Error::Damaged { .. })) => {
+                        self.skip(&found, error.to_string());
+                    }
+                    unit => self.put(unit?).await?,
+                }
+            }
+            count += 1;
+            progress(Progress::new(count, total));
+        }
+        Ok(())
+    }
+
+    /// A conversation, and before it the removed conversations that are only kept for their forks and
+    /// that the target lacks.
+    async fn unit(
+        &self,
+        found: &SurveyedConversation,
+        name: &str,
+        row: &ConversationRow,
+    ) -> Result<Vec<RestoredConversation>, Error> {
+        let mut unit = Vec::new();
+        for ancestor in row.lineage.iter().filter(|ancestor| !self.done.contains(&ancestor.id)) {
+            let surveyed = self.source.iter().find(|found| found.id == ancestor.id);
+            let surveyed = surveyed.filter(|_| !self.skipped.contains(&ancestor.id));
+            let missing = || damaged(ancestor.id, "a conversation that shares its rows is damaged");
+            let surveyed = surveyed.ok_or_else(missing)?;
+            let row = surveyed.row.clone()?;
+            let name = surveyed.name.as_deref();
+            unit.push(self.read(&surveyed.tenant, name, &row).await?);
+        }
+        unit.push(self.read(&found.tenant, Some(name), row).await?);
+        Ok(unit)
+    }
+
+    async fn read(
+        &self,
+        tenant: &Tenant,
+        name: Option<&str>,
+        row: &ConversationRow,
+    ) -> Result<RestoredConversation, Error> {
+        let rows = self.from.rows(row.id).await?;
+        let first = rows.commits.first().ok_or_else(|| damaged(row.id, "it has no version"))?;
+        let words = if self.is_searched { words(&entries(row.id, &rows)?) } else { Vec::new() };
+        let new = NewConversation {
+            id: row.id,
+            tenant: tenant.clone(),
+            name: name.unwrap_or_default().to_owned(),
+            created: row.created,
+            settings: row.settings.clone(),
+            policy: row.policy.clone(),
+            lineage: row.lineage.clone(),
+            first: first.clone(),
+            words,
+        };
+        Ok(RestoredConversation { new, is_removed: name.is_none(), rows })
+    }
+
+    async fn put(&mut self, unit: Vec<RestoredConversation>) -> Result<(), Error> {
+        let mut conversations = 0;
+        for restored in &unit {
+            self.done.insert(restored.new.id);
+            conversations += usize::from(!restored.is_removed);
+            self.restored.entries += entries(restored.new.id, &restored.rows)?.len() as u64;
+        }
+        self.to.restore(unit).await?;
+        self.restored.conversations += conversations;
+        Ok(())
     }
 }
 
 /// All entries in the rows of a conversation.
-fn entries(id: ConversationId, rows: &StoredRows) -> Result<BTreeMap<u32, Entry>, Error> {
+pub(crate) fn entries(
+    id: ConversationId,
+    rows: &StoredRows,
+) -> Result<BTreeMap<u32, Entry>, Error> {
     let mut entries = BTreeMap::new();
     for page in rows.pages.iter().filter(|page| page.kind == PageKind::Entries) {
         let found = page.entries().map_err(|error| damaged(id, error))?;

@@ -31,12 +31,12 @@ use recto_format::Input;
 use recto_store::{ConversationId, Store, Tenant};
 use tokio::runtime::{Builder, Runtime};
 
-#[cfg(feature = "sqlite")]
-use crate::Restored;
 use crate::temporary::HeldScope;
+#[cfg(feature = "sqlite")]
+use crate::{BackedUp, Restored};
 use crate::{
-    ConversationInfo, Entry, Error, FoundMessage, Keep, Options, Policy, Preview, ProgressFn,
-    Pruned, Receipt, Report, Temporary, WriteOptions,
+    ConversationInfo, Entry, Error, FoundMessage, Keep, Options, Policy, Preview, Progress,
+    ProgressFn, Pruned, Receipt, Report, Salvaged, Temporary, WriteOptions,
 };
 #[cfg(feature = "format")]
 use crate::{ImportOptions, ImportedTranscript};
@@ -174,6 +174,12 @@ blocking! {
         fn remove(name: &str) -> ();
         fn remove_if(name: &str, expected_version: impl Into<Option<Version>>) -> ();
         fn clean() -> ();
+        fn salvage(name: &str, to: &str) -> Salvaged;
+        fn check() -> Vec<String>;
+        fn verify_all(
+            progress: &mut (dyn FnMut(&str, Progress) + Send)
+        ) -> Vec<(String, Report)>;
+        fn verify_named(name: &str, progress: ProgressFn<'_>) -> Report;
         fn search(text: &str, limit: usize) -> Vec<FoundMessage>;
         fn search_without_index(text: &str, limit: usize) -> Vec<FoundMessage>;
         #[cfg(feature = "format")]
@@ -188,6 +194,8 @@ blocking! {
         fn backup(path: impl AsRef<Path>) -> ();
         #[cfg(feature = "sqlite")]
         fn backup_with_progress(path: impl AsRef<Path>, progress: ProgressFn<'_>) -> ();
+        #[cfg(feature = "sqlite")]
+        fn backup_damaged(path: impl AsRef<Path>, progress: ProgressFn<'_>) -> BackedUp;
         #[cfg(feature = "sqlite")]
         fn restore(path: impl AsRef<Path>) -> Restored;
         #[cfg(feature = "sqlite")]
@@ -309,6 +317,7 @@ mod tests {
             include_str!("policy.rs"),
             include_str!("prune.rs"),
             include_str!("recto.rs"),
+            include_str!("salvage.rs"),
             include_str!("search.rs"),
             include_str!("temporary.rs"),
             include_str!("verify.rs"),

@@ -31,7 +31,7 @@ impl LoadedConversation {
         let record = serde_json::to_string(&saved).expect("plain data can be written");
         let head = head_of(before, &record, &entries, saved.timestamp());
         let words = if is_searched { words(next, before.entries) } else { Vec::new() };
-        let mut open = OpenCommit { head, record, entries, packed: Vec::new() };
+        let mut open = OpenCommit { head, record, entries, packed: Vec::new(), damage: None };
         let seal = self.seal(&mut open);
         let row = CommitRow { head, body: pack_commit(&open.record, &open.entries) };
         open.packed.clone_from(&row.body);

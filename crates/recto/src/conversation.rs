@@ -106,7 +106,10 @@ impl Conversation {
 
     /// The entries that a query selects.
     pub async fn query(&self, query: &Query) -> Result<Vec<Entry>, Error> {
-        let mut reading = self.reading().await?;
+        let mut reading = match query.moment {
+            recto_core::Moment::Version(version) => self.reading_at(version).await?,
+            _ => self.reading().await?,
+        };
         let loaded = &mut *reading;
         let hits = loaded.with(|conversation| conversation.query(query)).await?;
         let indices: Vec<LogIndex> = hits.iter().map(|hit| hit.index).collect();
@@ -168,7 +171,7 @@ impl Conversation {
 
     /// The [`marks`](Self::marks) at a version.
     pub async fn marks_at(&self, version: Version) -> Result<Vec<(String, Vec<LogIndex>)>, Error> {
-        self.read(|conversation| Ok(listed(conversation.at(version)?.marks()))).await
+        self.read_at(version, |conversation| Ok(listed(conversation.at(version)?.marks()))).await
     }
 
     /// The tools.
@@ -181,7 +184,7 @@ impl Conversation {
 
     /// The tools at a version.
     pub async fn tools_at(&self, version: Version) -> Result<Vec<Tool>, Error> {
-        self.read(|conversation| {
+        self.read_at(version, |conversation| {
             let then = conversation.at(version)?;
             Ok(then.tools().map_or(Vec::new(), |tools| tools.tools().to_vec()))
         })
@@ -208,7 +211,7 @@ impl Conversation {
 
     /// The [`warnings`](Self::warnings) about the view of a version.
     pub async fn warnings_at(&self, version: Version) -> Result<Vec<Warning>, Error> {
-        self.read(|conversation| conversation.at(version)?.warnings()).await
+        self.read_at(version, |conversation| conversation.at(version)?.warnings()).await
     }
 
     /// The operation, reason, time and counts of a version.
@@ -223,7 +226,8 @@ impl Conversation {
     /// [`version_info`](Self::version_info) of a range of versions, in order. Refused if one of them
     /// does not exist.
     pub async fn versions(&self, range: std::ops::Range<u32>) -> Result<Vec<VersionInfo>, Error> {
-        let mut reading = self.reading().await?;
+        let last = Version(range.end.saturating_sub(1));
+        let mut reading = self.reading_at(last).await?;
         let loaded = &mut *reading;
         let current = loaded.conversation.version();
         if range.start > range.end {
@@ -314,7 +318,7 @@ impl Conversation {
 
     /// The [`mark_map`](Self::mark_map) at a version.
     pub async fn mark_map_at(&self, version: Version, scope: Scope) -> Result<MarkMap, Error> {
-        self.read(|conversation| conversation.at(version)?.mark_map(scope)).await
+        self.read_at(version, |conversation| conversation.at(version)?.mark_map(scope)).await
     }
 
     /// The visible messages, and a batch snapshot of each batch below the current one.
@@ -324,13 +328,14 @@ impl Conversation {
 
     /// The [`state`](Self::state) at a version.
     pub async fn state_at(&self, version: Version) -> Result<ArrayState, Error> {
-        self.read(|conversation| conversation.at(version)?.array_state()).await
+        self.read_at(version, |conversation| conversation.at(version)?.array_state()).await
     }
 
     /// The entries that a provider request contains at a version, in order: the visible ones without
     /// tool descriptions. The provider receives the tools themselves instead.
     pub async fn messages_to_send(&self, version: Version) -> Result<Vec<Entry>, Error> {
-        let described = self.read(|conversation| conversation.at(version)?.tool_descriptions());
+        let described =
+            self.read_at(version, |conversation| conversation.at(version)?.tool_descriptions());
         let described = described.await?;
         let mut entries = self.messages_at(version).await?;
         entries.retain(|entry| described.binary_search(&entry.index).is_err());

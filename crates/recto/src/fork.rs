@@ -18,7 +18,7 @@ impl Conversation {
     }
 
     async fn fork_at(&self, name: &str, at: Version) -> Result<Conversation, Error> {
-        let loaded = self.reading().await?;
+        let loaded = self.reading_at(at).await?;
         let current = loaded.conversation.version();
         if at > current {
             return Err(

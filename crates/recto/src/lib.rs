@@ -96,6 +96,7 @@ mod prune;
 mod reading;
 mod recto;
 mod row_reader;
+mod salvage;
 mod search;
 mod sync;
 mod temporary;
@@ -130,7 +131,7 @@ pub use recto_store::{Address, ConversationId, Link, MemoryStore, Store, Tenant,
 
 pub use self::apply::{Preview, WriteOptions};
 #[cfg(feature = "sqlite")]
-pub use self::backup::Restored;
+pub use self::backup::{BackedUp, DamagedConversation, Restored};
 pub use self::clock::Clock;
 pub use self::conversation::{Conversation, Entry};
 pub use self::erase::Receipt;
@@ -141,6 +142,7 @@ pub use self::policy::{Compression, Policy};
 pub use self::progress::{Progress, ProgressFn};
 pub use self::prune::{Keep, Pruned};
 pub use self::recto::{ConversationInfo, Options, Recto};
+pub use self::salvage::Salvaged;
 pub use self::search::FoundMessage;
 pub use self::temporary::Temporary;
 pub use self::verify::Report;

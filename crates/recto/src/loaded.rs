@@ -51,18 +51,37 @@ impl LoadedConversation {
         creation: &Creation,
         counters: &Counters,
     ) -> Result<LoadedConversation, Error> {
+        Self::load_at(store, id, creation, counters, None).await
+    }
+
+    /// Loads a conversation as it was at a version; `None` is the newest. A conversation whose newest
+    /// version needs damaged rows can be read at versions that do not need them.
+    pub(crate) async fn load_at(
+        store: Arc<dyn Store>,
+        id: ConversationId,
+        creation: &Creation,
+        counters: &Counters,
+        at: Option<Version>,
+    ) -> Result<LoadedConversation, Error> {
         let lineage = creation.lineage.clone();
         let mut reader = RowReader { store, id, lineage, unpacked: UnpackedCommits::default() };
         reader.unpacked = reader.commits(None).await?.into();
         let newest = reader.unpacked.last().ok_or_else(|| damaged(id, "it has no version"))?;
-        let version = Version(newest.head.version);
+        let version = match at {
+            Some(version) => version,
+            None => {
+                newest.check()?;
+                Version(newest.head.version)
+            }
+        };
         let settings: SavedSettings = serde_json::from_str(&creation.settings)
             .map_err(|_| damaged(id, "its settings cannot be read"))?;
         let counter = counters.named(&settings.counter)?;
         let mut versions = Arc::<SavedVersions>::default();
-        let entries = newest.head.entries;
+        let expected = at.is_none().then_some(newest.head.entries);
         let state = state_of(&reader, &mut versions, version).await?;
-        if state.log_len() != entries {
+        let entries = state.log_len();
+        if expected.is_some_and(|expected| expected != entries) {
             return Err(damaged(id, "its newest version is not of its log"));
         }
         let shown = state.entries();
@@ -281,6 +300,7 @@ impl LoadedConversation {
             return Ok(false);
         }
         for commit in commits {
+            commit.check()?;
             if commit.head.version != self.head().version + 1
                 || commit.entries.len() as u32 != commit.head.entries - self.head().entries
             {
@@ -305,7 +325,7 @@ impl LoadedConversation {
 }
 
 /// The state of a version, decoded from its record and the records that it depends on.
-async fn state_of(
+pub(crate) async fn state_of(
     reader: &RowReader,
     versions: &mut Arc<SavedVersions>,
     version: Version,

@@ -31,7 +31,9 @@ impl LoadedConversation {
     pub(crate) fn seal(&self, new: &mut OpenCommit) -> Option<Seal> {
         let unpacked = &self.reader.unpacked;
         let bytes = unpacked.weight() + new.weight();
-        if unpacked.len() < MAX_UNPACKED_COMMITS && bytes < MAX_UNPACKED_BYTES {
+        // A damaged row stays where it is: packing it would need its content.
+        let is_damaged = || unpacked.iter().any(|commit| commit.damage.is_some());
+        if unpacked.len() < MAX_UNPACKED_COMMITS && bytes < MAX_UNPACKED_BYTES || is_damaged() {
             return None;
         }
         let mut seal = packed(unpacked);

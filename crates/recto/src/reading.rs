@@ -4,7 +4,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use recto_core::PartialConversation;
+use recto_core::{PartialConversation, Version};
 use tracing::Instrument;
 
 use crate::loaded::LoadedConversation;
@@ -15,8 +15,8 @@ use crate::{Conversation, Error};
 pub(crate) struct Reading {
     /// `Some` until the value is dropped.
     loaded: Option<LoadedConversation>,
-    slot: Arc<Slot<LoadedConversation>>,
-    epoch: Epoch,
+    /// Where it is published. `None` for a version that is not the newest.
+    slot: Option<(Arc<Slot<LoadedConversation>>, Epoch)>,
 }
 
 impl Deref for Reading {
@@ -35,8 +35,8 @@ impl DerefMut for Reading {
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        if let Some(loaded) = self.loaded.take() {
-            self.slot.publish_again(loaded, self.epoch, LoadedConversation::is_better_than);
+        if let (Some(loaded), Some((slot, epoch))) = (self.loaded.take(), &self.slot) {
+            slot.publish_again(loaded, *epoch, LoadedConversation::is_better_than);
         }
     }
 }
@@ -66,7 +66,29 @@ impl Conversation {
         let slot = self.recto.shared.open.slot(self.id);
         let (snapshot, epoch) = slot.snapshot();
         let loaded = self.brought_up_to_date(snapshot).await?;
-        Ok(Reading { loaded: Some(loaded), slot, epoch })
+        Ok(Reading { loaded: Some(loaded), slot: Some((slot, epoch)) })
+    }
+
+    /// A snapshot for reading a version. If the newest version needs rows that are damaged, the
+    /// conversation is loaded as it was at that version.
+    pub(crate) async fn reading_at(&self, version: Version) -> Result<Reading, Error> {
+        match self.reading().await {
+            Err(damage @ Error::Store(recto_store::Error::Damaged { .. })) => {
+                let shared = &self.recto.shared;
+                let (store, creation) = (shared.store.clone(), &self.creation);
+                let loaded = LoadedConversation::load_at(
+                    store,
+                    self.id,
+                    creation,
+                    &shared.counters,
+                    Some(version),
+                );
+                // The damage of the newest version says more than that this version is missing.
+                let loaded = loaded.await.map_err(|_| damage)?;
+                Ok(Reading { loaded: Some(loaded), slot: None })
+            }
+            reading => reading,
+        }
     }
 
     /// A loaded conversation with the versions that were stored since. It is loaded again if it has
@@ -91,6 +113,15 @@ impl Conversation {
         read: impl FnMut(&PartialConversation) -> Result<T, recto_core::Error>,
     ) -> Result<T, Error> {
         self.reading().await?.with(read).await
+    }
+
+    /// [`read`](Self::read) at a version.
+    pub(crate) async fn read_at<T>(
+        &self,
+        version: Version,
+        read: impl FnMut(&PartialConversation) -> Result<T, recto_core::Error>,
+    ) -> Result<T, Error> {
+        self.reading_at(version).await?.with(read).await
     }
 }
 

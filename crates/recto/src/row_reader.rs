@@ -25,6 +25,8 @@ pub(crate) struct OpenCommit {
     pub(crate) entries: Vec<Entry<Body>>,
     /// The body of its row, as stored.
     pub(crate) packed: Vec<u8>,
+    /// The damage of its row. Then only the version of the head is known.
+    pub(crate) damage: Option<recto_store::Error>,
 }
 
 /// The body of an entry: a text that was read, or a message that is in memory already.
@@ -50,6 +52,18 @@ impl Serialize for Body {
 }
 
 impl OpenCommit {
+    /// A commit whose row cannot be read.
+    fn damaged(version: u32, damage: recto_store::Error) -> OpenCommit {
+        let head = Head { version, entries: 0, link: Link([0; 32]), committed: 0 };
+        let (record, entries, packed) = Default::default();
+        OpenCommit { head, record, entries, packed, damage: Some(damage) }
+    }
+
+    /// Fails if its row is damaged.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.damage.clone().map_or(Ok(()), |damage| Err(damage.into()))
+    }
+
     /// The indexes of its entries.
     pub(crate) fn range(&self) -> Range<u32> {
         self.head.entries - self.entries.len() as u32..self.head.entries
@@ -129,26 +143,40 @@ impl RowReader {
         id: ConversationId,
         above: Option<u32>,
     ) -> Result<Vec<Arc<OpenCommit>>, Error> {
-        let rows = self.store.commits(id, above).await?;
-        rows.into_iter().map(|row| open_commit(id, row).map(Arc::new)).collect()
+        let rows = self.store.readable_commits(id, above).await?;
+        let open = |(version, row): (u32, Result<CommitRow, recto_store::Error>)| {
+            let opened = row.map_err(Error::from).and_then(|row| open_commit(id, row));
+            Arc::new(match opened {
+                Ok(commit) => commit,
+                Err(Error::Store(damage)) => OpenCommit::damaged(version, damage),
+                Err(error) => OpenCommit::damaged(version, damage_of(id, error)),
+            })
+        };
+        Ok(rows.into_iter().map(open).collect())
     }
 
     /// Reads the record of a version, and the later ones of the same page or of the commits.
     pub(crate) async fn records(&self, version: u32) -> Result<Vec<(u32, Record)>, Error> {
         let has = |commits: &[Arc<OpenCommit>]| {
-            let commits = commits.iter().filter(|commit| commit.head.version >= version);
-            let records: Vec<(u32, Record)> =
-                commits.map(|commit| commit.numbered_record()).collect();
-            records.first().is_some_and(|(first, _)| *first == version).then_some(records)
+            let mut commits = commits.iter().skip_while(|commit| commit.head.version < version);
+            let Some(first) = commits.next().filter(|first| first.head.version == version) else {
+                return Ok(None);
+            };
+            first.check()?;
+            // A damaged record is an error only if it is needed.
+            let rest = commits.take_while(|commit| commit.damage.is_none());
+            let records = [first].into_iter().chain(rest);
+            Ok::<_, Error>(Some(records.map(|commit| commit.numbered_record()).collect::<Vec<_>>()))
         };
-        if let Some(records) = has(&self.unpacked) {
+        if let Some(records) = has(&self.unpacked)? {
             return Ok(records);
         }
         let ancestor = self.lineage.iter().find(|ancestor| version < ancestor.versions);
         let (id, end) = ancestor.map_or((self.id, u32::MAX), |from| (from.id, from.versions));
         let mut records = self.page_of_records(id, version).await?;
         if records.is_empty() {
-            records = has(&self.commits_of(id, version.checked_sub(1)).await?).unwrap_or_default();
+            let commits = self.commits_of(id, version.checked_sub(1)).await?;
+            records = has(&commits)?.unwrap_or_default();
         }
         if records.is_empty() {
             records = self.page_of_records(id, version).await?;
@@ -202,6 +230,7 @@ impl RowReader {
         for (id, range) in self.parts(range) {
             let unreadable = |error: Unreadable| damaged(id, error);
             let mut places = RowLocations::of(range);
+            let mut damage = None;
             if id == self.id {
                 places.put_commits(&self.unpacked, &of_entry).map_err(unreadable)?;
             }
@@ -212,6 +241,7 @@ impl RowReader {
                 if attempt == 1 {
                     let commits = self.commits_of(id, None).await?;
                     places.put_commits(&commits, &of_entry).map_err(unreadable)?;
+                    damage = commits.iter().find_map(|commit| commit.damage.clone());
                     continue;
                 }
                 for page in self.store.pages(id, PageKind::Entries, gap, bodies).await? {
@@ -220,6 +250,9 @@ impl RowReader {
                 }
             }
             if let Some(gap) = places.gap() {
+                if let Some(damage) = damage {
+                    return Err(damage.into());
+                }
                 return Err(damaged(id, format!("log entry {} is missing", gap.start)));
             }
             all.push(places.found.into_iter().flatten().collect());
@@ -327,7 +360,12 @@ fn open_commit(id: ConversationId, row: CommitRow) -> Result<OpenCommit, Error> 
     let CommitRow { head, body: packed } = row;
     let entries = body.entries.into_iter();
     let entries = entries.map(|Entry { meta, body }| Entry { meta, body: Body::Read(body) });
-    Ok(OpenCommit { head, record: body.record, entries: entries.collect(), packed })
+    let (record, entries) = (body.record, entries.collect());
+    Ok(OpenCommit { head, record, entries, packed, damage: None })
+}
+
+fn damage_of(conversation: ConversationId, error: Error) -> recto_store::Error {
+    recto_store::Error::Damaged { conversation, reason: error.to_string() }
 }
 
 pub(crate) fn damaged(conversation: ConversationId, reason: impl ToString) -> Error {

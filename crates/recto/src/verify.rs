@@ -5,11 +5,12 @@ use std::sync::Arc;
 use recto_core::{
     Counter, EntryMeta, Message, PartialConversation, SavedSettings, SavedVersion, Version,
 };
-use recto_store::{Entry, Link};
+use recto_store::{Entry, Hit, Link, Words};
 use tracing::Instrument;
 
-use crate::loaded::{read_entry, read_record};
-use crate::{Conversation, Error, Progress, ProgressFn};
+use crate::loaded::{read_entry, read_message, read_record};
+use crate::row_reader::RowReader;
+use crate::{Conversation, Error, Progress, ProgressFn, Recto};
 
 /// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,13 +29,124 @@ pub struct Report {
 }
 
 impl Report {
+    /// The report about a conversation that cannot be opened.
+    fn of_damage(damage: &recto_store::Error) -> Report {
+        let (versions, entries, erased) = (0, 0, 0);
+        let faults = vec![damage.to_string()];
+        Report { versions, entries, erased, link: Link([0; 32]), faults }
+    }
+
     /// Whether no fault was found.
     pub fn is_sound(&self) -> bool {
         self.faults.is_empty()
     }
 }
 
+impl Recto {
+    /// [Verifies](Conversation::verify) all conversations, also those that are too damaged to be opened,
+    /// and returns a report for each name. `progress` receives the name and the number of versions.
+    pub async fn verify_all(
+        &self,
+        progress: &mut (dyn FnMut(&str, Progress) + Send),
+    ) -> Result<Vec<(String, Report)>, Error> {
+        let mut reports = Vec::new();
+        for found in self.shared.store.survey().await? {
+            // The tenant of a damaged row is a guess.
+            let is_here = found.tenant == self.tenant || found.row.is_err();
+            let Some(name) = found.name.filter(|_| is_here) else { continue };
+            let mut of_one = |done| progress(&name, done);
+            let report = match found.row {
+                Ok(row) => self.handle_of(row).verify_with_progress(&mut of_one).await?,
+                Err(damage) => Report::of_damage(&damage),
+            };
+            reports.push((name, report));
+        }
+        reports.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(reports)
+    }
+
+    /// [Verifies](Conversation::verify) the conversation of a name, also if it is too damaged to be
+    /// opened.
+    pub async fn verify_named(
+        &self,
+        name: &str,
+        progress: ProgressFn<'_>,
+    ) -> Result<Report, Error> {
+        match self.row(name).await {
+            Ok(row) => self.handle_of(row).verify_with_progress(progress).await,
+            Err(Error::Store(error)) if is_damage(&error) => Ok(Report::of_damage(&error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Checks the store as a whole, and returns descriptions of the damage: the structures of the
+    /// database, all rows, and the search index, which is compared with the messages.
+    pub async fn check(&self) -> Result<Vec<String>, Error> {
+        let mut damage = self.shared.store.check().await?;
+        let mut index = self.check_index().await;
+        if index.as_ref().map_or(true, |faults| !faults.is_empty()) {
+            // Another process may have written between the two reads.
+            index = self.check_index().await;
+        }
+        damage.extend(index.unwrap_or_else(|error| vec![error.to_string()]));
+        Ok(damage)
+    }
+
+    /// Compares the search index with the messages. A message that was erased or pruned must not be in
+    /// the index.
+    async fn check_index(&self) -> Result<Vec<String>, Error> {
+        if !self.shared.is_searched {
+            return Ok(Vec::new());
+        }
+        let store = &self.shared.store;
+        let surveyed = store.survey().await?;
+        let mut indexed = store.indexed_words(&self.tenant).await?;
+        let mut faults = Vec::new();
+        for found in surveyed.iter().filter(|found| found.tenant == self.tenant) {
+            let Ok(row) = &found.row else { continue };
+            let mut wrong = 0;
+            let reader = self.handle_of(row.clone()).reader();
+            let mut start = row.lineage.last().map_or(0, |from| from.entries);
+            while start < row.head.entries {
+                let end = start.saturating_add(4_096).min(row.head.entries);
+                // Damaged rows are reported elsewhere.
+                let Ok(entries) = reader.entries(start..end).await else { break };
+                for (entry, stored) in (start..).zip(&entries) {
+                    let hit = Hit { conversation: row.id, entry };
+                    let message = match stored.meta.gone {
+                        None => read_message(&reader, &stored.body).ok(),
+                        Some(_) => None,
+                    };
+                    let words = message.map(|message| Words::of(&message.text()));
+                    wrong += u32::from(match words.filter(|words| !words.is_empty()) {
+                        Some(words) => !indexed.take(hit, &words),
+                        None => stored.meta.gone.is_some() && indexed.remove(hit),
+                    });
+                }
+                start = end;
+            }
+            if wrong > 0 {
+                let name = found.name.clone().unwrap_or_else(|| row.id.to_string());
+                faults.push(format!(
+                    "the search index has not the words of {wrong} messages of {name:?}"
+                ));
+            }
+        }
+        Ok(faults)
+    }
+}
+
 impl Conversation {
+    /// A reader of the rows, without any that were read before.
+    fn reader(&self) -> RowReader {
+        RowReader {
+            store: self.recto.shared.store.clone(),
+            id: self.id,
+            lineage: self.creation.lineage.clone(),
+            unpacked: Default::default(),
+        }
+    }
+
     /// Reads everything that is stored of the conversation, recomputes the chain of hashes, and checks
     /// all versions. It takes as long as reading the whole conversation. Other reads and writes do not
     /// wait for it.
@@ -45,12 +157,28 @@ impl Conversation {
     /// [`verify`](Self::verify) with a progress callback that counts versions.
     pub async fn verify_with_progress(&self, progress: ProgressFn<'_>) -> Result<Report, Error> {
         let span = tracing::info_span!("verify", conversation = %self.id);
-        let report = self.checked(progress).instrument(span.clone()).await?;
+        let report = match self.checked(progress).instrument(span.clone()).await {
+            Err(Error::Store(error)) if is_damage(&error) => self.damaged_report(&error).await,
+            report => report?,
+        };
         if !report.is_sound() {
             let faults = report.faults.len();
             span.in_scope(|| tracing::warn!(faults, "the stored conversation is damaged"));
         }
         Ok(report)
+    }
+
+    /// A report about a conversation that cannot be read to its end.
+    async fn damaged_report(&self, damage: &recto_store::Error) -> Report {
+        let row = self.recto.row_by_id(self.id).await.ok();
+        let head = row.map(|row| row.head);
+        Report {
+            versions: head.map_or(0, |head| head.version.saturating_add(1)),
+            entries: head.map_or(0, |head| head.entries),
+            erased: 0,
+            link: head.map_or(Link::start(&self.creation.settings), |head| head.link),
+            faults: vec![damage.to_string()],
+        }
     }
 
     async fn checked(&self, progress: ProgressFn<'_>) -> Result<Report, Error> {
@@ -107,6 +235,11 @@ impl Conversation {
         }
         Ok(check.report)
     }
+}
+
+/// Whether an error says that rows are damaged. SQLite fails with an error if its own structures are.
+fn is_damage(error: &recto_store::Error) -> bool {
+    matches!(error, recto_store::Error::Damaged { .. } | recto_store::Error::Failed { .. })
 }
 
 struct Check {

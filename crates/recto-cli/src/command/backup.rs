@@ -12,14 +12,15 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::numbers::{bytes, counted};
 use crate::output::CommandResult;
-use crate::page::{Line, Page, STRONG};
+use crate::page::{BAD, Line, Page, STRONG};
 use crate::session::Session;
 use crate::store_location::StoreLocation;
 
 /// Copy the store into a new SQLite file.
 ///
 /// Other processes can write to the store meanwhile. The file is a store itself: `--store sqlite:FILE`
-/// opens it.
+/// opens it. Only its owner can read it. Every row is checked first; if one is damaged, the backup fails
+/// unless --keep-going is given.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -28,12 +29,18 @@ Examples:
 pub(crate) struct Backup {
     /// File to create; it must not exist
     file: PathBuf,
+
+    /// Copy a damaged store as far as possible, and list the damage
+    #[arg(long)]
+    keep_going: bool,
 }
 
 /// Copy the conversations of a backup into the store.
 ///
-/// The backup is verified first. Nothing is copied if it is damaged, or if the store already has one of
-/// its conversations.
+/// Every conversation is verified first. Damaged ones are listed and not copied; the exit code is then 3.
+/// Nothing is copied if the store has another conversation of the same name, or the same one under another
+/// name. Each conversation is copied completely or not at all: after an interruption, the same command
+/// copies the rest.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -58,23 +65,40 @@ impl Backup {
             Some(all) => std::thread::scope(|scope| {
                 let (partial, done, report) = (&partial, &done, &mut report);
                 scope.spawn(move || report_size(partial, all, done, report));
-                let copied = context.wait(&session, session.recto.inner().backup(&self.file));
+                let copied = context.wait(&session, self.copy(&session, &mut |_| {}));
                 done.store(true, Ordering::Relaxed);
                 copied
             }),
-            None => context.wait(
-                &session,
-                session.recto.inner().backup_with_progress(&self.file, &mut report),
-            ),
+            None => context.wait(&session, self.copy(&session, &mut report)),
         };
         drop(bar);
         if matches!(copied, Err(Failure::Interrupted)) {
             // The thread that writes it ends with this process.
             remove_file(&partial);
         }
-        copied?;
+        let damage = copied?;
         let size = std::fs::metadata(&self.file).map_or(0, |metadata| metadata.len());
-        context.print(&Copied { file: self.file.display().to_string(), bytes: size })
+        let is_sound = damage.is_empty();
+        let file = self.file.display().to_string();
+        context.print(&Copied { file, bytes: size, damage })?;
+        match is_sound {
+            true => Ok(()),
+            false if context.output.is_json() => Err(Failure::Reported(3)),
+            false => Err(Failure::Unsound("the store is damaged, and so is the copy".to_owned())),
+        }
+    }
+
+    /// Copies the store, and returns the damage if the command keeps going.
+    async fn copy(
+        &self,
+        session: &Session,
+        progress: recto::ProgressFn<'_>,
+    ) -> Result<Vec<String>, recto::Error> {
+        let recto = session.recto.inner();
+        match self.keep_going {
+            true => Ok(recto.backup_damaged(&self.file, progress).await?.damage),
+            false => recto.backup_with_progress(&self.file, progress).await.map(|()| Vec::new()),
+        }
     }
 }
 
@@ -127,8 +151,25 @@ impl RestoreBackup {
             remove_if_empty(session, file);
         }
         let restored = restored?;
-        context
-            .print(&Restored { conversations: restored.conversations, messages: restored.entries })
+        let is_sound = restored.damaged.is_empty();
+        context.print(&Restored {
+            conversations: restored.conversations,
+            messages: restored.entries,
+            already_there: restored.already_there,
+            damaged: restored
+                .damaged
+                .into_iter()
+                .map(|lost| Lost { name: lost.name, fault: lost.fault })
+                .collect(),
+        })?;
+        match is_sound {
+            true => Ok(()),
+            false if context.output.is_json() => Err(Failure::Reported(3)),
+            false => Err(Failure::Unsound(
+                "the backup is damaged; `recto salvage --store sqlite:BACKUP` copies what can be read"
+                    .to_owned(),
+            )),
+        }
     }
 }
 
@@ -158,24 +199,53 @@ fn remove_file(file: &Path) {
 struct Copied {
     file: String,
     bytes: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damage: Vec<String>,
 }
 
 impl CommandResult for Copied {
     fn show(&self, page: &mut Page) {
         let line = Line::new().text("copied the store to ").styled(STRONG, &self.file);
         page.line(line.text(format!(", {}", bytes(self.bytes))));
+        for fault in &self.damage {
+            page.line(Line::wrapping().styled(BAD, "damaged  ").text(fault));
+        }
     }
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Restored {
     conversations: usize,
     messages: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    already_there: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Lost>,
+}
+
+/// A conversation that was not restored.
+#[derive(Serialize)]
+struct Lost {
+    name: String,
+    fault: String,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl CommandResult for Restored {
     fn show(&self, page: &mut Page) {
         let conversations = counted(self.conversations as u64, "conversation");
         page.line(format!("{conversations} with {} restored", counted(self.messages, "message")));
+        if self.already_there > 0 {
+            let there = counted(self.already_there as u64, "conversation");
+            page.line(format!("{there} already restored before"));
+        }
+        for Lost { name, fault } in &self.damaged {
+            let line = Line::wrapping().styled(BAD, "damaged  ").styled(STRONG, name);
+            page.line(line.text(format!("  {fault}")));
+        }
     }
 }

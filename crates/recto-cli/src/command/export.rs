@@ -72,7 +72,7 @@ impl Export {
         let mut exported = session.run(request)?;
         let text = exported.data.take().unwrap_or_default();
         if self.output != "-" {
-            std::fs::write(&self.output, &text)
+            write_private(Path::new(&self.output), &text)
                 .map_err(|error| Failure::writing(Path::new(&self.output), &error))?;
         }
         let is_shown = self.output == "-";
@@ -87,6 +87,15 @@ impl Export {
         exported.data = is_shown.then_some(text);
         context.print(&exported)
     }
+}
+
+/// Writes a file. A new one can be read by its owner only, because it contains messages.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(text.as_bytes())
 }
 
 /// A line about content that the format cannot represent. The number is that of the message.

@@ -11,7 +11,8 @@ use crate::page::{BAD, FAINT, GOOD, Line, Page, STRONG};
 
 /// Verify that stored conversations are undamaged.
 ///
-/// Reads everything, replays every version and recomputes the chain of hashes.
+/// Reads everything, replays every version, recomputes the chain of hashes, and compares the search index
+/// with the messages. A damaged conversation does not stop the others. Exit code 3 if there is damage.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -26,32 +27,38 @@ pub(crate) struct Verify {
 impl Verify {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
         let session = context.session()?;
-        let names: Vec<String> = match self.conversations.is_empty() {
-            true => {
-                session.recto.list(None, usize::MAX)?.into_iter().map(|info| info.name).collect()
-            }
-            false => {
-                let names = self.conversations.iter().map(|given| session.name_of(given));
-                names.collect::<Result<_, _>>()?
-            }
-        };
+        let mut bar = context.bar("verifying");
+        let recto = session.recto.inner();
         let mut conversations = Vec::new();
-        for name in names {
-            let handle = session.recto.conversation(&name)?;
-            let mut bar = context.bar(format!("verifying {name}"));
+        if self.conversations.is_empty() {
+            let mut watch = |name: &str, progress| {
+                bar.label(format!("verifying {name}"));
+                bar.update(progress);
+            };
+            let reports = context.wait(&session, recto.verify_all(&mut watch))?;
+            conversations
+                .extend(reports.into_iter().map(|(name, report)| Verification::of(name, report)));
+        }
+        for given in &self.conversations {
+            // A damaged conversation is only found by its whole name.
+            let name = session.name_of(given).unwrap_or_else(|_| given.clone());
+            bar.label(format!("verifying {name}"));
             let mut watch = |progress| bar.update(progress);
-            let report = context.wait(&session, handle.inner().verify_with_progress(&mut watch))?;
+            let report = context.wait(&session, recto.verify_named(&name, &mut watch))?;
             conversations.push(Verification::of(name, report));
         }
-        let below =
-            context.wait(&session, async { Ok(session.recto.inner().store().check().await?) })?;
+        bar.label("checking the store".to_owned());
+        let below = context.wait(&session, recto.check())?;
+        drop(bar);
         let is_sound = below.is_empty() && conversations.iter().all(|verified| verified.sound);
         context.print(&StoreVerification { sound: is_sound, conversations, store: below })?;
         match is_sound {
             true => Ok(()),
             false if context.output.is_json() => Err(Failure::Reported(3)),
             false => {
-                Err(Failure::Unsound("the store is damaged; restore it from a backup".to_owned()))
+                let advice =
+                    "restore it from a backup, or copy what can be read with `recto salvage`";
+                Err(Failure::Unsound(format!("the store is damaged; {advice}")))
             }
         }
     }

@@ -61,6 +61,11 @@ impl SavedState {
         entries
     }
 
+    /// The visible entries, in the order of the view.
+    pub fn view(&self) -> Vec<LogIndex> {
+        self.view.indices().collect()
+    }
+
     /// Length of the log at the version.
     pub fn log_len(&self) -> u32 {
         self.saved.log_len

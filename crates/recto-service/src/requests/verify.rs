@@ -77,13 +77,10 @@ impl Perform for VerifyStore {
 
     async fn perform(self, service: &Service) -> Result<StoreVerification, Error> {
         let recto = service.recto();
-        let mut conversations = Vec::new();
-        for info in recto.list(None, usize::MAX).await? {
-            let conversation = service.conversation(&info.name).await?;
-            let report = conversation.handle.verify().await?;
-            conversations.push(Verification::of(info.name, report));
-        }
-        let store = recto.store().check().await?;
+        let reports = recto.verify_all(&mut |_, _| {}).await?;
+        let conversations: Vec<Verification> =
+            reports.into_iter().map(|(name, report)| Verification::of(name, report)).collect();
+        let store = recto.check().await?;
         let sound = store.is_empty() && conversations.iter().all(|verified| verified.sound);
         Ok(StoreVerification { sound, conversations, store })
     }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use deadpool_postgres::{Client, GenericClient};
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::attempts::Attempts;
+use super::conversations::check_owner;
 use super::fault::{Fault, is_taken_in};
 use super::numbers::{head, number};
 use super::packing;
@@ -83,7 +85,7 @@ SELECT
      WHERE tenant = $1 AND id = $2 AND name IS NOT NULL) AS named";
 
 const COMMITS: &str = r"
-SELECT m.version, m.entries, m.link, m.committed, m.body
+SELECT m.conversation AS owner, m.version, m.entries, m.link, m.committed, m.body
 FROM recto_conversations c
 LEFT JOIN recto_commits m
     ON m.tenant = c.tenant AND m.conversation = c.id AND m.version > $3
@@ -121,7 +123,11 @@ impl PostgresStore {
         }
         // A row without a version means that the conversation exists and has nothing newer.
         let rows = rows.iter().filter(|row| row.get::<_, Option<i64>>("version").is_some());
-        rows.map(|row| Ok(CommitRow { head: head(row)?, body: row.try_get("body")? })).collect()
+        let commit = |row: &Row| {
+            check_owner(row, id)?;
+            Ok(CommitRow { head: head(row)?, body: row.try_get("body")? })
+        };
+        rows.map(commit).collect()
     }
 
     /// Accepts a request.

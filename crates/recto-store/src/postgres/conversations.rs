@@ -12,7 +12,10 @@ use super::commits::WordColumns;
 use super::fault::{Fault, is_taken_in};
 use super::numbers::{self, head, text};
 use super::tenants::{self, unknown};
-use crate::{Ancestor, ConversationId, ConversationRow, Error, NewConversation, Tenant, checks};
+use crate::{
+    Ancestor, ConversationId, ConversationRow, Error, NewConversation, SurveyedConversation,
+    Tenant, checks,
+};
 
 /// Creates a conversation if all its ancestors exist. The lock prevents that they are removed at the
 /// same time.
@@ -52,6 +55,14 @@ macro_rules! conversations {
     };
 }
 
+/// All conversations, also those without a name. One without a commit is damaged.
+const SURVEY: &str = "SELECT c.tenant, c.id, c.name, c.created, c.settings, c.policy, c.lineage, \
+        h.version, h.entries, h.link, h.committed \
+    FROM recto_conversations c LEFT JOIN LATERAL ( \
+        SELECT version, entries, link, committed FROM recto_commits m \
+        WHERE m.tenant = c.tenant AND m.conversation = c.id \
+        ORDER BY version DESC LIMIT 1) h ON true";
+
 const FIND: &str = conversations!("c.tenant = $1 AND c.name = $2");
 
 const GET: &str = conversations!("c.tenant = $1 AND c.id = $2 AND c.name IS NOT NULL");
@@ -61,9 +72,9 @@ const LIST: &str = conversations!(
      ORDER BY c.name LIMIT $3"
 );
 
+/// Only the lineages say which conversations are forks: a damaged index of `recto_forks` could hide one.
 const FORKS: &str = conversations!(
-    "c.tenant = $1 AND c.name IS NOT NULL AND c.id IN \
-     (SELECT fork FROM recto_forks WHERE tenant = $1 AND ancestor = $2) ORDER BY c.name"
+    "c.tenant = $1 AND c.name IS NOT NULL AND position($2 IN c.lineage) > 0 ORDER BY c.name"
 );
 
 const SET_POLICY: &str =
@@ -95,19 +106,22 @@ impl PostgresStore {
 
     async fn try_to_create(&self, new: &NewConversation, in_doubt: bool) -> Result<(), Fault> {
         let client = self.connections.get().await?;
-        self.create_with(&client, new, in_doubt).await
+        self.create_with(&client, new, Some(&new.name), in_doubt).await
     }
 
-    /// Creates a conversation, on a connection or in a transaction.
+    /// Creates a conversation, on a connection or in a transaction. It gets no name if it is only kept
+    /// for its forks.
     pub(super) async fn create_with(
         &self,
         client: &impl GenericClient,
         new: &NewConversation,
+        name: Option<&str>,
         in_doubt: bool,
     ) -> Result<(), Fault> {
         let tenant = tenants::bytes(&new.tenant);
         let taken = client.prepare_cached(TAKEN).await?;
-        let taken = client.query_one(&taken, &[&tenant, &new.name.as_bytes(), &new.id.0]).await?;
+        let name_bytes = name.map(str::as_bytes);
+        let taken = client.query_one(&taken, &[&tenant, &name_bytes, &new.id.0]).await?;
         let (is_name_taken, is_id_taken) = (taken.try_get("name")?, taken.try_get("id")?);
         match (is_name_taken, is_id_taken) {
             // Ids are unique, so an earlier attempt has created it.
@@ -126,7 +140,7 @@ impl PostgresStore {
                 &[
                     &tenant,
                     &new.id.0,
-                    &new.name.as_bytes(),
+                    &name_bytes,
                     &new.created,
                     &new.settings,
                     &lineage,
@@ -176,9 +190,13 @@ impl PostgresStore {
         tenant: &Tenant,
         name: &str,
     ) -> Result<Option<ConversationRow>, Error> {
-        let name = name.as_bytes();
-        let found = self.read_conversations(FIND, tenants::bytes(tenant), &[&name]).await?;
-        Ok(found.into_iter().next())
+        let bytes = name.as_bytes();
+        let found = self.read_conversations(FIND, tenants::bytes(tenant), &[&bytes]).await?;
+        let found = found.into_iter().next();
+        match found.as_ref().filter(|row| row.name != name) {
+            Some(other) => Err(misleading(other.id)),
+            None => Ok(found),
+        }
     }
 
     /// Finds a conversation by its id.
@@ -188,7 +206,28 @@ impl PostgresStore {
         id: ConversationId,
     ) -> Result<Option<ConversationRow>, Error> {
         let found = self.read_conversations(GET, tenants::bytes(tenant), &[&id.0]).await?;
-        Ok(found.into_iter().next())
+        let found = found.into_iter().next();
+        match found.as_ref().filter(|row| row.id != id) {
+            Some(_) => Err(misleading(id)),
+            None => Ok(found),
+        }
+    }
+
+    /// All conversations of all tenants, ancestors before their forks.
+    pub(super) async fn survey_conversations(&self) -> Result<Vec<SurveyedConversation>, Error> {
+        let mut attempts = Attempts::at_reading("listing conversations");
+        loop {
+            let attempt = async {
+                let client = self.connections.get().await?;
+                let rows = client.query(SURVEY, &[]).await?;
+                let mut found = rows.iter().map(surveyed).collect::<Result<Vec<_>, Fault>>()?;
+                found.sort_by_key(|found| found.row.as_ref().map_or(0, |row| row.lineage.len()));
+                Ok(found)
+            };
+            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+                return answer;
+            }
+        }
     }
 
     /// Lists conversations ordered by name.
@@ -220,7 +259,9 @@ impl PostgresStore {
                 break answer?;
             }
         };
-        self.read_conversations(FORKS, &tenant, &[&id.0]).await
+        let found = self.read_conversations(FORKS, &tenant, &[&id.to_string()]).await?;
+        let is_fork = |row: &ConversationRow| row.lineage.iter().any(|ancestor| ancestor.id == id);
+        Ok(found.into_iter().filter(is_fork).collect())
     }
 
     async fn read_conversations(
@@ -315,11 +356,45 @@ fn exists(name: &str) -> Fault {
     Fault::Refused(Error::ConversationExists { name: name.to_owned() })
 }
 
+/// The server does not compare a row with the index entry that leads to it, so a damaged index can lead to
+/// the row of another conversation.
+pub(super) fn misleading(conversation: ConversationId) -> Error {
+    let reason = "an index of the database leads to another conversation".to_owned();
+    Error::Damaged { conversation, reason }
+}
+
+/// Checks that a row belongs to a conversation.
+pub(super) fn check_owner(row: &Row, id: ConversationId) -> Result<(), Fault> {
+    match row.try_get::<_, Uuid>("owner")? == id.0 {
+        true => Ok(()),
+        false => Err(misleading(id).into()),
+    }
+}
+
+fn surveyed(row: &Row) -> Result<SurveyedConversation, Fault> {
+    let id = ConversationId(row.try_get("id")?);
+    let name: Option<&[u8]> = row.try_get("name")?;
+    let name = name.map(|name| String::from_utf8_lossy(name).into_owned());
+    let damaged = |reason: &str| Error::Damaged { conversation: id, reason: reason.to_owned() };
+    let read = match row.try_get::<_, Option<i64>>("version")? {
+        None => Err(damaged("its newest version is missing")),
+        Some(_) => named(row, name.clone().unwrap_or_default()).map_err(|fault| match fault {
+            Fault::Refused(error) => error,
+            _ => damaged("its row cannot be read"),
+        }),
+    };
+    Ok(SurveyedConversation { id, tenant: Tenant(text(row, "tenant")?), name, row: read })
+}
+
 fn conversation(row: &Row) -> Result<ConversationRow, Fault> {
+    named(row, text(row, "name")?)
+}
+
+fn named(row: &Row, name: String) -> Result<ConversationRow, Fault> {
     let id = ConversationId(row.try_get("id")?);
     Ok(ConversationRow {
         id,
-        name: text(row, "name")?,
+        name,
         created: row.try_get("created")?,
         settings: row.try_get("settings")?,
         policy: row.try_get("policy")?,

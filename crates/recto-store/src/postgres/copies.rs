@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use deadpool_postgres::Transaction;
 use tokio_postgres::IsolationLevel;
 use uuid::Uuid;
 
@@ -10,10 +11,11 @@ use super::attempts::Attempts;
 use super::fault::Fault;
 use super::numbers::{hash, head, number, text};
 use super::pages::PageColumns;
+use super::remove;
 use super::tenants::{self, unknown};
 use crate::{
-    CommitRow, ConversationId, Error, IdempotencyKey, NewConversation, Page, PageKind, StoredRows,
-    Tenant, checks,
+    CommitRow, ConversationId, Error, Hit, IdempotencyKey, Page, PageKind, RestoredConversation,
+    StoredRows, Tenant, WordSums, checks,
 };
 
 const TENANTS: &str =
@@ -30,6 +32,11 @@ WHERE tenant = $1 AND conversation = $2 ORDER BY kind, first";
 const KEYS: &str = r"
 SELECT key, request, version, changed FROM recto_keys
 WHERE tenant = $1 AND conversation = $2 ORDER BY key";
+
+const WORDS: &str = r"
+SELECT conversation, entry, words FROM recto_words
+WHERE tenant = $1 AND (conversation, entry) > ($2, $3)
+ORDER BY conversation, entry LIMIT 4096";
 
 const PUT_COMMIT: &str = r"
 INSERT INTO recto_commits (tenant, conversation, version, entries, link, committed, attempt, body)
@@ -50,6 +57,34 @@ impl PostgresStore {
                 let rows = client.query(TENANTS, &[]).await?;
                 let tenants = rows.iter().map(|row| Ok(Tenant(text(row, "tenant")?)));
                 tenants.collect::<Result<Vec<_>, Fault>>()
+            };
+            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+                return answer;
+            }
+        }
+    }
+
+    /// Reads the search index of a tenant.
+    pub(super) async fn read_index(&self, tenant: &Tenant) -> Result<WordSums, Error> {
+        let mut attempts = Attempts::at_reading("reading the search index");
+        loop {
+            let attempt = async {
+                let client = self.connections.get().await?;
+                let mut sums = WordSums::default();
+                // Part by part: the index may be larger than memory.
+                let mut after = (Uuid::nil(), -1);
+                loop {
+                    let tenant = tenants::bytes(tenant);
+                    let rows = client.query(WORDS, &[&tenant, &after.0, &after.1]).await?;
+                    let Some(last) = rows.last() else { return Ok(sums) };
+                    after = (last.try_get("conversation")?, last.try_get("entry")?);
+                    for row in &rows {
+                        let conversation = ConversationId(row.try_get("conversation")?);
+                        let words: Vec<&str> = row.try_get("words")?;
+                        let hit = Hit { conversation, entry: number(row, "entry")? };
+                        sums.replace(hit, words.into_iter().map(str::as_bytes));
+                    }
+                }
             };
             if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
                 return answer;
@@ -106,19 +141,20 @@ impl PostgresStore {
         Ok(rows)
     }
 
-    /// Creates a conversation with rows of another store.
-    pub(super) async fn restore_conversation(
+    /// Creates conversations with rows of another store, in one transaction.
+    pub(super) async fn restore_conversations(
         &self,
-        new: NewConversation,
-        rows: StoredRows,
+        conversations: Vec<RestoredConversation>,
     ) -> Result<(), Error> {
-        checks::check_new(&new)?;
-        let mut attempts = Attempts::at("restoring a conversation");
+        checks::check_restored(&conversations)?;
+        let mut attempts = Attempts::at("restoring conversations");
         loop {
-            let attempt = self.try_to_restore(&new, &rows, attempts.in_doubt()).await;
+            let attempt = self.try_to_restore(&conversations, attempts.in_doubt()).await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 answer?;
-                self.tenants.learn(new.id, tenants::bytes(&new.tenant));
+                for RestoredConversation { new, .. } in &conversations {
+                    self.tenants.learn(new.id, tenants::bytes(&new.tenant));
+                }
                 return Ok(());
             }
         }
@@ -126,18 +162,34 @@ impl PostgresStore {
 
     async fn try_to_restore(
         &self,
-        new: &NewConversation,
-        rows: &StoredRows,
+        conversations: &[RestoredConversation],
         in_doubt: bool,
     ) -> Result<(), Fault> {
+        let Some(RestoredConversation { new: last, .. }) = conversations.last() else {
+            return Ok(());
+        };
         let mut client = self.connections.get().await?;
-        let tenant = tenants::bytes(&new.tenant);
+        let tenant = tenants::bytes(&last.tenant);
         let is_there = "SELECT 1 FROM recto_conversations WHERE tenant = $1 AND id = $2";
-        if in_doubt && client.query_opt(is_there, &[&tenant, &new.id.0]).await?.is_some() {
+        if in_doubt && client.query_opt(is_there, &[&tenant, &last.id.0]).await?.is_some() {
             return Ok(()); // an earlier attempt has done all of it
         }
         let transaction = client.transaction().await?;
-        self.create_with(&transaction, new, false).await?;
+        for restored in conversations {
+            self.restore_one(&transaction, restored).await?;
+        }
+        Ok(transaction.commit().await?)
+    }
+
+    async fn restore_one(
+        &self,
+        transaction: &Transaction<'_>,
+        restored: &RestoredConversation,
+    ) -> Result<(), Fault> {
+        let RestoredConversation { new, is_removed, rows } = restored;
+        let tenant = tenants::bytes(&new.tenant);
+        let name = (!is_removed).then_some(&*new.name);
+        self.create_with(transaction, new, name, false).await?;
         let put = transaction.prepare_cached(PUT_COMMIT).await?;
         for CommitRow { head, body } in &rows.commits {
             let (version, entries) = (i64::from(head.version), i64::from(head.entries));
@@ -160,7 +212,7 @@ impl PostgresStore {
         }
         // In parts: a statement has to fit into the server's memory.
         for pages in rows.pages.chunks(64) {
-            PageColumns::new(pages).put(&transaction, tenant, new.id).await?;
+            PageColumns::new(pages).put(transaction, tenant, new.id).await?;
         }
         let put = transaction.prepare_cached(PUT_KEY).await?;
         for key in &rows.keys {
@@ -170,6 +222,10 @@ impl PostgresStore {
                 .execute(&put, &[&tenant, &new.id.0, &name, &request, &version, &key.changed])
                 .await?;
         }
-        Ok(transaction.commit().await?)
+        if *is_removed {
+            // Forks share its rows, and nothing can be added to them.
+            remove::close(transaction, tenant, new.id.0).await?;
+        }
+        Ok(())
     }
 }

@@ -6,13 +6,14 @@ use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::attempts::Attempts;
+use super::conversations::{check_owner, misleading};
 use super::fault::Fault;
 use super::numbers::{hash, number};
 use super::tenants::unknown;
 use crate::{ConversationId, Error, IdempotencyKey, checks};
 
 const FIND: &str = r"
-SELECT k.request, k.version, k.changed, c.name IS NOT NULL AS named
+SELECT k.conversation AS owner, k.key, k.request, k.version, k.changed, c.name IS NOT NULL AS named
 FROM recto_conversations c
 LEFT JOIN recto_keys k
     ON k.tenant = c.tenant AND k.conversation = c.id AND k.key = $3
@@ -51,7 +52,7 @@ impl PostgresStore {
         let tenant = self.tenant_of(&client, id).await?;
         let find = client.prepare_cached(FIND).await?;
         let row = client.query_opt(&find, &[&&*tenant, &id.0, &key.as_bytes()]).await?;
-        read(&row.ok_or_else(|| unknown(id))?, key)
+        read(&row.ok_or_else(|| unknown(id))?, id, key)
     }
 
     /// Stores the key of a request that changed nothing.
@@ -93,7 +94,7 @@ impl PostgresStore {
         if !row.try_get::<_, bool>("named")? {
             return Err(unknown(id));
         }
-        match read(&row, &key.key)? {
+        match read(&row, id, &key.key)? {
             Some(found) if in_doubt && found == *key => Ok(()),
             Some(_) => Err(Error::KeyReused { key: key.key.clone() }.into()),
             None => Err(Fault::Collided("the key is not settled".into())),
@@ -102,8 +103,12 @@ impl PostgresStore {
 }
 
 /// Decodes a key. NULL columns mean that the key does not exist.
-fn read(row: &Row, key: &str) -> Result<Option<IdempotencyKey>, Fault> {
+fn read(row: &Row, id: ConversationId, key: &str) -> Result<Option<IdempotencyKey>, Fault> {
     let Some(changed) = row.try_get("changed")? else { return Ok(None) };
+    check_owner(row, id)?;
+    if row.try_get::<_, &[u8]>("key")? != key.as_bytes() {
+        return Err(misleading(id).into());
+    }
     Ok(Some(IdempotencyKey {
         key: key.to_owned(),
         request: hash(row, "request")?,

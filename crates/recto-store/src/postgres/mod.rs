@@ -48,7 +48,8 @@ use std::time::Duration;
 
 use crate::{
     Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, StoreFuture, StoredRows, Tenant,
+    NewConversation, Page, PageKind, RestoredConversation, Rewrite, Store, StoreFuture, StoredRows,
+    SurveyedConversation, Tenant, WordSums,
 };
 use connections::Connections;
 pub use fault::SqlStateCode;
@@ -224,12 +225,20 @@ impl Store for PostgresStore {
         Box::pin(self.list_tenants())
     }
 
+    fn survey(&self) -> StoreFuture<'_, Vec<SurveyedConversation>> {
+        Box::pin(self.survey_conversations())
+    }
+
+    fn indexed_words<'a>(&'a self, tenant: &'a Tenant) -> StoreFuture<'a, WordSums> {
+        Box::pin(self.read_index(tenant))
+    }
+
     fn rows(&self, id: ConversationId) -> StoreFuture<'_, StoredRows> {
         Box::pin(self.read_rows(id))
     }
 
-    fn restore(&self, new: NewConversation, rows: StoredRows) -> StoreFuture<'_, ()> {
-        Box::pin(self.restore_conversation(new, rows))
+    fn restore(&self, conversations: Vec<RestoredConversation>) -> StoreFuture<'_, ()> {
+        Box::pin(self.restore_conversations(conversations))
     }
 
     fn keeps_words(&self) -> bool {

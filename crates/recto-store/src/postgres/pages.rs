@@ -7,6 +7,7 @@ use deadpool_postgres::GenericClient;
 
 use super::PostgresStore;
 use super::attempts::Attempts;
+use super::conversations::{check_owner, misleading};
 use super::fault::Fault;
 use super::numbers::{self, number};
 use super::tenants::unknown;
@@ -14,7 +15,7 @@ use crate::{ConversationId, Error, Page, PageKind};
 
 /// Pages do not overlap, so only the last page that starts at or before the first number can contain it.
 const PAGES: &str = r"
-SELECT p.first, p.count, p.meta, CASE WHEN $6 THEN p.body END AS body
+SELECT p.conversation AS owner, p.kind, p.first, p.count, p.meta, CASE WHEN $6 THEN p.body END AS body
 FROM recto_conversations c
 LEFT JOIN recto_pages p
     ON p.tenant = c.tenant AND p.conversation = c.id AND p.kind = $3
@@ -77,6 +78,10 @@ impl PostgresStore {
         // A row without a number means that the conversation exists and has no such page.
         let rows = rows.iter().filter(|row| row.get::<_, Option<i64>>("first").is_some());
         rows.map(|row| {
+            check_owner(row, id)?;
+            if row.try_get::<_, i16>("kind")? != numbers::kind(kind) {
+                return Err(misleading(id).into());
+            }
             Ok(Page {
                 kind,
                 first: number(row, "first")?,

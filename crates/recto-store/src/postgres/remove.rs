@@ -28,12 +28,12 @@ WHERE tenant = $1 AND id = ANY ($2::uuid[])
 ORDER BY id
 FOR UPDATE";
 
+/// The lineages decide what is shared, as everywhere: a lineage contains the ids as text.
 const UNUSED: &str = r"
 SELECT c.id FROM recto_conversations c
 WHERE c.tenant = $1 AND c.id = ANY ($2::uuid[]) AND c.name IS NULL AND NOT EXISTS (
-    SELECT 1 FROM recto_forks f
-    JOIN recto_conversations n ON n.tenant = f.tenant AND n.id = f.fork
-    WHERE f.tenant = $1 AND f.ancestor = c.id AND n.name IS NOT NULL)";
+    SELECT 1 FROM recto_conversations n
+    WHERE n.tenant = $1 AND n.name IS NOT NULL AND position(c.id::text IN n.lineage) > 0)";
 
 /// The lock on the newest row prevents that other requests insert the next one.
 const LOCK_NEWEST: &str = r"
@@ -123,7 +123,11 @@ impl PostgresStore {
 }
 
 /// Closes the newest row of a conversation whose rows stay for its forks.
-async fn close(transaction: &Transaction<'_>, tenant: &[u8], id: Uuid) -> Result<(), Fault> {
+pub(super) async fn close(
+    transaction: &Transaction<'_>,
+    tenant: &[u8],
+    id: Uuid,
+) -> Result<(), Fault> {
     let newest = lock_newest(transaction, tenant, id).await?;
     let close = transaction.prepare_cached(CLOSE).await?;
     transaction.execute(&close, &[&tenant, &id, &newest]).await?;

@@ -47,9 +47,8 @@ WHERE tenant = $1 AND conversation = $2 AND kind = $3 AND first = $4";
 const LOCK: &str = "SELECT id FROM recto_conversations WHERE tenant = $1 AND id = $2 FOR UPDATE";
 
 const FORKS: &str = r"
-SELECT f.fork FROM recto_forks f
-JOIN recto_conversations n ON n.tenant = f.tenant AND n.id = f.fork
-WHERE f.tenant = $1 AND f.ancestor = $2 AND n.name IS NOT NULL";
+SELECT id AS fork FROM recto_conversations
+WHERE tenant = $1 AND name IS NOT NULL AND position($2::uuid::text IN lineage) > 0";
 
 const FORGET: &str = r"
 DELETE FROM recto_words WHERE tenant = $1 AND conversation = $2 AND entry = ANY ($3::bigint[])";

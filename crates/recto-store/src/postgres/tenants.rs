@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use deadpool_postgres::GenericClient;
 
 use super::PostgresStore;
+use super::conversations::misleading;
 use super::fault::Fault;
 use crate::{ConversationId, Error, Tenant};
 
@@ -44,9 +45,12 @@ impl PostgresStore {
         if let Some(tenant) = self.tenants.known(id) {
             return Ok(tenant);
         }
-        let find = "SELECT tenant FROM recto_conversations WHERE id = $1";
+        let find = "SELECT tenant, id FROM recto_conversations WHERE id = $1";
         let find = client.prepare_cached(find).await?;
         let row = client.query_opt(&find, &[&id.0]).await?.ok_or_else(|| unknown(id))?;
+        if row.try_get::<_, uuid::Uuid>("id")? != id.0 {
+            return Err(misleading(id).into());
+        }
         let tenant: &[u8] = row.try_get("tenant")?;
         self.tenants.learn(id, tenant);
         Ok(tenant.into())

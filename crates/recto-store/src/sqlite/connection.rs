@@ -20,28 +20,70 @@ thread_local! {
     static WAITED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Opens the file, and creates it if `may_create`.
+/// How connections use the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Write,
+    /// The file or its folder cannot be written. SQLite then needs files of a writer beside it.
+    ReadOnly,
+    /// As `ReadOnly`, and no writer has left files beside it: the file is complete as it is.
+    Immutable,
+}
+
+/// Opens the file, and creates it if `may_create`. Only its owner can read a new file. SQLite creates the
+/// log with the same permissions.
 pub(super) fn open(path: &Path, may_create: bool) -> rusqlite::Result<Connection> {
+    if may_create {
+        // If this fails, SQLite reports why.
+        let _ = create_private(path);
+    }
     let create = if may_create { OpenFlags::SQLITE_OPEN_CREATE } else { OpenFlags::empty() };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
-    let mut db = Connection::open_with_flags(path, flags)?;
+    configure(Connection::open_with_flags(path, flags)?)
+}
+
+/// Creates an empty file that only its owner can read and write. An existing file stays as it is.
+pub(super) fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}
+
+fn configure(mut db: Connection) -> rusqlite::Result<Connection> {
     db.set_prepared_statement_cache_capacity(64);
     db.busy_handler(Some(wait))?;
     db.pragma_update(None, "synchronous", "FULL")?;
     // The schema of a file must not run code, and its pages are checked.
     db.pragma_update(None, "trusted_schema", false)?;
     db.pragma_update(None, "cell_size_check", true)?;
-    db.pragma_update(None, "secure_delete", "fast")?;
+    // Everything that is deleted is overwritten, also what is packed into pages: otherwise free space
+    // would keep the text of messages that are erased or removed later.
+    db.pragma_update(None, "secure_delete", true)?;
     // A log that grew during a long read is truncated.
     db.pragma_update(None, "journal_size_limit", 16 << 20)?;
     Ok(db)
 }
 
 /// Opens a connection that cannot write.
-pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
-    let db = open(path, false)?;
+pub(super) fn open_reader(path: &Path, access: Access) -> rusqlite::Result<Connection> {
+    let db = match access {
+        Access::Write => open(path, false)?,
+        Access::ReadOnly => open_uri(path, "mode=ro")?,
+        Access::Immutable => open_uri(path, "mode=ro&immutable=1")?,
+    };
     db.pragma_update(None, "query_only", true)?;
     Ok(db)
+}
+
+fn open_uri(path: &Path, parameters: &str) -> rusqlite::Result<Connection> {
+    // Characters with a meaning in a URI are escaped.
+    let path = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    configure(Connection::open_with_flags(format!("file:{path}?{parameters}"), flags)?)
 }
 
 /// Switches to a write-ahead log. SQLite does not call the busy handler for this statement.

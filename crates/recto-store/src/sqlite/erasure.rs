@@ -1,8 +1,9 @@
 //! Erasing without copies in free pages or in the write-ahead log.
 //!
-//! Four steps: the transaction that replaces rows overwrites the freed bytes (`secure_delete`); the
-//! search index is merged, which drops deleted words; VACUUM writes the file again without free space;
-//! and the log is truncated.
+//! Four steps: the transaction that replaces or deletes rows overwrites the freed bytes
+//! (`secure_delete`); the search index is merged, which drops deleted words; VACUUM writes the file again
+//! without free space, which earlier programs did not overwrite; and the log is truncated. Removing a
+//! conversation does not run VACUUM.
 
 use std::io::ErrorKind;
 
@@ -15,20 +16,29 @@ use crate::error::Reason;
 /// Writes the file again, and truncates the log.
 pub(super) fn clean(db: &Connection) -> Result<(), Error> {
     let cleaned = db.execute_batch("VACUUM").map_err(Fault::from).and_then(|()| checkpoint(db));
-    cleaned.map_err(|fault| match fault {
+    cleaned.map_err(copies_left)
+}
+
+/// Truncates the log. Freed bytes of the file are overwritten already.
+pub(super) fn clean_log(db: &Connection) -> Result<(), Error> {
+    checkpoint(db).map_err(copies_left)
+}
+
+fn copies_left(fault: Fault) -> Error {
+    match fault {
         Fault::Database(error) => {
             let Reason { text, cause } = reason(&error);
             Error::CopiesLeft { reason: text, source: cause }
         }
         Fault::Refused(error) => Error::CopiesLeft { reason: error.to_string(), source: None },
-    })
+    }
 }
 
 /// Moves the content of the log into the file, syncs the file, and truncates the log to zero bytes.
 pub(super) fn checkpoint(db: &Connection) -> Result<(), Fault> {
     let is_busy: bool = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     if is_busy {
-        return Err(Error::failed(EMPTYING, "somebody is reading for long").into());
+        return Err(Error::failed(EMPTYING, "another process reads for a long time").into());
     }
     // SQLite does not sync the truncation. After a power failure the old log would come back, with
     // the erased data.

@@ -14,7 +14,7 @@
 //! A result states what is stored. If SQLite cannot say whether a commit went through, the writer
 //! opens the file again and reads it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use super::fault::{self, Fault};
 use super::newest_versions::NewestVersions;
 use super::search_index::{self, Waiting};
 use super::write_queue::GroupWriter;
-use super::write_request::WriteRequest;
+use super::write_request::{Copies, WriteRequest};
 use super::{connection, erasure};
 use crate::Error;
 
@@ -39,6 +39,26 @@ enum Savepoints {
     Each,
 }
 
+/// Which file a path names: device and number on Unix. Other systems do not delete or replace open files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity(u64, u64);
+
+impl Identity {
+    fn of(path: &Path) -> Option<Identity> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let found = std::fs::metadata(path).ok()?;
+            Some(Identity(found.dev(), found.ino()))
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = path;
+            None
+        }
+    }
+}
+
 /// The connection that writes, and what it caches.
 #[derive(Debug)]
 pub(super) struct FileWriter {
@@ -47,8 +67,8 @@ pub(super) struct FileWriter {
     has_index: bool,
     waiting: Waiting,
     newest: NewestVersions,
-    /// Whether freed bytes are overwritten in every page, as an erasure needs it.
-    overwrites_freed: bool,
+    /// The file as it was opened: another file can get its name.
+    identity: Option<Identity>,
     /// Set after the disk failed to sync: later commits could not be trusted.
     is_read_only: bool,
 }
@@ -57,7 +77,7 @@ impl GroupWriter for FileWriter {
     type Request = WriteRequest;
 
     fn runs_alone(request: &WriteRequest) -> bool {
-        request.leaves_copies()
+        request.copies() != Copies::None
     }
 
     fn execute(&mut self, requests: &[WriteRequest]) -> Vec<Result<(), Error>> {
@@ -81,7 +101,11 @@ impl GroupWriter for FileWriter {
         requests: &[WriteRequest],
         results: Vec<Result<(), Error>>,
     ) -> Vec<Result<(), Error>> {
-        let waiting = match self.index_words(requests, &results) {
+        let waiting = match self
+            .check_identity()
+            .map_err(Fault::from)
+            .and_then(|()| self.index_words(requests, &results))
+        {
             Ok(waiting) => waiting,
             Err(fault) => {
                 self.roll_back();
@@ -97,10 +121,12 @@ impl GroupWriter for FileWriter {
             }
             Err(error) => self.read_results(requests, results, &error),
         };
-        if let ([request], [result @ Ok(())]) = (requests, &mut *results)
-            && request.leaves_copies()
-        {
-            *result = erasure::clean(&self.db);
+        if let ([request], [result @ Ok(())]) = (requests, &mut *results) {
+            *result = match request.copies() {
+                Copies::None => Ok(()),
+                Copies::InLog => erasure::clean_log(&self.db),
+                Copies::InFile => erasure::clean(&self.db),
+            };
         }
         results
     }
@@ -114,11 +140,6 @@ impl GroupWriter for FileWriter {
     }
 
     fn after_group(&mut self) {
-        if self.overwrites_freed {
-            // Overwriting all freed bytes costs time, and only erasures need it.
-            let _ = self.db.pragma_update(None, "secure_delete", "fast");
-            self.overwrites_freed = false;
-        }
         connection::give_way();
     }
 }
@@ -127,8 +148,20 @@ impl FileWriter {
     pub(super) fn new(path: PathBuf, db: Connection, has_index: bool) -> Result<FileWriter, Fault> {
         let waiting = if has_index { Waiting::in_file(&db)? } else { Waiting::default() };
         let newest = NewestVersions::default();
-        let (overwrites_freed, is_read_only) = (false, false);
-        Ok(FileWriter { path, db, has_index, waiting, newest, overwrites_freed, is_read_only })
+        let (identity, is_read_only) = (Identity::of(&path), false);
+        Ok(FileWriter { path, db, has_index, waiting, newest, identity, is_read_only })
+    }
+
+    /// Fails if the file was deleted or replaced. SQLite would write to the file that nothing can find
+    /// any more.
+    fn check_identity(&self) -> Result<(), Error> {
+        match Identity::of(&self.path) == self.identity {
+            true => Ok(()),
+            false => Err(Error::failed(
+                "writing",
+                "the file was deleted or replaced after it was opened; open the store again",
+            )),
+        }
     }
 
     /// Executes every request. A fault means that the whole transaction is lost; `None`, that a part
@@ -138,10 +171,7 @@ impl FileWriter {
         requests: &[WriteRequest],
         savepoints: Savepoints,
     ) -> Result<Option<Vec<Result<(), Error>>>, Fault> {
-        if requests.iter().any(WriteRequest::leaves_copies) {
-            self.overwrites_freed = true;
-            self.db.pragma_update(None, "secure_delete", true)?;
-        }
+        self.check_identity()?;
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         self.newest.refresh(&self.db)?;
         let mut results = Vec::with_capacity(requests.len());
@@ -192,6 +222,7 @@ impl FileWriter {
         self.db.prepare_cached("SAVEPOINT words")?.execute([])?;
         let taken = search_index::take_in(&self.db);
         if taken.is_err() {
+            tracing::warn!("the search index is damaged; new words wait beside it");
             if self.db.is_autocommit() {
                 return taken.map(|()| waiting);
             }

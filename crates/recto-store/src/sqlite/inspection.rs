@@ -8,89 +8,170 @@ use rusqlite::{Connection, backup::Backup};
 
 use super::fault::Fault;
 use super::place::Number;
-use super::read;
-use crate::{Ancestor, ConversationId, Error, PageKind};
+use super::{connection, read};
+use crate::{Ancestor, ConversationId, Error, PageKind, SurveyedConversation, Tenant};
 
-/// Lists damage: in SQLite's structures, then in rows.
-pub(super) fn damage(db: &Connection) -> Result<Vec<String>, Fault> {
+/// Lists damage: in SQLite's structures, then in rows. A part that cannot be read is damage, and the
+/// other parts are checked all the same.
+pub(super) fn damage(db: &Connection) -> Vec<String> {
     let mut found = Vec::new();
-    let mut check = db.prepare("PRAGMA integrity_check")?;
-    let mut rows = check.query([])?;
-    while let Some(row) = rows.next()? {
-        let text: String = row.get(0)?;
-        if text != "ok" {
-            found.push(text);
-        }
+    note(&mut found, integrity(db));
+    note(&mut found, damaged_rows(db));
+    for (table, count) in ORPHANS {
+        note(&mut found, orphans(db, table, count));
     }
-    found.extend(damaged_rows(db)?);
-    Ok(found)
+    found
+}
+
+fn note(found: &mut Vec<String>, problems: Result<Vec<String>, Fault>) {
+    match problems {
+        Ok(problems) => found.extend(problems),
+        Err(fault) => found.push(text_of(fault)),
+    }
+}
+
+fn text_of(fault: Fault) -> String {
+    match fault {
+        Fault::Refused(error) => error.to_string(),
+        Fault::Database(error) => super::fault::reason(&error).text,
+    }
+}
+
+fn integrity(db: &Connection) -> Result<Vec<String>, Fault> {
+    let mut check = db.prepare("PRAGMA integrity_check")?;
+    let texts = check.query_map([], |row| row.get::<_, String>(0))?;
+    let texts = texts.collect::<Result<Vec<_>, _>>()?;
+    Ok(texts.into_iter().filter(|text| text != "ok").collect())
+}
+
+fn orphans(db: &Connection, table: &str, count: &str) -> Result<Vec<String>, Fault> {
+    let is_there = "SELECT 1 FROM sqlite_schema WHERE name = ?1";
+    if !db.prepare_cached(is_there)?.exists([table])? {
+        return Ok(Vec::new()); // the search index, in a file without one
+    }
+    let alone: i64 = db.query_row(count, [], |row| row.get(0))?;
+    Ok(match alone {
+        0 => Vec::new(),
+        _ => vec![format!("{table} has {alone} rows without their conversation")],
+    })
 }
 
 /// Rows whose checksums do not match.
 fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
     let mut found = Vec::new();
-    // Which conversations share rows, according to their lineages.
-    let mut shares = BTreeSet::new();
-    let mut note = |problem: Result<(), Fault>| match problem {
-        Err(Fault::Refused(error)) => {
-            found.push(error.to_string());
-            Ok(())
-        }
-        other => other,
-    };
-    let select = format!("SELECT {} FROM conversations", read::Conversation::COLUMNS);
-    let mut select = db.prepare(&select)?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        let conversation = match read::Conversation::from_row(row) {
-            Ok(conversation) => conversation,
+    for number in numbers(db)? {
+        let conversation = match read::at(db, number) {
+            Ok(Some(conversation)) => conversation,
+            Ok(None) => {
+                found.push(format!("the row of conversation number {} is missing", number.0));
+                continue;
+            }
             Err(fault) => {
-                note(Err(fault))?;
+                found.push(text_of(fault));
                 continue;
             }
         };
-        let (number, id) = (conversation.number, conversation.id);
-        match conversation.ancestors() {
-            Ok(lineage) => {
-                for ancestor in &lineage {
-                    let found = read::number(db, ancestor.id);
-                    shares.extend(found.as_ref().ok().map(|ancestor| (ancestor.0, number.0)));
-                    note(found.map(drop))?;
-                }
-                note(dense(db, &conversation, &lineage))?;
-            }
-            Err(fault) => note(Err(fault))?,
-        }
-        note(read::newest(db, number, id).map(drop))?;
-        note(read::commits(db, id, None).map(drop))?;
-        for kind in [PageKind::Records, PageKind::Entries] {
-            // One at a time: together they may be larger than memory.
-            for first in firsts(db, number, kind)? {
-                note(read::pages(db, id, kind, first..first.saturating_add(1), true).map(drop))?;
-            }
-        }
-        let mut keys = db.prepare_cached("SELECT key FROM keys WHERE conversation = ?1")?;
-        let keys = keys.query_map([number], |row| row.get::<_, String>(0))?;
-        for key in keys.collect::<Result<Vec<_>, _>>()? {
-            note(read::key(db, id, &key).map(drop))?;
-        }
-    }
-    let mut select = db.prepare("SELECT ancestor, fork FROM shares")?;
-    let kept = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    if kept.collect::<Result<BTreeSet<(i64, i64)>, _>>()? != shares {
-        found.push("which conversations share rows is not what their lineages say".to_owned());
-    }
-    for (table, count) in ORPHANS {
-        let is_there = "SELECT 1 FROM sqlite_schema WHERE name = ?1";
-        if !db.prepare_cached(is_there)?.exists([table])? {
-            continue; // the search index, in a file without one
-        }
-        let alone: i64 = db.query_row(count, [], |row| row.get(0))?;
-        if alone > 0 {
-            found.push(format!("{table} has {alone} rows without their conversation"));
-        }
+        note(&mut found, damaged_rows_of(db, &conversation));
     }
     Ok(found)
+}
+
+fn damaged_rows_of(
+    db: &Connection,
+    conversation: &read::Conversation,
+) -> Result<Vec<String>, Fault> {
+    let mut found = Vec::new();
+    let mut note = |problem: Result<(), Fault>| found.extend(problem.err().map(text_of));
+    let (number, id) = (conversation.number, conversation.id);
+    let (lineage, name) = (conversation.ancestors()?, conversation.name.as_deref());
+    note(read::number(db, id).map(drop));
+    if let Some(name) = name {
+        let tenant = Tenant(conversation.tenant.clone());
+        note(read::find(db, &tenant, name).map(drop));
+    }
+    for ancestor in &lineage {
+        note(read::number(db, ancestor.id).map(drop));
+    }
+    note(dense(db, conversation, &lineage));
+    note(read::newest(db, number, id).map(drop));
+    match read::readable_commits(db, id, None) {
+        Ok(rows) => {
+            rows.into_iter().for_each(|(_, row)| note(row.map(drop).map_err(Fault::Refused)))
+        }
+        Err(fault) => note(Err(fault)),
+    }
+    for kind in [PageKind::Records, PageKind::Entries] {
+        // One at a time: together they may be larger than memory.
+        for first in firsts(db, number, kind)? {
+            note(read::pages(db, id, kind, first..first.saturating_add(1), true).map(drop));
+        }
+    }
+    let mut keys = db.prepare_cached("SELECT key FROM keys WHERE conversation = ?1")?;
+    let keys = keys.query_map([number], |row| row.get::<_, String>(0))?;
+    for key in keys.collect::<Result<Vec<_>, _>>()? {
+        note(read::key(db, id, &key).map(drop));
+    }
+    Ok(found)
+}
+
+/// The numbers of all conversations, from the table and from the index of ids.
+fn numbers(db: &Connection) -> Result<BTreeSet<Number>, Fault> {
+    let mut numbers = BTreeSet::new();
+    for source in ["NOT INDEXED", "INDEXED BY sqlite_autoindex_conversations_1"] {
+        let mut select = db.prepare(&format!("SELECT number FROM conversations {source}"))?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            numbers.insert(Number(row.get(0)?));
+        }
+    }
+    Ok(numbers)
+}
+
+/// Every conversation of the file, also the damaged ones and those that are kept for their forks.
+pub(super) fn survey(db: &Connection) -> Result<Vec<SurveyedConversation>, Fault> {
+    let mut found = Vec::new();
+    for number in numbers(db)? {
+        let unknown = || format!("conversation number {}", number.0);
+        found.push(match read::at(db, number) {
+            Ok(Some(conversation)) => {
+                let (id, tenant) = (conversation.id, Tenant(conversation.tenant.clone()));
+                let name = conversation.name.clone();
+                let row = conversation.with_head(db).map_err(|fault| damage_of(id, fault));
+                SurveyedConversation { id, tenant, name, row }
+            }
+            Ok(None) => {
+                let error = damage_of(NO_ID, read::damaged(NO_ID, "its row is missing"));
+                let (tenant, name) = (Tenant::default(), Some(unknown()));
+                SurveyedConversation { id: NO_ID, tenant, name, row: Err(error) }
+            }
+            // The row is damaged, so its name and id are only a hint.
+            Err(fault) => {
+                let select = "SELECT id, tenant, name FROM conversations WHERE number = ?1";
+                let hint = db.query_row(select, [number], |row| {
+                    let (id, tenant) = (row.get(0).map_or(NO_ID, read::id_from), row.get(1));
+                    Ok((id, tenant.unwrap_or_default(), row.get::<_, Option<String>>(2)?))
+                });
+                let (id, tenant, name) =
+                    hint.unwrap_or_else(|_| (NO_ID, String::new(), Some(unknown())));
+                let row = Err(damage_of(id, fault));
+                SurveyedConversation { id, tenant: Tenant(tenant), name, row }
+            }
+        });
+    }
+    Ok(found)
+}
+
+/// The id in a report about a conversation whose id cannot be read.
+const NO_ID: ConversationId = ConversationId(uuid::Uuid::nil());
+
+/// A fault as damage of a conversation.
+fn damage_of(conversation: ConversationId, fault: Fault) -> Error {
+    match fault {
+        Fault::Refused(error) => error,
+        Fault::Database(error) => {
+            Error::Damaged { conversation, reason: super::fault::reason(&error).text }
+        }
+    }
 }
 
 /// Rows that no read would find: a changed bit in a key can move a row out of its conversation.
@@ -182,6 +263,11 @@ pub(super) fn size(path: &Path) -> Result<u64, Error> {
     Ok(len(path)? + len(&beside(path, "-wal"))?)
 }
 
+/// Whether there is a log beside the file that is not empty.
+pub(super) fn has_log(path: &Path) -> bool {
+    fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
+}
+
 /// Copies a snapshot of the file into a new file. Other connections can write meanwhile. The copy
 /// needs no log, and it gets its name only when it is complete and durable.
 pub(super) fn copy(db: &Connection, to: &Path) -> Result<(), Fault> {
@@ -221,6 +307,7 @@ fn copy_to(db: &Connection, partial: &Path) -> Result<(), Fault> {
         }
         _ => {}
     }
+    connection::create_private(partial).map_err(|error| Error::failed(COPYING, error))?;
     let mut copy = Connection::open(partial)?;
     // All pages in one step: between steps, every write would restart the backup.
     Backup::new(db, &mut copy)?.step(-1)?;

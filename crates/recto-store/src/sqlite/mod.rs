@@ -7,6 +7,8 @@
 //! - Any number of processes may open the same file.
 //! - Every row has a checksum, which is verified whenever the row is read (`checksum.rs`).
 //! - After the disk failed to sync, the store refuses writes until it is opened again.
+//! - A file that was deleted or replaced since it was opened accepts no writes.
+//! - A file that cannot be written can be read.
 //!
 //! The tables are in `schema.rs`, the statements that write in `write_request.rs`, those that read in
 //! `read.rs`, the search in `search_index.rs`.
@@ -33,6 +35,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, ErrorCode};
 
+use self::connection::Access;
 use self::fault::Fault;
 use self::file_writer::FileWriter;
 use self::readers::Readers;
@@ -42,7 +45,8 @@ use crate::checks;
 use crate::error::Reason;
 use crate::{
     Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, StoreFuture, StoredRows, Tenant,
+    NewConversation, Page, PageKind, RestoredConversation, Rewrite, Store, StoreFuture, StoredRows,
+    SurveyedConversation, Tenant, WordSums,
 };
 
 /// Options of a SQLite store.
@@ -81,7 +85,8 @@ pub struct SqliteStore {
     path: PathBuf,
     has_index: bool,
     readers: Arc<Readers>,
-    writer: WriteQueue<WriteRequest>,
+    /// `None` if the file can only be read.
+    writer: Option<WriteQueue<WriteRequest>>,
 }
 
 impl SqliteStore {
@@ -96,25 +101,58 @@ impl SqliteStore {
     }
 
     fn open_now(path: &Path, options: &SqliteOptions) -> Result<SqliteStore, Error> {
-        let failed = |fault: Fault| fault.during(OPENING);
         // Relative paths would mean another file after a change of folder.
         let path = std::path::absolute(path).map_err(|error| Error::failed(OPENING, error))?;
-        let db = connection::open(&path, true).map_err(|error| {
+        let writable = SqliteStore::open_to_write(&path, options);
+        match writable {
+            // A file that cannot be written can be read.
+            Err(ref error) if is_not_writable(error) => {
+                SqliteStore::open_to_read(&path, options).or(writable)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_to_write(path: &Path, options: &SqliteOptions) -> Result<SqliteStore, Error> {
+        let failed = |fault: Fault| fault.during(OPENING);
+        let db = connection::open(path, true).map_err(|error| {
             match fault::is(&error, ErrorCode::NotADatabase) {
                 true => Error::NotAStore { path: path.display().to_string() },
-                false => Error::failed(OPENING, why_not_opened(&path, error)),
+                false => Error::failed(OPENING, why_not_opened(path, error)),
             }
         })?;
-        schema::prepare(&db, &path, options.search)?;
+        schema::prepare(&db, path, options.search)?;
         if options.unsynced {
             let lowered = db.pragma_update(None, "synchronous", "NORMAL");
             lowered.map_err(|error| failed(error.into()))?;
         }
         let has_index = search_index::is_in(&db).map_err(failed)?;
-        let writer = FileWriter::new(path.clone(), db, has_index).map_err(failed)?;
+        let writer = FileWriter::new(path.to_owned(), db, has_index).map_err(failed)?;
         let writer = WriteQueue::start(writer).map_err(|error| Error::failed(OPENING, error))?;
-        let readers = Readers::new(path.clone(), options.readers);
-        Ok(SqliteStore { path, has_index, readers, writer })
+        let readers = Readers::new(path.to_owned(), Access::Write, options.readers);
+        Ok(SqliteStore { path: path.to_owned(), has_index, readers, writer: Some(writer) })
+    }
+
+    fn open_to_read(path: &Path, options: &SqliteOptions) -> Result<SqliteStore, Error> {
+        let failed = |fault: Fault| fault.during(OPENING);
+        let has_log = inspection::has_log(path);
+        let mut accesses = vec![Access::ReadOnly];
+        accesses.extend((!has_log).then_some(Access::Immutable));
+        let mut opened = Err(Error::failed(OPENING, NOT_WRITABLE));
+        for access in accesses {
+            opened = connection::open_reader(path, access)
+                .map_err(Fault::from)
+                .and_then(|db| schema::check_readable(&db, path).map(|()| db))
+                .map(|db| (db, access))
+                .map_err(failed);
+            if opened.is_ok() {
+                break;
+            }
+        }
+        let (db, access) = opened?;
+        let has_index = search_index::is_in(&db).map_err(failed)?;
+        let readers = Readers::new(path.to_owned(), access, options.readers);
+        Ok(SqliteStore { path: path.to_owned(), has_index, readers, writer: None })
     }
 
     /// Copies everything as it is now into a new file, while others go on reading and writing. The
@@ -129,7 +167,10 @@ impl SqliteStore {
         Box::pin(async move {
             let request = checked?;
             let doing = request.doing();
-            self.writer.write(request, doing).await
+            match &self.writer {
+                Some(writer) => writer.write(request, doing).await,
+                None => Err(Error::failed(doing, NOT_WRITABLE)),
+            }
         })
     }
 
@@ -143,6 +184,18 @@ impl SqliteStore {
 }
 
 const OPENING: &str = "opening the file";
+
+const NOT_WRITABLE: &str = "the file or its folder cannot be written";
+
+/// Whether a store could not be opened because nothing can be written.
+fn is_not_writable(error: &Error) -> bool {
+    let Error::Failed { source: Some(cause), .. } = error else { return false };
+    let code = cause.downcast_ref::<rusqlite::ffi::Error>().map(|error| error.code);
+    use ErrorCode::{CannotOpen, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure};
+    code.is_some_and(|code| {
+        [CannotOpen, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure].contains(&code)
+    })
+}
 
 /// Why a file cannot be opened, as far as its folder shows.
 fn why_not_opened(path: &Path, error: rusqlite::Error) -> Reason {
@@ -245,6 +298,14 @@ impl Store for SqliteStore {
         self.read("reading versions", move |db| read::commits(db, id, above))
     }
 
+    fn readable_commits(
+        &self,
+        id: ConversationId,
+        above: Option<u32>,
+    ) -> StoreFuture<'_, Vec<(u32, Result<CommitRow, Error>)>> {
+        self.read("reading versions", move |db| read::readable_commits(db, id, above))
+    }
+
     fn pages(
         &self,
         id: ConversationId,
@@ -310,12 +371,24 @@ impl Store for SqliteStore {
         self.read("listing tenants", read::tenants)
     }
 
+    fn survey(&self) -> StoreFuture<'_, Vec<SurveyedConversation>> {
+        self.read("listing conversations", inspection::survey)
+    }
+
+    fn indexed_words<'a>(&'a self, _tenant: &'a Tenant) -> StoreFuture<'a, WordSums> {
+        match self.has_index {
+            true => self.read("reading the search index", search_index::sums),
+            false => Box::pin(std::future::ready(Ok(WordSums::default()))),
+        }
+    }
+
     fn rows(&self, id: ConversationId) -> StoreFuture<'_, StoredRows> {
         self.read("reading rows", move |db| read::rows(db, id))
     }
 
-    fn restore(&self, new: NewConversation, rows: StoredRows) -> StoreFuture<'_, ()> {
-        self.write(checks::check_new(&new).map(|()| WriteRequest::Restore(Box::new((new, rows)))))
+    fn restore(&self, conversations: Vec<RestoredConversation>) -> StoreFuture<'_, ()> {
+        let checked = checks::check_restored(&conversations);
+        self.write(checked.map(|()| WriteRequest::Restore(conversations)))
     }
 
     fn copy_to<'a>(&'a self, path: &'a Path) -> StoreFuture<'a, bool> {
@@ -327,7 +400,7 @@ impl Store for SqliteStore {
     }
 
     fn check(&self) -> StoreFuture<'_, Vec<String>> {
-        self.read("checking the file", inspection::damage)
+        self.read("checking the file", |db| Ok(inspection::damage(db)))
     }
 
     fn size(&self) -> StoreFuture<'_, Option<u64>> {

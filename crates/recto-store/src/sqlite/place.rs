@@ -8,7 +8,7 @@ use rusqlite::types::{ToSqlOutput, Value};
 use crate::PageKind;
 
 /// The number of a conversation in this file. It is reused after the conversation was removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Number(pub(super) i64);
 
 impl Number {

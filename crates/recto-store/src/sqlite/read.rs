@@ -1,5 +1,11 @@
 //! Statements that read the tables. Every row is verified against its checksum.
+//!
+//! SQLite does not compare a row with the index entry that leads to it, and a changed bit in an index can
+//! lead to the row of another conversation. So every row that was found through an index is compared with
+//! the key that was searched for. If an index does not find a conversation, the table is searched without
+//! the index, because the entry may be damaged.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -68,7 +74,7 @@ impl Conversation {
         read.map_err(|_| damaged(self.id, "its lineage cannot be read"))
     }
 
-    fn with_head(self, db: &Connection) -> Result<ConversationRow, Fault> {
+    pub(super) fn with_head(self, db: &Connection) -> Result<ConversationRow, Fault> {
         Ok(ConversationRow {
             id: self.id,
             head: head(db, self.number, self.id)?,
@@ -91,24 +97,77 @@ pub(super) fn damaged(conversation: ConversationId, reason: impl ToString) -> Fa
 
 /// The number of a conversation in this file.
 pub(super) fn number(db: &Connection, id: ConversationId) -> Result<Number, Fault> {
-    let mut select = db.prepare_cached("SELECT number FROM conversations WHERE id = ?1")?;
-    let found = select.query_row([id.0.as_bytes()], |row| row.get(0)).optional()?;
-    let unknown = || Error::ConversationNotFound { name: id.to_string() };
-    Ok(found.map(Number).ok_or_else(unknown)?)
+    if let Some(number) = indexed_number(db, id)? {
+        return Ok(number);
+    }
+    let mut table = db.prepare_cached("SELECT 1 FROM conversations NOT INDEXED WHERE id = ?1")?;
+    match table.exists([id.0.as_bytes()])? {
+        true => Err(damaged(id, NOT_INDEXED)),
+        false => Err(Error::ConversationNotFound { name: id.to_string() }.into()),
+    }
 }
 
-/// The conversation of a tenant that has this name.
+/// The number of a conversation, by the index of ids alone.
+pub(super) fn indexed_number(db: &Connection, id: ConversationId) -> Result<Option<Number>, Fault> {
+    // The outer join reads the id from the table, at the number that the index names.
+    let mut select = db.prepare_cached(
+        "SELECT found.number, kept.id FROM conversations found
+         LEFT JOIN conversations kept ON kept.number = found.number WHERE found.id = ?1",
+    )?;
+    let found = select.query_row([id.0.as_bytes()], |row| {
+        Ok((Number(row.get(0)?), row.get::<_, Option<[u8; 16]>>(1)?))
+    });
+    match found.optional()? {
+        Some((number, Some(kept))) if kept == *id.0.as_bytes() => Ok(Some(number)),
+        Some(_) => Err(damaged(id, MISLEADING)),
+        None => Ok(None),
+    }
+}
+
+const NOT_INDEXED: &str = "an index of the file does not contain it";
+const MISLEADING: &str = "an index of the file leads to another conversation";
+
+/// A conversation by its id, verified as a whole. `None` if there is none.
+pub(super) fn by_id(db: &Connection, id: ConversationId) -> Result<Option<Conversation>, Fault> {
+    let number = match number(db, id) {
+        Err(Fault::Refused(Error::ConversationNotFound { .. })) => return Ok(None),
+        number => number?,
+    };
+    Ok(Some(at(db, number)?.ok_or_else(|| damaged(id, MISLEADING))?))
+}
+
+/// The conversation with a number.
+pub(super) fn at(db: &Connection, number: Number) -> Result<Option<Conversation>, Fault> {
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {} FROM conversations WHERE number = ?1",
+        Conversation::COLUMNS
+    ))?;
+    let mut rows = select.query([number])?;
+    rows.next()?.map(Conversation::from_row).transpose()
+}
+
+/// The conversation of a tenant that has this name, by the index of names.
 pub(super) fn named(
     db: &Connection,
     tenant: &Tenant,
     name: &str,
 ) -> Result<Option<Conversation>, Fault> {
-    let mut select = db.prepare_cached(&format!(
-        "SELECT {} FROM conversations WHERE tenant = ?1 AND name = ?2",
-        Conversation::COLUMNS
-    ))?;
-    let mut rows = select.query([&tenant.0, name])?;
-    rows.next()?.map(Conversation::from_row).transpose()
+    let mut select =
+        db.prepare_cached("SELECT number FROM conversations WHERE tenant = ?1 AND name = ?2")?;
+    let number: Option<i64> = select.query_row([&tenant.0, name], |row| row.get(0)).optional()?;
+    let Some(number) = number.map(Number) else { return Ok(None) };
+    match at(db, number)? {
+        Some(found) if found.tenant == tenant.0 && found.name.as_deref() == Some(name) => {
+            Ok(Some(found))
+        }
+        Some(other) => Err(damaged(other.id, MISLEADING)),
+        None => Err(nameless(format!("the row of the conversation {name:?} is missing"))),
+    }
+}
+
+/// Damage of a conversation whose id cannot be read.
+fn nameless(reason: String) -> Fault {
+    damaged(ConversationId(Uuid::nil()), reason)
 }
 
 /// The newest version.
@@ -173,7 +232,15 @@ pub(super) fn find(
     tenant: &Tenant,
     name: &str,
 ) -> Result<Option<ConversationRow>, Fault> {
-    named(db, tenant, name)?.map(|found| found.with_head(db)).transpose()
+    let Some(found) = named(db, tenant, name)? else {
+        let table = "SELECT id FROM conversations NOT INDEXED WHERE tenant = ?1 AND name = ?2";
+        let lost = db.prepare_cached(table)?.query_row([&tenant.0, name], |row| row.get(0));
+        return match lost.optional()? {
+            Some(id) => Err(damaged(id_from(id), NOT_INDEXED)),
+            None => Ok(None),
+        };
+    };
+    found.with_head(db).map(Some)
 }
 
 pub(super) fn get(
@@ -181,12 +248,8 @@ pub(super) fn get(
     tenant: &Tenant,
     id: ConversationId,
 ) -> Result<Option<ConversationRow>, Fault> {
-    let mut select = db.prepare_cached(&format!(
-        "SELECT {} FROM conversations WHERE id = ?1 AND tenant = ?2 AND name IS NOT NULL",
-        Conversation::COLUMNS
-    ))?;
-    let mut rows = select.query(params![id.0.as_bytes(), tenant.0])?;
-    let found = rows.next()?.map(Conversation::from_row).transpose()?;
+    let found = by_id(db, id)?;
+    let found = found.filter(|found| found.tenant == tenant.0 && found.name.is_some());
     found.map(|found| found.with_head(db)).transpose()
 }
 
@@ -207,28 +270,93 @@ pub(super) fn list(
     while let Some(row) = rows.next()? {
         found.push(Conversation::from_row(row)?.with_head(db)?);
     }
-    Ok(found)
-}
-
-pub(super) fn forks(db: &Connection, id: ConversationId) -> Result<Vec<ConversationRow>, Fault> {
-    let mut select = db.prepare_cached(&format!(
-        "SELECT {} FROM shares JOIN conversations ON conversations.number = fork
-         WHERE ancestor = ?1 AND name IS NOT NULL ORDER BY name",
-        Conversation::COLUMNS
-    ))?;
-    let mut rows = select.query([number(db, id)?])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(Conversation::from_row(row)?.with_head(db)?);
+    // A list of all names is compared with the table: entries may be missing in the index.
+    if after.is_none() && (found.len() as i64) < limit {
+        let all: i64 = db
+            .prepare_cached(
+                "SELECT count(*) FROM conversations NOT INDEXED
+                 WHERE tenant = ?1 AND name IS NOT NULL",
+            )?
+            .query_row([&tenant.0], |row| row.get(0))?;
+        if all != found.len() as i64 {
+            let reason = "the index of names and the table have different conversations";
+            return Err(nameless(reason.to_owned()));
+        }
     }
     Ok(found)
 }
 
+/// The conversations with a name that share rows of a conversation, ordered by name.
+pub(super) fn forks(db: &Connection, id: ConversationId) -> Result<Vec<ConversationRow>, Fault> {
+    number(db, id)?;
+    let text = id.to_string();
+    let mut forks = Vec::new();
+    for_each_named(db, |conversation| {
+        if conversation.lineage.contains(&text)
+            && conversation.ancestors()?.iter().any(|ancestor| ancestor.id == id)
+        {
+            forks.push(conversation);
+        }
+        Ok(())
+    })?;
+    forks.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    forks.into_iter().map(|fork| fork.with_head(db)).collect()
+}
+
+/// The ids that occur in the lineages of conversations with a name: rows of these are shared.
+pub(super) fn shared(db: &Connection) -> Result<BTreeSet<ConversationId>, Fault> {
+    let mut shared = BTreeSet::new();
+    for_each_named(db, |conversation| {
+        shared.extend(conversation.ancestors()?.into_iter().map(|ancestor| ancestor.id));
+        Ok(())
+    })?;
+    Ok(shared)
+}
+
+/// Calls `work` for every conversation with a name. What is deleted depends on the result, so every row
+/// is verified: a damaged or lost one could be a fork.
+fn for_each_named(
+    db: &Connection,
+    mut work: impl FnMut(Conversation) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {} FROM conversations NOT INDEXED",
+        Conversation::COLUMNS
+    ))?;
+    let mut rows = select.query([])?;
+    let mut count = 0_i64;
+    while let Some(row) = rows.next()? {
+        count += 1;
+        let conversation = Conversation::from_row(row)?;
+        if conversation.name.is_some() {
+            work(conversation)?;
+        }
+    }
+    // The index of ids counts rows that the table may have lost.
+    let index = "SELECT count(*) FROM conversations INDEXED BY sqlite_autoindex_conversations_1";
+    let all: i64 = db.prepare_cached(index)?.query_row([], |row| row.get(0))?;
+    match all == count {
+        true => Ok(()),
+        false => Err(nameless("the table of conversations and its index differ".to_owned())),
+    }
+}
+
+/// The unpacked commits above a version. Fails if one of them is damaged.
 pub(super) fn commits(
     db: &Connection,
     id: ConversationId,
     above: Option<u32>,
 ) -> Result<Vec<CommitRow>, Fault> {
+    let rows = readable_commits(db, id, above)?;
+    rows.into_iter().map(|(_, row)| row.map_err(Fault::Refused)).collect()
+}
+
+/// The unpacked commits above a version, each with its version. A damaged row is an error in its place.
+pub(super) fn readable_commits(
+    db: &Connection,
+    id: ConversationId,
+    above: Option<u32>,
+) -> Result<Vec<(u32, Result<CommitRow, Error>)>, Fault> {
     let number = number(db, id)?;
     let from = above.map_or(number.place(0), |above| number.place(above) + 1);
     let mut select = db.prepare_cached(&format!(
@@ -236,16 +364,34 @@ pub(super) fn commits(
          WHERE place BETWEEN ?1 AND ?2 ORDER BY place"
     ))?;
     let mut rows = select.query([from, *number.places().end()])?;
-    let mut found: Vec<CommitRow> = Vec::new();
+    let mut found: Vec<(u32, Result<CommitRow, Error>)> = Vec::new();
     while let Some(row) = rows.next()? {
-        let next = commit(row, id)?;
-        let before = found.last().map(|row| row.head.version);
-        if before.is_some_and(|before| before.checked_add(1) != Some(next.head.version)) {
-            return Err(damaged(id, format!("version {} is missing", next.head.version - 1)));
+        let version = Number::and_number(row.get(0)?).1;
+        let before = found.last().map(|(version, _)| *version);
+        if before.is_some_and(|before| before.checked_add(1) != Some(version)) {
+            return Err(damaged(id, format!("version {} is missing", version.saturating_sub(1))));
         }
-        found.push(next);
+        found.push((version, damage_as_value(commit(row, id), id, version)?));
     }
     Ok(found)
+}
+
+/// Turns damage of one row into a value. Failures of the disk stay failures.
+fn damage_as_value<T>(
+    read: Result<T, Fault>,
+    id: ConversationId,
+    version: u32,
+) -> Result<Result<T, Error>, Fault> {
+    match read {
+        Ok(read) => Ok(Ok(read)),
+        Err(Fault::Refused(error)) => Ok(Err(error)),
+        // A value of another type: a changed bit in the header of the row.
+        Err(Fault::Database(error)) if error.sqlite_error().is_none() => {
+            let Fault::Refused(error) = changed_version(id, version) else { unreachable!() };
+            Ok(Err(error))
+        }
+        Err(fault) => Err(fault),
+    }
 }
 
 /// Whether the bodies of the commits below a version are these, in order.

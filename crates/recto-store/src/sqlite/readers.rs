@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use super::connection;
+use super::connection::{self, Access};
 use super::fault::Fault;
 use crate::Error;
 
@@ -14,15 +14,16 @@ use crate::Error;
 #[derive(Debug)]
 pub(super) struct Readers {
     path: PathBuf,
+    access: Access,
     idle: Mutex<Vec<Connection>>,
     /// One permit for each concurrent read.
     turns: Arc<Semaphore>,
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf, count: usize) -> Arc<Readers> {
+    pub(super) fn new(path: PathBuf, access: Access, count: usize) -> Arc<Readers> {
         let turns = Arc::new(Semaphore::new(count.max(1)));
-        Arc::new(Readers { path, idle: Mutex::default(), turns })
+        Arc::new(Readers { path, access, idle: Mutex::default(), turns })
     }
 
     /// Reads on a blocking thread of the runtime, because it may wait for the disk.
@@ -48,7 +49,7 @@ impl Readers {
         let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let db = match kept {
             Some(db) => db,
-            None => connection::open_reader(&self.path)?,
+            None => connection::open_reader(&self.path, self.access)?,
         };
         let answer = {
             let _snapshot = db.unchecked_transaction()?;

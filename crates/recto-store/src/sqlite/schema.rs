@@ -66,6 +66,11 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE conversations ADD COLUMN policy TEXT;
 ",
+    // Which conversations share rows follows from their lineages, which have checksums. Records and role
+    // bytes of this format can contain more than those of format 2: see `docs/format.md`.
+    "
+    DROP TABLE shares;
+",
 ];
 
 /// Creates the tables in a new file, or migrates an older one.
@@ -81,6 +86,16 @@ pub(super) fn prepare(db: &Connection, path: &std::path::Path, search: bool) -> 
         migrate(db, search).map_err(|fault| fault.during("bringing the file up to date"))?;
     }
     Ok(())
+}
+
+/// Checks a file that cannot be migrated. The tables that are read are the same since format 2.
+pub(super) fn check_readable(db: &Connection, path: &std::path::Path) -> Result<(), Fault> {
+    match Found::in_file(db)? {
+        Found::Format(found) if found > FORMAT => Ok(refuse_newer(found)?),
+        Found::Format(2..) => Ok(()),
+        Found::Format(_) => Err(Error::failed(OPENING, "the file is of an older format and cannot be written, so it cannot be brought up to date").into()),
+        _ => Err(Error::NotAStore { path: path.display().to_string() }.into()),
+    }
 }
 
 const OPENING: &str = "opening the file";

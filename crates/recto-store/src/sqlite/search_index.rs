@@ -7,14 +7,14 @@
 //! SQLite's `ascii` tokenizer takes every letter beyond ASCII as it is: the words that
 //! [`words_of`](crate::words_of) makes are its tokens, in every script.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, params};
 
 use super::fault::Fault;
 use super::place::Number;
 use super::read::id_from;
-use crate::{ConversationId, Hit, Tenant, WordsOf};
+use crate::{ConversationId, Error, Hit, Tenant, WordSums, WordsOf};
 
 /// Maximum number of waiting entries, and of their bytes.
 const MAX_WAITING: Waiting = Waiting { entries: 256, bytes: 256 << 10 };
@@ -35,10 +35,11 @@ impl Waiting {
         })?)
     }
 
-    pub(super) fn add(&mut self, words: &[WordsOf]) {
-        let bytes: usize = words.iter().map(|of| of.words.as_str().len()).sum();
-        self.entries = self.entries.saturating_add(words.len() as u32);
-        self.bytes = self.bytes.saturating_add(bytes as u32);
+    pub(super) fn add<'a>(&mut self, words: impl Iterator<Item = &'a WordsOf>) {
+        for of in words {
+            self.entries = self.entries.saturating_add(1);
+            self.bytes = self.bytes.saturating_add(of.words.as_str().len() as u32);
+        }
     }
 
     pub(super) fn is_much(&self) -> bool {
@@ -87,15 +88,19 @@ pub(super) fn forget(db: &Connection, number: Number, entries: &[u32]) -> Result
     if entries.is_empty() { Ok(()) } else { merge(db) }
 }
 
+/// Removes all entries of a conversation from the index, including their deleted words.
 pub(super) fn forget_all(db: &Connection, number: Number) -> Result<(), Fault> {
     let places = number.places();
+    let mut indexed =
+        db.prepare_cached("SELECT 1 FROM words_docsize WHERE id BETWEEN ?1 AND ?2 LIMIT 1")?;
+    let is_indexed = indexed.exists([places.start(), places.end()])?;
     for delete in [
         "DELETE FROM waiting WHERE place BETWEEN ?1 AND ?2",
         "DELETE FROM words WHERE rowid BETWEEN ?1 AND ?2",
     ] {
         db.prepare_cached(delete)?.execute([places.start(), places.end()])?;
     }
-    Ok(())
+    if is_indexed { merge(db) } else { Ok(()) }
 }
 
 /// Merges the index, which drops deleted words.
@@ -121,7 +126,10 @@ pub(super) fn find(
         if !seen.insert(id) || end == 0 || found.len() >= limit {
             continue;
         }
-        let Ok(number) = super::read::number(db, id) else { continue };
+        let number = match super::read::number(db, id) {
+            Err(Fault::Refused(Error::ConversationNotFound { .. })) => continue,
+            number => number?,
+        };
         let places = [number.place(0), number.place(end - 1)];
         found.extend(find_between(db, tenant, words, places, limit - found.len())?);
     }
@@ -165,6 +173,51 @@ fn find_between(
         hit(row.get(0)?, row.get(1)?);
     }
     Ok(found.into_iter().rev().map(|(_, hit)| hit).take(limit).collect())
+}
+
+/// The words of every entry that the index or the waiting table contains, as sums.
+pub(super) fn sums(db: &Connection) -> Result<WordSums, Fault> {
+    let mut ids = BTreeMap::new();
+    let mut select = db.prepare("SELECT number, id FROM conversations NOT INDEXED")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        ids.insert(row.get::<_, i64>(0)?, id_from(row.get(1)?));
+    }
+    let hit = |place: i64| {
+        let (number, entry) = Number::and_number(place);
+        ids.get(&number.0).map(|&conversation| Hit { conversation, entry })
+    };
+    let mut sums = WordSums::default();
+    let mut select = db.prepare("SELECT id FROM words_docsize")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        // An entry without its words gets the sum of no words.
+        hit(row.get(0)?).map(|hit| sums.add_entry(hit));
+    }
+    // A virtual table over the index lists each word of each entry.
+    let vocabulary = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.indexed_words
+                      USING fts5vocab(main, words, instance)";
+    // The temporary schema counts as a change of the connection, which only reads.
+    db.pragma_update(None, "query_only", false)?;
+    let created = db.execute_batch(vocabulary);
+    db.pragma_update(None, "query_only", true)?;
+    created?;
+    let mut select = db.prepare("SELECT doc, term FROM temp.indexed_words")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let term = row.get_ref(1)?.as_bytes().map_err(rusqlite::Error::from)?;
+        hit(row.get(0)?).map(|hit| sums.add_word(hit, term));
+    }
+    let mut select = db.prepare("SELECT place, words FROM waiting")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let words = row.get_ref(1)?.as_bytes().map_err(rusqlite::Error::from)?;
+        if let Some(hit) = hit(row.get(0)?) {
+            // A waiting row replaces the row of the index when it moves there.
+            sums.replace(hit, words.split(|&byte| byte == b' '));
+        }
+    }
+    Ok(sums)
 }
 
 /// Whether it is one token, as every word of [`words_of`](crate::words_of) is.

@@ -1,21 +1,21 @@
 //! The requests that write to the tables. Each is executed completely or not at all.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::fault::Fault;
 use super::newest_versions::NewestVersions;
 use super::place::Number;
 use super::{read, search_index};
 use crate::{
-    Ancestor, Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation,
-    Page, Rewrite, Seal, StoredRows, Tenant, WordsOf, checks,
+    Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation, Page,
+    RestoredConversation, Rewrite, Seal, Tenant, WordsOf, checks,
 };
 
 /// A request to the writer.
 #[derive(Debug)]
 pub(super) enum WriteRequest {
     Create(Box<NewConversation>),
-    Restore(Box<(NewConversation, StoredRows)>),
+    Restore(Vec<RestoredConversation>),
     Rename {
         tenant: Tenant,
         from: String,
@@ -46,6 +46,16 @@ pub(super) enum WriteRequest {
     Clean,
 }
 
+/// Where copies of deleted rows can be left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copies {
+    None,
+    /// In the log. Freed bytes of the file are overwritten.
+    InLog,
+    /// In the log, and in free space that an earlier program has not overwritten.
+    InFile,
+}
+
 impl WriteRequest {
     /// Executes the request in the open transaction. It can be repeated after a rollback.
     ///
@@ -60,8 +70,10 @@ impl WriteRequest {
             newest.clear();
         }
         match self {
-            WriteRequest::Create(new) => create(db, new, has_index),
-            WriteRequest::Restore(restored) => restore(db, &restored.0, &restored.1, has_index),
+            WriteRequest::Create(new) => create(db, new, Some(&new.name), has_index),
+            WriteRequest::Restore(restored) => {
+                restored.iter().try_for_each(|restored| restore(db, restored, has_index))
+            }
             WriteRequest::Rename { tenant, from, to } => rename(db, tenant, from, to),
             WriteRequest::SetPolicy { tenant, name, policy } => {
                 set_policy(db, tenant, name, policy)
@@ -83,7 +95,9 @@ impl WriteRequest {
     pub(super) fn is_done(&self, db: &Connection) -> Result<bool, Fault> {
         match self {
             WriteRequest::Create(new) => is_there(db, new.id),
-            WriteRequest::Restore(restored) => is_there(db, restored.0.id),
+            WriteRequest::Restore(restored) => {
+                restored.last().map_or(Ok(true), |last| is_there(db, last.new.id))
+            }
             WriteRequest::Rename { tenant, from, to } => {
                 let old = from != to && read::named(db, tenant, from)?.is_some();
                 Ok(!old && read::named(db, tenant, to)?.is_some())
@@ -120,19 +134,24 @@ impl WriteRequest {
         }
     }
 
-    /// Whether copies of the old rows must be erased afterwards.
-    pub(super) fn leaves_copies(&self) -> bool {
-        matches!(self, WriteRequest::Rewrite { .. } | WriteRequest::Clean)
+    /// What must be written again after the request, so that no copy of deleted rows is left.
+    pub(super) fn copies(&self) -> Copies {
+        match self {
+            WriteRequest::Rewrite { .. } | WriteRequest::Clean => Copies::InFile,
+            WriteRequest::Remove { .. } => Copies::InLog,
+            _ => Copies::None,
+        }
     }
 
     /// The words that the request adds to the search index.
-    pub(super) fn words(&self) -> &[WordsOf] {
-        match self {
-            WriteRequest::Create(new) => &new.words,
-            WriteRequest::Restore(restored) => &restored.0.words,
-            WriteRequest::Commit(new) => &new.words,
-            _ => &[],
-        }
+    pub(super) fn words(&self) -> impl Iterator<Item = &WordsOf> {
+        let (words, restored) = match self {
+            WriteRequest::Create(new) => (&*new.words, &[][..]),
+            WriteRequest::Restore(restored) => (&[][..], &**restored),
+            WriteRequest::Commit(new) => (&*new.words, &[][..]),
+            _ => (&[][..], &[][..]),
+        };
+        words.iter().chain(restored.iter().flat_map(|restored| &restored.new.words))
     }
 
     pub(super) fn doing(&self) -> &'static str {
@@ -150,14 +169,22 @@ impl WriteRequest {
     }
 }
 
-fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(), Fault> {
-    if read::named(db, &new.tenant, &new.name)?.is_some() {
-        return Err(Error::ConversationExists { name: new.name.clone() }.into());
+/// Creates a conversation; without a name if it is only kept for its forks.
+fn create(
+    db: &Connection,
+    new: &NewConversation,
+    name: Option<&str>,
+    has_index: bool,
+) -> Result<(), Fault> {
+    if let Some(name) = name
+        && read::named(db, &new.tenant, name)?.is_some()
+    {
+        return Err(Error::ConversationExists { name: name.to_owned() }.into());
     }
-    if read::number(db, new.id).is_ok() {
+    if read::indexed_number(db, new.id)?.is_some() {
         return Err(Error::ConversationExists { name: new.id.to_string() }.into());
     }
-    let shared = ancestors(db, new)?;
+    check_ancestors(db, new)?;
     let number = db
         .prepare_cached("SELECT ifnull(max(number), 0) + 1 FROM conversations")?
         .query_row([], |row| row.get(0))?;
@@ -170,7 +197,7 @@ fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(),
         number: Number(number),
         id: new.id,
         tenant: new.tenant.0.clone(),
-        name: Some(new.name.clone()),
+        name: name.map(str::to_owned),
         created: new.created,
         settings: new.settings.clone(),
         policy: new.policy.clone(),
@@ -188,10 +215,6 @@ fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(),
             row.checksum(),
             row.policy
         ])?;
-    for ancestor in shared {
-        db.prepare_cached("INSERT OR IGNORE INTO shares VALUES (?1, ?2)")?
-            .execute(params![ancestor, row.number])?;
-    }
     insert_commit(db, row.number, &new.first)?;
     if has_index {
         search_index::add(db, row.number, &new.words)?;
@@ -206,13 +229,9 @@ fn is_there(db: &Connection, id: ConversationId) -> Result<bool, Fault> {
     }
 }
 
-fn restore(
-    db: &Connection,
-    new: &NewConversation,
-    rows: &StoredRows,
-    has_index: bool,
-) -> Result<(), Fault> {
-    create(db, new, has_index)?;
+fn restore(db: &Connection, restored: &RestoredConversation, has_index: bool) -> Result<(), Fault> {
+    let RestoredConversation { new, is_removed, rows } = restored;
+    create(db, new, (!is_removed).then_some(&*new.name), has_index)?;
     let number = read::number(db, new.id)?;
     for row in &rows.commits {
         insert_commit(db, number, row)?;
@@ -226,17 +245,15 @@ fn restore(
     Ok(())
 }
 
-/// The numbers of the ancestors. Fails if one was removed or belongs to another tenant.
-fn ancestors(db: &Connection, new: &NewConversation) -> Result<Vec<Number>, Fault> {
-    let mut select =
-        db.prepare_cached("SELECT number FROM conversations WHERE id = ?1 AND tenant = ?2")?;
-    let mut number = |ancestor: &Ancestor| {
-        let key = params![ancestor.id.0.as_bytes(), new.tenant.0];
-        let found = select.query_row(key, |row| row.get(0)).optional()?;
-        let unknown = || Error::ConversationNotFound { name: ancestor.id.to_string() };
-        Ok(Number(found.ok_or_else(unknown)?))
-    };
-    new.lineage.iter().map(&mut number).collect()
+/// Fails if an ancestor was deleted or belongs to another tenant.
+fn check_ancestors(db: &Connection, new: &NewConversation) -> Result<(), Fault> {
+    for ancestor in &new.lineage {
+        let found = read::by_id(db, ancestor.id)?;
+        if found.is_none_or(|found| found.tenant != new.tenant.0) {
+            return Err(Error::ConversationNotFound { name: ancestor.id.to_string() }.into());
+        }
+    }
+    Ok(())
 }
 
 /// Renames a conversation, or removes its name.
@@ -291,22 +308,17 @@ fn remove(
             return Err(Error::VersionConflict { expected, current }.into());
         }
     }
-    set_name(db, &mut row, None)?;
     // Removed ancestors may have been kept for this conversation alone.
-    let mut kept = vec![row.number];
-    for ancestor in row.ancestors()? {
-        kept.push(read::number(db, ancestor.id)?);
+    let lineage = row.ancestors()?;
+    set_name(db, &mut row, None)?;
+    let shared = read::shared(db)?;
+    if !shared.contains(&row.id) {
+        delete_rows(db, row.number, has_index)?;
     }
-    for number in kept {
-        let is_used: bool = db
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM conversations WHERE number = ?1 AND name IS NOT NULL)
-                     OR EXISTS (SELECT 1 FROM shares JOIN conversations ON number = fork
-                                WHERE ancestor = ?1 AND name IS NOT NULL)",
-            )?
-            .query_row([number], |row| row.get(0))?;
-        if !is_used {
-            delete_rows(db, number, has_index)?;
+    for ancestor in lineage.iter().filter(|ancestor| !shared.contains(&ancestor.id)) {
+        let ancestor = read::by_id(db, ancestor.id)?;
+        if let Some(removed) = ancestor.filter(|ancestor| ancestor.name.is_none()) {
+            delete_rows(db, removed.number, has_index)?;
         }
     }
     Ok(())
@@ -319,7 +331,6 @@ fn delete_rows(db: &Connection, number: Number, has_index: bool) -> Result<(), F
     db.prepare_cached("DELETE FROM pages WHERE place BETWEEN ?1 AND ?2")?
         .execute([pages.start(), pages.end()])?;
     db.prepare_cached("DELETE FROM keys WHERE conversation = ?1")?.execute([number])?;
-    db.prepare_cached("DELETE FROM shares WHERE ancestor = ?1 OR fork = ?1")?.execute([number])?;
     db.prepare_cached("DELETE FROM conversations WHERE number = ?1")?.execute([number])?;
     if has_index {
         search_index::forget_all(db, number)?;
@@ -329,11 +340,9 @@ fn delete_rows(db: &Connection, number: Number, has_index: bool) -> Result<(), F
 
 /// The number of a conversation that was not removed.
 fn named_number(db: &Connection, id: ConversationId) -> Result<Number, Fault> {
-    let mut select =
-        db.prepare_cached("SELECT number FROM conversations WHERE id = ?1 AND name IS NOT NULL")?;
-    let found = select.query_row([id.0.as_bytes()], |row| row.get(0)).optional()?;
+    let found = read::by_id(db, id)?.filter(|found| found.name.is_some());
     let unknown = || Error::ConversationNotFound { name: id.to_string() };
-    Ok(found.map(Number).ok_or_else(unknown)?)
+    Ok(found.ok_or_else(unknown)?.number)
 }
 
 fn commit(

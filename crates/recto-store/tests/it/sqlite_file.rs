@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use recto_store::{
-    Commit, Error, NewConversation, Page, PageKind, Rewrite, Seal, SqliteOptions, SqliteStore,
-    Store, StoredRows,
+    Commit, Error, NewConversation, Page, PageKind, RestoredConversation, Rewrite, Seal,
+    SqliteOptions, SqliteStore, Store, StoredRows,
 };
 use rusqlite::Connection;
 
@@ -79,7 +79,7 @@ async fn a_file_of_a_newer_format_is_refused_and_unchanged() {
     // A newer program changes the file while this one has it open.
     let newer = Connection::open(&path).unwrap();
     newer.pragma_update(None, "user_version", 99).unwrap();
-    let expected = Error::NewerFormat { found: 99, known: 2 };
+    let expected = Error::NewerFormat { found: 99, known: 3 };
     assert_eq!(store.commit(commit(id(1), 2)).await, Err(expected.clone()));
     drop((store, newer));
     let before = fs::read(&path).unwrap();
@@ -196,7 +196,11 @@ async fn a_failed_request_is_rolled_back_without_the_others_of_its_group() {
     let twice = StoredRows { keys: vec![key("k", 1), key("k", 1)], ..StoredRows::default() };
     let (first, restored, second, ()) = tokio::join!(
         store.commit(commit(id(1), 1)),
-        store.restore(new(id(2), "b"), twice),
+        store.restore(vec![RestoredConversation {
+            new: new(id(2), "b"),
+            is_removed: false,
+            rows: twice,
+        }]),
         store.commit(commit(id(1), 2)),
         release,
     );
@@ -273,7 +277,7 @@ async fn an_erased_message_is_in_no_file() {
 }
 
 #[tokio::test]
-async fn a_removed_conversation_is_in_no_file_after_cleaning() {
+async fn a_removed_conversation_is_in_no_file() {
     for entries in [3, 900] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
@@ -284,21 +288,25 @@ async fn a_removed_conversation_is_in_no_file_after_cleaning() {
             let words = vec![words(version, &format!("{SECRET} number{version}"))];
             let row = row_with_body(version, &format!("{SECRET} {version}").repeat(500));
             let key = Some(key(&format!("{SECRET} {version}"), version));
-            store.commit(Commit { row, words, key, ..commit(id(2), version) }).await.unwrap();
+            // Some rows are packed, which frees their space long before the conversation is removed.
+            let packed = Page { body: row.body.clone(), ..page(PageKind::Entries, 0, version) };
+            let seal =
+                (version == 600).then(|| Seal { below: 600, pages: vec![packed], rows: None });
+            let commit = Commit { row, words, key, seal, ..commit(id(2), version) };
+            store.commit(commit).await.unwrap();
         }
         assert!(traces(folder.path()) > 500);
         let reader = Connection::open(&path).unwrap();
         if entries == 3 {
             reader.execute_batch("BEGIN; SELECT * FROM commits").unwrap();
         }
-        store.remove(&tenant(), &format!("{SECRET} name")).await.unwrap();
-        let cleaned = store.clean().await;
+        let removed = store.remove(&tenant(), &format!("{SECRET} name")).await;
         if entries == 3 {
-            assert!(matches!(cleaned, Err(Error::CopiesLeft { .. })), "{cleaned:?}");
+            assert!(matches!(removed, Err(Error::CopiesLeft { .. })), "{removed:?}");
             reader.execute_batch("COMMIT").unwrap();
             store.clean().await.unwrap();
         } else {
-            cleaned.unwrap();
+            removed.unwrap();
         }
         assert_eq!(traces(folder.path()), 0, "{entries} entries");
         assert_eq!(store.check().await, Ok(vec![]));
@@ -376,10 +384,6 @@ async fn a_moved_row_is_detected() {
     }
     // Rows with a changed bit in their key, and missing rows.
     for (number, change) in [
-        "DELETE FROM shares",
-        "UPDATE shares SET fork = fork + 64",
-        "UPDATE shares SET ancestor = ancestor + 64",
-        "INSERT INTO shares VALUES (2, 1)",
         "UPDATE commits SET place = place + (64 << 32) WHERE place = (1 << 32) + 8",
         "UPDATE commits SET place = place + 64 WHERE place = (1 << 32) + 8",
         "DELETE FROM commits WHERE place = (1 << 32) + 6",
@@ -403,5 +407,165 @@ async fn a_moved_row_is_detected() {
         assert!(changed > 0, "{change}");
         let found = open(&copy).await.check().await;
         assert!(found.as_ref().is_ok_and(|found| !found.is_empty()), "{change}: {found:?}");
+    }
+}
+
+/// Every bit of a page that leads to conversations.
+#[tokio::test]
+async fn a_changed_bit_in_an_index_never_leads_to_another_conversation() {
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let path = folder.path().join("a.db");
+    let names = ["a", "b", "c", "d", "e", "f"];
+    {
+        let store = open(&path).await;
+        for (number, name) in (1..).zip(names) {
+            let first = row_saying(0, &format!("only in {name}"));
+            let new = NewConversation { first, ..new(id(number), name) };
+            store.create(new).await.unwrap();
+        }
+        store.clean().await.unwrap();
+    }
+    let pages: Vec<usize> = {
+        let db = Connection::open(&path).unwrap();
+        let select = "SELECT rootpage FROM sqlite_schema WHERE tbl_name = 'conversations'";
+        let mut select = db.prepare(select).unwrap();
+        let pages = select.query_map([], |row| row.get::<_, u32>(0)).unwrap();
+        pages.map(|page| page.unwrap() as usize).collect()
+    };
+    assert_eq!(pages.len(), 3, "the table and two indexes, each on one page");
+    let bytes = fs::read(&path).unwrap();
+    let copy = folder.path().join("copy.db");
+    let (mut noticed, mut flips) = (0, 0);
+    for page in pages {
+        // The used parts of a page: its header, the places of its cells, and the cells at its end.
+        let mut page = (page - 1) * 4096..page * 4096;
+        let used: Vec<usize> = page.by_ref().filter(|&at| bytes[at] != 0).collect();
+        for (at, bit) in used.iter().flat_map(|&at| (0..8).map(move |bit| (at, bit))) {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 1 << bit;
+            fs::write(&copy, &bytes).unwrap();
+            flips += 1;
+            let Ok(store) = SqliteStore::open(&copy, SqliteOptions::default()).await else {
+                noticed += 1;
+                continue;
+            };
+            let place = format!("byte {at}, bit {bit}");
+            let mut is_right = true;
+            for (number, name) in (1..).zip(names) {
+                let body = format!("only in {name}").into_bytes();
+                let found = store.find(&tenant(), name).await;
+                is_right &= found.is_ok();
+                match found {
+                    Ok(found) => assert_eq!(found.map(|row| row.id), Some(id(number)), "{place}"),
+                    Err(error) => assert!(is_damage(&error), "{place}: {error}"),
+                }
+                let commits = store.commits(id(number), None).await;
+                is_right &= commits.is_ok();
+                match commits {
+                    Ok(commits) => assert_eq!(commits[0].body, body, "{place}"),
+                    Err(error) => assert!(is_damage(&error), "{place}: {error}"),
+                }
+            }
+            match store.list(&tenant(), None, 99).await {
+                Ok(all) => assert!(all.iter().map(|row| &*row.name).eq(names), "{place}"),
+                Err(error) => {
+                    is_right = false;
+                    assert!(is_damage(&error), "{place}: {error}");
+                }
+            }
+            // A write reaches its own conversation or none.
+            let said = Commit { row: row_saying(1, "next"), ..commit(id(2), 1) };
+            if store.commit(said).await.is_ok() {
+                for other in [1, 3, 4, 5, 6] {
+                    let rows = store.commits(id(other), None).await;
+                    let is_untouched = rows.is_err() || rows.is_ok_and(|rows| rows.len() == 1);
+                    assert!(is_untouched, "{place}: written to {other}");
+                }
+            } else {
+                is_right = false;
+            }
+            let damage = store.check().await;
+            let is_found = damage.as_ref().map_or(true, |damage| !damage.is_empty());
+            assert!(is_right || is_found, "{place}: {damage:?}");
+            noticed += u32::from(is_found);
+        }
+    }
+    assert!(noticed * 10 > flips * 8, "{noticed} of {flips} flips are noticed");
+}
+
+fn is_damage(error: &Error) -> bool {
+    matches!(error, Error::Damaged { .. } | Error::Failed { .. })
+}
+
+#[tokio::test]
+async fn a_fork_is_found_by_its_lineage_or_there_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    {
+        let store = open(&path).await;
+        grown(&store, 1, "a", 3).await;
+        let first = row(2);
+        store.create(NewConversation { first, ..fork(id(2), "b", &[id(1)], 3) }).await.unwrap();
+        assert_eq!(store.forks(id(1)).await.unwrap().len(), 1);
+        store.clean().await.unwrap();
+    }
+    for (number, change) in [
+        "UPDATE conversations SET lineage = '[]' WHERE number = 2",
+        "UPDATE conversations SET lineage = replace(lineage, '1', '3') WHERE number = 2",
+        "UPDATE conversations SET name = NULL WHERE number = 2",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let copy = folder.path().join(format!("{number}.db"));
+        fs::copy(&path, &copy).unwrap();
+        assert_eq!(Connection::open(&copy).unwrap().execute(change, []).unwrap(), 1, "{change}");
+        let store = open(&copy).await;
+        let rewrite = Rewrite { forks: Some(Vec::new()), ..Rewrite::default() };
+        for refused in [
+            store.forks(id(1)).await.map(drop),
+            store.rewrite(id(1), 3, rewrite).await,
+            store.remove(&tenant(), "a").await,
+        ] {
+            assert!(matches!(refused, Err(Error::Damaged { .. })), "{change}: {refused:?}");
+        }
+        assert_eq!(store.commits(id(1), None).await.unwrap().len(), 4, "nothing is deleted");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_its_owner_can_read_a_new_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let store = open(&path).await;
+    grown(&store, 1, "a", 1).await;
+    let copy = folder.path().join("copy.db");
+    store.backup(&copy).await.unwrap();
+    for file in [path.clone(), beside(&path, "-wal"), beside(&path, "-shm"), copy] {
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_was_deleted_or_replaced_accepts_no_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    for is_replaced in [false, true] {
+        let store = open(&path).await;
+        grown(&store, 1, "a", 1).await;
+        for suffix in ["", "-wal", "-shm"] {
+            fs::rename(beside(&path, suffix), beside(&path, &format!("{suffix}.old"))).unwrap();
+        }
+        if is_replaced {
+            drop(open(&path).await);
+        }
+        let refused = store.commit(commit(id(1), 2)).await.unwrap_err();
+        assert!(refused.to_string().contains("deleted or replaced"), "{refused}");
+        drop(store);
+        let _ = fs::remove_file(&path);
     }
 }

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use recto::{
-    Approx, BatchEnd, BatchIndex, BatchStart, Carry, Compress, Delete, LogIndex, Mark, Message,
-    Recto, Rollback, Settings, Tenant, Tool, Truncate, Undo, Version, WriteOptions,
+    Approx, Arrange, BatchEnd, BatchIndex, BatchStart, Carry, Compress, Delete, LogIndex, Mark,
+    Message, Recto, Rollback, Settings, Tenant, Tool, Truncate, Undo, Version, WriteOptions,
 };
 use serde_json::{Value, json};
 
@@ -52,6 +52,9 @@ async fn write(recto: &Recto) {
     conversation.apply(Compress { indices, summary: Some(summary) }).await.unwrap();
     conversation.set_tools(vec![Tool::new("book", "books flights")]).await.unwrap();
     conversation.apply(Rollback::ToVersion(Version(40))).await.unwrap();
+    // New in format 3.
+    let indices = LogIndex::range(0..9).into_iter().rev().collect();
+    conversation.apply(Arrange { indices }).await.unwrap();
     conversation
         .fork("what if", Version(30))
         .await
@@ -95,7 +98,7 @@ async fn read(recto: &Recto) -> Value {
 }
 
 /// The formats with golden files. The last one is the present format.
-const FORMATS: [u32; 2] = [1, 2];
+const FORMATS: [u32; 3] = [1, 2, 3];
 const NEWEST: u32 = FORMATS[FORMATS.len() - 1];
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use recto::{ConversationId, Store, Tenant};
 use recto_store::{
     Commit, CommitRow, ConversationRow, Hit, IdempotencyKey, NewConversation, Page, PageKind,
-    Rewrite, StoreFuture, StoredRows,
+    RestoredConversation, Rewrite, StoreFuture, StoredRows, SurveyedConversation, WordSums,
 };
 
 /// The change of the other process.
@@ -73,7 +73,9 @@ impl Store for InterruptedStore {
         forks(id: ConversationId) -> Vec<ConversationRow>;
         tenants() -> Vec<Tenant>;
         rows(id: ConversationId) -> StoredRows;
-        restore(new: NewConversation, rows: StoredRows) -> ();
+        restore(conversations: Vec<RestoredConversation>) -> ();
+        survey() -> Vec<SurveyedConversation>;
+        indexed_words(tenant: &'a Tenant) -> WordSums;
         check() -> Vec<String>;
         size() -> Option<u64>;
     }

@@ -10,6 +10,7 @@ on_every_store! {
     a_damaged_backup_is_not_restored
     a_backup_of_a_conversation_that_exists_under_another_name_is_not_restored
     an_incomplete_backup_is_removed
+    an_interrupted_restoration_leaves_whole_conversations_and_is_completed
     long_work_reports_its_progress
 }
 
@@ -57,8 +58,10 @@ async fn a_backup_can_be_opened_and_restored(place: Place) {
     }
     let found = fresh.recto().search("only here", 10).await.unwrap();
     assert_eq!(found.len(), 1);
-    let refused = fresh.recto().restore(&path).await.unwrap_err();
-    assert_eq!(refused.code(), "conversation_exists");
+    // The second restoration finds everything, also a conversation that was continued.
+    again.append([say(1)]).await.unwrap();
+    let repeated = fresh.recto().restore(&path).await.unwrap();
+    assert_eq!((repeated.conversations, repeated.already_there), (0, 4));
     let missing = fresh.recto().restore(folder.path().join("nothing.db")).await.unwrap_err();
     assert_eq!(missing.code(), "storage");
 }
@@ -77,8 +80,144 @@ async fn a_damaged_backup_is_not_restored(place: Place) {
     }
     std::fs::write(&path, bytes).unwrap();
     let fresh = memory().await;
-    assert_eq!(fresh.recto().restore(&path).await.unwrap_err().code(), "storage");
+    match fresh.recto().restore(&path).await {
+        Ok(restored) => assert_eq!((restored.conversations, restored.damaged.len()), (0, 1)),
+        Err(error) => assert_eq!(error.code(), "storage"),
+    }
     assert!(fresh.recto().list(None, 10).await.unwrap().is_empty());
+}
+
+/// A restoration is stopped at every point, and repeated until it is complete.
+async fn an_interrupted_restoration_leaves_whole_conversations_and_is_completed(place: Place) {
+    let source = sqlite().await;
+    let recto = source.recto();
+    let root = recto.create("root", settings()).await.unwrap();
+    root.append([say(1)]).await.unwrap();
+    root.fork("child", Version(1)).await.unwrap().append([say(2)]).await.unwrap();
+    recto.remove("root").await.unwrap();
+    for number in 0..20 {
+        let conversation = recto.create(&format!("c{number:02}"), settings()).await.unwrap();
+        conversation.append([say(number)]).await.unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup.db");
+    recto.backup(&path).await.unwrap();
+    let target = place.recto();
+    let mut seen = std::collections::BTreeSet::new();
+    for wait in (0..).map(|round| std::time::Duration::from_millis(round * 2)) {
+        let restored = tokio::time::timeout(wait, target.restore(&path)).await;
+        let names: Vec<String> =
+            target.list(None, 100).await.unwrap().into_iter().map(|info| info.name).collect();
+        assert!(names.iter().all(|name| name == "child" || name.starts_with('c')), "{names:?}");
+        for name in &names {
+            let conversation = target.conversation(name).await.unwrap();
+            assert!(conversation.verify().await.unwrap().is_sound(), "{name}");
+            assert!(
+                conversation.messages().await.unwrap().len() == 1 + usize::from(name == "child")
+            );
+        }
+        seen.insert(names.len());
+        if let Ok(restored) = restored {
+            let restored = restored.unwrap();
+            assert_eq!(restored.conversations + restored.already_there, 21);
+            assert_eq!(names.len(), 21);
+            break;
+        }
+    }
+    assert_eq!(target.store().survey().await.unwrap().len(), 22, "the removed one has no name");
+    assert_eq!(target.store().check().await, Ok(vec![]));
+}
+
+/// One damaged conversation of three.
+async fn damaged_store() -> (Place, tempfile::TempDir, std::path::PathBuf) {
+    let source = sqlite().await;
+    let recto = source.recto();
+    for name in ["a", "b", "c"] {
+        let conversation = recto.create(name, settings()).await.unwrap();
+        for number in 0..10 {
+            conversation
+                .append([Message::user(&format!("{name} says {number} loudly"))])
+                .await
+                .unwrap();
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.db");
+    recto.backup(&path).await.unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let text = b"b says 4 loudly";
+    let at = bytes.windows(text.len()).position(|found| found == text).unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    (source, folder, path)
+}
+
+#[tokio::test]
+async fn a_damaged_conversation_does_not_stop_the_others() {
+    let (_source, folder, path) = damaged_store().await;
+    let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+    let reports = recto.verify_all(&mut |_, _| {}).await.unwrap();
+    let sound: Vec<bool> = reports.iter().map(|(_, report)| report.is_sound()).collect();
+    assert_eq!(sound, [true, false, true]);
+    assert!(!recto.check().await.unwrap().is_empty());
+    // A backup fails, unless it is told to continue.
+    let copy = folder.path().join("copy.db");
+    let refused = recto.backup(&copy).await.unwrap_err();
+    assert_eq!(refused.code(), "storage");
+    assert!(!copy.exists());
+    let copied = recto.backup_damaged(&copy, &mut |_| {}).await.unwrap();
+    assert!(!copied.damage.is_empty());
+    // A restoration restores the others.
+    let fresh = memory().await;
+    let restored = fresh.recto().restore(&copy).await.unwrap();
+    assert_eq!(restored.conversations, 2);
+    assert_eq!(restored.damaged[0].name, "b");
+    // Versions before the damaged one can be read, and forked.
+    let conversation = recto.conversation("b").await.unwrap();
+    assert_eq!(conversation.messages_at(Version(4)).await.unwrap().len(), 4);
+    assert_eq!(conversation.version_info(Version(4)).await.unwrap().messages, 4);
+    let fork = conversation.fork("before", Version(4)).await.unwrap();
+    assert_eq!(fork.messages().await.unwrap().len(), 4);
+    assert_eq!(conversation.messages_at(Version(5)).await.unwrap_err().code(), "storage");
+}
+
+#[tokio::test]
+async fn everything_readable_of_a_damaged_conversation_is_salvaged() {
+    let (_source, _folder, path) = damaged_store().await;
+    let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+    let salvaged = recto.salvage("b", "rescued").await.unwrap();
+    assert_eq!(salvaged.messages, 9);
+    assert_eq!(salvaged.missing_messages, [recto::LogIndex(4)]);
+    assert!(!salvaged.faults.is_empty());
+    let rescued = recto.conversation("rescued").await.unwrap();
+    let expected: Vec<String> =
+        [0, 1, 2, 3, 5, 6, 7, 8, 9].map(|n| format!("b says {n} loudly")).into();
+    assert_eq!(texts(&rescued).await, expected);
+    assert!(rescued.verify().await.unwrap().is_sound());
+    assert_eq!(recto.salvage("nothing", "x").await.unwrap_err().code(), "conversation_not_found");
+}
+
+#[tokio::test]
+async fn lost_rows_of_the_search_index_are_noticed() {
+    for change in [
+        "DELETE FROM waiting",
+        "UPDATE waiting SET words = 'other' WHERE place = (SELECT max(place) FROM waiting)",
+        "INSERT INTO words (rowid, word) SELECT place, 'other' FROM waiting; DELETE FROM waiting",
+    ] {
+        let source = sqlite().await;
+        let recto = source.recto();
+        let conversation = recto.create("a", settings()).await.unwrap();
+        conversation.append((0..5).map(say)).await.unwrap();
+        conversation.erase(recto::LogIndex(2)).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("copy.db");
+        recto.backup(&path).await.unwrap();
+        assert_eq!(recto.check().await.unwrap(), Vec::<String>::new());
+        rusqlite::Connection::open(&path).unwrap().execute_batch(change).unwrap();
+        let recto = recto::Recto::open(&format!("sqlite:{}", path.display())).await.unwrap();
+        let found = recto.check().await.unwrap();
+        assert!(found.iter().any(|fault| fault.contains("search index")), "{change}: {found:?}");
+    }
 }
 
 async fn a_backup_of_a_conversation_that_exists_under_another_name_is_not_restored(place: Place) {

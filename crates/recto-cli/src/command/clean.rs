@@ -1,0 +1,52 @@
+//! `recto clean`: writes the store again without free space.
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::numbers::bytes;
+use crate::output::CommandResult;
+use crate::page::Page;
+
+/// Compact the store, and leave no copies of removed data.
+///
+/// `remove`, `erase` and `prune` already overwrite what they delete. This command also returns the free
+/// space: it writes the whole file again (SQLite: VACUUM, and a truncated log; PostgreSQL: VACUUM FULL of
+/// every table, which locks the tables). It is also the second attempt after an error that says that
+/// copies may be left.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  recto clean
+  recto clean --store sqlite:chats.db --json")]
+pub(crate) struct Clean {}
+
+impl Clean {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let session = context.session()?;
+        let size = || session.recto.wait(session.recto.inner().store().size());
+        let before = size()?;
+        context.wait(&session, session.recto.inner().clean())?;
+        let after = size()?;
+        context.print(&Cleaned { bytes_before: before, bytes: after })
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Cleaned {
+    bytes_before: Option<u64>,
+    bytes: Option<u64>,
+}
+
+impl CommandResult for Cleaned {
+    fn show(&self, page: &mut Page) {
+        match (self.bytes_before, self.bytes) {
+            (Some(before), Some(after)) => {
+                page.line(format!("cleaned the store: {}, before {}", bytes(after), bytes(before)));
+            }
+            _ => page.line("cleaned the store"),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Copies of what can be read of a damaged conversation.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use recto_core::{Arrange, LogIndex, Message, SavedSettings, SavedVersions, Settings, Version};
+use recto_store::{Ancestor, ConversationId, Entry, PageKind};
+use tracing::Instrument;
+
+use crate::loaded::state_of;
+use crate::row_reader::{RowReader, UnpackedCommits, WRITTEN_BY_ENGINE};
+use crate::{Error, Recto};
+
+/// The result of a salvage.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Salvaged {
+    /// The id of the new conversation.
+    pub id: ConversationId,
+    /// The number of messages in the new conversation.
+    pub messages: usize,
+    /// The log entries of the damaged conversation that could not be read.
+    pub missing_messages: Vec<LogIndex>,
+    /// The version whose view the new conversation has, without the missing messages. `None` if no
+    /// version could be read; then every message is visible.
+    pub view_of: Option<Version>,
+    /// The versions whose records could not be read.
+    pub missing_versions: Vec<Version>,
+    /// Descriptions of other parts that could not be read.
+    pub faults: Vec<String>,
+}
+
+/// Number of messages in one request.
+const MESSAGES_PER_REQUEST: usize = 1_000;
+
+impl Recto {
+    /// Copies everything that can be read of a damaged conversation into a new conversation: its
+    /// messages byte for byte and in order, and the view of the newest version that can be read. The new
+    /// conversation has no versions of the damaged one, no marks and no tools. The damaged one stays as
+    /// it is.
+    pub async fn salvage(&self, name: &str, to: &str) -> Result<Salvaged, Error> {
+        let span = tracing::info_span!("salvage");
+        self.salvage_to(name, to).instrument(span).await
+    }
+
+    async fn salvage_to(&self, name: &str, to: &str) -> Result<Salvaged, Error> {
+        let source = self.salvageable(name).await?;
+        let mut faults = source.faults;
+        let reader = &source.reader;
+        let mut entries = BTreeMap::new();
+        for (owner, range) in source.parts {
+            read_entries(reader, owner, range, &mut entries, &mut faults).await;
+        }
+        let end = entries.last_key_value().map_or(0, |(last, _)| last + 1).max(source.entries);
+        let mut readable = BTreeMap::new();
+        let mut missing_messages = Vec::new();
+        for index in 0..end {
+            let entry = entries.get(&index);
+            // A tool description belongs to tools that the new conversation does not have.
+            if entry.is_some_and(|entry| entry.meta.role & WRITTEN_BY_ENGINE != 0) {
+                continue;
+            }
+            let message = entry
+                .map(|entry| Message::from_json_within(&entry.body, &recto_core::Limits::NONE));
+            match message {
+                Some(Ok(message)) => drop(readable.insert(index, message)),
+                _ => missing_messages.push(LogIndex(index)),
+            }
+        }
+        let (view, missing_versions) = newest_view(reader, source.newest).await;
+        let conversation = self.create(to, source.settings).await?;
+        let mut numbers = BTreeMap::new();
+        let all: Vec<(u32, Message)> = readable.into_iter().collect();
+        for part in all.chunks(MESSAGES_PER_REQUEST) {
+            let first = numbers.len() as u32;
+            numbers.extend(part.iter().zip(first..).map(|((old, _), new)| (*old, LogIndex(new))));
+            conversation.append(part.iter().map(|(_, message)| message.clone())).await?;
+        }
+        if let Some((version, view)) = &view {
+            let indices: Vec<LogIndex> =
+                view.iter().filter_map(|index| numbers.get(&index.0).copied()).collect();
+            let arrange = Arrange { indices };
+            let reason = format!("the view of version {version} of {name}");
+            conversation.apply(arrange.reason(reason)).await?;
+        }
+        let view_of = view.map(|(version, _)| version);
+        let messages = numbers.len();
+        let id = conversation.id();
+        Ok(Salvaged { id, messages, missing_messages, view_of, missing_versions, faults })
+    }
+
+    /// The rows to read, as far as the conversation row says.
+    async fn salvageable(&self, name: &str) -> Result<Source, Error> {
+        let surveyed = self.shared.store.survey().await?;
+        let is_meant = |tenant: &recto_store::Tenant, found: Option<&str>, id: ConversationId| {
+            *tenant == self.tenant && (found == Some(name) || id.to_string() == name)
+        };
+        let found = surveyed
+            .into_iter()
+            .find(|found| is_meant(&found.tenant, found.name.as_deref(), found.id));
+        let missing = || recto_store::Error::ConversationNotFound { name: name.to_owned() };
+        let found = found.ok_or_else(missing)?;
+        let mut faults = Vec::new();
+        let (settings, lineage, entries) = match &found.row {
+            Ok(row) => (row.settings.clone(), row.lineage.clone(), row.head.entries),
+            Err(damage) => {
+                faults.push(damage.to_string());
+                (String::new(), Vec::new(), 0)
+            }
+        };
+        let settings = match serde_json::from_str::<SavedSettings>(&settings) {
+            Ok(saved) => Settings {
+                counter: self.shared.counters.named(&saved.counter)?,
+                media_tokens: saved.media_tokens,
+                heading: saved.heading,
+                ..Settings::counting_with(recto_core::Approx)
+            },
+            Err(_) => {
+                faults.push("the settings: the new conversation counts with \"approx\"".to_owned());
+                Settings::counting_with(recto_core::Approx)
+            }
+        };
+        let parts = parts_of(found.id, &lineage);
+        let unpacked = UnpackedCommits::default();
+        let store = self.shared.store.clone();
+        let mut reader = RowReader { store, id: found.id, lineage, unpacked };
+        match reader.commits(None).await {
+            Ok(commits) => reader.unpacked = commits.into(),
+            Err(error) => faults.push(error.to_string()),
+        }
+        let newest = reader.unpacked.last().map(|commit| Version(commit.head.version));
+        Ok(Source { reader, settings, parts, entries, newest, faults })
+    }
+}
+
+/// A damaged conversation.
+struct Source {
+    reader: RowReader,
+    settings: Settings,
+    /// The conversations whose rows hold the log, with the entries of each.
+    parts: Vec<(ConversationId, Range<u32>)>,
+    /// The length of the log, if it is known; else 0.
+    entries: u32,
+    newest: Option<Version>,
+    faults: Vec<String>,
+}
+
+fn parts_of(id: ConversationId, lineage: &[Ancestor]) -> Vec<(ConversationId, Range<u32>)> {
+    let mut start = 0;
+    let mut parts = Vec::new();
+    for ancestor in lineage {
+        parts.push((ancestor.id, start..ancestor.entries.max(start)));
+        start = ancestor.entries.max(start);
+    }
+    parts.push((id, start..u32::MAX));
+    parts
+}
+
+/// Reads the entries of one conversation: pages one after the other, because a damaged page must not hide
+/// the others, then commits.
+async fn read_entries(
+    reader: &RowReader,
+    owner: ConversationId,
+    range: Range<u32>,
+    entries: &mut BTreeMap<u32, Entry>,
+    faults: &mut Vec<String>,
+) {
+    // Ranges that may contain pages. A range that cannot be read is divided, until it is one entry.
+    let mut rest = vec![range.clone()];
+    while let Some(part) = rest.pop() {
+        match reader.store.pages(owner, PageKind::Entries, part.clone(), true).await {
+            Ok(pages) => {
+                for page in pages {
+                    match page.entries() {
+                        Ok(found) => entries.extend(
+                            (page.first..).zip(found).filter(|(index, _)| range.contains(index)),
+                        ),
+                        Err(error) => faults.push(format!(
+                            "the page of log entries from {} on: {error}",
+                            page.first
+                        )),
+                    }
+                }
+            }
+            Err(error) if part.end - part.start <= 1 => {
+                let fault = error.to_string();
+                if !faults.contains(&fault) {
+                    faults.push(fault);
+                }
+            }
+            Err(_) => {
+                let middle = part.start + (part.end - part.start) / 2;
+                rest.extend([part.start..middle, middle..part.end]);
+            }
+        }
+    }
+    match reader.store.readable_commits(owner, None).await {
+        Err(error) => faults.push(error.to_string()),
+        Ok(commits) => {
+            for (version, row) in commits {
+                let opened = row.map_err(|error| error.to_string()).and_then(|row| {
+                    let opened = crate::row_reader::unpack_commit(owner, &row);
+                    opened.map_err(|error| error.to_string())
+                });
+                match opened {
+                    Ok((first, body)) => entries.extend(
+                        (first..).zip(body.entries).filter(|(index, _)| range.contains(index)),
+                    ),
+                    Err(fault) => faults.push(format!("version {version}: {fault}")),
+                }
+            }
+        }
+    }
+}
+
+/// The view of the newest version that can be read, and the versions whose records cannot be read.
+async fn newest_view(
+    reader: &RowReader,
+    newest: Option<Version>,
+) -> (Option<(Version, Vec<LogIndex>)>, Vec<Version>) {
+    let mut versions = Arc::<SavedVersions>::default();
+    let mut missing = Vec::new();
+    let Some(newest) = newest else { return (None, missing) };
+    for version in (0..=newest.0).rev().map(Version) {
+        match state_of(reader, &mut versions, version).await {
+            Ok(state) => return (Some((version, state.view())), missing),
+            Err(_) => missing.push(version),
+        }
+    }
+    (None, missing)
+}
