@@ -22,6 +22,7 @@
 mod address;
 mod checks;
 mod error;
+mod lineage;
 mod link;
 mod memory;
 mod pack;
@@ -39,6 +40,7 @@ mod words;
 pub use address::Address;
 pub use checks::MAX_NAME;
 pub use error::{Cause, Error};
+pub use lineage::Lineage;
 pub use link::{Link, hash_of};
 pub use memory::MemoryStore;
 pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_commit, pack_entries, pack_records};
@@ -46,7 +48,8 @@ pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_commit, pack_entri
 pub use postgres::{PostgresOptions, PostgresStore, SqlStateCode};
 pub use rows::{
     Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Head, Hit, IdempotencyKey,
-    KnownRows, NewConversation, Page, PageKind, Rewrite, Seal, StoredRows, Tenant, WordsOf,
+    KnownRows, NewConversation, Page, PageKind, Rewrite, Seal, StoredRows, Tenant, Unpacked,
+    WordsOf,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};

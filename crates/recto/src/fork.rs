@@ -51,7 +51,7 @@ impl Conversation {
             words: Vec::new(),
         };
         store.create(new).await?;
-        Ok(self.recto.handle(id, settings, lineage))
+        Ok(self.recto.handle(id, settings, lineage.into()))
     }
 
     /// The conversations whose rows hold the first `versions` versions and `entries` entries of this

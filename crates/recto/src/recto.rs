@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use recto_core::{Counter, Message, PartialConversation, Settings, Timestamp, Version};
 use recto_store::{
-    Address, Ancestor, CommitRow, ConversationId, ConversationRow, Head, Link, MemoryStore,
+    Address, CommitRow, ConversationId, ConversationRow, Head, Lineage, Link, MemoryStore,
     NewConversation, Store, Tenant, pack_commit,
 };
 use tracing::Instrument;
@@ -212,7 +212,7 @@ impl Recto {
             words: if self.shared.is_searched { words(&conversation, 0) } else { Vec::new() },
         };
         self.shared.store.create(new).await?;
-        Ok(self.handle(id, settings, Vec::new()))
+        Ok(self.handle(id, settings, Lineage::default()))
     }
 
     /// Finds a conversation by its name.
@@ -352,7 +352,7 @@ impl Recto {
         &self,
         id: ConversationId,
         settings: String,
-        lineage: Vec<Ancestor>,
+        lineage: Lineage,
     ) -> Conversation {
         let creation = Arc::new(Creation { settings, lineage });
         Conversation { recto: self.clone(), id, creation }

@@ -14,7 +14,7 @@ use super::numbers::{head, number};
 use super::packing;
 use super::pages::PageColumns;
 use super::tenants::unknown;
-use crate::{Commit, CommitRow, ConversationId, Error, WordsOf, checks};
+use crate::{Commit, CommitRow, ConversationId, Error, Unpacked, WordsOf, checks};
 
 const DOING: &str = "accepting a request";
 
@@ -83,7 +83,8 @@ SELECT
      WHERE tenant = $1 AND id = $2 AND name IS NOT NULL) AS named";
 
 const COMMITS: &str = r"
-SELECT m.version, m.entries, m.link, m.committed, m.body
+SELECT m.version, m.entries, m.link, m.committed, m.body,
+    coalesce((SELECT count FROM recto_rewrites WHERE tenant = $1), 0) AS rewrites
 FROM recto_conversations c
 LEFT JOIN recto_commits m
     ON m.tenant = c.tenant AND m.conversation = c.id AND m.version > $3
@@ -91,12 +92,12 @@ WHERE c.tenant = $1 AND c.id = $2
 ORDER BY m.version";
 
 impl PostgresStore {
-    /// Reads the commits above a version.
+    /// Reads the commits above a version, and the number of rewrites.
     pub(super) async fn read_commits(
         &self,
         id: ConversationId,
         above: Option<u32>,
-    ) -> Result<Vec<CommitRow>, Error> {
+    ) -> Result<Unpacked, Error> {
         let mut attempts = Attempts::at_reading("reading commits");
         loop {
             let attempt = self.try_to_read_commits(id, above).await;
@@ -110,18 +111,20 @@ impl PostgresStore {
         &self,
         id: ConversationId,
         above: Option<u32>,
-    ) -> Result<Vec<CommitRow>, Fault> {
+    ) -> Result<Unpacked, Fault> {
         let client = self.connections.get().await?;
         let tenant = self.tenant_of(&client, id).await?;
         let read = client.prepare_cached(COMMITS).await?;
         let above = above.map_or(-1, i64::from);
         let rows = client.query(&read, &[&&*tenant, &id.0, &above]).await?;
-        if rows.is_empty() {
-            return Err(unknown(id));
-        }
+        let Some(first) = rows.first() else { return Err(unknown(id)) };
+        let rewrites: i64 = first.try_get("rewrites")?;
         // A row without a version means that the conversation exists and has nothing newer.
         let rows = rows.iter().filter(|row| row.get::<_, Option<i64>>("version").is_some());
-        rows.map(|row| Ok(CommitRow { head: head(row)?, body: row.try_get("body")? })).collect()
+        let commits =
+            rows.map(|row| Ok(CommitRow { head: head(row)?, body: row.try_get("body")? }));
+        let commits = commits.collect::<Result<_, Fault>>()?;
+        Ok(Unpacked { commits, rewrites: rewrites as u64 })
     }
 
     /// Accepts a request.

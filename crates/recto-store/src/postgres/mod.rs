@@ -3,7 +3,8 @@
 //! ```text
 //!   recto_format          the number of the stored form, and whether words are kept for the search
 //!   recto_conversations   a row each; without a name it is only kept for its forks
-//!   recto_forks           which conversations share rows of which: what `lineage` says, to be found
+//!   recto_parents         the direct ancestor of each fork: what `lineage` says, to be found
+//!   recto_rewrites        how often rows of a tenant were rewritten
 //!   recto_commits         recto_pages   recto_keys   recto_words      as in every store
 //! ```
 //!
@@ -47,8 +48,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::{
-    Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, Rewrite, Store, StoreFuture, StoredRows, Tenant,
+    Commit, ConversationId, ConversationRow, Error, Hit, IdempotencyKey, NewConversation, Page,
+    PageKind, Rewrite, Store, StoreFuture, StoredRows, Tenant, Unpacked,
 };
 use connections::Connections;
 pub use fault::SqlStateCode;
@@ -168,7 +169,7 @@ impl Store for PostgresStore {
         Box::pin(self.remove_conversation(tenant, name, at))
     }
 
-    fn commits(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Vec<CommitRow>> {
+    fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {
         Box::pin(self.read_commits(id, above))
     }
 

@@ -50,14 +50,14 @@ fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
             }
         };
         let (number, id) = (conversation.number, conversation.id);
-        match conversation.ancestors() {
-            Ok(lineage) => {
-                for ancestor in &lineage {
-                    let found = read::number(db, ancestor.id);
-                    shares.extend(found.as_ref().ok().map(|ancestor| (ancestor.0, number.0)));
+        match conversation.parent() {
+            Ok(parent) => {
+                if let Some(parent) = parent {
+                    let found = read::conversation(db, parent.id).map(|parent| parent.number);
+                    shares.extend(found.as_ref().ok().map(|parent| (parent.0, number.0)));
                     note(found.map(drop))?;
                 }
-                note(dense(db, &conversation, &lineage))?;
+                note(dense(db, &conversation, parent))?;
             }
             Err(fault) => note(Err(fault))?,
         }
@@ -121,11 +121,10 @@ const ORPHANS: [(&str, &str); 5] = [
 fn dense(
     db: &Connection,
     conversation: &read::Conversation,
-    lineage: &[Ancestor],
+    from: Option<Ancestor>,
 ) -> Result<(), Fault> {
     let (number, id) = (conversation.number, conversation.id);
     // A fork's first row is the version that it starts from.
-    let from = lineage.last();
     let versions = from.map_or(0, |from| from.versions.saturating_sub(1));
     let mut next = pages_end(db, number, PageKind::Records, versions, id)?;
     let mut select =

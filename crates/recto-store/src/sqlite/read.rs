@@ -8,9 +8,10 @@ use uuid::Uuid;
 use super::checksum::Checksum;
 use super::fault::Fault;
 use super::place::Number;
+use crate::lineage::Lineages;
 use crate::{
     Ancestor, CommitRow, ConversationId, ConversationRow, Error, Head, IdempotencyKey, Link, Page,
-    PageKind, StoredRows, Tenant,
+    PageKind, StoredRows, Tenant, Unpacked,
 };
 
 /// A row of `conversations`.
@@ -63,16 +64,23 @@ impl Conversation {
         }
     }
 
-    pub(super) fn ancestors(&self) -> Result<Vec<Ancestor>, Fault> {
-        let read = serde_json::from_str(&self.lineage);
-        read.map_err(|_| damaged(self.id, "its lineage cannot be read"))
+    /// The direct ancestor. Files of format 2 and earlier have the others before it.
+    pub(super) fn parent(&self) -> Result<Option<Ancestor>, Fault> {
+        let read: Result<Vec<Ancestor>, _> = serde_json::from_str(&self.lineage);
+        let mut read = read.map_err(|_| damaged(self.id, "its lineage cannot be read"))?;
+        Ok(read.pop())
     }
 
-    fn with_head(self, db: &Connection) -> Result<ConversationRow, Fault> {
+    fn with_head(
+        self,
+        db: &Connection,
+        lineages: &mut Lineages,
+    ) -> Result<ConversationRow, Fault> {
+        let parent_of = |id: ConversationId| conversation(db, id)?.parent();
         Ok(ConversationRow {
             id: self.id,
             head: head(db, self.number, self.id)?,
-            lineage: self.ancestors()?,
+            lineage: lineages.of(self.id, self.parent()?, parent_of)?,
             name: self.name.unwrap_or_default(),
             created: self.created,
             settings: self.settings,
@@ -87,6 +95,21 @@ pub(super) fn id_from(bytes: [u8; 16]) -> ConversationId {
 
 pub(super) fn damaged(conversation: ConversationId, reason: impl ToString) -> Fault {
     Fault::Refused(Error::Damaged { conversation, reason: reason.to_string() })
+}
+
+/// A conversation, removed or not.
+pub(super) fn conversation(db: &Connection, id: ConversationId) -> Result<Conversation, Fault> {
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {} FROM conversations WHERE id = ?1",
+        Conversation::COLUMNS
+    ))?;
+    let mut rows = select.query([id.0.as_bytes()])?;
+    let unknown = || Error::ConversationNotFound { name: id.to_string() };
+    let found = Conversation::from_row(rows.next()?.ok_or_else(unknown)?)?;
+    match found.id == id {
+        true => Ok(found),
+        false => Err(damaged(id, "its row is that of another conversation")),
+    }
 }
 
 /// The number of a conversation in this file.
@@ -173,7 +196,8 @@ pub(super) fn find(
     tenant: &Tenant,
     name: &str,
 ) -> Result<Option<ConversationRow>, Fault> {
-    named(db, tenant, name)?.map(|found| found.with_head(db)).transpose()
+    let found = named(db, tenant, name)?;
+    found.map(|found| found.with_head(db, &mut Lineages::default())).transpose()
 }
 
 pub(super) fn get(
@@ -187,7 +211,7 @@ pub(super) fn get(
     ))?;
     let mut rows = select.query(params![id.0.as_bytes(), tenant.0])?;
     let found = rows.next()?.map(Conversation::from_row).transpose()?;
-    found.map(|found| found.with_head(db)).transpose()
+    found.map(|found| found.with_head(db, &mut Lineages::default())).transpose()
 }
 
 pub(super) fn list(
@@ -203,23 +227,26 @@ pub(super) fn list(
     ))?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut rows = select.query(params![tenant.0, after.unwrap_or(""), limit])?;
-    let mut found = Vec::new();
+    let (mut found, mut lineages) = (Vec::new(), Lineages::default());
     while let Some(row) = rows.next()? {
-        found.push(Conversation::from_row(row)?.with_head(db)?);
+        found.push(Conversation::from_row(row)?.with_head(db, &mut lineages)?);
     }
     Ok(found)
 }
 
 pub(super) fn forks(db: &Connection, id: ConversationId) -> Result<Vec<ConversationRow>, Fault> {
     let mut select = db.prepare_cached(&format!(
-        "SELECT {} FROM shares JOIN conversations ON conversations.number = fork
-         WHERE ancestor = ?1 AND name IS NOT NULL ORDER BY name",
+        "WITH RECURSIVE below (number) AS (
+             SELECT fork FROM shares WHERE ancestor = ?1
+             UNION SELECT fork FROM shares JOIN below ON ancestor = below.number)
+         SELECT {} FROM below JOIN conversations ON conversations.number = below.number
+         WHERE name IS NOT NULL ORDER BY name",
         Conversation::COLUMNS
     ))?;
     let mut rows = select.query([number(db, id)?])?;
-    let mut found = Vec::new();
+    let (mut found, mut lineages) = (Vec::new(), Lineages::default());
     while let Some(row) = rows.next()? {
-        found.push(Conversation::from_row(row)?.with_head(db)?);
+        found.push(Conversation::from_row(row)?.with_head(db, &mut lineages)?);
     }
     Ok(found)
 }
@@ -246,6 +273,17 @@ pub(super) fn commits(
         found.push(next);
     }
     Ok(found)
+}
+
+/// The commits above a version, and the number of rewrites.
+pub(super) fn unpacked(
+    db: &Connection,
+    id: ConversationId,
+    above: Option<u32>,
+) -> Result<Unpacked, Fault> {
+    let mut select = db.prepare_cached("SELECT count FROM rewrites")?;
+    let rewrites: i64 = select.query_row([], |row| row.get(0))?;
+    Ok(Unpacked { commits: commits(db, id, above)?, rewrites: rewrites as u64 })
 }
 
 /// Whether the bodies of the commits below a version are these, in order.

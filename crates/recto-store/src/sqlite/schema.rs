@@ -66,6 +66,20 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE conversations ADD COLUMN policy TEXT;
 ",
+    // A lineage that is written from here on has only the direct ancestor, and so has `shares`. The number of
+    // a fork is greater than that of any ancestor.
+    "
+    CREATE TABLE rewrites (count INTEGER NOT NULL);
+    INSERT INTO rewrites VALUES (0);
+    CREATE TABLE parents (
+        ancestor INTEGER NOT NULL,  -- the number of the conversation that was forked
+        fork     INTEGER NOT NULL,  -- to make this one
+        PRIMARY KEY (ancestor, fork)
+    ) WITHOUT ROWID;
+    INSERT INTO parents SELECT max(ancestor), fork FROM shares GROUP BY fork;
+    DROP TABLE shares;
+    ALTER TABLE parents RENAME TO shares;
+",
 ];
 
 /// Creates the tables in a new file, or migrates an older one.

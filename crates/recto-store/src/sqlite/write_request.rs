@@ -7,7 +7,7 @@ use super::newest_versions::NewestVersions;
 use super::place::Number;
 use super::{read, search_index};
 use crate::{
-    Ancestor, Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation,
+    Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation,
     Page, Rewrite, Seal, StoredRows, Tenant, WordsOf, checks,
 };
 
@@ -157,7 +157,7 @@ fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(),
     if read::number(db, new.id).is_ok() {
         return Err(Error::ConversationExists { name: new.id.to_string() }.into());
     }
-    let shared = ancestors(db, new)?;
+    let parent = parent(db, new)?;
     let number = db
         .prepare_cached("SELECT ifnull(max(number), 0) + 1 FROM conversations")?
         .query_row([], |row| row.get(0))?;
@@ -174,7 +174,8 @@ fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(),
         created: new.created,
         settings: new.settings.clone(),
         policy: new.policy.clone(),
-        lineage: serde_json::to_string(&new.lineage).expect("a lineage is ids and numbers"),
+        lineage: serde_json::to_string(new.lineage.last().as_slice())
+            .expect("a lineage is ids and numbers"),
     };
     db.prepare_cached("INSERT INTO conversations VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
         .execute(params![
@@ -188,9 +189,9 @@ fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(),
             row.checksum(),
             row.policy
         ])?;
-    for ancestor in shared {
+    if let Some(parent) = parent {
         db.prepare_cached("INSERT OR IGNORE INTO shares VALUES (?1, ?2)")?
-            .execute(params![ancestor, row.number])?;
+            .execute(params![parent, row.number])?;
     }
     insert_commit(db, row.number, &new.first)?;
     if has_index {
@@ -226,17 +227,14 @@ fn restore(
     Ok(())
 }
 
-/// The numbers of the ancestors. Fails if one was removed or belongs to another tenant.
-fn ancestors(db: &Connection, new: &NewConversation) -> Result<Vec<Number>, Fault> {
-    let mut select =
-        db.prepare_cached("SELECT number FROM conversations WHERE id = ?1 AND tenant = ?2")?;
-    let mut number = |ancestor: &Ancestor| {
-        let key = params![ancestor.id.0.as_bytes(), new.tenant.0];
-        let found = select.query_row(key, |row| row.get(0)).optional()?;
-        let unknown = || Error::ConversationNotFound { name: ancestor.id.to_string() };
-        Ok(Number(found.ok_or_else(unknown)?))
-    };
-    new.lineage.iter().map(&mut number).collect()
+/// The number of the direct ancestor. Fails if it was removed or belongs to another tenant.
+fn parent(db: &Connection, new: &NewConversation) -> Result<Option<Number>, Fault> {
+    let Some(parent) = new.lineage.last() else { return Ok(None) };
+    let found = read::conversation(db, parent.id)?;
+    match found.tenant == new.tenant.0 {
+        true => Ok(Some(found.number)),
+        false => Err(Error::ConversationNotFound { name: parent.id.to_string() }.into()),
+    }
 }
 
 /// Renames a conversation, or removes its name.
@@ -293,33 +291,36 @@ fn remove(
     }
     set_name(db, &mut row, None)?;
     // Removed ancestors may have been kept for this conversation alone.
-    let mut kept = vec![row.number];
-    for ancestor in row.ancestors()? {
-        kept.push(read::number(db, ancestor.id)?);
-    }
-    for number in kept {
-        let is_used: bool = db
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM conversations WHERE number = ?1 AND name IS NOT NULL)
-                     OR EXISTS (SELECT 1 FROM shares JOIN conversations ON number = fork
-                                WHERE ancestor = ?1 AND name IS NOT NULL)",
-            )?
-            .query_row([number], |row| row.get(0))?;
-        if !is_used {
-            delete_rows(db, number, has_index)?;
+    let mut next = Some(row);
+    while let Some(row) = next.filter(|row| row.name.is_none()) {
+        let forks = "SELECT EXISTS (SELECT 1 FROM shares WHERE ancestor = ?1)";
+        if db.prepare_cached(forks)?.query_row([row.number], |row| row.get(0))? {
+            break;
         }
+        next = match row.parent()? {
+            Some(parent) => Some(read::conversation(db, parent.id)?),
+            None => None,
+        };
+        let parent = next.as_ref().map(|parent| parent.number);
+        delete_rows(db, row.number, parent, has_index)?;
     }
     Ok(())
 }
 
-fn delete_rows(db: &Connection, number: Number, has_index: bool) -> Result<(), Fault> {
+fn delete_rows(
+    db: &Connection,
+    number: Number,
+    parent: Option<Number>,
+    has_index: bool,
+) -> Result<(), Fault> {
     let (commits, pages) = (number.places(), number.all_pages());
     db.prepare_cached("DELETE FROM commits WHERE place BETWEEN ?1 AND ?2")?
         .execute([commits.start(), commits.end()])?;
     db.prepare_cached("DELETE FROM pages WHERE place BETWEEN ?1 AND ?2")?
         .execute([pages.start(), pages.end()])?;
     db.prepare_cached("DELETE FROM keys WHERE conversation = ?1")?.execute([number])?;
-    db.prepare_cached("DELETE FROM shares WHERE ancestor = ?1 OR fork = ?1")?.execute([number])?;
+    db.prepare_cached("DELETE FROM shares WHERE ancestor = ?1 AND fork = ?2")?
+        .execute(params![parent, number])?;
     db.prepare_cached("DELETE FROM conversations WHERE number = ?1")?.execute([number])?;
     if has_index {
         search_index::forget_all(db, number)?;
@@ -454,5 +455,6 @@ fn rewrite(
     if has_index {
         search_index::forget(db, number, &rewrite.forget)?;
     }
+    db.prepare_cached("UPDATE rewrites SET count = count + 1")?.execute([])?;
     Ok(())
 }
