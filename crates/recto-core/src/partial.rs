@@ -70,6 +70,7 @@ delegate! {
     outcome(&self, version: Version) -> Result<Outcome, Error>;
     idle_outcome(&self, version: Version) -> Result<Outcome, Error>;
     verify(&self) -> Result<(), Inconsistency>;
+    verify_since(&self, first: Version) -> Result<(), Inconsistency>;
 }
 
 impl PartialConversation {

@@ -25,6 +25,7 @@ mod error;
 mod lineage;
 mod link;
 mod memory;
+mod new_id;
 mod pack;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -43,6 +44,7 @@ pub use error::{Cause, Error};
 pub use lineage::Lineage;
 pub use link::{Link, hash_of};
 pub use memory::MemoryStore;
+pub use new_id::new_id;
 pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_commit, pack_entries, pack_records};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStore, SqlStateCode};

@@ -78,11 +78,7 @@ impl Tables {
     }
 
     /// A conversation with its lineage and its newest version.
-    fn row(
-        &self,
-        id: ConversationId,
-        lineages: &mut Lineages,
-    ) -> Result<ConversationRow, Error> {
+    fn row(&self, id: ConversationId, lineages: &mut Lineages) -> Result<ConversationRow, Error> {
         let rows = self.rows(id)?;
         let lineage = lineages.of(id, rows.parent, |id| Ok::<_, Error>(self.rows(id)?.parent))?;
         Ok(ConversationRow { head: rows.head(), lineage, ..rows.row.clone() })
@@ -185,9 +181,13 @@ impl Tables {
     }
 
     fn commit(&mut self, commit: Commit) -> Result<(), Error> {
+        let rewrites = self.rewrites;
         let rows = self.named_rows_mut(commit.conversation)?;
         let version = commit.row.head.version;
         checks::check_next(rows.head().version, version)?;
+        if commit.rewrites.is_some_and(|known| known != rewrites) {
+            return Err(Error::RowsChanged);
+        }
         if let Some(seal) = &commit.seal {
             seal.check(rows.commits.range(..seal.below).map(|(_, row)| &*row.body))?;
         }

@@ -183,6 +183,10 @@ pub struct Commit {
     pub words: Vec<WordsOf>,
     /// Older rows that are packed into pages in the same transaction.
     pub seal: Option<Seal>,
+    /// The number of rewrites when the writer read the rows. If it has increased, the commit fails with
+    /// `RowsChanged`, because the request may depend on a message that is erased by now. `None` skips the
+    /// check.
+    pub rewrites: Option<u64>,
 }
 
 /// Older commits, packed into pages.

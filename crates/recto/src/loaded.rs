@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use recto_core::{
-    BatchIndex, BatchWalk, EntryMeta, LogIndex, Message, Missing, PartialConversation, SavedSettings,
-    SavedState, SavedVersion, SavedVersions, Saver, Shown, Version,
+    BatchIndex, BatchWalk, EntryMeta, LogIndex, Message, Missing, PartialConversation,
+    SavedSettings, SavedState, SavedVersion, SavedVersions, Saver, Shown, Version,
 };
 use recto_store::{ConversationId, Entry, Head, Store};
 

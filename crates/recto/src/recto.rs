@@ -6,10 +6,9 @@ use std::sync::Arc;
 use recto_core::{Counter, Message, PartialConversation, Settings, Timestamp, Version};
 use recto_store::{
     Address, CommitRow, ConversationId, ConversationRow, Head, Lineage, Link, MemoryStore,
-    NewConversation, Store, Tenant, pack_commit,
+    NewConversation, Store, Tenant, new_id, pack_commit,
 };
 use tracing::Instrument;
-use uuid::Uuid;
 
 use crate::commit::{entries_of, words};
 use crate::conversation::Creation;
@@ -184,7 +183,7 @@ impl Recto {
         let now = self.shared.clock.now();
         let conversation = engine::Conversation::with_messages(settings, messages, now)?;
         let conversation = PartialConversation::from(conversation);
-        let id = ConversationId(Uuid::now_v7());
+        let id = ConversationId(new_id(now));
         let settings = conversation.saved_settings();
         // A conversation whose counter is unknown could not be opened again.
         self.shared.counters.named(&settings.counter)?;

@@ -359,10 +359,7 @@ pub(crate) fn unpack_commit(
     }
 }
 
-fn open_commits(
-    id: ConversationId,
-    rows: Vec<CommitRow>,
-) -> Result<Vec<Arc<OpenCommit>>, Error> {
+fn open_commits(id: ConversationId, rows: Vec<CommitRow>) -> Result<Vec<Arc<OpenCommit>>, Error> {
     rows.into_iter().map(|row| open_commit(id, row).map(Arc::new)).collect()
 }
 

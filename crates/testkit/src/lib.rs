@@ -24,7 +24,7 @@ pub mod store_model;
 pub mod tool_form;
 
 pub use agent_run::AgentRun;
-pub use store_model::{Keep, StoreModel};
 pub use model::{
     DEFAULT_HEADING, Diff, EARLIER_HEADING, Model, Outcome, Refusal, Role, Settings, Snapshot, Tool,
 };
+pub use store_model::{Keep, StoreModel};

@@ -278,11 +278,7 @@ impl SavedVersions {
     }
 
     /// The record of the batch below the one at `origin`, which has this number; `None` if it is batch 0.
-    fn below(
-        &self,
-        origin: SavedBatchOrigin,
-        number: usize,
-    ) -> Result<Option<&SavedLeft>, Error> {
+    fn below(&self, origin: SavedBatchOrigin, number: usize) -> Result<Option<&SavedLeft>, Error> {
         match (self.opened(origin, origin.0)?.left.as_ref(), number) {
             (None, 0) => Ok(None),
             // Each batch must be older than the one above it, so a walk ends for any data.
@@ -447,8 +443,7 @@ mod tests {
     fn a_walk_continues_where_it_was_after_a_version_was_loaded() {
         let saved = versions(100);
         let newest = &saved[101];
-        let path =
-            StoredPath { origin: newest.batch.into(), number: newest.batch_number as usize };
+        let path = StoredPath { origin: newest.batch.into(), number: newest.batch_number as usize };
         let (walk, asked) = asked_for(BatchWalk::to_openings(path), &saved);
         assert_eq!((walk.steps(), walk.opened_by()), (100, Version(0)));
         assert_eq!(walk.openings.len(), 100);

@@ -66,7 +66,7 @@ impl PostgresStore {
     }
 
     async fn try_to_look(&self) -> Result<Vec<String>, Fault> {
-        let client = self.connections.get().await?;
+        let client = self.connections.get_for_long_work().await?;
         let mut found = Vec::new();
         for (table, look) in LOOKS {
             match client.query_one(look, &[]).await.map_err(Fault::from) {
@@ -94,7 +94,9 @@ impl PostgresStore {
                 let size: i64 = row.try_get(0)?;
                 Ok(u64::try_from(size).ok())
             };
-            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+            if let ControlFlow::Break(answer) =
+                attempts.settle(self.connections.limited(attempt).await).await
+            {
                 return answer;
             }
         }

@@ -14,6 +14,7 @@ use super::fault::{Fault, is_taken_in};
 use super::numbers::{self, head, text};
 use super::tenants::{self, unknown};
 use crate::lineage::Lineages;
+use crate::new_id::new_id_now;
 use crate::{
     Ancestor, ConversationId, ConversationRow, Error, Lineage, NewConversation, Tenant, checks,
 };
@@ -100,7 +101,8 @@ impl PostgresStore {
         checks::check_new(&new)?;
         let mut attempts = Attempts::at("creating a conversation");
         loop {
-            let attempt = self.try_to_create(&new, attempts.in_doubt()).await;
+            let attempt =
+                self.connections.limited(self.try_to_create(&new, attempts.in_doubt())).await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 answer?;
                 self.tenants.learn(new.id, tenants::bytes(&new.tenant));
@@ -152,7 +154,7 @@ impl PostgresStore {
                     &i64::from(new.first.head.entries),
                     &new.first.head.link.0.as_slice(),
                     &new.first.head.committed,
-                    &Uuid::now_v7(),
+                    &new_id_now(),
                     &new.first.body,
                     &words.entries,
                     &words.words,
@@ -233,7 +235,9 @@ impl PostgresStore {
                 let found = client.query_opt(&is_there, &[&&*tenant, &id.0]).await?;
                 found.map(|_| tenant).ok_or_else(|| unknown(id))
             };
-            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+            if let ControlFlow::Break(answer) =
+                attempts.settle(self.connections.limited(attempt).await).await
+            {
                 break answer?;
             }
         };
@@ -254,12 +258,13 @@ impl PostgresStore {
                 let client = self.connections.get().await?;
                 let read = client.prepare_cached(sql).await?;
                 let rows = client.query(&read, &parameters).await?;
-                let mut found =
-                    rows.iter().map(conversation).collect::<Result<Vec<_>, Fault>>()?;
+                let mut found = rows.iter().map(conversation).collect::<Result<Vec<_>, Fault>>()?;
                 fill_lineages(&client, tenant, &mut found).await?;
                 Ok(found)
             };
-            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+            if let ControlFlow::Break(answer) =
+                attempts.settle(self.connections.limited(attempt).await).await
+            {
                 let found = answer?;
                 found.iter().for_each(|row| self.tenants.learn(row.id, tenant));
                 return Ok(found);
@@ -277,7 +282,10 @@ impl PostgresStore {
         checks::check_name(to)?;
         let mut attempts = Attempts::at("renaming a conversation");
         loop {
-            let attempt = self.try_to_rename(tenant, from, to, attempts.in_doubt()).await;
+            let attempt = self
+                .connections
+                .limited(self.try_to_rename(tenant, from, to, attempts.in_doubt()))
+                .await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 return answer;
             }
@@ -304,7 +312,9 @@ impl PostgresStore {
                     _ => Ok(()),
                 }
             };
-            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+            if let ControlFlow::Break(answer) =
+                attempts.settle(self.connections.limited(attempt).await).await
+            {
                 return answer;
             }
         }
@@ -368,8 +378,7 @@ async fn fill_lineages(
     }
     let mut lineages = Lineages::default();
     for row in found {
-        let parent_of =
-            |id: ConversationId| above.get(&id).copied().ok_or_else(|| unknown(id));
+        let parent_of = |id: ConversationId| above.get(&id).copied().ok_or_else(|| unknown(id));
         row.lineage = lineages.of(row.id, row.lineage.last().copied(), parent_of)?;
     }
     Ok(())

@@ -70,7 +70,7 @@ impl PostgresStore {
     ) -> Result<(), Error> {
         let mut attempts = Attempts::at("removing a conversation");
         loop {
-            let attempt = self.try_to_remove(tenant, name, at).await;
+            let attempt = self.connections.limited(self.try_to_remove(tenant, name, at)).await;
             let attempt = match attempt {
                 // An earlier attempt has removed the name.
                 Err(Fault::Refused(Error::ConversationNotFound { .. })) if attempts.in_doubt() => {

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use deadpool_postgres::{Client, Transaction};
+use deadpool_postgres::{ClientWrapper, Transaction};
 use tokio_postgres::types::ToSql;
 
 use super::PostgresStore;
@@ -101,7 +101,7 @@ impl PostgresStore {
         // Replacing is idempotent, so an attempt in doubt is repeated.
         let mut attempts = Attempts::at("replacing rows");
         loop {
-            let attempt = self.try_to_replace(id, at, &rewrite).await;
+            let attempt = self.connections.limited(self.try_to_replace(id, at, &rewrite)).await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 answer?;
                 break;
@@ -163,7 +163,7 @@ impl PostgresStore {
     }
 
     async fn clear_away(&self) -> Result<(), Fault> {
-        let client = self.connections.get().await?;
+        let client = self.connections.get_for_long_work().await?;
         wait_for_older_transactions(&client, self.erase_wait).await?;
         for table in WRITE_ANEW {
             client.batch_execute(table).await?;
@@ -173,7 +173,7 @@ impl PostgresStore {
 }
 
 /// Waits until no transaction can see rows that were dead before now.
-async fn wait_for_older_transactions(client: &Client, wait: Duration) -> Result<(), Fault> {
+async fn wait_for_older_transactions(client: &ClientWrapper, wait: Duration) -> Result<(), Fault> {
     let horizon: String = client.query_one(HORIZON, &[]).await?.try_get(0)?;
     let watchers = client.prepare_cached(WATCHERS).await?;
     let start = Instant::now();

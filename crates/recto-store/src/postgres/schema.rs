@@ -187,6 +187,8 @@ async fn migrate(
     search: bool,
 ) -> Result<(), Fault> {
     let transaction = client.transaction().await?;
+    // A migration works on whole tables.
+    transaction.batch_execute("SET LOCAL statement_timeout = 0").await?;
     if format > 0 {
         let lock = "SELECT format FROM recto_format WHERE format = $1 FOR UPDATE";
         if transaction.query_opt(lock, &[&i64::from(format)]).await?.is_none() {

@@ -1,6 +1,5 @@
 //! Operations on the whole file: integrity check, size, backup.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -29,8 +28,6 @@ pub(super) fn damage(db: &Connection) -> Result<Vec<String>, Fault> {
 /// Rows whose checksums do not match.
 fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
     let mut found = Vec::new();
-    // Which conversations share rows, according to their lineages.
-    let mut shares = BTreeSet::new();
     let mut note = |problem: Result<(), Fault>| match problem {
         Err(Fault::Refused(error)) => {
             found.push(error.to_string());
@@ -53,9 +50,7 @@ fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
         match conversation.parent() {
             Ok(parent) => {
                 if let Some(parent) = parent {
-                    let found = read::conversation(db, parent.id).map(|parent| parent.number);
-                    shares.extend(found.as_ref().ok().map(|parent| (parent.0, number.0)));
-                    note(found.map(drop))?;
+                    note(read::conversation(db, parent.id).map(drop))?;
                 }
                 note(dense(db, &conversation, parent))?;
             }
@@ -74,11 +69,6 @@ fn damaged_rows(db: &Connection) -> Result<Vec<String>, Fault> {
         for key in keys.collect::<Result<Vec<_>, _>>()? {
             note(read::key(db, id, &key).map(drop))?;
         }
-    }
-    let mut select = db.prepare("SELECT ancestor, fork FROM shares")?;
-    let kept = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    if kept.collect::<Result<BTreeSet<(i64, i64)>, _>>()? != shares {
-        found.push("which conversations share rows is not what their lineages say".to_owned());
     }
     for (table, count) in ORPHANS {
         let is_there = "SELECT 1 FROM sqlite_schema WHERE name = ?1";

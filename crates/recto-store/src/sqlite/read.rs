@@ -1,5 +1,6 @@
 //! Statements that read the tables. Every row is verified against its checksum.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -71,11 +72,7 @@ impl Conversation {
         Ok(read.pop())
     }
 
-    fn with_head(
-        self,
-        db: &Connection,
-        lineages: &mut Lineages,
-    ) -> Result<ConversationRow, Fault> {
+    fn with_head(self, db: &Connection, lineages: &mut Lineages) -> Result<ConversationRow, Fault> {
         let parent_of = |id: ConversationId| conversation(db, id)?.parent();
         Ok(ConversationRow {
             id: self.id,
@@ -234,21 +231,53 @@ pub(super) fn list(
     Ok(found)
 }
 
+/// The conversations with a name that share rows of a conversation, ordered by name.
 pub(super) fn forks(db: &Connection, id: ConversationId) -> Result<Vec<ConversationRow>, Fault> {
+    number(db, id)?;
+    let mut direct: HashMap<ConversationId, Vec<Conversation>> = HashMap::new();
+    for_each(db, |conversation| {
+        if let Some(parent) = conversation.parent()? {
+            direct.entry(parent.id).or_default().push(conversation);
+        }
+        Ok(())
+    })?;
+    let (mut named, mut next) = (Vec::new(), vec![id]);
+    while let Some(id) = next.pop() {
+        for fork in direct.remove(&id).unwrap_or_default() {
+            next.push(fork.id);
+            named.extend(Some(fork).filter(|fork| fork.name.is_some()));
+        }
+    }
+    named.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    let mut lineages = Lineages::default();
+    named.into_iter().map(|fork| fork.with_head(db, &mut lineages)).collect()
+}
+
+/// Whether a conversation, with or without a name, was forked from another one.
+pub(super) fn has_forks(db: &Connection, id: ConversationId) -> Result<bool, Fault> {
+    let mut has_forks = false;
+    for_each(db, |conversation| {
+        has_forks |= conversation.parent()?.is_some_and(|parent| parent.id == id);
+        Ok(())
+    })?;
+    Ok(has_forks)
+}
+
+/// Calls `work` for every conversation, with or without a name. What is deleted depends on the result, so
+/// every row is verified: a damaged one could be a fork.
+fn for_each(
+    db: &Connection,
+    mut work: impl FnMut(Conversation) -> Result<(), Fault>,
+) -> Result<(), Fault> {
     let mut select = db.prepare_cached(&format!(
-        "WITH RECURSIVE below (number) AS (
-             SELECT fork FROM shares WHERE ancestor = ?1
-             UNION SELECT fork FROM shares JOIN below ON ancestor = below.number)
-         SELECT {} FROM below JOIN conversations ON conversations.number = below.number
-         WHERE name IS NOT NULL ORDER BY name",
+        "SELECT {} FROM conversations NOT INDEXED",
         Conversation::COLUMNS
     ))?;
-    let mut rows = select.query([number(db, id)?])?;
-    let (mut found, mut lineages) = (Vec::new(), Lineages::default());
+    let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        found.push(Conversation::from_row(row)?.with_head(db, &mut lineages)?);
+        work(Conversation::from_row(row)?)?;
     }
-    Ok(found)
+    Ok(())
 }
 
 pub(super) fn commits(
@@ -281,9 +310,16 @@ pub(super) fn unpacked(
     id: ConversationId,
     above: Option<u32>,
 ) -> Result<Unpacked, Fault> {
-    let mut select = db.prepare_cached("SELECT count FROM rewrites")?;
-    let rewrites: i64 = select.query_row([], |row| row.get(0))?;
-    Ok(Unpacked { commits: commits(db, id, above)?, rewrites: rewrites as u64 })
+    Ok(Unpacked { rewrites: rewrites(db)?, commits: commits(db, id, above)? })
+}
+
+/// The number of rewrites. A file of format 2 that cannot be written has none.
+pub(super) fn rewrites(db: &Connection) -> Result<u64, Fault> {
+    let count = match db.prepare_cached("SELECT count FROM rewrites") {
+        Err(error) if error.to_string().contains("no such table") => return Ok(0),
+        select => select?.query_row([], |row| row.get::<_, i64>(0))?,
+    };
+    Ok(count as u64)
 }
 
 /// Whether the bodies of the commits below a version are these, in order.

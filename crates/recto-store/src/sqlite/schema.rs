@@ -66,19 +66,12 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE conversations ADD COLUMN policy TEXT;
 ",
-    // A lineage that is written from here on has only the direct ancestor, and so has `shares`. The number of
-    // a fork is greater than that of any ancestor.
+    // A lineage that is written from here on has only the direct ancestor. Which conversations share rows
+    // follows from the lineages, which have checksums.
     "
-    CREATE TABLE rewrites (count INTEGER NOT NULL);
+    CREATE TABLE rewrites (count INTEGER NOT NULL); -- how often rows were rewritten
     INSERT INTO rewrites VALUES (0);
-    CREATE TABLE parents (
-        ancestor INTEGER NOT NULL,  -- the number of the conversation that was forked
-        fork     INTEGER NOT NULL,  -- to make this one
-        PRIMARY KEY (ancestor, fork)
-    ) WITHOUT ROWID;
-    INSERT INTO parents SELECT max(ancestor), fork FROM shares GROUP BY fork;
     DROP TABLE shares;
-    ALTER TABLE parents RENAME TO shares;
 ",
 ];
 

@@ -7,8 +7,8 @@ use super::newest_versions::NewestVersions;
 use super::place::Number;
 use super::{read, search_index};
 use crate::{
-    Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation,
-    Page, Rewrite, Seal, StoredRows, Tenant, WordsOf, checks,
+    Commit, CommitRow, ConversationId, Error, Head, IdempotencyKey, NewConversation, Page, Rewrite,
+    Seal, StoredRows, Tenant, WordsOf, checks,
 };
 
 /// A request to the writer.
@@ -157,7 +157,7 @@ fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(),
     if read::number(db, new.id).is_ok() {
         return Err(Error::ConversationExists { name: new.id.to_string() }.into());
     }
-    let parent = parent(db, new)?;
+    check_parent(db, new)?;
     let number = db
         .prepare_cached("SELECT ifnull(max(number), 0) + 1 FROM conversations")?
         .query_row([], |row| row.get(0))?;
@@ -189,10 +189,6 @@ fn create(db: &Connection, new: &NewConversation, has_index: bool) -> Result<(),
             row.checksum(),
             row.policy
         ])?;
-    if let Some(parent) = parent {
-        db.prepare_cached("INSERT OR IGNORE INTO shares VALUES (?1, ?2)")?
-            .execute(params![parent, row.number])?;
-    }
     insert_commit(db, row.number, &new.first)?;
     if has_index {
         search_index::add(db, row.number, &new.words)?;
@@ -227,12 +223,11 @@ fn restore(
     Ok(())
 }
 
-/// The number of the direct ancestor. Fails if it was removed or belongs to another tenant.
-fn parent(db: &Connection, new: &NewConversation) -> Result<Option<Number>, Fault> {
-    let Some(parent) = new.lineage.last() else { return Ok(None) };
-    let found = read::conversation(db, parent.id)?;
-    match found.tenant == new.tenant.0 {
-        true => Ok(Some(found.number)),
+/// Fails if the direct ancestor was removed or belongs to another tenant.
+fn check_parent(db: &Connection, new: &NewConversation) -> Result<(), Fault> {
+    let Some(parent) = new.lineage.last() else { return Ok(()) };
+    match read::conversation(db, parent.id)?.tenant == new.tenant.0 {
+        true => Ok(()),
         false => Err(Error::ConversationNotFound { name: parent.id.to_string() }.into()),
     }
 }
@@ -293,34 +288,25 @@ fn remove(
     // Removed ancestors may have been kept for this conversation alone.
     let mut next = Some(row);
     while let Some(row) = next.filter(|row| row.name.is_none()) {
-        let forks = "SELECT EXISTS (SELECT 1 FROM shares WHERE ancestor = ?1)";
-        if db.prepare_cached(forks)?.query_row([row.number], |row| row.get(0))? {
+        if read::has_forks(db, row.id)? {
             break;
         }
         next = match row.parent()? {
             Some(parent) => Some(read::conversation(db, parent.id)?),
             None => None,
         };
-        let parent = next.as_ref().map(|parent| parent.number);
-        delete_rows(db, row.number, parent, has_index)?;
+        delete_rows(db, row.number, has_index)?;
     }
     Ok(())
 }
 
-fn delete_rows(
-    db: &Connection,
-    number: Number,
-    parent: Option<Number>,
-    has_index: bool,
-) -> Result<(), Fault> {
+fn delete_rows(db: &Connection, number: Number, has_index: bool) -> Result<(), Fault> {
     let (commits, pages) = (number.places(), number.all_pages());
     db.prepare_cached("DELETE FROM commits WHERE place BETWEEN ?1 AND ?2")?
         .execute([commits.start(), commits.end()])?;
     db.prepare_cached("DELETE FROM pages WHERE place BETWEEN ?1 AND ?2")?
         .execute([pages.start(), pages.end()])?;
     db.prepare_cached("DELETE FROM keys WHERE conversation = ?1")?.execute([number])?;
-    db.prepare_cached("DELETE FROM shares WHERE ancestor = ?1 AND fork = ?2")?
-        .execute(params![parent, number])?;
     db.prepare_cached("DELETE FROM conversations WHERE number = ?1")?.execute([number])?;
     if has_index {
         search_index::forget_all(db, number)?;
@@ -352,6 +338,9 @@ fn commit(
         }
     };
     checks::check_next(newest, commit.row.head.version)?;
+    if commit.rewrites.is_some_and(|known| read::rewrites(db).is_ok_and(|now| now != known)) {
+        return Err(Error::RowsChanged.into());
+    }
     if let Some(seal) = &commit.seal {
         check_rows(db, number, seal)?;
     }

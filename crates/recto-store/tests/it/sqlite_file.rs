@@ -373,10 +373,6 @@ async fn a_row_that_is_not_where_it_was_is_noticed() {
     }
     // What a changed bit in a key makes of a row, and rows that are gone.
     for (number, change) in [
-        "DELETE FROM shares",
-        "UPDATE shares SET fork = fork + 64",
-        "UPDATE shares SET ancestor = ancestor + 64",
-        "INSERT INTO shares VALUES (2, 1)",
         "UPDATE commits SET place = place + (64 << 32) WHERE place = (1 << 32) + 8",
         "UPDATE commits SET place = place + 64 WHERE place = (1 << 32) + 8",
         "DELETE FROM commits WHERE place = (1 << 32) + 6",

@@ -199,7 +199,10 @@ pub(crate) async fn create(recto: &Recto, name: &str, model: &Model) -> Conversa
     created.expect("it is new")
 }
 
-pub(crate) fn compare_results(ours: Result<Outcome, Error>, theirs: Result<testkit::Outcome, Refusal>) {
+pub(crate) fn compare_results(
+    ours: Result<Outcome, Error>,
+    theirs: Result<testkit::Outcome, Refusal>,
+) {
     match (ours, theirs) {
         (Ok(outcome), Ok(expected)) => compare(&outcome, &expected),
         (Err(error), Err(refusal)) => {
