@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::{
-    Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
+    Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey,
     NewConversation, Page, PageKind, RestoredConversation, Rewrite, StoreFuture, StoredRows,
-    SurveyedConversation, Tenant, WordSums,
+    SurveyedConversation, Tenant, Unpacked, WordSums,
 };
 
 /// A store of conversations. It returns rows as they were written.
@@ -20,7 +20,7 @@ use crate::{
 ///
 /// The trait is sealed: only this crate implements it.
 pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
-    /// Creates a conversation. Fails if the tenant has one of that name, if the id exists, or if an
+    /// Creates a conversation. Fails if the tenant has one of that name, if the id exists, or if its last
     /// ancestor was removed or belongs to another tenant.
     ///
     /// A name has 1 to [`MAX_NAME`](crate::MAX_NAME) bytes, and any characters except U+0000.
@@ -81,20 +81,21 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
         &self,
         conversation: ConversationId,
         above: Option<u32>,
-    ) -> StoreFuture<'_, Vec<CommitRow>>;
+    ) -> StoreFuture<'_, Vec<CommitRow>> {
+        Box::pin(async move {
+            let unpacked = self.unpacked(conversation, above).await?;
+            unpacked.commits.into_iter().map(|(_, commit)| commit).collect()
+        })
+    }
 
-    /// [`commits`](Self::commits) with the version of each. A damaged commit is an error in its place,
-    /// and the others can be read.
-    fn readable_commits(
+    /// The [commits](Self::commits) above a version, and the number of rewrites before they were read. A
+    /// damaged commit is an error in its place, and the others can be read. A process that holds rows in memory drops them if the number has increased: then an erased or pruned
+    /// message is gone for every process at its next request.
+    fn unpacked(
         &self,
         conversation: ConversationId,
         above: Option<u32>,
-    ) -> StoreFuture<'_, Vec<(u32, Result<CommitRow, Error>)>> {
-        Box::pin(async move {
-            let rows = self.commits(conversation, above).await?;
-            Ok(rows.into_iter().map(|row| (row.head.version, Ok(row))).collect())
-        })
-    }
+    ) -> StoreFuture<'_, Unpacked>;
 
     /// The pages that contain some of these numbers, in order. Pages of one kind do not overlap.
     /// Without `bodies`, the bodies are empty.

@@ -17,6 +17,7 @@ use tracing::Instrument;
 
 use crate::recto::Options;
 use crate::row_reader::damaged;
+use crate::verify::Verification;
 use crate::{Error, Progress, ProgressFn, Recto};
 
 /// A conversation that could not be copied because it is damaged.
@@ -157,13 +158,13 @@ impl Recto {
         let total = copying.named().count() as u64;
         let mut verified = 0;
         let named: Vec<_> = copying.named().cloned().collect();
+        let mut verification = Verification::of(named.iter().filter_map(|it| it.row.as_ref().ok()));
         for surveyed in &named {
             verified += 1;
             let Ok(row) = &surveyed.row else { continue };
-            let fault = match recto.for_tenant(surveyed.tenant.clone()).handle_of(row.clone()) {
-                handle => handle.verify().await?.faults.into_iter().next(),
-            };
-            match fault {
+            let conversation = recto.for_tenant(surveyed.tenant.clone()).handle_of(row.clone());
+            let report = verification.verify(&conversation, &mut |_| {}).await?;
+            match report.faults.into_iter().next() {
                 Some(fault) => copying.skip(surveyed, fault),
                 None if self.has(&surveyed.tenant, row, &mut copying).await? => {}
                 None => copying.check_free(surveyed, row)?,
@@ -383,7 +384,7 @@ impl<'a> Copying<'a> {
             created: row.created,
             settings: row.settings.clone(),
             policy: row.policy.clone(),
-            lineage: row.lineage.clone(),
+            lineage: row.lineage.to_vec(),
             first: first.clone(),
             words,
         };

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use recto_core::{Arrange, LogIndex, Message, SavedSettings, SavedVersions, Settings, Version};
-use recto_store::{Ancestor, ConversationId, Entry, PageKind};
+use recto_store::{Ancestor, ConversationId, Entry, Lineage, PageKind};
 use tracing::Instrument;
 
 use crate::loaded::state_of;
@@ -106,7 +106,7 @@ impl Recto {
             Ok(row) => (row.settings.clone(), row.lineage.clone(), row.head.entries),
             Err(damage) => {
                 faults.push(damage.to_string());
-                (String::new(), Vec::new(), 0)
+                (String::new(), Lineage::default(), 0)
             }
         };
         let settings = match serde_json::from_str::<SavedSettings>(&settings) {
@@ -124,8 +124,8 @@ impl Recto {
         let parts = parts_of(found.id, &lineage);
         let unpacked = UnpackedCommits::default();
         let store = self.shared.store.clone();
-        let mut reader = RowReader { store, id: found.id, lineage, unpacked };
-        match reader.commits(None).await {
+        let mut reader = RowReader { store, id: found.id, lineage, unpacked, rewrites: 0 };
+        match reader.commits_of(found.id, None).await {
             Ok(commits) => reader.unpacked = commits.into(),
             Err(error) => faults.push(error.to_string()),
         }
@@ -195,10 +195,10 @@ async fn read_entries(
             }
         }
     }
-    match reader.store.readable_commits(owner, None).await {
+    match reader.store.unpacked(owner, None).await {
         Err(error) => faults.push(error.to_string()),
-        Ok(commits) => {
-            for (version, row) in commits {
+        Ok(unpacked) => {
+            for (version, row) in unpacked.commits {
                 let opened = row.map_err(|error| error.to_string()).and_then(|row| {
                     let opened = crate::row_reader::unpack_commit(owner, &row);
                     opened.map_err(|error| error.to_string())

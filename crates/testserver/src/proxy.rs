@@ -18,6 +18,7 @@ struct State {
     plan: Mutex<Option<(Vec<u8>, Cut)>>,
     cuts: AtomicU32,
     refuses: AtomicBool,
+    is_frozen: AtomicBool,
 }
 
 /// The point at which a connection is cut.
@@ -64,9 +65,22 @@ impl Proxy {
         self.state.refuses.store(refuse, Ordering::SeqCst);
     }
 
+    /// Sets whether bytes are held back: connections stay open, and nothing arrives.
+    pub fn freeze(&self, freeze: bool) {
+        self.state.is_frozen.store(freeze, Ordering::SeqCst);
+    }
+
     /// Number of connections that were cut.
     pub fn cuts(&self) -> u32 {
         self.state.cuts.load(Ordering::SeqCst)
+    }
+}
+
+impl State {
+    fn wait_while_frozen(&self) {
+        while self.is_frozen.load(Ordering::SeqCst) {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
     }
 }
 
@@ -79,6 +93,7 @@ fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     std::thread::spawn(move || {
         let (from, to, cuts_reply, state) = to_server;
         pump(&from, &to, |bytes| {
+            state.wait_while_frozen();
             let mut plan = state.plan.lock().expect("no code panics while it holds this lock");
             let cut_here =
                 plan.as_ref().filter(|(pattern, _)| contains(bytes, pattern)).map(|(_, cut)| *cut);
@@ -99,6 +114,7 @@ fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     let state = Arc::clone(state);
     std::thread::spawn(move || {
         pump(&server, &client, |_| {
+            state.wait_while_frozen();
             let continues = !cuts_reply.load(Ordering::SeqCst);
             if !continues {
                 state.cuts.fetch_add(1, Ordering::SeqCst);

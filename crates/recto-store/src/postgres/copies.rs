@@ -13,6 +13,7 @@ use super::numbers::{hash, head, number, text};
 use super::pages::PageColumns;
 use super::remove;
 use super::tenants::{self, unknown};
+use crate::new_id::new_id_now;
 use crate::{
     CommitRow, ConversationId, Error, Hit, IdempotencyKey, Page, PageKind, RestoredConversation,
     StoredRows, Tenant, WordSums, checks,
@@ -58,7 +59,9 @@ impl PostgresStore {
                 let tenants = rows.iter().map(|row| Ok(Tenant(text(row, "tenant")?)));
                 tenants.collect::<Result<Vec<_>, Fault>>()
             };
-            if let ControlFlow::Break(answer) = attempts.settle(attempt.await).await {
+            if let ControlFlow::Break(answer) =
+                attempts.settle(self.connections.limited(attempt).await).await
+            {
                 return answer;
             }
         }
@@ -96,7 +99,7 @@ impl PostgresStore {
     pub(super) async fn read_rows(&self, id: ConversationId) -> Result<StoredRows, Error> {
         let mut attempts = Attempts::at_reading("reading rows");
         loop {
-            let attempt = self.try_to_read_rows(id).await;
+            let attempt = self.connections.limited(self.try_to_read_rows(id)).await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 return answer;
             }
@@ -149,7 +152,10 @@ impl PostgresStore {
         checks::check_restored(&conversations)?;
         let mut attempts = Attempts::at("restoring conversations");
         loop {
-            let attempt = self.try_to_restore(&conversations, attempts.in_doubt()).await;
+            let attempt = self
+                .connections
+                .limited(self.try_to_restore(&conversations, attempts.in_doubt()))
+                .await;
             if let ControlFlow::Break(answer) = attempts.settle(attempt).await {
                 answer?;
                 for RestoredConversation { new, .. } in &conversations {
@@ -193,7 +199,7 @@ impl PostgresStore {
         let put = transaction.prepare_cached(PUT_COMMIT).await?;
         for CommitRow { head, body } in &rows.commits {
             let (version, entries) = (i64::from(head.version), i64::from(head.entries));
-            let (link, attempt) = (head.link.0.as_slice(), Uuid::now_v7());
+            let (link, attempt) = (head.link.0.as_slice(), new_id_now());
             transaction
                 .execute(
                     &put,

@@ -9,6 +9,7 @@ use rusqlite::{Connection, backup::Backup};
 use super::fault::Fault;
 use super::place::Number;
 use super::{connection, read};
+use crate::lineage::Lineages;
 use crate::{Ancestor, ConversationId, Error, PageKind, SurveyedConversation, Tenant};
 
 /// Lists damage: in SQLite's structures, then in rows. A part that cannot be read is damage, and the
@@ -17,6 +18,7 @@ pub(super) fn damage(db: &Connection) -> Vec<String> {
     let mut found = Vec::new();
     note(&mut found, integrity(db));
     note(&mut found, damaged_rows(db));
+    note(&mut found, read::rewrites(db).map(|_| Vec::new()));
     for (table, count) in ORPHANS {
         note(&mut found, orphans(db, table, count));
     }
@@ -83,16 +85,16 @@ fn damaged_rows_of(
     let mut found = Vec::new();
     let mut note = |problem: Result<(), Fault>| found.extend(problem.err().map(text_of));
     let (number, id) = (conversation.number, conversation.id);
-    let (lineage, name) = (conversation.ancestors()?, conversation.name.as_deref());
+    let (parent, name) = (conversation.parent()?, conversation.name.as_deref());
     note(read::number(db, id).map(drop));
     if let Some(name) = name {
         let tenant = Tenant(conversation.tenant.clone());
         note(read::find(db, &tenant, name).map(drop));
     }
-    for ancestor in &lineage {
-        note(read::number(db, ancestor.id).map(drop));
+    if let Some(parent) = parent {
+        note(read::number(db, parent.id).map(drop));
     }
-    note(dense(db, conversation, &lineage));
+    note(dense(db, conversation, parent));
     note(read::newest(db, number, id).map(drop));
     match read::readable_commits(db, id, None) {
         Ok(rows) => {
@@ -129,14 +131,15 @@ fn numbers(db: &Connection) -> Result<BTreeSet<Number>, Fault> {
 
 /// Every conversation of the file, also the damaged ones and those that are kept for their forks.
 pub(super) fn survey(db: &Connection) -> Result<Vec<SurveyedConversation>, Fault> {
-    let mut found = Vec::new();
+    let (mut found, mut lineages) = (Vec::new(), Lineages::default());
     for number in numbers(db)? {
         let unknown = || format!("conversation number {}", number.0);
         found.push(match read::at(db, number) {
             Ok(Some(conversation)) => {
                 let (id, tenant) = (conversation.id, Tenant(conversation.tenant.clone()));
                 let name = conversation.name.clone();
-                let row = conversation.with_head(db).map_err(|fault| damage_of(id, fault));
+                let row =
+                    conversation.with_head(db, &mut lineages).map_err(|fault| damage_of(id, fault));
                 SurveyedConversation { id, tenant, name, row }
             }
             Ok(None) => {
@@ -202,11 +205,10 @@ const ORPHANS: [(&str, &str); 5] = [
 fn dense(
     db: &Connection,
     conversation: &read::Conversation,
-    lineage: &[Ancestor],
+    from: Option<Ancestor>,
 ) -> Result<(), Fault> {
     let (number, id) = (conversation.number, conversation.id);
     // A fork's first row is the version that it starts from.
-    let from = lineage.last();
     let versions = from.map_or(0, |from| from.versions.saturating_sub(1));
     let mut next = pages_end(db, number, PageKind::Records, versions, id)?;
     let mut select =

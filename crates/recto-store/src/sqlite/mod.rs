@@ -44,9 +44,9 @@ use self::write_request::WriteRequest;
 use crate::checks;
 use crate::error::Reason;
 use crate::{
-    Commit, CommitRow, ConversationId, ConversationRow, Error, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, RestoredConversation, Rewrite, Store, StoreFuture, StoredRows,
-    SurveyedConversation, Tenant, WordSums,
+    Commit, ConversationId, ConversationRow, Error, Hit, IdempotencyKey, NewConversation, Page,
+    PageKind, RestoredConversation, Rewrite, Store, StoreFuture, StoredRows, SurveyedConversation,
+    Tenant, Unpacked, WordSums,
 };
 
 /// Options of a SQLite store.
@@ -294,16 +294,8 @@ impl Store for SqliteStore {
         self.write(Ok(WriteRequest::Remove { tenant: tenant.clone(), name: name.to_owned(), at }))
     }
 
-    fn commits(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Vec<CommitRow>> {
-        self.read("reading versions", move |db| read::commits(db, id, above))
-    }
-
-    fn readable_commits(
-        &self,
-        id: ConversationId,
-        above: Option<u32>,
-    ) -> StoreFuture<'_, Vec<(u32, Result<CommitRow, Error>)>> {
-        self.read("reading versions", move |db| read::readable_commits(db, id, above))
+    fn unpacked(&self, id: ConversationId, above: Option<u32>) -> StoreFuture<'_, Unpacked> {
+        self.read("reading versions", move |db| read::unpacked(db, id, above))
     }
 
     fn pages(

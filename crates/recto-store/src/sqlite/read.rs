@@ -5,7 +5,7 @@
 //! the key that was searched for. If an index does not find a conversation, the table is searched without
 //! the index, because the entry may be damaged.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -14,9 +14,10 @@ use uuid::Uuid;
 use super::checksum::Checksum;
 use super::fault::Fault;
 use super::place::Number;
+use crate::lineage::Lineages;
 use crate::{
     Ancestor, CommitRow, ConversationId, ConversationRow, Error, Head, IdempotencyKey, Link, Page,
-    PageKind, StoredRows, Tenant,
+    PageKind, StoredRows, Tenant, Unpacked,
 };
 
 /// A row of `conversations`.
@@ -69,16 +70,23 @@ impl Conversation {
         }
     }
 
-    pub(super) fn ancestors(&self) -> Result<Vec<Ancestor>, Fault> {
-        let read = serde_json::from_str(&self.lineage);
-        read.map_err(|_| damaged(self.id, "its lineage cannot be read"))
+    /// The direct ancestor. Files of format 2 and earlier have the others before it.
+    pub(super) fn parent(&self) -> Result<Option<Ancestor>, Fault> {
+        let read: Result<Vec<Ancestor>, _> = serde_json::from_str(&self.lineage);
+        let mut read = read.map_err(|_| damaged(self.id, "its lineage cannot be read"))?;
+        Ok(read.pop())
     }
 
-    pub(super) fn with_head(self, db: &Connection) -> Result<ConversationRow, Fault> {
+    pub(super) fn with_head(
+        self,
+        db: &Connection,
+        lineages: &mut Lineages,
+    ) -> Result<ConversationRow, Fault> {
+        let parent_of = |id: ConversationId| conversation(db, id)?.parent();
         Ok(ConversationRow {
             id: self.id,
             head: head(db, self.number, self.id)?,
-            lineage: self.ancestors()?,
+            lineage: lineages.of(self.id, self.parent()?, parent_of)?,
             name: self.name.unwrap_or_default(),
             created: self.created,
             settings: self.settings,
@@ -93,6 +101,12 @@ pub(super) fn id_from(bytes: [u8; 16]) -> ConversationId {
 
 pub(super) fn damaged(conversation: ConversationId, reason: impl ToString) -> Fault {
     Fault::Refused(Error::Damaged { conversation, reason: reason.to_string() })
+}
+
+/// A conversation, removed or not.
+pub(super) fn conversation(db: &Connection, id: ConversationId) -> Result<Conversation, Fault> {
+    let unknown = || Error::ConversationNotFound { name: id.to_string() };
+    Ok(by_id(db, id)?.ok_or_else(unknown)?)
 }
 
 /// The number of a conversation in this file.
@@ -240,7 +254,7 @@ pub(super) fn find(
             None => Ok(None),
         };
     };
-    found.with_head(db).map(Some)
+    found.with_head(db, &mut Lineages::default()).map(Some)
 }
 
 pub(super) fn get(
@@ -250,7 +264,7 @@ pub(super) fn get(
 ) -> Result<Option<ConversationRow>, Fault> {
     let found = by_id(db, id)?;
     let found = found.filter(|found| found.tenant == tenant.0 && found.name.is_some());
-    found.map(|found| found.with_head(db)).transpose()
+    found.map(|found| found.with_head(db, &mut Lineages::default())).transpose()
 }
 
 pub(super) fn list(
@@ -266,9 +280,9 @@ pub(super) fn list(
     ))?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut rows = select.query(params![tenant.0, after.unwrap_or(""), limit])?;
-    let mut found = Vec::new();
+    let (mut found, mut lineages) = (Vec::new(), Lineages::default());
     while let Some(row) = rows.next()? {
-        found.push(Conversation::from_row(row)?.with_head(db)?);
+        found.push(Conversation::from_row(row)?.with_head(db, &mut lineages)?);
     }
     // A list of all names is compared with the table: entries may be missing in the index.
     if after.is_none() && (found.len() as i64) < limit {
@@ -289,33 +303,38 @@ pub(super) fn list(
 /// The conversations with a name that share rows of a conversation, ordered by name.
 pub(super) fn forks(db: &Connection, id: ConversationId) -> Result<Vec<ConversationRow>, Fault> {
     number(db, id)?;
-    let text = id.to_string();
-    let mut forks = Vec::new();
-    for_each_named(db, |conversation| {
-        if conversation.lineage.contains(&text)
-            && conversation.ancestors()?.iter().any(|ancestor| ancestor.id == id)
-        {
-            forks.push(conversation);
+    let mut direct: HashMap<ConversationId, Vec<Conversation>> = HashMap::new();
+    for_each(db, |conversation| {
+        if let Some(parent) = conversation.parent()? {
+            direct.entry(parent.id).or_default().push(conversation);
         }
         Ok(())
     })?;
-    forks.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-    forks.into_iter().map(|fork| fork.with_head(db)).collect()
+    let (mut named, mut next) = (Vec::new(), vec![id]);
+    while let Some(id) = next.pop() {
+        for fork in direct.remove(&id).unwrap_or_default() {
+            next.push(fork.id);
+            named.extend(Some(fork).filter(|fork| fork.name.is_some()));
+        }
+    }
+    named.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    let mut lineages = Lineages::default();
+    named.into_iter().map(|fork| fork.with_head(db, &mut lineages)).collect()
 }
 
-/// The ids that occur in the lineages of conversations with a name: rows of these are shared.
-pub(super) fn shared(db: &Connection) -> Result<BTreeSet<ConversationId>, Fault> {
-    let mut shared = BTreeSet::new();
-    for_each_named(db, |conversation| {
-        shared.extend(conversation.ancestors()?.into_iter().map(|ancestor| ancestor.id));
+/// Whether a conversation, with or without a name, was forked from another one.
+pub(super) fn has_forks(db: &Connection, id: ConversationId) -> Result<bool, Fault> {
+    let mut has_forks = false;
+    for_each(db, |conversation| {
+        has_forks |= conversation.parent()?.is_some_and(|parent| parent.id == id);
         Ok(())
     })?;
-    Ok(shared)
+    Ok(has_forks)
 }
 
-/// Calls `work` for every conversation with a name. What is deleted depends on the result, so every row
-/// is verified: a damaged or lost one could be a fork.
-fn for_each_named(
+/// Calls `work` for every conversation, with or without a name. What is deleted depends on the result, so
+/// every row is verified: a damaged or lost one could be a fork.
+fn for_each(
     db: &Connection,
     mut work: impl FnMut(Conversation) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
@@ -327,10 +346,7 @@ fn for_each_named(
     let mut count = 0_i64;
     while let Some(row) = rows.next()? {
         count += 1;
-        let conversation = Conversation::from_row(row)?;
-        if conversation.name.is_some() {
-            work(conversation)?;
-        }
+        work(Conversation::from_row(row)?)?;
     }
     // The index of ids counts rows that the table may have lost.
     let index = "SELECT count(*) FROM conversations INDEXED BY sqlite_autoindex_conversations_1";
@@ -391,6 +407,29 @@ fn damage_as_value<T>(
             Ok(Err(error))
         }
         Err(fault) => Err(fault),
+    }
+}
+
+/// The commits above a version, and the number of rewrites.
+pub(super) fn unpacked(
+    db: &Connection,
+    id: ConversationId,
+    above: Option<u32>,
+) -> Result<Unpacked, Fault> {
+    Ok(Unpacked { rewrites: rewrites(db)?, commits: readable_commits(db, id, above)? })
+}
+
+/// The number of rewrites. A file of format 2 that cannot be written has none.
+pub(super) fn rewrites(db: &Connection) -> Result<u64, Fault> {
+    let (count, copy) = match db.prepare_cached("SELECT count, copy FROM rewrites") {
+        Err(error) if error.to_string().contains("no such table") => return Ok(0),
+        select => {
+            select?.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?
+        }
+    };
+    match count == copy {
+        true => Ok(count as u64),
+        false => Err(nameless("the number of rewrites is damaged".to_owned())),
     }
 }
 

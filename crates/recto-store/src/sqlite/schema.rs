@@ -66,9 +66,12 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE conversations ADD COLUMN policy TEXT;
 ",
-    // Which conversations share rows follows from their lineages, which have checksums. Records and role
-    // bytes of this format can contain more than those of format 2: see `docs/format.md`.
+    // A lineage that is written from here on has only the direct ancestor. Which conversations share rows
+    // follows from the lineages, which have checksums. Records and role bytes of this format can contain more
+    // than those of format 2: see `docs/format.md`.
     "
+    CREATE TABLE rewrites (count INTEGER NOT NULL, copy INTEGER NOT NULL); -- how often rows were rewritten
+    INSERT INTO rewrites VALUES (0, 0);
     DROP TABLE shares;
 ",
 ];

@@ -184,7 +184,7 @@ fn create(
     if read::indexed_number(db, new.id)?.is_some() {
         return Err(Error::ConversationExists { name: new.id.to_string() }.into());
     }
-    check_ancestors(db, new)?;
+    check_parent(db, new)?;
     let number = db
         .prepare_cached("SELECT ifnull(max(number), 0) + 1 FROM conversations")?
         .query_row([], |row| row.get(0))?;
@@ -201,7 +201,8 @@ fn create(
         created: new.created,
         settings: new.settings.clone(),
         policy: new.policy.clone(),
-        lineage: serde_json::to_string(&new.lineage).expect("a lineage is ids and numbers"),
+        lineage: serde_json::to_string(new.lineage.last().as_slice())
+            .expect("a lineage is ids and numbers"),
     };
     db.prepare_cached("INSERT INTO conversations VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
         .execute(params![
@@ -245,15 +246,14 @@ fn restore(db: &Connection, restored: &RestoredConversation, has_index: bool) ->
     Ok(())
 }
 
-/// Fails if an ancestor was deleted or belongs to another tenant.
-fn check_ancestors(db: &Connection, new: &NewConversation) -> Result<(), Fault> {
-    for ancestor in &new.lineage {
-        let found = read::by_id(db, ancestor.id)?;
-        if found.is_none_or(|found| found.tenant != new.tenant.0) {
-            return Err(Error::ConversationNotFound { name: ancestor.id.to_string() }.into());
-        }
+/// Fails if the direct ancestor was removed or belongs to another tenant.
+fn check_parent(db: &Connection, new: &NewConversation) -> Result<(), Fault> {
+    let Some(parent) = new.lineage.last() else { return Ok(()) };
+    let found = read::by_id(db, parent.id)?;
+    match found.is_some_and(|found| found.tenant == new.tenant.0) {
+        true => Ok(()),
+        false => Err(Error::ConversationNotFound { name: parent.id.to_string() }.into()),
     }
-    Ok(())
 }
 
 /// Renames a conversation, or removes its name.
@@ -309,17 +309,17 @@ fn remove(
         }
     }
     // Removed ancestors may have been kept for this conversation alone.
-    let lineage = row.ancestors()?;
     set_name(db, &mut row, None)?;
-    let shared = read::shared(db)?;
-    if !shared.contains(&row.id) {
-        delete_rows(db, row.number, has_index)?;
-    }
-    for ancestor in lineage.iter().filter(|ancestor| !shared.contains(&ancestor.id)) {
-        let ancestor = read::by_id(db, ancestor.id)?;
-        if let Some(removed) = ancestor.filter(|ancestor| ancestor.name.is_none()) {
-            delete_rows(db, removed.number, has_index)?;
+    let mut next = Some(row);
+    while let Some(row) = next.filter(|row| row.name.is_none()) {
+        if read::has_forks(db, row.id)? {
+            break;
         }
+        next = match row.parent()? {
+            Some(parent) => Some(read::conversation(db, parent.id)?),
+            None => None,
+        };
+        delete_rows(db, row.number, has_index)?;
     }
     Ok(())
 }
@@ -360,6 +360,9 @@ fn commit(
         }
     };
     checks::check_next(newest, commit.row.head.version)?;
+    if commit.rewrites.is_some_and(|known| read::rewrites(db).is_ok_and(|now| now != known)) {
+        return Err(Error::RowsChanged.into());
+    }
     if let Some(seal) = &commit.seal {
         check_rows(db, number, seal)?;
     }
@@ -463,5 +466,6 @@ fn rewrite(
     if has_index {
         search_index::forget(db, number, &rewrite.forget)?;
     }
+    db.prepare_cached("UPDATE rewrites SET count = count + 1, copy = copy + 1")?.execute([])?;
     Ok(())
 }

@@ -45,7 +45,8 @@ async fn forged_from(
     };
     store.create(new).await.unwrap();
     for row in rows {
-        let commit = Commit { conversation, row, key: None, words: Vec::new(), seal: None };
+        let (words, rewrites) = (Vec::new(), None);
+        let commit = Commit { conversation, row, key: None, words, seal: None, rewrites };
         store.commit(commit).await.unwrap();
     }
     let recto = recto::Recto::with_store(store, recto::Options::default());

@@ -62,6 +62,8 @@ async fn write(recto: &Recto) {
         .append([Message::user("else")])
         .await
         .unwrap();
+    let fork = recto.conversation("what if").await.unwrap();
+    fork.fork("what if not", Version(31)).await.unwrap();
     conversation.erase(LogIndex(10)).await.unwrap();
     let theirs = recto.for_tenant(Tenant("theirs".into()));
     theirs.create("trip", Settings::counting_with(Approx)).await.unwrap();

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use recto::{ConversationId, Store, Tenant};
 use recto_store::{
-    Commit, CommitRow, ConversationRow, Hit, IdempotencyKey, NewConversation, Page, PageKind,
-    RestoredConversation, Rewrite, StoreFuture, StoredRows, SurveyedConversation, WordSums,
+    Commit, ConversationRow, Hit, IdempotencyKey, NewConversation, Page, PageKind,
+    RestoredConversation, Rewrite, StoreFuture, StoredRows, SurveyedConversation, Unpacked,
+    WordSums,
 };
 
 /// The change of the other process.
@@ -62,7 +63,7 @@ impl Store for InterruptedStore {
         rename(tenant: &'a Tenant, from: &'a str, to: &'a str) -> ();
         set_policy(tenant: &'a Tenant, name: &'a str, policy: Option<String>) -> ();
         remove_at(tenant: &'a Tenant, name: &'a str, at: Option<u32>) -> ();
-        commits(id: ConversationId, above: Option<u32>) -> Vec<CommitRow>;
+        unpacked(id: ConversationId, above: Option<u32>) -> Unpacked;
         pages(id: ConversationId, kind: PageKind, numbers: Range<u32>, bodies: bool) -> Vec<Page>;
         commit(commit: Commit) -> ();
         remember(id: ConversationId, key: IdempotencyKey) -> ();

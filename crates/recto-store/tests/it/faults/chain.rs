@@ -70,6 +70,7 @@ impl<'a> Chain<'a> {
             key: Some(key(&version.to_string(), version)),
             words: vec![words(version, &format!("word{version} {}", text.get(..20).unwrap_or("")))],
             seal: seal.clone(),
+            rewrites: None,
         };
         self.store.commit(commit).await?;
         if seal.is_some() {

@@ -1,6 +1,6 @@
 //! Erasing and pruning.
 
-use recto::{Delete, Error, Keep, LogIndex, Message, Role, Truncate, Version};
+use recto::{Delete, Error, Keep, LogIndex, Mark, Message, Role, Truncate, Version};
 
 use super::{copies, say, settings, texts};
 use crate::interrupted_store::{InterruptedStore, Interruption};
@@ -12,6 +12,8 @@ on_every_store! {
     a_message_stays_erased_in_a_recto_that_had_loaded_it
     a_prune_overwrites_the_messages_that_no_kept_version_shows
     a_prune_keeps_the_messages_that_forks_show
+    a_message_of_a_fork_does_not_keep_another_message_of_the_same_index
+    a_mark_does_not_keep_a_hidden_message
     a_fork_that_is_made_during_a_prune_loses_nothing
     a_message_erased_during_another_erasure_or_prune_stays_erased
 }
@@ -129,6 +131,38 @@ async fn a_prune_keeps_the_messages_that_forks_show(place: Place) {
     assert_eq!(pruned.entries, LogIndex::range(20..29));
     assert_eq!(texts(&fork).await.len(), 20);
     assert!(texts(&fork).await.iter().all(|text| text != "[pruned]"));
+}
+
+async fn a_message_of_a_fork_does_not_keep_another_message_of_the_same_index(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append([say(0)]).await.unwrap();
+    let fork = conversation.fork("b", Version(1)).await.unwrap();
+    fork.append([say(1)]).await.unwrap();
+    let fork_of_fork = fork.fork("c", Version(2)).await.unwrap();
+    fork_of_fork.append([say(2)]).await.unwrap();
+    conversation.append([say(10), say(11)]).await.unwrap();
+    let hidden = vec![LogIndex(0), LogIndex(1), LogIndex(2)];
+    conversation.apply(Delete { indices: hidden }).await.unwrap();
+    let pruned = conversation.prune(&Keep::newest()).await.unwrap();
+    assert_eq!(pruned.entries, [LogIndex(1), LogIndex(2)]);
+    assert!(!place.has(b"message number 10"));
+    assert_eq!(texts(&fork).await, ["message number 0", "message number 1"]);
+    assert_eq!(texts(&fork_of_fork).await.last().unwrap(), "message number 2");
+    // The fork of the fork shows all of it.
+    fork.apply(Delete { indices: vec![LogIndex(1)] }).await.unwrap();
+    assert!(fork.prune(&Keep::newest()).await.unwrap().entries.is_empty());
+}
+
+async fn a_mark_does_not_keep_a_hidden_message(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append((0..3).map(say)).await.unwrap();
+    let marked = Mark { indices: vec![LogIndex(1), LogIndex(2)], mark: "seen".into() };
+    conversation.apply(marked).await.unwrap();
+    conversation.apply(Delete { indices: vec![LogIndex(1)] }).await.unwrap();
+    let pruned = conversation.prune(&Keep::newest()).await.unwrap();
+    assert_eq!(pruned.entries, [LogIndex(1)]);
+    let marks = conversation.marks().await.unwrap();
+    assert_eq!(marks, [("seen".to_owned(), vec![LogIndex(1), LogIndex(2)])]);
 }
 
 async fn a_fork_that_is_made_during_a_prune_loses_nothing(place: Place) {
