@@ -30,7 +30,7 @@ pub struct Report {
 
 impl Report {
     /// The report about a conversation that cannot be opened.
-    fn of_damage(damage: &recto_store::Error) -> Report {
+    fn of_damage(damage: &Error) -> Report {
         let (versions, entries, erased) = (0, 0, 0);
         let faults = vec![damage.to_string()];
         Report { versions, entries, erased, link: Link([0; 32]), faults }
@@ -57,7 +57,7 @@ impl Recto {
             let mut of_one = |done| progress(&name, done);
             let report = match found.row {
                 Ok(row) => self.handle_of(row).verify_with_progress(&mut of_one).await?,
-                Err(damage) => Report::of_damage(&damage),
+                Err(damage) => Report::of_damage(&damage.into()),
             };
             reports.push((name, report));
         }
@@ -74,7 +74,7 @@ impl Recto {
     ) -> Result<Report, Error> {
         match self.row(name).await {
             Ok(row) => self.handle_of(row).verify_with_progress(progress).await,
-            Err(Error::Store(error)) if is_damage(&error) => Ok(Report::of_damage(&error)),
+            Err(error) if is_damage(&error) => Ok(Report::of_damage(&error)),
             Err(error) => Err(error),
         }
     }
@@ -158,7 +158,7 @@ impl Conversation {
     pub async fn verify_with_progress(&self, progress: ProgressFn<'_>) -> Result<Report, Error> {
         let span = tracing::info_span!("verify", conversation = %self.id);
         let report = match self.checked(progress).instrument(span.clone()).await {
-            Err(Error::Store(error)) if is_damage(&error) => self.damaged_report(&error).await,
+            Err(error) if is_damage(&error) => self.damaged_report(&error).await,
             report => report?,
         };
         if !report.is_sound() {
@@ -169,7 +169,7 @@ impl Conversation {
     }
 
     /// A report about a conversation that cannot be read to its end.
-    async fn damaged_report(&self, damage: &recto_store::Error) -> Report {
+    async fn damaged_report(&self, damage: &Error) -> Report {
         let row = self.recto.row_by_id(self.id).await.ok();
         let head = row.map(|row| row.head);
         Report {
@@ -238,8 +238,8 @@ impl Conversation {
 }
 
 /// Whether an error says that rows are damaged. SQLite fails with an error if its own structures are.
-fn is_damage(error: &recto_store::Error) -> bool {
-    matches!(error, recto_store::Error::Damaged { .. } | recto_store::Error::Failed { .. })
+fn is_damage(error: &Error) -> bool {
+    error.is_damage() || matches!(error, Error::Store(recto_store::Error::Failed { .. }))
 }
 
 struct Check {
