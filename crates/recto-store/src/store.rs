@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::{
-    Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey,
-    NewConversation, Page, PageKind, RestoredConversation, Rewrite, StoreFuture, StoredRows,
-    SurveyedConversation, Tenant, Unpacked, WordSums,
+    Commit, CommitRow, ConversationId, ConversationRow, Hit, IdempotencyKey, NewConversation, Page,
+    PageKind, RestoredConversation, Rewrite, StoreFuture, StoredRows, SurveyedConversation, Tenant,
+    Unpacked, WordSums,
 };
 
 /// A store of conversations. It returns rows as they were written.
@@ -61,8 +61,8 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
     ) -> StoreFuture<'a, ()>;
 
     /// Removes a conversation: its name at once, its rows unless forks share them. It accepts no more
-    /// requests; rows that forks share can still be read and rewritten. Copies may be left in free
-    /// space until the store is [cleaned](Self::clean).
+    /// requests; rows that forks share can still be read and rewritten. A SQLite store overwrites the
+    /// deleted rows. PostgreSQL keeps copies in free space until the store is [cleaned](Self::clean).
     fn remove<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> StoreFuture<'a, ()> {
         self.remove_at(tenant, name, None)
     }
@@ -144,8 +144,8 @@ pub trait Store: Debug + Send + Sync + crate::sealed::Sealed {
         rewrite: Rewrite,
     ) -> StoreFuture<'_, ()>;
 
-    /// Writes the whole store again, so that no copy of rewritten or removed rows is left. Needed after
-    /// removing conversations and after [`CopiesLeft`](crate::Error::CopiesLeft).
+    /// Writes the whole store again, so that no copy of rewritten or removed rows is left and free space
+    /// is returned. Needed after removing conversations from PostgreSQL and after [`CopiesLeft`](crate::Error::CopiesLeft).
     fn clean(&self) -> StoreFuture<'_, ()>;
 
     /// The forks that share rows of a conversation, directly or through other forks, ordered by name.

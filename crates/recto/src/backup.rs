@@ -199,7 +199,9 @@ impl Recto {
             std::cmp::Ordering::Greater => {
                 let handle = self.for_tenant(tenant.clone()).handle_of(present.clone());
                 let records = handle.load().await?.reader.records(row.head.version).await?;
-                records.first().is_some_and(|(_, record)| record.link == row.head.link)
+                records.iter().any(|(number, record)| {
+                    *number == row.head.version && record.link == row.head.link
+                })
             }
         };
         copying.restored.already_there += usize::from(is_there);
@@ -269,6 +271,8 @@ struct Copying<'a> {
     source: Vec<SurveyedConversation>,
     /// The conversations of the target before the copy.
     present: BTreeMap<ConversationId, SurveyedConversation>,
+    /// The names in the target before the copy.
+    taken: BTreeSet<(Tenant, String)>,
     /// The conversations that the target has.
     done: BTreeSet<ConversationId>,
     /// Damaged conversations, which are not copied.
@@ -286,9 +290,13 @@ impl<'a> Copying<'a> {
         let present: BTreeMap<_, _> =
             to.survey().await?.into_iter().map(|present| (present.id, present)).collect();
         let done = present.keys().copied().collect();
+        let taken = present
+            .values()
+            .filter_map(|present| Some((present.tenant.clone(), present.name.clone()?)));
+        let taken = taken.collect();
         let (skipped, restored) = Default::default();
         let mut copying =
-            Copying { from, to, is_searched, source, present, done, skipped, restored };
+            Copying { from, to, is_searched, source, present, taken, done, skipped, restored };
         let damaged: Vec<_> =
             copying.source.iter().filter(|found| found.row.is_err()).cloned().collect();
         for found in damaged {
@@ -314,11 +322,8 @@ impl<'a> Copying<'a> {
 
     /// Fails if the target has the conversation, or another one of its name.
     fn check_free(&self, found: &SurveyedConversation, row: &ConversationRow) -> Result<(), Error> {
-        let is_taken = |present: &SurveyedConversation| {
-            present.id == row.id
-                || present.tenant == found.tenant && present.name.as_ref() == Some(&row.name)
-        };
-        match self.present.values().any(is_taken) {
+        let name = (found.tenant.clone(), row.name.clone());
+        match self.present.contains_key(&row.id) || self.taken.contains(&name) {
             true => Err(recto_store::Error::ConversationExists { name: row.name.clone() }.into()),
             false => Ok(()),
         }
@@ -334,7 +339,7 @@ impl<'a> Copying<'a> {
                 && !self.done.contains(&found.id)
             {
                 match self.unit(&found, name, row).await {
-                    Err(error @ Error::Store(recto_store::Error::Damaged { .. })) => {
+                    Err(error) if error.is_damage() => {
                         self.skip(&found, error.to_string());
                     }
                     unit => self.put(unit?).await?,
@@ -392,14 +397,32 @@ impl<'a> Copying<'a> {
     }
 
     async fn put(&mut self, unit: Vec<RestoredConversation>) -> Result<(), Error> {
-        let mut conversations = 0;
+        let mut entries_of_unit = 0;
         for restored in &unit {
             self.done.insert(restored.new.id);
-            conversations += usize::from(!restored.is_removed);
-            self.restored.entries += entries(restored.new.id, &restored.rows)?.len() as u64;
+            entries_of_unit += entries(restored.new.id, &restored.rows)?.len() as u64;
         }
-        self.to.restore(unit).await?;
-        self.restored.conversations += conversations;
+        let last = unit.last().map(|last| (last.new.tenant.clone(), last.new.id));
+        let link = unit.last().and_then(|last| Some(last.rows.commits.last()?.head.link));
+        let named = unit.iter().filter(|restored| !restored.is_removed).count();
+        match self.to.restore(unit).await {
+            // A cancelled restoration may have stored it after the survey.
+            Err(error @ recto_store::Error::ConversationExists { .. }) => {
+                let present = match &last {
+                    Some((tenant, id)) => self.to.get(tenant, *id).await?,
+                    None => None,
+                };
+                if present.map(|present| present.head.link) != link {
+                    return Err(error.into());
+                }
+                self.restored.already_there += named;
+            }
+            restored => {
+                restored?;
+                self.restored.conversations += named;
+                self.restored.entries += entries_of_unit;
+            }
+        }
         Ok(())
     }
 }

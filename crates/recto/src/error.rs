@@ -72,6 +72,15 @@ impl Error {
         )
     }
 
+    /// Whether stored rows are damaged.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Error::Store(recto_store::Error::Damaged { .. }) => true,
+            Error::Engine(error) => matches!(error.root(), recto_core::Error::Damaged { .. }),
+            _ => false,
+        }
+    }
+
     /// The JSON form of the contract: `{error: {code, message, field?, details?}}`.
     pub fn to_json(&self) -> Value {
         match self {

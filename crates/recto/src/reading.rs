@@ -73,7 +73,7 @@ impl Conversation {
     /// conversation is loaded as it was at that version.
     pub(crate) async fn reading_at(&self, version: Version) -> Result<Reading, Error> {
         match self.reading().await {
-            Err(damage @ Error::Store(recto_store::Error::Damaged { .. })) => {
+            Err(damage) if damage.is_damage() => {
                 let shared = &self.recto.shared;
                 let (store, creation) = (shared.store.clone(), &self.creation);
                 let loaded = LoadedConversation::load_at(

@@ -284,7 +284,8 @@ impl Recto {
     }
 
     /// Deletes a conversation permanently. Messages that forks share with it stay readable in the
-    /// forks. Deleted bytes may remain in free space of the store's files until [`clean`](Self::clean).
+    /// forks. A SQLite store overwrites the deleted bytes in its file, its log and its search index.
+    /// PostgreSQL keeps them in its files until [`clean`](Self::clean).
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         self.remove_if(name, None).await
     }
@@ -303,9 +304,9 @@ impl Recto {
         Ok(())
     }
 
-    /// Overwrites free space of the store's files that may still hold data of removed conversations,
-    /// or of erased and pruned messages. It rewrites the whole store, so call it once after several
-    /// removals.
+    /// Writes the store's files again without free space. After that they hold no data of removed
+    /// conversations, or of erased and pruned messages. It takes as long as copying the whole store, so
+    /// call it once after several removals.
     pub async fn clean(&self) -> Result<(), Error> {
         let span = tracing::info_span!("clean");
         Ok(self.shared.store.clean().instrument(span).await?)

@@ -31,7 +31,7 @@ pub struct Report {
 
 impl Report {
     /// The report about a conversation that cannot be opened.
-    fn of_damage(damage: &recto_store::Error) -> Report {
+    fn of_damage(damage: &Error) -> Report {
         let (versions, entries, erased) = (0, 0, 0);
         let faults = vec![damage.to_string()];
         Report { versions, entries, erased, link: Link([0; 32]), faults }
@@ -61,7 +61,7 @@ impl Recto {
             let mut of_one = |done| progress(&name, done);
             let report = match found.row {
                 Ok(row) => verification.verify(&self.handle_of(row), &mut of_one).await?,
-                Err(damage) => Report::of_damage(&damage),
+                Err(damage) => Report::of_damage(&damage.into()),
             };
             reports.push((name, report));
         }
@@ -78,7 +78,7 @@ impl Recto {
     ) -> Result<Report, Error> {
         match self.row(name).await {
             Ok(row) => self.handle_of(row).verify_with_progress(progress).await,
-            Err(Error::Store(error)) if is_damage(&error) => Ok(Report::of_damage(&error)),
+            Err(error) if is_damage(&error) => Ok(Report::of_damage(&error)),
             Err(error) => Err(error),
         }
     }
@@ -165,7 +165,7 @@ impl Conversation {
     }
 
     /// A report about a conversation that cannot be read to its end.
-    async fn damaged_report(&self, damage: &recto_store::Error) -> Report {
+    async fn damaged_report(&self, damage: &Error) -> Report {
         let row = self.recto.row_by_id(self.id).await.ok();
         let head = row.map(|row| row.head);
         Report {
@@ -252,9 +252,7 @@ impl Verification {
     ) -> Result<Report, Error> {
         let span = tracing::info_span!("verify", conversation = %conversation.id);
         let report = match conversation.checked(self, progress).instrument(span.clone()).await {
-            Err(Error::Store(error)) if is_damage(&error) => {
-                conversation.damaged_report(&error).await
-            }
+            Err(error) if is_damage(&error) => conversation.damaged_report(&error).await,
             report => report?,
         };
         if !report.is_sound() {
@@ -272,8 +270,8 @@ impl Verification {
 }
 
 /// Whether an error says that rows are damaged. SQLite fails with an error if its own structures are.
-fn is_damage(error: &recto_store::Error) -> bool {
-    matches!(error, recto_store::Error::Damaged { .. } | recto_store::Error::Failed { .. })
+fn is_damage(error: &Error) -> bool {
+    error.is_damage() || matches!(error, Error::Store(recto_store::Error::Failed { .. }))
 }
 
 /// What was verified of a conversation: its versions from 0 on, read from its rows and those of its ancestors.

@@ -206,7 +206,13 @@ fn backups_are_made_and_restored() {
         fresh.plain(&["restore-backup", &file]),
         "1 conversation with 6 messages restored\n"
     );
-    let refused = fresh.run(&["restore-backup", &file, "--json"]);
+    // The second time, everything is there.
+    let again = fresh.json(&["restore-backup", &file]);
+    assert_eq!((&again["conversations"], &again["alreadyThere"]), (&json!(0), &json!(1)));
+    // Another conversation of the same name.
+    let other = Stage::new();
+    other.plain(&["new", "shop"]);
+    let refused = other.run(&["restore-backup", &file, "--json"]);
     assert_eq!(refused.code, 1);
     assert!(refused.out.contains("conversation_exists"));
     assert_eq!(fresh.run(&["restore-backup", "nowhere.db"]).code, 2);
@@ -238,6 +244,105 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
     let document: serde_json::Value = serde_json::from_str(&document.out).unwrap();
     assert_eq!(document["well"], false);
     assert_eq!(stage.run(&["verify"]).code, 3);
+}
+
+/// A store with a damaged conversation and a sound one.
+fn damaged() -> Stage {
+    let stage = Stage::new();
+    for name in ["bad", "good"] {
+        stage.plain(&["new", name]);
+        for number in 0..5 {
+            let text = format!("{name} says {number} loudly");
+            stage.plain(&["append", "-c", name, "--text", &text]);
+        }
+    }
+    let file = stage.folder.path().join("talks.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let text = b"bad says 3 loudly";
+    let at = bytes.windows(text.len()).position(|found| found == text).unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    stage
+}
+
+#[test]
+fn a_damaged_conversation_is_reported_and_the_others_are_saved() {
+    let stage = damaged();
+    let verified = stage.run(&["verify", "--json"]);
+    assert_eq!(verified.code, 3);
+    let verified: serde_json::Value = serde_json::from_str(&verified.out).unwrap();
+    assert_eq!(verified["sound"], false);
+    let sound = |at: usize| &verified["conversations"][at]["sound"];
+    assert_eq!((sound(0), sound(1)), (&json!(false), &json!(true)));
+    assert!(!verified["store"].as_array().unwrap().is_empty());
+    assert_eq!(stage.run(&["verify", "bad"]).code, 3);
+
+    let copy = stage.folder.path().join("copy.db").display().to_string();
+    assert_eq!(stage.run(&["backup", &copy]).code, 3);
+    assert!(!std::path::Path::new(&copy).exists());
+    let copied = stage.run(&["backup", &copy, "--keep-going", "--json"]);
+    assert_eq!(copied.code, 3);
+    assert!(copied.out.contains("damage"), "{copied:?}");
+    let fresh = Stage::new();
+    let restored = fresh.run(&["restore-backup", &copy, "--json"]);
+    assert_eq!(restored.code, 3);
+    let restored: serde_json::Value = serde_json::from_str(&restored.out).unwrap();
+    assert_eq!(restored["conversations"], 1);
+    assert_eq!(restored["damaged"][0]["name"], "bad");
+    assert!(fresh.plain(&["show", "-c", "good"]).contains("good says 4 loudly"));
+
+    // Versions before the damage can be read.
+    assert_eq!(stage.run(&["show", "-c", "bad"]).code, 3);
+    let earlier = stage.plain(&["show", "-c", "bad", "--at", "3"]);
+    assert!(earlier.contains("bad says 2 loudly"), "{earlier}");
+    stage.plain(&["fork", "before", "-c", "bad", "--at", "3"]);
+
+    let salvaged = stage.json(&["salvage", "bad", "--to", "rescued"]);
+    assert_eq!(salvaged["messages"], 4);
+    assert_eq!(salvaged["missingMessages"], json!([3]));
+    let rescued = stage.plain(&["show", "-c", "rescued"]);
+    assert!(rescued.contains("bad says 4 loudly"), "{rescued}");
+}
+
+#[test]
+fn removed_text_is_not_in_the_file() {
+    let stage = Stage::new();
+    stage.plain(&["new", "a"]);
+    stage.plain(&["new", "b"]);
+    for number in 0..150 {
+        let text = format!("quitesecretmarker {number}");
+        stage.plain(&["append", "-c", "a", "--text", &text]);
+    }
+    let traces = || {
+        let files = std::fs::read_dir(stage.folder.path()).unwrap();
+        let files = files.map(|file| file.unwrap().path()).filter(|file| file.is_file());
+        let is_there = |bytes: Vec<u8>| {
+            bytes.windows(17).filter(|found| *found == b"quitesecretmarker").count()
+        };
+        files.map(|file| is_there(std::fs::read(file).unwrap())).sum::<usize>()
+    };
+    assert!(traces() > 0);
+    stage.plain(&["remove", "a", "--yes"]);
+    assert_eq!(traces(), 0);
+    let before = std::fs::metadata(stage.folder.path().join("talks.db")).unwrap().len();
+    stage.plain(&["clean"]);
+    let after = std::fs::metadata(stage.folder.path().join("talks.db")).unwrap().len();
+    assert!(after < before, "{after} {before}");
+}
+
+#[cfg(unix)]
+#[test]
+fn files_with_messages_are_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let stage = shop();
+    let file = |name: &str| stage.folder.path().join(name);
+    let (copy, export) = (file("copy.db"), file("export.json"));
+    stage.plain(&["backup", &copy.display().to_string()]);
+    stage.plain(&["export", "--output", &export.display().to_string()]);
+    for file in [file("talks.db"), copy, export] {
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
 }
 
 #[test]

@@ -70,6 +70,19 @@ fn restore_backup_brings_everything_back() {
 }
 
 #[test]
+fn clean_compacts_the_store() {
+    let shown = twice("clean", |stage, screen| stage.perform(&["clean"], "", screen));
+    insta::assert_snapshot!(without_sizes(&shown));
+}
+
+#[test]
+fn salvage_copies_what_can_be_read() {
+    insta::assert_snapshot!(twice("salvage shop --to shop-2", |stage, screen| {
+        stage.perform(&["salvage", "shop", "--to", "shop-2"], "", screen)
+    }));
+}
+
+#[test]
 fn doctor_tells_what_is_well() {
     let shown = twice("doctor", |stage, screen| {
         stage.plain(&["delete", "0"]);

@@ -14,6 +14,7 @@ mod hostile;
 mod looking;
 mod rules;
 mod stage;
+mod surroundings;
 #[cfg(unix)]
 mod terminal;
 mod transcripts;
