@@ -73,7 +73,7 @@ async fn a_version_that_claims_a_longer_log_is_refused_quickly() {
     let long = long.replace("[]}", "[-1,4000000000]}").replace("[0,0],\"b", "[4000000000,0],\"b");
     let conversation = forged(&[(&long, 0)]).await;
     assert_eq!(conversation.messages().await.unwrap_err().code(), "storage");
-    assert_eq!(conversation.verify().await.unwrap_err().code(), "storage");
+    assert!(!conversation.verify().await.unwrap().is_sound());
 }
 
 #[tokio::test]
