@@ -84,6 +84,9 @@ impl Lineages {
             at = ancestor.id;
             next = if self.0.contains_key(&at) { None } else { parent_of(at)? };
         };
+        if forks.is_empty() {
+            return Ok(start);
+        }
         let mut chain = start.to_vec();
         chain.extend(forks.iter().rev().map(|(_, ancestor)| *ancestor));
         let chain = Arc::new(chain);

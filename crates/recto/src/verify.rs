@@ -397,7 +397,8 @@ impl Check {
         let copy = reader.unpacked.first().filter(|commit| commit.head.version == version);
         let Some(copy) = copy else { return Ok(()) };
         let original = RowReader { unpacked: Default::default(), ..reader.clone() };
-        let original = original.records(version).await?.into_iter().next();
+        let mut records = original.records(version).await?.into_iter();
+        let original = records.find(|(number, _)| *number == version);
         if original.is_none_or(|(_, record)| record.json != copy.record) {
             self.fault(version, format!("version {version} is not that of the origin"));
         }

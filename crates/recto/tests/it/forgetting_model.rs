@@ -132,31 +132,37 @@ impl World {
     }
 }
 
+/// Runs random steps, and returns how many messages were erased and pruned.
+pub(crate) async fn run(place: &Place, seed: u64, steps: u64) -> [usize; 2] {
+    let mut world = World::new(place);
+    let prefix = format!("seed {seed}");
+    let model = generate::conversation(&mut Choices::new(&generate::numbers(seed, 60)), 0);
+    create(&world.rectos[0], &prefix, &model).await;
+    world.model.create(&prefix, model);
+    for number in 0..steps {
+        let numbers = generate::numbers(seed.wrapping_mul(1_000_003).wrapping_add(number), 120);
+        world.step(&prefix, &mut Choices::new(&numbers)).await;
+    }
+    world.compare().await;
+    for name in world.model.names() {
+        let conversation = place.recto().conversation(&name).await.unwrap();
+        assert_eq!(conversation.verify().await.unwrap().faults, Vec::<String>::new());
+    }
+    world.lost
+}
+
 async fn forgets_like_the_model(place: Place, seeds: std::ops::Range<u64>, steps: u64) {
     let mut lost = [0; 2];
     for seed in seeds {
-        let mut world = World::new(&place);
-        let prefix = format!("seed {seed}");
-        let model = generate::conversation(&mut Choices::new(&generate::numbers(seed, 60)), 0);
-        create(&world.rectos[0], &prefix, &model).await;
-        world.model.create(&prefix, model);
-        for number in 0..steps {
-            let numbers = generate::numbers(seed.wrapping_mul(1_000_003).wrapping_add(number), 120);
-            world.step(&prefix, &mut Choices::new(&numbers)).await;
-        }
-        world.compare().await;
-        for name in world.model.names() {
-            let conversation = place.recto().conversation(&name).await.unwrap();
-            assert_eq!(conversation.verify().await.unwrap().faults, Vec::<String>::new());
-        }
-        lost = [lost[0] + world.lost[0], lost[1] + world.lost[1]];
+        let [erased, pruned] = run(&place, seed, steps).await;
+        lost = [lost[0] + erased, lost[1] + pruned];
     }
     assert!(lost[0] > 0 && lost[1] > 0, "messages were erased and pruned: {lost:?}");
 }
 
 #[tokio::test]
 async fn the_store_in_memory_forgets_like_the_model() {
-    forgets_like_the_model(places::memory().await, 0..30, 120).await;
+    forgets_like_the_model(places::memory().await, 0..12, 100).await;
 }
 
 #[tokio::test]

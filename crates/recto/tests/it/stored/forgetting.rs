@@ -1,6 +1,8 @@
 //! Erasing and pruning.
 
-use recto::{Delete, Error, Keep, LogIndex, Mark, Message, Role, Truncate, Version};
+use recto::{
+    Delete, Error, Filter, Keep, LogIndex, Mark, Message, Query, Role, Truncate, Undo, Version,
+};
 
 use super::{copies, say, settings, texts};
 use crate::interrupted_store::{InterruptedStore, Interruption};
@@ -10,6 +12,7 @@ on_every_store! {
     an_erased_message_is_unreadable_and_the_chain_stays_valid
     erasing_in_a_fork_erases_in_the_original
     a_message_stays_erased_in_a_recto_that_had_loaded_it
+    what_is_erased_or_pruned_is_gone_for_every_recto_at_its_next_request
     a_prune_overwrites_the_messages_that_no_kept_version_shows
     a_prune_keeps_the_messages_that_forks_show
     a_message_of_a_fork_does_not_keep_another_message_of_the_same_index
@@ -70,6 +73,44 @@ async fn a_message_stays_erased_in_a_recto_that_had_loaded_it(place: Place) {
     assert_eq!(copies(&place, &conversation, "secret").await, Vec::<String>::new());
     assert_eq!(texts(&conversation).await[0], "[erased]");
     assert!(conversation.verify().await.unwrap().is_sound());
+}
+
+async fn what_is_erased_or_pruned_is_gone_for_every_recto_at_its_next_request(place: Place) {
+    let conversation = place.recto().create("a", settings()).await.unwrap();
+    conversation.append([Message::user("secret"), say(1), say(2)]).await.unwrap();
+    let fork = conversation.fork("b", Version(1)).await.unwrap();
+    conversation.apply(Delete { indices: vec![LogIndex(1)] }).await.unwrap();
+    // These have everything loaded, the messages of the origin too.
+    let elsewhere = [place.recto(), place.recto()];
+    let mut handles = Vec::new();
+    for recto in &elsewhere {
+        for name in ["a", "b"] {
+            let handle = recto.conversation(name).await.unwrap();
+            assert_eq!(texts(&handle).await[0], "secret");
+            handle.message(LogIndex(1)).await.unwrap();
+            handles.push(handle);
+        }
+    }
+    conversation.erase(LogIndex(0)).await.unwrap();
+    // Each of these is the first request of a handle after the erasure.
+    let secret = Query { contains: Some(vec!["secret".into()]), ..Query::default() };
+    assert_eq!(handles[0].count(&secret).await.unwrap(), 0);
+    let sent = handles[1].messages_to_send(Version(1)).await.unwrap();
+    assert_eq!(sent[0].message.text(), "[erased]");
+    let filter = Filter { content_contains: Some(vec!["secret".into()]), ..Filter::default() };
+    let outcome = handles[2].apply(filter).await.unwrap();
+    assert_eq!(outcome.stats().current_batch_messages, 0, "nothing contains it");
+    assert_eq!(texts(&handles[3]).await[0], "[erased]");
+    place.recto().remove("b").await.unwrap();
+    drop(fork);
+    conversation.apply(Undo).await.unwrap();
+    for handle in [&handles[0], &handles[2]] {
+        assert_eq!(handle.message(LogIndex(1)).await.unwrap().unwrap().text(), say(1).text());
+    }
+    conversation.prune(&Keep::newest()).await.unwrap();
+    for handle in [&handles[0], &handles[2]] {
+        assert_eq!(handle.message(LogIndex(1)).await.unwrap().unwrap().text(), "[pruned]");
+    }
 }
 
 #[tokio::test]
