@@ -145,7 +145,7 @@ impl Failure {
             | Failure::NothingUsed
             | Failure::BeforeStart { .. } => 1,
             Failure::Format(
-                recto_format::Error::UnknownFormat
+                recto_format::Error::UnknownFormat { .. }
                 | recto_format::Error::Prices(_)
                 | recto_format::Error::InvalidField { .. },
             ) => 2,

@@ -47,6 +47,11 @@ impl EnvelopeInfo {
             let name = key.text();
             let is_kept = match &*name {
                 "tools" | "functions" if json::is_list(value) => info.add_tools(value),
+                // In Bedrock, the tools are in an object of their own.
+                "toolConfig" => {
+                    let tools = json::get(value, "tools").unwrap_or("[]");
+                    info.add_tools(tools) & (json::fields(value).count() == 1)
+                }
                 _ => format.codec().is_message(&name, value),
             };
             if !is_kept && !info.unsupported_fields.iter().any(|field| *field == name) {
@@ -93,7 +98,8 @@ fn tool_of(item: &str) -> Option<Tool> {
     if !matches!(kind.as_deref(), None | Some("function" | "custom")) {
         return None; // a tool that the provider runs
     }
-    let described = json::get(item, "function").filter(|it| json::is_object(it)).unwrap_or(item);
+    let described = ["function", "toolSpec"].iter().find_map(|key| json::get(item, key));
+    let described = described.filter(|it| json::is_object(it)).unwrap_or(item);
     let name = json::get_str(described, "name").filter(|name| !name.is_empty())?;
     let mut out = String::from("{\"name\":");
     json::push_str(name, &mut out);
@@ -101,7 +107,9 @@ fn tool_of(item: &str) -> Option<Tool> {
     json::push_str(json::get_str(described, "description").unwrap_or(Str::plain("")), &mut out);
     if let Some(schema) = SCHEMAS.iter().find_map(|key| json::get(described, key)) {
         out.push_str(",\"input_schema\":");
-        out.push_str(&with_lowercase_types(schema));
+        // Bedrock wraps the schema: `{"json": …}`.
+        let wrapped = json::get(schema, "json").filter(|it| json::is_object(it));
+        out.push_str(&with_lowercase_types(wrapped.unwrap_or(schema)));
     }
     let written = ["type", "name", "description"];
     json::push_other_fields(described, &[&written[..], &SCHEMAS[..]].concat(), &mut out);

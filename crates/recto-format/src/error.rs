@@ -42,8 +42,28 @@ pub enum Error {
         feature: &'static str,
     },
     /// The format of the input is not recognised.
-    #[error("the format was not recognised; if the file is not empty, name one of {}", names())]
-    UnknownFormat,
+    #[error("the format was not recognised: the file is {looks_like}; the formats are {}", names())]
+    UnknownFormat {
+        /// A description of the file.
+        looks_like: String,
+    },
+    /// No message of the file can be read in the format that the caller named, and the file has no other
+    /// format.
+    #[error("nothing in the file could be read as {format}; the file is {looks_like}")]
+    NotInFormat {
+        /// The format that the caller named.
+        format: Format,
+        /// A description of the file.
+        looks_like: String,
+    },
+    /// A document has no messages, or none at a path.
+    #[error("{}; {}", no_messages(.path), other_messages(.found))]
+    NoMessages {
+        /// The path that the caller named.
+        path: Option<String>,
+        /// The paths of all lists of messages in the document.
+        found: Vec<String>,
+    },
     /// No message of the file can be read in the format that the caller named.
     #[error("nothing in the file could be read as {format}; it looks like {looks_like}")]
     OtherFormat {
@@ -111,8 +131,10 @@ impl Error {
         match self {
             Error::Malformed { .. } => "invalid_json",
             Error::TooLarge { .. } => "too_large",
-            Error::UnknownFormat
+            Error::UnknownFormat { .. }
             | Error::OtherFormat { .. }
+            | Error::NotInFormat { .. }
+            | Error::NoMessages { .. }
             | Error::Unsupported { .. }
             | Error::Prices(_)
             | Error::InvalidField { .. } => "invalid_operation",
@@ -154,4 +176,18 @@ fn in_field(field: &str) -> String {
 fn names() -> String {
     let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
     names.join(", ")
+}
+
+fn no_messages(path: &Option<String>) -> String {
+    match path {
+        Some(path) => format!("there are no messages at {path:?}"),
+        None => "there are no messages in the document".to_owned(),
+    }
+}
+
+fn other_messages(found: &[String]) -> String {
+    match found {
+        [] => "a list of messages has objects with a role and content".to_owned(),
+        found => format!("there are messages at {}", found.join(", ")),
+    }
 }

@@ -198,9 +198,9 @@ impl Default for ImportOptions {
 /// Imports a file and returns its format. Without `format`, the format is recognised from the first
 /// bytes.
 ///
-/// A message that cannot be read causes a warning. If no message of the file can be read and the file
-/// looks like another format than `format`, the import fails with [`Error::OtherFormat`] after the last
-/// step.
+/// A message that cannot be read causes a warning. If no message of the file can be read as `format` and
+/// the file has another format or none, the import fails with [`Error::OtherFormat`] or
+/// [`Error::NotInFormat`] after the last step.
 ///
 /// ```
 /// use recto_format::{Collected, Format, ImportOptions, Step, import};
@@ -233,18 +233,22 @@ pub fn import<I: Input + ?Sized>(
         other => other,
     })?;
     // With a wrong `format`, every message is unreadable. One error is clearer than many warnings.
-    if named.is_some()
-        && out.nothing_readable()
-        && let Ok(looks_like) = Format::recognise(input.open()?)
-        && looks_like != format
-    {
-        return Err(Error::OtherFormat { format, looks_like });
+    if named.is_some() && out.nothing_readable() {
+        match Format::recognise(input.open()?) {
+            Ok(looks_like) if looks_like != format => {
+                return Err(Error::OtherFormat { format, looks_like });
+            }
+            Err(Error::UnknownFormat { looks_like }) => {
+                return Err(Error::NotInFormat { format, looks_like });
+            }
+            _ => {}
+        }
     }
     Ok(format)
 }
 
 /// An input that is decompressed while it is read.
-struct Unpacked<'a, I: ?Sized>(&'a I);
+pub(crate) struct Unpacked<'a, I: ?Sized>(pub(crate) &'a I);
 
 impl<I: Input + ?Sized> Input for Unpacked<'_, I> {
     fn open(&self) -> std::io::Result<Box<dyn Read + '_>> {

@@ -86,6 +86,7 @@ mod media;
 mod parts;
 mod render;
 mod replay;
+mod select;
 mod source;
 mod step_writer;
 mod unpack;
@@ -103,8 +104,9 @@ pub use lint::{fix, lint};
 pub use media::{Media, MediaBody, MediaKind};
 pub use parts::{MessageParts, Part};
 pub use render::{
-    Finding, NO_MESSAGE, NO_RESULT, RULES, RenamedTool, RenderOptions, Rendered, Rule, Severity,
-    Target, ToolFinding, render,
+    Evidence, EvidenceKind, Finding, NO_MESSAGE, NO_RESULT, RULES, RenamedTool, RenderOptions,
+    Rendered, Rule, Severity, Target, ToolFinding, render,
 };
 pub use replay::{Branch, Replay, Replayed};
+pub use select::{Selection, select_messages, select_messages_of};
 pub use source::{Layout, Source};

@@ -16,7 +16,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use recto_core::{Settings, Tool};
+use recto_core::Settings;
 use recto_format::{EnvelopeInfo, Format, Input, Sink, Step, TranscriptWarning};
 use tokio::sync::mpsc;
 use tracing::Instrument;
@@ -89,7 +89,7 @@ pub struct ImportedTranscript {
 }
 
 impl Recto {
-    /// Imports a transcript: the conversations in it, with their versions and forks. Everything is
+    /// Imports a transcript: the conversations in it, with their versions, forks and tools. Everything is
     /// imported or nothing: after an error, the conversations that were already written are removed.
     ///
     /// The input is a file, or text in memory (`Vec<u8>`, `String`). Until the import is complete,
@@ -178,6 +178,7 @@ async fn finish(
     format: Format,
     mut warnings: Vec<TranscriptWarning>,
 ) -> Result<ImportedTranscript, Error> {
+    import.set_tools(format).await?;
     let conversations = import.finish().await?;
     if conversations.iter().all(|conversation| conversation.messages == 0) {
         return Err(Error::NothingToImport { format });
@@ -277,19 +278,17 @@ impl Read for CancellableRead<'_> {
     }
 }
 
-/// The warning about the envelopes, which are not stored. Their tools are not set either, because then the view
-/// would contain a tool description that the transcript does not have.
+/// The warning about the fields of envelopes that are not stored.
 fn about_envelopes(conversations: &[Imported], format: Format) -> Option<TranscriptWarning> {
     let mut lost: Vec<String> = Vec::new();
     let mut lines = 0;
     for envelope in conversations.iter().filter_map(|made| made.envelope.as_deref()) {
         let envelope = EnvelopeInfo::of(envelope, format);
         lines += envelope.trailing_lines;
-        if !envelope.tools.is_empty() {
-            let names: Vec<&str> = envelope.tools.iter().map(Tool::name).collect();
-            lost.push(format!("tools ({}; see `recto settings --tools`)", names.join(", ")));
-        }
-        lost.extend(envelope.unsupported_fields.into_iter().filter(|name| name != "tools"));
+        lost.extend(envelope.unsupported_fields.into_iter().map(|name| match &*name {
+            "tools" | "functions" => format!("{name} that are not functions"),
+            _ => name,
+        }));
     }
     let mut known = HashSet::new();
     lost.retain(|field| known.insert(field.clone()));

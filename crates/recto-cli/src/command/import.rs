@@ -6,7 +6,7 @@ use std::path::Path;
 use anstyle::Style;
 use clap::Args;
 use recto::{CancelFlag, ImportOptions, Naming, Progress, Settings};
-use recto_format::Format;
+use recto_format::{Format, Input as _, select_messages_of};
 use recto_service::{ImportedConversation, ShownRemark, counter_named, imported};
 use serde::Serialize;
 
@@ -27,14 +27,15 @@ use crate::transcript::TranscriptInput;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Formats:
-  openai-chat, openai-responses, anthropic, gemini, langchain, claude-code, codex, chatgpt (also its
-  ZIP file), sharegpt, vercel and recto: a list, a request, or one message per line, also compressed
-  with zstd
+  openai-chat, openai-responses, anthropic, gemini, bedrock-converse, langchain, claude-code, codex,
+  chatgpt (also its ZIP file), sharegpt, vercel and recto: a list, a request, or one message per
+  line, also compressed with zstd
 
 Examples:
   recto import session.jsonl
   recto import conversations.zip --format chatgpt
   curl -s https://example.com/run.json | recto import - --name run
+  recto import eval.json --select 'samples[*].messages'   # messages inside a larger document
   recto import session.jsonl --dry-run          # list its conversations and remarks")]
 pub(crate) struct Import {
     /// File to import; - for standard input, which is copied to a temporary file if it is long
@@ -43,6 +44,11 @@ pub(crate) struct Import {
     /// Format of the file. Default: detected
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     format: Option<Format>,
+
+    /// Path of the messages in a larger document, such as [*].traj or request.messages. Default: if the
+    /// format of the file is not recognised, the lists of messages that are nearest to the top
+    #[arg(long, value_name = "PATH")]
+    select: Option<String>,
 
     /// Name of the conversation. Default: its title in the file, else the file's name
     #[arg(long, value_name = "NAME")]
@@ -68,7 +74,7 @@ impl Import {
         if let Some(counter) = &self.counter {
             settings.counter = counter_named(counter)?;
         }
-        let source = self.open(context)?;
+        let (source, found) = self.find_messages(self.open(context)?)?;
         let naming = match &self.name {
             Some(name) => Naming::Exactly(name.clone()),
             None => Naming::AsTitled { otherwise: self.default_name() },
@@ -106,7 +112,10 @@ impl Import {
             format: transcript.format.name(),
             dry_run: self.dry_run,
             conversations,
-            remarks: transcript.warnings.iter().map(ShownRemark::from).collect(),
+            remarks: found
+                .into_iter()
+                .chain(transcript.warnings.iter().map(ShownRemark::from))
+                .collect(),
         })
     }
 
@@ -125,6 +134,36 @@ impl Import {
         }
         // A pipe can be read only once, so it is copied.
         TranscriptInput::copied(&mut file).map_err(failed)
+    }
+
+    /// The messages inside a larger document, if `--select` names them or the format of the document is
+    /// not recognised, and a remark that says where they are.
+    fn find_messages(
+        &self,
+        source: TranscriptInput,
+    ) -> Result<(TranscriptInput, Option<ShownRemark>), Failure> {
+        let is_unknown = || {
+            let recognised = Format::recognise(source.open().ok()?);
+            matches!(recognised, Err(recto_format::Error::UnknownFormat { .. })).then_some(())
+        };
+        let found = match &self.select {
+            Some(path) => select_messages_of(&source, Some(path))?,
+            None if self.format.is_some() || is_unknown().is_none() => return Ok((source, None)),
+            // The import says what the file looks like.
+            None => match select_messages_of(&source, None) {
+                Ok(found) => found,
+                Err(_) => return Ok((source, None)),
+            },
+        };
+        let mut message = match found.count {
+            1 => "1 list of messages was found here".to_owned(),
+            count => format!("{count} lists of messages were found here"),
+        };
+        if !found.other_paths.is_empty() {
+            message.push_str(&format!("; others: {}", found.other_paths.join(", ")));
+        }
+        let remark = ShownRemark { line: 0, field: found.path, message };
+        Ok((TranscriptInput::Memory(found.transcript.into_bytes()), Some(remark)))
     }
 
     /// The name of a conversation without a title.

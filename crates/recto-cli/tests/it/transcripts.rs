@@ -68,6 +68,52 @@ fn an_import_tells_what_came_and_what_could_not() {
     assert_eq!(message, "not kept: model, temperature");
 }
 
+#[test]
+fn tools_of_an_imported_request_become_tools_of_the_conversation() {
+    let stage = Stage::new();
+    let schema = json!({ "type": "object", "properties": {} });
+    let text = json!([{ "role": "user", "content": "Hi" }]);
+    let function = json!({ "name": "ls", "parameters": schema.clone() });
+    for (number, request) in [
+        json!({ "model": "claude-haiku-4-5", "max_tokens": 9, "messages": text.clone(),
+            "tools": [{ "name": "ls", "input_schema": schema.clone() }] }),
+        json!({ "model": "gpt-5", "messages": text.clone(),
+            "tools": [{ "type": "function", "function": function.clone() }] }),
+        json!({ "model": "gpt-5", "input": text,
+            "tools": [{ "type": "function", "name": "ls", "parameters": schema }] }),
+        json!({ "contents": [{ "role": "user", "parts": [{ "text": "Hi" }] }],
+            "tools": [{ "functionDeclarations": [function] }] }),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let file = stage.file(&format!("request{number}.json"), &request.to_string());
+        stage.json(&["import", &file]);
+        let settings = stage.json(&["settings", "-c", &format!("request{number}")]);
+        assert_eq!(settings["tools"][0]["name"], "ls", "{request}: {settings}");
+    }
+}
+
+#[test]
+fn messages_inside_a_larger_document_are_found_and_reported() {
+    let stage = Stage::new();
+    let messages = |text: &str| json!([{ "role": "user", "content": text }]);
+    let log = json!({ "info": { "cost": 1 }, "history": messages("One"),
+        "steps": [{ "query": messages("Two") }, { "query": messages("Three") }] });
+    let file = stage.file("log.json", &log.to_string());
+    let document = stage.json(&["import", &file]);
+    assert_eq!(document["conversations"].as_array().unwrap().len(), 1);
+    let remark = &document["remarks"][0];
+    assert_eq!(remark["field"], "history");
+    assert_eq!(remark["message"], "1 list of messages was found here; others: steps[*].query");
+    let document = stage.json(&["import", &file, "--select", "steps[*].query"]);
+    assert_eq!(document["conversations"].as_array().unwrap().len(), 2);
+    let failed = stage.run(&["import", &file, "--select", "nowhere"]);
+    assert_eq!(failed.code, 1);
+    let errors = failed.errors;
+    assert!(errors.contains("there are messages at history, steps[*].query"), "{errors}");
+}
+
 /// A session with a rewind, a helper's own chain, a line from the future and one that is no JSON.
 fn tree() -> String {
     let line = |parent: Value, id: &str, side: bool, role: &str, text: &str| {

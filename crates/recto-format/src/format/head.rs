@@ -89,6 +89,43 @@ impl Head {
     }
 }
 
+impl Head {
+    /// Maximum number of fields that a description names.
+    const MAX_NAMED_FIELDS: usize = 8;
+
+    /// A description of a file whose format is not recognised, such as `a JSON object with the fields a, b`.
+    pub(crate) fn describe(&self) -> String {
+        let text = self.text();
+        let kind = match text.as_bytes().first() {
+            None if self.bytes.is_empty() => return "empty".to_owned(),
+            None => return "not text in UTF-8".to_owned(),
+            Some(b'{') if self.objects().len() > 1 => "JSON lines",
+            Some(b'{') => "a JSON object",
+            Some(b'[') if self.objects().is_empty() => {
+                return "a JSON list without objects".to_owned();
+            }
+            Some(b'[') => "a JSON list of objects",
+            Some(_) => {
+                let start: String = text.chars().take(20).collect();
+                return format!("not JSON; it starts with {start:?}");
+            }
+        };
+        let objects = self.objects();
+        let first = objects.first().copied().unwrap_or_default();
+        let names: Vec<String> = json::fields(first)
+            .take(Self::MAX_NAMED_FIELDS + 1)
+            .map(|(key, _)| key.text().chars().take(40).collect())
+            .collect();
+        let more = if names.len() > Self::MAX_NAMED_FIELDS { ", …" } else { "" };
+        let names = names[..names.len().min(Self::MAX_NAMED_FIELDS)].join(", ");
+        let mut described = format!("{kind} with the fields {names}{more}");
+        if let Some(path) = crate::select::first_path(text) {
+            described.push_str(&format!(", and messages at {path}"));
+        }
+        described
+    }
+}
+
 /// JSON whose long strings are replaced by a short one while it is copied.
 #[derive(Default)]
 struct ShortenedStrings {

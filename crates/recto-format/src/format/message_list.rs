@@ -148,6 +148,8 @@ pub(crate) struct ReadState {
     pub(crate) message_count: usize,
     /// Generated ids of calls without a result so far, by the name of the tool.
     calls: HashMap<String, VecDeque<String>>,
+    /// The names of these calls, in order.
+    call_names: VecDeque<String>,
     /// Fields of the current message that are preserved but not converted.
     warnings: Vec<FieldError>,
     /// True if a part of the current message is unreadable.
@@ -179,6 +181,17 @@ impl ReadState {
     /// Stores the generated id of a call until its result is read.
     pub(crate) fn add_call_id(&mut self, name: &str, id: String) {
         self.calls.entry(name.to_owned()).or_default().push_back(id);
+        self.call_names.push_back(name.to_owned());
+    }
+
+    /// Removes and returns the id of the first call without a result.
+    pub(crate) fn take_first_call_id(&mut self) -> Option<String> {
+        while let Some(name) = self.call_names.pop_front() {
+            if let Some(id) = self.take_call_id(&name) {
+                return Some(id);
+            }
+        }
+        None
     }
 
     /// Removes and returns the id of the first call of a tool without a result.

@@ -12,6 +12,7 @@
 //! 3. Add files of the format to `tests/it`.
 
 mod anthropic;
+mod bedrock_converse;
 mod chatgpt;
 mod claude_code;
 mod codex;
@@ -59,6 +60,8 @@ pub enum Format {
     Anthropic,
     /// Contents of Google's Gemini API: a list, a request with `contents`, or JSON lines.
     Gemini,
+    /// Messages of Amazon Bedrock's Converse API: a list, a request with `messages`, or JSON lines.
+    BedrockConverse,
     /// Messages of LangChain, from `messages_to_dict`, `dumps` or `model_dump`, or a LangGraph state.
     LangChain,
     /// A session of Claude Code: JSON lines that form a tree.
@@ -82,6 +85,7 @@ impl Format {
         Format::OpenAiResponses,
         Format::Anthropic,
         Format::Gemini,
+        Format::BedrockConverse,
         Format::LangChain,
         Format::ClaudeCode,
         Format::Codex,
@@ -98,6 +102,7 @@ impl Format {
             Format::OpenAiResponses => "openai-responses",
             Format::Anthropic => "anthropic",
             Format::Gemini => "gemini",
+            Format::BedrockConverse => "bedrock-converse",
             Format::LangChain => "langchain",
             Format::ClaudeCode => "claude-code",
             Format::Codex => "codex",
@@ -113,7 +118,7 @@ impl Format {
         Format::ALL.iter().copied().find(|format| format.name() == name)
     }
 
-    /// Recognises the format of a file by its first 256 KiB.
+    /// Recognises the format of a file by its first 256 KiB, in which long strings are shortened.
     pub fn recognise(file: impl Read) -> Result<Format, Error> {
         let head = Head::read(&mut unpack::open(Box::new(file))?)?;
         let mut best = (Likelihood::No, None);
@@ -123,7 +128,7 @@ impl Format {
                 best = (likelihood, Some(format));
             }
         }
-        best.1.ok_or(Error::UnknownFormat)
+        best.1.ok_or_else(|| Error::UnknownFormat { looks_like: head.describe() })
     }
 
     /// The codec of the format.
@@ -133,6 +138,7 @@ impl Format {
             Format::OpenAiResponses => &openai_responses::OpenAiResponses,
             Format::Anthropic => &anthropic::Anthropic,
             Format::Gemini => &gemini::Gemini,
+            Format::BedrockConverse => &bedrock_converse::BedrockConverse,
             Format::LangChain => &langchain::LangChain,
             Format::ClaudeCode => &claude_code::ClaudeCode,
             Format::Codex => &codex::Codex,

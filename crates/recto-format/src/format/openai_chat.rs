@@ -424,7 +424,9 @@ fn read_result(read: &Foreign<'_>, state: &mut ReadState) -> Result<Draft, Field
             Str::plain(&generated)
         }
         (None, None) => {
-            return Err(FieldError::new("tool_call_id", "tool_call_id is missing"));
+            let missing = || FieldError::new("tool_call_id", "tool_call_id is missing");
+            generated = state.take_first_call_id().ok_or_else(missing)?;
+            Str::plain(&generated)
         }
     };
     let content = match read.content {

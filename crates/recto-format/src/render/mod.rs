@@ -47,7 +47,7 @@ use crate::json;
 use crate::parts::MessageParts;
 
 pub(crate) use rule::ADDED_MESSAGES;
-pub use rule::{Finding, RULES, Rule, Severity};
+pub use rule::{Evidence, EvidenceKind, Finding, RULES, Rule, Severity};
 pub use tools::{RenamedTool, ToolFinding};
 
 pub(crate) use anthropic::context;

@@ -208,7 +208,8 @@ impl<'a> Originals<'a> {
                 }
             }
         }
-        // In chat completions, parallel calls must be in one message.
+        // In chat completions, parallel calls must be in one message. Anthropic and Google join
+        // consecutive messages of one role.
         if dialect.target == Target::OpenAiChat {
             for turn in turns.iter().filter(|turn| turn.from.len() > 1 && turn.has_calls()) {
                 for &at in &turn.from {

@@ -1,8 +1,9 @@
 //! The rules of providers, as data. Rendering, lint and fix share the list.
 //!
 //! A [`Rule`] has two texts: `check` is the requirement, `repair` is what rendering does where a view
-//! violates it. A [`Finding`] is one violation. To add a rule, add it to the `rules!` list and report it
-//! in `plan.rs` or a file beside it.
+//! violates it. Its `evidence` lists the sources, and `docs/rules.md` prints the table. A [`Finding`] is
+//! one violation. To add a rule, add it with a source to the `rules!` list and report it in `plan.rs` or a
+//! file beside it; `models.rs` has the names of models.
 
 use std::fmt;
 
@@ -51,6 +52,48 @@ pub struct Rule {
     pub check: &'static str,
     /// What rendering does where a view violates the requirement.
     pub repair: &'static str,
+    /// The models, API versions and messages to which it applies.
+    pub applies_to: &'static str,
+    /// Why the rule exists.
+    pub evidence: &'static [Evidence],
+}
+
+/// A source of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Evidence {
+    /// Kind of the source.
+    pub kind: EvidenceKind,
+    /// The day on which the source was read, such as `2026-11-18`.
+    pub date: &'static str,
+    /// The error text, the page, or a description of the recorded request and its verdict.
+    pub text: &'static str,
+}
+
+/// Kind of a source of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EvidenceKind {
+    /// A recorded request and the verdict of its provider.
+    Recorded,
+    /// A page of the provider's documentation.
+    Documentation,
+    /// A text with which the provider rejects requests, as public reports quote it.
+    ErrorText,
+    /// No source was read: the rule follows from the types of requests.
+    Assumed,
+}
+
+impl EvidenceKind {
+    /// `recorded verdict`, `documentation`, `error text` or `assumed`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EvidenceKind::Recorded => "recorded verdict",
+            EvidenceKind::Documentation => "documentation",
+            EvidenceKind::ErrorText => "error text",
+            EvidenceKind::Assumed => "assumed",
+        }
+    }
 }
 
 const ALL: &[Target] = &Target::ALL;
@@ -64,13 +107,16 @@ const TURNS: &[Target] = &[Target::Anthropic, Target::Gemini];
 
 /// Declares a constant for each rule, and the list of all rules.
 macro_rules! rules {
-    ($($id:ident $name:literal $targets:ident $severity:ident $check:literal $repair:literal)*) => {
+    ($($id:ident $name:literal $targets:ident $severity:ident $check:literal $repair:literal
+        $applies_to:literal [$($kind:ident $date:literal $text:literal,)*])*) => {
         $(pub(crate) const $id: Rule = Rule {
             name: $name,
             targets: $targets,
             severity: Severity::$severity,
             check: $check,
             repair: $repair,
+            applies_to: $applies_to,
+            evidence: &[$(Evidence { kind: EvidenceKind::$kind, date: $date, text: $text }),*],
         };)*
 
         /// Every rule.
@@ -82,105 +128,260 @@ rules! {
     ANSWERED_CALLS "answered_calls" ALL Error
         "every tool call has a result before the next turn"
         "a marked placeholder stands for the missing result"
+        "all models"
+        [
+            ErrorText "2026-11-18" "Anthropic: `tool_use` ids were found without `tool_result` blocks immediately after",
+            ErrorText "2026-11-18" "OpenAI chat: An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'",
+            ErrorText "2026-11-18" "Gemini: the number of function response parts is equal to the number of function call parts",
+            Recorded "2026-11-18" "a Responses request with a call whose output was missing where it was expected was refused: No tool output found for tool call",
+        ]
     RESULTS_FOLLOW_CALLS "results_follow_calls" ALL Error
         "results directly follow their call, those of parallel calls together"
         "the result is moved after its call"
+        "all models"
+        [
+            Recorded "2026-11-18" "a Responses request with a message between two parallel calls and their outputs was refused: No tool output found for tool call",
+        ]
     RESULTS_HAVE_CALLS "results_have_calls" ALL Error
         "a result has a call before it"
         "its content is kept as text from the user"
+        "all models; a request that continues a stored response (`previous_response_id`) may have results without calls"
+        [
+            ErrorText "2026-11-18" "Anthropic: unexpected `tool_use_id` found in `tool_result` blocks",
+            ErrorText "2026-11-18" "OpenAI chat: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
+            Recorded "2026-11-18" "Responses requests with `previous_response_id` and an output without its call were accepted",
+        ]
     ONE_RESULT_A_CALL "one_result_a_call" ALL Error
         "a call has one result"
         "the first result is used; the content of the others is kept as text from the user"
+        "all models"
+        [
+            ErrorText "2026-11-18" "Anthropic: each tool_use must have a single result. Found multiple `tool_result` blocks",
+        ]
     CALLS_FROM_THE_ASSISTANT "calls_from_the_assistant" ALL Error
         "only the assistant calls tools"
         "the call is kept as text"
+        "all models"
+        [
+            ErrorText "2026-11-18" "Anthropic: `tool_use` blocks can only be in `assistant` messages",
+        ]
     UNIQUE_IDS "unique_ids" ALL Error
         "no two calls have the same id"
         "a number is appended to the id of the later call and of its result"
+        "all models; imported messages keep repeated ids"
+        [
+            ErrorText "2026-11-18" "Anthropic: `tool_use` ids must be unique",
+            Recorded "2026-11-18" "chat requests that use the id of a call again in a later turn were accepted",
+        ]
     IDS_FIT "ids_fit" ALL Error
         "ids of calls have only characters, and a length, that the provider accepts"
         "the id of the call and its result is encoded by a function of the id alone"
+        "all models; imported messages keep their ids"
+        [
+            ErrorText "2026-11-18" "Anthropic: String should match pattern '^[a-zA-Z0-9_-]+$'",
+            ErrorText "2026-11-18" "OpenAI: Expected a string with maximum length 40 (chat) or 64 (Responses)",
+            Recorded "2026-11-18" "a router with the chat interface accepted an id of more than 40 characters",
+        ]
     NAMES_FIT "names_fit" ALL Error
         "names of tools have only characters, and a length, that the provider accepts"
         "the name is encoded by a function of the name alone"
+        "all models"
+        [
+            ErrorText "2026-11-18" "OpenAI: Invalid 'tools[n].name': string too long. Expected a string with maximum length 64",
+            Assumed "2026-11-18" "the characters of names follow from the request types of the providers",
+        ]
     INPUT_IS_AN_OBJECT "input_is_an_object" TURNS Error
         "the input of a call is a JSON object whose numbers fit into a double"
         "it is wrapped: {\"input\": …}"
+        "all models"
+        [
+            ErrorText "2026-11-18" "Anthropic: tool_use.input: Input should be a valid dictionary",
+        ]
     NO_EMPTY_TEXT "no_empty_text" ANTHROPIC Error
         "no text is empty; for Anthropic, none is only white space"
         "the empty text is omitted"
+        "all models; imported messages keep their texts"
+        [
+            ErrorText "2026-11-18" "Anthropic: text content blocks must be non-empty; text content blocks must contain non-whitespace text",
+            Recorded "2026-11-18" "a text of one space beside a call was accepted by Anthropic; empty texts were accepted by Gemini, chat completions and Responses",
+        ]
     ERRORS_SAY_SOMETHING "errors_say_something" ANTHROPIC Error
         "a result that is an error has a text and nothing else"
         "a marked placeholder stands for the missing text"
+        "all models"
+        [
+            ErrorText "2026-11-18" "Anthropic: content cannot be empty if `is_error` is true",
+        ]
     SOMETHING_IS_SAID "something_is_said" ALL Error
         "a message has content"
         "a message without content is omitted"
+        "all models"
+        [
+            ErrorText "2026-11-18" "Anthropic: all messages must have non-empty content except for the optional final assistant message",
+        ]
     FIRST_FROM_THE_USER "first_from_the_user" GEMINI Error
         "the first message is from the user"
         "a marked placeholder is added as the first message"
+        "all models"
+        [
+            ErrorText "2026-11-18" "Gemini: Please ensure that function call turn comes immediately after a user turn or after a function response turn",
+            Recorded "2026-11-18" "each of 380 accepted Gemini requests starts with the user; Anthropic accepted requests that start with the assistant, also with a call",
+        ]
     LAST_FROM_THE_USER "last_from_the_user" ANTHROPIC Error
         "the last message is from the user, for models that do not continue their own message (Claude 4.6 and later) and if thinking is enabled"
         "a marked placeholder is added as the last message"
+        "Claude 4.6 and later, Claude Fable and Mythos, and requests with thinking enabled"
+        [
+            ErrorText "2026-11-18" "Anthropic: This model does not support assistant message prefill. The conversation must end with a user message.",
+        ]
     ALTERNATION "alternation" TURNS Note
         "messages of user and assistant alternate"
         "consecutive messages of one role are merged"
+        "all models; imported messages stay separate"
+        [
+            Documentation "2026-11-18" "platform.claude.com/docs/en/api/messages: consecutive turns of one role are combined into a single turn",
+        ]
     SYSTEM_IN_FRONT "system_in_front" TURNS Warning
         "system messages precede all other messages"
         "a later system message is kept in its position as text from the user"
+        "all models; a system message that was imported from the list of messages stays there (Claude Opus 4.8 and later accept it)"
+        [
+            Documentation "2026-11-18" "platform.claude.com/docs/en/api/messages: `system` is a field of the request",
+            Recorded "2026-11-18" "requests to newer Claude models with messages of role system inside the list were accepted",
+        ]
     THINKING_FOR_ITS_MAKER "thinking_for_its_maker" ALL Warning
         "thinking and signatures are sent only to the model that produced them"
         "thinking and signatures of other models are omitted"
+        "signed thinking: the model that produced it; `reasoning_content` in chat completions: DeepSeek, Kimi and Qwen"
+        [
+            ErrorText "2026-11-18" "Anthropic: Invalid `signature` in `thinking` block",
+            ErrorText "2026-11-18" "DeepSeek and Moonshot: the reasoning_content in the thinking mode must be passed back to the API",
+            Recorded "2026-11-18" "requests with `reasoning_content` were accepted for DeepSeek and Qwen models, and with `reasoning_details` by a router",
+        ]
     THINKING_IS_NOT_LAST "thinking_is_not_last" ANTHROPIC Error
         "a message of the assistant does not end with thinking"
         "thinking at its end is omitted"
+        "all models"
+        [
+            ErrorText "2026-11-18" "Anthropic: The final block in an assistant message cannot be `thinking`.",
+        ]
     NO_TRAILING_SPACE "no_trailing_space" ANTHROPIC Error
         "a last message from the assistant does not end with white space"
         "the white space at its end is omitted"
+        "models that accept a last message from the assistant"
+        [
+            ErrorText "2026-11-18" "Anthropic: final assistant content cannot end with trailing whitespace",
+        ]
     SERVER_CALLS_ARE_WHOLE "server_calls_are_whole" ANTHROPIC Error
         "a call made by the provider's server and its result are in one turn"
         "a call without its result, or a result without its call, is omitted"
+        "all models; a call in flight beside a call of the client is accepted"
+        [
+            ErrorText "2026-11-18" "Anthropic: Each `advisor_tool_result` block must have a corresponding `server_tool_use` block before it",
+            Recorded "2026-11-18" "a request with an MCP call in flight and a call that the client had answered was accepted",
+        ]
     REASONING_WITH_ITS_ITEM "reasoning_with_its_item" RESPONSES Error
         "a reasoning item is followed by the output that the model produced from it"
         "reasoning without output is omitted"
+        "OpenAI's models: the item after reasoning has its id; models of other providers: any output of the model"
+        [
+            ErrorText "2026-11-18" "OpenAI: Item 'rs_…' of type 'reasoning' was provided without its required following item",
+            Recorded "2026-11-18" "in each accepted request to OpenAI the item after reasoning has its id; xAI and DeepSeek accepted items without ids",
+        ]
     SIGNED_CALLS "signed_calls" GEMINI Note
         "for Gemini 3 and later, the first call of a turn is signed"
         "a call without a signature gets the one that Google documents for this purpose"
+        "Gemini 3 and later"
+        [
+            Documentation "2026-11-18" "ai.google.dev/gemini-api/docs/thought-signatures: the first call of a turn has a signature; a constant replaces it for calls of other origin",
+        ]
     PARTS_FOR_THEIR_MAKER "parts_for_their_maker" ALL Warning
         "a part that only one provider understands is sent only to that provider"
         "parts of other providers are omitted"
+        "all models"
+        [
+            Recorded "2026-11-18" "a request to DeepSeek with a part of another provider was refused: unknown variant, expected `text`",
+        ]
     MEDIA_HAS_A_FORM "media_has_a_form" ALL Warning
         "an image, audio or file is in a form that the provider accepts"
         "media in any other form is omitted"
+        "all models"
+        [
+            Assumed "2026-11-18" "the request types of the providers list the types of images, audio and files, and inline data, URLs or file ids",
+        ]
     MEDIA_FOR_THE_MODEL "media_for_the_model" ALL Error
         "the model accepts the kind of media; OpenAI's files are not audio or video"
         "a marked placeholder replaces the media"
+        "audio: OpenAI's models without `audio` in their name reject it; DeepSeek models accept only text; files that are audio or video: all models of OpenAI"
+        [
+            Recorded "2026-11-18" "requests with audio to GPT-5 models were refused: Content blocks are expected to be either text or image_url type",
+            Recorded "2026-11-18" "requests with images, audio and files to DeepSeek were refused: unknown variant, expected `text`",
+            Recorded "2026-11-18" "Responses requests with a file of type audio/mpeg were refused: unsupported MIME type",
+        ]
     PARTS_HAVE_A_TYPE "parts_have_a_type" TYPED Error
         "every part of a message has a type"
         "a part without a type is omitted"
+        "all models"
+        [
+            Recorded "2026-11-18" "a chat request with parts `{\"text\": …}` without a type was refused",
+        ]
     SYSTEM_FOR_THE_MODEL "system_for_the_model" OPENAI Error
         "the model accepts system and developer messages"
         "the message is kept as text from the user"
+        "o1-mini and o1-preview"
+        [
+            Recorded "2026-11-18" "a request to o1-mini was refused: 'messages[0].role' does not support 'developer' with this model",
+        ]
     MEDIA_WHERE_IT_MAY_STAND "media_where_it_may_stand" ALL Warning
         "images, audio and files are in messages from the user, or in results that support them"
         "other media is moved to a message from the user directly after"
+        "all models"
+        [
+            Assumed "2026-11-18" "the request types of the providers allow media in messages of the user, and some kinds in results",
+        ]
     SCHEMAS_WITHOUT_CHOICE "schemas_without_choice" REJECT_UNIONS Error
         "the schema of a tool's input has no anyOf, oneOf or allOf at its top level and, for OpenAI, no enum or not"
         "the alternatives are merged into one object: all properties, and the required ones that all alternatives share"
+        "all models"
+        [
+            ErrorText "2026-11-18" "Anthropic: input_schema does not support oneOf, allOf, or anyOf at the top level",
+            ErrorText "2026-11-18" "OpenAI: schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level",
+        ]
     CITATIONS_AGREE "citations_agree" ANTHROPIC Error
         "citations are enabled for all documents or for none"
         "all documents get the setting of the first one"
+        "all models"
+        [
+            Documentation "2026-11-18" "platform.claude.com/docs/en/build-with-claude/citations: citations are enabled on all documents or on none",
+        ]
     CACHE_MARKS "cache_marks" ANTHROPIC Warning
         "at most four blocks have a valid cache_control, and those of one hour precede those of five minutes"
         "a cache_control beyond that is omitted"
+        "all models"
+        [
+            ErrorText "2026-11-18" "Anthropic: A maximum of 4 blocks with cache_control may be provided; a ttl='1h' block must not come after a ttl='5m' block",
+        ]
     WHOLE_CHARACTERS "whole_characters" ALL Error
         "texts have no lone surrogate"
         "the lone surrogate is replaced by U+FFFD"
+        "all models"
+        [
+            ErrorText "2026-11-18" "Anthropic: The request body is not valid JSON: no low surrogate in string",
+        ]
     SPEAKERS "speakers" ALL Note
         "the author of a message has a valid name; only chat completions support names"
         "the name is omitted"
+        "all models"
+        [
+            Assumed "2026-11-18" "OpenAI rejects white space and the characters < | \\ / > in names",
+        ]
     ERRORS_ARE_MARKED "errors_are_marked" OPENAI Note
         "a result has no error flag"
         "the error flag is omitted; the content stays"
+        "all models"
+        [
+            Assumed "2026-11-18" "in the request types of OpenAI, a tool message and a function call output have no error flag",
+        ]
 }
 
 /// Rules whose repair adds a message and changes no other.

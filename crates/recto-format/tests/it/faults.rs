@@ -1,9 +1,10 @@
 //! Faults that were found with recorded requests of real providers. The names of the tests start with the
 //! number of the fault. Every case was written for this file.
 
-use recto_core::Message;
+use recto_core::{Approx, Message, Settings};
 use recto_format::{
-    Container, Finding, Format, RenderOptions, Rendered, Severity, Target, lint, render,
+    Container, EnvelopeInfo, Finding, Format, ImportOptions, RenderOptions, Rendered, Replay,
+    Severity, Target, import, lint, render,
 };
 use serde_json::{Value, json};
 
@@ -171,6 +172,29 @@ fn f7_blocks_of_newer_versions_of_anthropics_api_are_sent_again() {
 }
 
 #[test]
+fn f8_requests_to_bedrock_are_a_format_of_their_own() {
+    let request = r#"{"inferenceConfig":{"maxTokens":9},"messages":[{"role":"user","content":[{"text":"What is it?"},{"document":{"name":"Doc 1","format":"txt","source":{"bytes":"aGk="}}},{"cachePoint":{"type":"default"}}]},{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"I look.","signature":"AAAA"}}},{"toolUse":{"toolUseId":"t1","name":"look","input":{"at": 1}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"t1","content":[{"text":"a doc"},{"json":{"n":1}}],"status":"error"}}]}],"system":[{"text":"Be brief."}],"toolConfig":{"tools":[{"toolSpec":{"name":"look","description":"Looks.","inputSchema":{"json":{"type":"object"}}}}]}}"#;
+    let view = view_of(request, Format::BedrockConverse);
+    let shown: Vec<String> = view.iter().map(|it| format!("{} {}", it.role(), it.text())).collect();
+    assert_eq!(shown[0], "system Be brief.");
+    assert_eq!(shown[1], "user What is it?");
+    assert!(view[3].json().contains(r#""is_error":true"#), "{}", view[3].json());
+    let replay = imported(request, Format::BedrockConverse);
+    assert_eq!(replay.warnings, []);
+    let envelope = replay.conversations[0].envelope.as_deref().unwrap();
+    let info = EnvelopeInfo::of(envelope, Format::BedrockConverse);
+    assert_eq!(info.tools[0].name(), "look");
+    assert_eq!(info.unsupported_fields, ["inferenceConfig"]);
+    let file = exported(&view, Format::BedrockConverse, Container::Envelope(envelope));
+    assert_eq!(file.trim_end(), request);
+    // Every provider gets the call and its result.
+    for target in Target::ALL {
+        let (body, _) = rendered(&view, target, None);
+        assert!(body.to_string().contains("a doc"), "{target}: {body}");
+    }
+}
+
+#[test]
 fn f9_anthropics_requests_and_responses_are_recognised_by_their_envelope() {
     for request in [
         r#"{"model":"claude-sonnet-4-6","max_tokens":64,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"t","input_schema":{}}]}"#,
@@ -204,6 +228,8 @@ fn f10_fields_that_recto_does_not_know_are_sent_to_the_same_provider() {
     // Servers that omit the ids of calls.
     let request = r#"{"model":"m","messages":[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","name":"f","content":"done"},{"role":"user","content":"and?"}]}"#;
     comes_back(request, Format::OpenAiChat, Target::OpenAiChat, "messages");
+    let unnamed = request.replace(r#""name":"f","content":"done""#, r#""content":"done""#);
+    comes_back(&unnamed, Format::OpenAiChat, Target::OpenAiChat, "messages");
     for item in [
         r#"{"type":"message","role":"assistant","phase":"commentary","content":[{"type":"output_text","text":"hm"}]}"#,
         r#"{"role":"user","content":[{"type":"input_text","text":"a","prompt_cache_breakpoint":true}]}"#,
@@ -385,4 +411,38 @@ fn n1_words_of_the_assistant_are_not_attributed_to_the_user() {
         let lost = rendered.findings.iter().any(|it| it.rule.name == "results_have_calls");
         assert!(!lost, "{target}: {:?}", rendered.findings);
     }
+}
+
+#[test]
+fn n7_a_wrong_format_is_refused_with_a_description_of_the_file() {
+    let log = r#"[{"task_id":1,"reward":1.0,"traj":[{"role":"user","content":"hi"}]}]"#;
+    let read = |file: &str, format| {
+        let mut replay = Replay::new(Settings::counting_with(Approx), 0);
+        import(file, format, &ImportOptions::default(), &mut replay).unwrap_err().to_string()
+    };
+    assert_eq!(
+        read(log, Some(Format::OpenAiChat)),
+        "nothing in the file could be read as openai-chat; the file is a JSON list of objects with \
+         the fields task_id, reward, traj, and messages at [*].traj"
+    );
+    let unknown = read(log, None);
+    assert!(
+        unknown.contains("the file is a JSON list of objects with the fields task_id"),
+        "{unknown}"
+    );
+    let lines = "{\"type\":\"session\",\"id\":1}\n{\"type\":\"event\",\"id\":2}\n";
+    for format in [Format::Anthropic, Format::OpenAiChat, Format::Gemini] {
+        let refused = read(lines, Some(format));
+        assert!(refused.contains("JSON lines with the fields type, id"), "{format}: {refused}");
+    }
+    assert!(read("", None).contains("the file is empty"));
+    assert!(read("hello there", None).contains("not JSON; it starts with \"hello there\""));
+}
+
+#[test]
+fn parallel_calls_in_two_messages_are_accepted_by_anthropic_and_google() {
+    let anthropic = r#"{"model":"claude-haiku-4-5","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"a","input":{}}]},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_2","name":"b","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"1"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_2","content":"2"}]}]}"#;
+    comes_back(anthropic, Format::Anthropic, Target::Anthropic, "messages");
+    let gemini = r#"{"contents":[{"role":"user","parts":[{"text":"go"}]},{"role":"model","parts":[{"functionCall":{"name":"a","args":{}}}]},{"role":"model","parts":[{"functionCall":{"name":"b","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"a","response":{"output":"1"}}}]},{"role":"user","parts":[{"functionResponse":{"name":"b","response":{"output":"2"}}}]}]}"#;
+    comes_back(gemini, Format::Gemini, Target::Gemini, "contents");
 }

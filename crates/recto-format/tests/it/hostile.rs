@@ -263,7 +263,8 @@ fn no_file_or_view_takes_the_square_of_its_length() {
     import(&lines.join("\n"), Format::ClaudeCode);
     // Many consecutive lines without a message.
     let line = r#"{"type":"user","parentUuid":null,"message":{"role":"user","content":[{"type":"text"}]}}"#;
-    import(&format!("{line}\n").repeat(20_000), Format::ClaudeCode);
+    let said = line.replace(r#"[{"type":"text"}]"#, r#""hi""#);
+    import(&format!("{}{said}", format!("{line}\n").repeat(20_000)), Format::ClaudeCode);
     // Many compactions that keep the messages of the user.
     let says = r#"{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}}"#;
     let compacted = r#"{"type":"compacted","payload":{"message":"s"}}"#;

@@ -13,6 +13,7 @@ mod openai_chat;
 mod operations;
 mod recognise;
 mod render;
+mod rules;
 mod tools;
 mod traps;
 mod views;

@@ -226,7 +226,7 @@ fn the_format_is_recognised() {
         assert_eq!(Format::recognise(file.as_bytes()).unwrap(), CHAT);
     }
     for file in ["", "hello", "{}", "[1,2]", "\u{0}\u{1}"] {
-        assert!(matches!(Format::recognise(file.as_bytes()), Err(Error::UnknownFormat)));
+        assert!(matches!(Format::recognise(file.as_bytes()), Err(Error::UnknownFormat { .. })));
     }
 }
 
@@ -276,7 +276,7 @@ fn an_answer_as_the_api_gives_it_is_its_message() {
     assert_eq!(warnings[0].field, "[0].choices[1]");
     assert_eq!(exported(&read, CHAT, Container::List), format!("[{two}]\n"));
     // A response without a message is preserved, and the warning names the field.
-    let (_, warnings) = messages_of(&answer(""));
+    let (_, warnings) = messages_of(&format!("{},{said}", answer("")));
     assert_eq!(warnings[0].field, "[0].choices[0].message");
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use recto_core::{Request, Settings, Version};
-use recto_format::{Start, Step};
+use recto_format::{EnvelopeInfo, Format, Start, Step};
 use recto_store::ConversationId;
 
 use crate::{Conversation, Error, Recto, StoreError, WriteOptions};
@@ -199,6 +199,20 @@ impl Import {
         // A step refers to versions and indices that earlier steps have made.
         let options = WriteOptions::expecting(created.version);
         created.version = created.conversation.apply_with(request, options).await?.version;
+        Ok(())
+    }
+
+    /// Sets the tools of the imported requests as the tools of their conversations.
+    pub(super) async fn set_tools(&mut self, format: Format) -> Result<(), Error> {
+        for created in &mut self.created {
+            let Some(envelope) = created.envelope.as_deref() else { continue };
+            let tools = EnvelopeInfo::of(envelope, format).tools;
+            if !tools.is_empty() {
+                let options = WriteOptions::expecting(created.version);
+                let outcome = created.conversation.set_tools_with(tools, options).await?;
+                created.version = outcome.version;
+            }
+        }
         Ok(())
     }
 

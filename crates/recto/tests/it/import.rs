@@ -234,3 +234,14 @@ async fn a_file_is_imported_and_its_envelope_is_remarked_on() {
     assert_eq!(remark.field, "around the messages");
     assert!(remark.message.contains("top_k"), "{remark:?}");
 }
+
+#[tokio::test]
+async fn the_tools_of_a_request_become_those_of_its_conversation() {
+    let request = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"ls","description":"Lists files.","parameters":{"type":"object","properties":{}}}},{"type":"web_search"}]}"#;
+    let recto = Recto::open("memory:").await.unwrap();
+    let imported = recto.import(request.to_owned(), options(exactly("a"))).await.unwrap();
+    let tools = recto.conversation("a").await.unwrap().tools().await.unwrap();
+    assert_eq!(tools.iter().map(|tool| tool.name()).collect::<Vec<_>>(), ["ls"]);
+    let remark = imported.warnings.last().unwrap();
+    assert_eq!(remark.message, "not kept: model, tools that are not functions");
+}

@@ -11,20 +11,26 @@
 //! - which findings of severity error `lint` has, for the request's own provider and model;
 //! - whether import and render for the same provider give the same history: as values, and byte by
 //!   byte.
+//!
+//! Then it edits the accepted requests at random: see `edits.rs`.
 
 #![allow(clippy::print_stdout, reason = "the printed table is the result")]
+
+mod edits;
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use recto_core::{Approx, Settings};
+use recto_core::{Approx, Message, Settings};
 use recto_format::{
     Format, ImportOptions, RenderOptions, Replay, Severity, Target, import, lint, render,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use edits::{Edits, Shapes};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -36,30 +42,82 @@ const KINDS: &[(&str, Format, Target)] = &[
     ("gemini", Format::Gemini, Target::Gemini),
 ];
 
+/// Number of random edits of all accepted requests together.
+const EDITS: usize = 100_000;
+
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let folder = PathBuf::from(arguments.next().ok_or("usage: verdicts DIR [--show]")?);
     let show = arguments.any(|argument| argument == "--show");
     let index = Index::read(&folder.join("index.jsonl"))?;
     let mut total = Table::default();
+    let mut edits = Edits::default();
+    let is_ok = |verdict: Verdict| verdict == Verdict::Ok;
+    let mut accepted = 0;
+    for &(kind, ..) in KINDS {
+        accepted += requests(&folder.join(kind))?.iter().filter(|(it, _)| is_ok(*it)).count();
+    }
+    let edits_each = EDITS.div_ceil(accepted.max(1));
     for &(kind, format, target) in KINDS {
         let mut table = Table::default();
+        let mut shapes = Shapes::default();
+        let mut bodies = Vec::new();
         for (verdict, file) in requests(&folder.join(kind))? {
             let name =
                 format!("{kind}/{verdict}/{}", file.file_name().unwrap_or_default().display());
             let body = std::fs::read_to_string(&file)?;
-            let recorded = index.get(&name);
-            let judged = Judged::of(&body, format, target, recorded);
-            if show {
-                judged.show(&name, verdict, recorded);
+            if let Ok(request) = serde_json::from_str(&body) {
+                shapes.add(&request, target, is_ok(verdict));
             }
-            table.add(verdict, &judged);
+            bodies.push((verdict, name, body));
+        }
+        for (verdict, name, body) in &bodies {
+            let recorded = index.get(name);
+            let judged = Judged::of(body, format, target, recorded);
+            if show {
+                judged.show(name, *verdict, recorded);
+            }
+            table.add(*verdict, &judged);
+            // A request without messages has nothing to edit.
+            let _without_messages = with_view(body, format, target, recorded, |view, options| {
+                if is_ok(*verdict) {
+                    edits.run(name, view, target, options, &shapes, edits_each);
+                }
+                Ok(())
+            });
         }
         println!("{kind}\n{table}");
         total.merge(&table);
     }
     println!("all\n{total}");
-    Ok(())
+    println!("{edits}");
+    match edits.has_failed() {
+        true => Err("an edited request was rendered in a form that providers refuse".into()),
+        false => Ok(()),
+    }
+}
+
+/// Imports a request and passes on its messages, with its other fields as options.
+fn with_view(
+    body: &str,
+    format: Format,
+    target: Target,
+    recorded: Option<&Recorded>,
+    then: impl FnOnce(&[Message], &RenderOptions<'_>) -> Result<()>,
+) -> Result<()> {
+    let request: Value = serde_json::from_str(body)?;
+    let model = model_of(&request, recorded);
+    let fields = other_fields(body, target)?;
+    let fields: Vec<(&str, &str)> =
+        fields.iter().map(|(key, value)| (key.as_str(), value.get())).collect();
+    let options =
+        RenderOptions { model: model.as_deref(), fields: &fields, ..RenderOptions::default() };
+    let mut replay = Replay::new(Settings::counting_with(Approx), 0);
+    import(body, Some(format), &ImportOptions::default(), &mut replay)?;
+    let conversation =
+        &replay.conversations.first().ok_or("no conversation")?.branches[0].conversation;
+    let view: Vec<Message> = conversation.messages().cloned().collect();
+    then(&view, &options)
 }
 
 /// The requests below a folder, with the verdict on each.
@@ -141,34 +199,25 @@ impl Judged {
         target: Target,
         recorded: Option<&Recorded>,
     ) -> Result<()> {
-        let request: Value = serde_json::from_str(body)?;
-        let model = model_of(&request, recorded);
-        let fields = other_fields(body, target)?;
-        let fields: Vec<(&str, &str)> =
-            fields.iter().map(|(key, value)| (key.as_str(), value.get())).collect();
-        let options =
-            RenderOptions { model: model.as_deref(), fields: &fields, ..RenderOptions::default() };
-        let mut replay = Replay::new(Settings::counting_with(Approx), 0);
-        import(body, Some(format), &ImportOptions::default(), &mut replay)?;
-        let conversation =
-            &replay.conversations.first().ok_or("no conversation")?.branches[0].conversation;
-        let messages: Vec<_> = conversation.messages().collect();
-        self.errors = lint(messages.iter().copied(), target, &options)
-            .iter()
-            .filter(|finding| finding.rule.severity == Severity::Error)
-            .map(ToString::to_string)
-            .collect();
-        let rendered = render(messages, target, &options)?;
-        let (before, after) = (History::of(body, target)?, History::of(&rendered.body, target)?);
-        self.same_bytes = before.0 == after.0;
-        let values = |history: &History| -> Result<Vec<Value>> {
-            history.0.iter().map(|part| Ok(serde_json::from_str(part)?)).collect()
-        };
-        self.same_values = self.same_bytes || values(&before)? == values(&after)?;
-        if !self.same_bytes {
-            self.difference = before.difference(&after);
-        }
-        Ok(())
+        with_view(body, format, target, recorded, |view, options| {
+            self.errors = lint(view, target, options)
+                .iter()
+                .filter(|finding| finding.rule.severity == Severity::Error)
+                .map(ToString::to_string)
+                .collect();
+            let rendered = render(view, target, options)?;
+            let (before, after) =
+                (History::of(body, target)?, History::of(&rendered.body, target)?);
+            self.same_bytes = before.0 == after.0;
+            let values = |history: &History| -> Result<Vec<Value>> {
+                history.0.iter().map(|part| Ok(serde_json::from_str(part)?)).collect()
+            };
+            self.same_values = self.same_bytes || values(&before)? == values(&after)?;
+            if !self.same_bytes {
+                self.difference = before.difference(&after);
+            }
+            Ok(())
+        })
     }
 
     fn show(&self, name: &str, verdict: Verdict, recorded: Option<&Recorded>) {

@@ -1,0 +1,252 @@
+//! Random edits of accepted requests. What is rendered after an edit must have no shape that occurs only
+//! among refused requests, and must pass the validators that the unedited request passes.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use recto_core::Message;
+use recto_format::{Error, RenderOptions, Target, render};
+use serde_json::{Value, json};
+use testkit::provider::Provider;
+
+use super::history_fields;
+
+/// Shapes of requests: what each message consists of, and which messages follow each other.
+#[derive(Default)]
+pub(crate) struct Shapes {
+    accepted: BTreeSet<String>,
+    refused: BTreeSet<String>,
+}
+
+impl Shapes {
+    pub(crate) fn add(&mut self, request: &Value, target: Target, is_accepted: bool) {
+        let set = if is_accepted { &mut self.accepted } else { &mut self.refused };
+        set.extend(shapes_of(request, target));
+    }
+
+    /// A shape of the request that occurs only among refused requests.
+    fn only_refused(&self, request: &Value, target: Target) -> Option<String> {
+        let is_bad =
+            |shape: &String| self.refused.contains(shape) && !self.accepted.contains(shape);
+        shapes_of(request, target).into_iter().find(is_bad)
+    }
+}
+
+/// The shape of each message and of each pair of consecutive messages.
+fn shapes_of(request: &Value, target: Target) -> Vec<String> {
+    let (_, list) = history_fields(target);
+    let messages = request[list].as_array().map(Vec::as_slice).unwrap_or_default();
+    // Models accept different parts, so a shape is that of a model.
+    let model = request["model"].as_str().unwrap_or_default();
+    let shape = |message: &Value| format!("{model} {}", shape_of(message));
+    let single: Vec<String> = messages.iter().map(shape).collect();
+    let pairs = single.windows(2).map(|pair| pair.join(" → "));
+    let ends = [("first ", single.first()), ("last ", single.last())];
+    let ends =
+        ends.into_iter().filter_map(|(end, shape)| shape.map(|shape| format!("{end}{shape}")));
+    pairs.chain(ends).chain(single.iter().cloned()).collect()
+}
+
+/// A request whose consecutive messages of one role are joined, as Anthropic and Google do.
+fn joined(request: &Value, target: Target) -> Value {
+    let mut request = request.clone();
+    let (_, list) = history_fields(target);
+    let content = match target {
+        Target::Anthropic => "content",
+        Target::Gemini => "parts",
+        _ => return request,
+    };
+    let mut messages: Vec<Value> = Vec::new();
+    for mut message in request[list].as_array().cloned().unwrap_or_default() {
+        if let Some(text) = message[content].as_str() {
+            message[content] = json!([{ "type": "text", "text": text }]);
+        }
+        match messages.last_mut() {
+            Some(last) if last["role"] == message["role"] => {
+                let more = message[content].as_array().cloned().unwrap_or_default();
+                if let Some(blocks) = last[content].as_array_mut() {
+                    blocks.extend(more);
+                }
+            }
+            _ => messages.push(message),
+        }
+    }
+    request[list] = Value::Array(messages);
+    request
+}
+
+/// The messages of a request, shortened.
+fn history_of(request: &Value, target: Target) -> String {
+    let (_, list) = history_fields(target);
+    let messages = request[list].as_array().map(Vec::as_slice).unwrap_or_default();
+    let short = |message: &Value| message.to_string().chars().take(240).collect::<String>();
+    let lines: Vec<String> = messages.iter().map(|it| format!("\n        {}", short(it))).collect();
+    lines.concat()
+}
+
+/// Role, type and parts of a message. Of several equal parts in sequence, one counts.
+fn shape_of(message: &Value) -> String {
+    let text = |key: &str| message[key].as_str().unwrap_or_default();
+    let mut shape = format!("{} {}", text("role"), text("type"));
+    if message["id"].is_string() {
+        shape.push_str(" with id");
+    }
+    for key in ["tool_calls", "tool_call_id", "reasoning_content"] {
+        if !message[key].is_null() {
+            shape.push_str(&format!(" {key}"));
+        }
+    }
+    let content = if message["parts"].is_array() { &message["parts"] } else { &message["content"] };
+    let mut last = String::new();
+    for part in content.as_array().into_iter().flatten() {
+        let kind = match part["type"].as_str() {
+            Some(kind) => kind.to_owned(),
+            None => part
+                .as_object()
+                .map_or("?".into(), |it| it.keys().cloned().collect::<Vec<_>>().join("+")),
+        };
+        if kind != last {
+            shape.push_str(&format!(" [{kind}]"));
+        }
+        last = kind;
+    }
+    shape
+}
+
+/// Figures of a run.
+#[derive(Default)]
+pub(crate) struct Edits {
+    rendered: usize,
+    /// Views without content for the provider.
+    empty: usize,
+    with_refused_shapes: usize,
+    invalid: usize,
+    /// Examples of failures.
+    examples: Vec<String>,
+    shape_examples: Vec<String>,
+}
+
+impl Edits {
+    const MAX_EXAMPLES: usize = 10;
+
+    /// Edits a view `count` times at random and renders it after each edit.
+    pub(crate) fn run(
+        &mut self,
+        name: &str,
+        view: &[Message],
+        target: Target,
+        options: &RenderOptions<'_>,
+        shapes: &Shapes,
+        count: usize,
+    ) {
+        let provider = Provider::ALL.iter().find(|provider| provider.name() == target.name());
+        let violation =
+            |body: &Value| provider.and_then(|it| it.check(&joined(body, target)).err());
+        let is_judged = render(view, target, options).is_ok_and(|rendered| {
+            serde_json::from_str(&rendered.body).is_ok_and(|body| violation(&body).is_none())
+        });
+        let mut dice = Dice(name.bytes().fold(0x9e37_79b9, |sum: u64, byte| {
+            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        }));
+        for number in 0..count {
+            let edited = dice.edit(view);
+            let rendered = match render(&edited, target, options) {
+                Ok(rendered) => rendered,
+                Err(Error::NothingToSend { .. }) => {
+                    self.empty += 1;
+                    continue;
+                }
+                Err(error) => {
+                    self.invalid += 1;
+                    self.example(format!("{name}, edit {number}: {error}"));
+                    continue;
+                }
+            };
+            self.rendered += 1;
+            let Ok(body) = serde_json::from_str::<Value>(&rendered.body) else {
+                self.invalid += 1;
+                self.example(format!("{name}, edit {number}: not JSON"));
+                continue;
+            };
+            if let Some(shape) = shapes.only_refused(&body, target) {
+                self.with_refused_shapes += 1;
+                let example =
+                    format!("{name}, edit {number}: {shape}{}", history_of(&body, target));
+                self.shape_examples.push(example);
+            }
+            if let Some(violation) = violation(&body).filter(|_| is_judged) {
+                self.invalid += 1;
+                let history = history_of(&body, target);
+                self.example(format!("{name}, edit {number}: {violation}{history}"));
+            }
+        }
+    }
+
+    fn example(&mut self, text: String) {
+        if self.examples.len() < Self::MAX_EXAMPLES {
+            self.examples.push(text);
+        }
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.with_refused_shapes + self.invalid > 0
+    }
+}
+
+impl fmt::Display for Edits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "random edits of accepted requests")?;
+        writeln!(f, "  rendered                        {}", self.rendered)?;
+        writeln!(f, "  nothing left to send            {}", self.empty)?;
+        writeln!(f, "  with shapes only of refused     {}", self.with_refused_shapes)?;
+        writeln!(f, "  rejected by the validators      {}", self.invalid)?;
+        let examples = self.shape_examples.iter().take(Self::MAX_EXAMPLES).chain(&self.examples);
+        examples.into_iter().try_for_each(|example| writeln!(f, "    {example}"))
+    }
+}
+
+/// Random numbers (xorshift): the same for the same name.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit.max(1) as u64) as usize
+    }
+
+    /// One to three edits: DELETE, TRUNCATE at either end, REPLACE, INSERT or a move.
+    fn edit(&mut self, view: &[Message]) -> Vec<Message> {
+        let mut edited = view.to_vec();
+        for _ in 0..=self.below(3) {
+            let at = self.below(edited.len());
+            match self.below(6) {
+                0 if !edited.is_empty() => drop(edited.remove(at)),
+                1 => drop(edited.drain(..at)),
+                2 => edited.truncate(at + 1),
+                3 if !edited.is_empty() => {
+                    edited[at] = match edited[at].role() {
+                        recto_core::Role::Assistant => Message::assistant("An edited answer."),
+                        _ => Message::user("An edited question."),
+                    };
+                }
+                4 => {
+                    let new = match self.below(3) {
+                        0 => Message::assistant("An inserted answer."),
+                        1 => Message::system("An inserted rule."),
+                        _ => Message::user("An inserted question."),
+                    };
+                    edited.insert(at.min(edited.len()), new);
+                }
+                _ if !edited.is_empty() => {
+                    let moved = edited.remove(at);
+                    let to = self.below(edited.len() + 1);
+                    edited.insert(to, moved);
+                }
+                _ => {}
+            }
+        }
+        edited
+    }
+}

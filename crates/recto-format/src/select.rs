@@ -1,0 +1,274 @@
+//! Lists of messages inside larger documents, such as logs of evaluations.
+//!
+//! [`select_messages`] finds the lists and returns them as a transcript of its own: one list per line. A
+//! path names them: `request.messages`, `[*].traj` for the field of each item, `samples[0].messages`.
+
+use std::io::Read as _;
+
+use crate::Error;
+use crate::import::{Input, Unpacked};
+use crate::json::{self, Str};
+
+/// Maximum depth at which lists are searched.
+const MAX_DEPTH: usize = 16;
+/// Maximum size of a document, in bytes.
+const MAX_BYTES: u64 = 512 << 20;
+/// Number of items by which a list is judged.
+const JUDGED_ITEMS: usize = 32;
+
+/// Lists of messages that were found in a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Selection {
+    /// Path of the lists, with `[*]` for every index.
+    pub path: String,
+    /// Number of lists.
+    pub count: usize,
+    /// Paths of other lists of messages in the document.
+    pub other_paths: Vec<String>,
+    /// The lists, one per line. Each is a conversation.
+    pub transcript: String,
+}
+
+/// Finds lists of messages in a JSON document or in JSON lines. Without a path, the lists that are
+/// nearest to the top are selected.
+///
+/// ```
+/// let log = r#"[{"task":7,"traj":[{"role":"user","content":"hi"}]},{"task":8,"traj":[]}]"#;
+/// let found = recto_format::select_messages(log, None)?;
+/// assert_eq!((&*found.path, found.count), ("[*].traj", 1));
+/// assert_eq!(found.transcript, "[{\"role\":\"user\",\"content\":\"hi\"}]\n");
+/// # Ok::<(), recto_format::Error>(())
+/// ```
+pub fn select_messages(document: &str, path: Option<&str>) -> Result<Selection, Error> {
+    let values = values_of(document)?;
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for value in &values {
+        search(value, "", 0, &mut |path, list| add(&mut found, path, list.to_owned()));
+    }
+    let nothing = |found: &[(String, Vec<String>)]| Error::NoMessages {
+        path: path.map(str::to_owned),
+        found: found.iter().map(|(path, _)| path.clone()).collect(),
+    };
+    let mut selected: (String, Vec<String>) = match path {
+        None => {
+            // Lists of the same depth are in the order of the document.
+            let nearest = found
+                .iter()
+                .min_by_key(|(path, _)| (path.matches("[*]").count(), path.matches('.').count()));
+            nearest.cloned().ok_or_else(|| nothing(&found))?
+        }
+        Some(path) => {
+            let segments = Segment::parse(path).ok_or_else(|| nothing(&found))?;
+            let mut lists = Vec::new();
+            values.iter().for_each(|value| at_path(value, &segments, &mut lists));
+            (path.to_owned(), lists)
+        }
+    };
+    if selected.1.is_empty() {
+        return Err(nothing(&found));
+    }
+    selected.1.iter_mut().for_each(|list| list.push('\n'));
+    let other_paths = found.into_iter().map(|(path, _)| path).filter(|it| *it != selected.0);
+    Ok(Selection {
+        other_paths: other_paths.collect(),
+        path: selected.0,
+        count: selected.1.len(),
+        transcript: selected.1.concat(),
+    })
+}
+
+/// [`select_messages`] for a file, which may be compressed.
+///
+/// The whole document is in memory: at most 512 MiB.
+pub fn select_messages_of<I: Input + ?Sized>(
+    input: &I,
+    path: Option<&str>,
+) -> Result<Selection, Error> {
+    let mut document = String::new();
+    let unpacked = Unpacked(input);
+    let read = unpacked.open()?.take(MAX_BYTES + 1).read_to_string(&mut document);
+    if document.len() as u64 > MAX_BYTES {
+        let (line, what) = (0, "the document");
+        return Err(Error::TooLarge { line, what, size: document.len() as u64, limit: MAX_BYTES });
+    }
+    read?;
+    select_messages(&document, path)
+}
+
+/// The path of the first list of messages in the beginning of a document.
+pub(crate) fn first_path(head: &str) -> Option<String> {
+    let mut first = None;
+    search(head, "", 0, &mut |path, _| {
+        first.get_or_insert_with(|| path.to_owned());
+    });
+    first.filter(|path| !path.is_empty())
+}
+
+/// The values of a document: one, or one per line.
+fn values_of(document: &str) -> Result<Vec<&str>, Error> {
+    let mut values = Vec::new();
+    let mut rest = document.trim_start_matches('\u{feff}').trim_start();
+    while !rest.is_empty() {
+        let mut parsed =
+            serde_json::Deserializer::from_str(rest).into_iter::<serde::de::IgnoredAny>();
+        if let Some(Err(error)) = parsed.next() {
+            let line = document[..document.len() - rest.len()].matches('\n').count() + error.line();
+            let reason = format!("not JSON: {error}");
+            return Err(Error::Malformed {
+                format: None,
+                line: line as u64,
+                field: String::new(),
+                reason,
+            });
+        }
+        let end = parsed.byte_offset().max(1);
+        values.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+    }
+    Ok(values)
+}
+
+fn add(found: &mut Vec<(String, Vec<String>)>, path: &str, list: String) {
+    match found.iter_mut().find(|(known, _)| known == path) {
+        Some((_, lists)) => lists.push(list),
+        None => found.push((path.to_owned(), vec![list])),
+    }
+}
+
+/// Calls `found` for each list of messages in a value.
+fn search(value: &str, path: &str, depth: usize, found: &mut dyn FnMut(&str, &str)) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    if json::is_list(value) {
+        if is_message_list(value) {
+            return found(path, value);
+        }
+        let path = format!("{path}[*]");
+        json::items(value).for_each(|item| search(item, &path, depth + 1, found));
+    } else if json::is_object(value) {
+        for (key, value) in json::fields(value) {
+            let dot = if path.is_empty() { "" } else { "." };
+            search(value, &format!("{path}{dot}{}", key.text()), depth + 1, found);
+        }
+    }
+}
+
+/// True if at least half of the items have a role and content.
+fn is_message_list(list: &str) -> bool {
+    let is_message = |item: &str| {
+        let content = ["content", "parts", "tool_calls", "function_call"];
+        json::is_object(item)
+            && json::get_str(item, "role").is_some()
+            && content.iter().any(|key| json::get(item, key).is_some())
+    };
+    let (mut count, mut messages) = (0, 0);
+    for item in json::items(list).take(JUDGED_ITEMS) {
+        count += 1;
+        messages += usize::from(is_message(item));
+    }
+    messages > 0 && messages * 2 >= count
+}
+
+/// A step of a path.
+enum Segment {
+    Field(String),
+    Index(usize),
+    /// `[*]`: every item.
+    Any,
+}
+
+impl Segment {
+    fn parse(path: &str) -> Option<Vec<Segment>> {
+        let mut segments = Vec::new();
+        for (number, field) in path.split('.').enumerate() {
+            let (name, indices) = field.split_at(field.find('[').unwrap_or(field.len()));
+            match name {
+                "" if number > 0 || indices.is_empty() => return None,
+                "" => {}
+                name => segments.push(Segment::Field(name.to_owned())),
+            }
+            for index in indices.split_inclusive(']') {
+                segments.push(match index.strip_prefix('[')?.strip_suffix(']')? {
+                    "*" | "" => Segment::Any,
+                    index => Segment::Index(index.parse().ok()?),
+                });
+            }
+        }
+        Some(segments)
+    }
+}
+
+/// Adds the lists at a path. A single message is a list of one.
+fn at_path(value: &str, path: &[Segment], lists: &mut Vec<String>) {
+    match path {
+        [] if json::is_list(value) => lists.push(value.to_owned()),
+        [] if json::get_str(value, "role").is_some_and(|role| !Str::is_empty(role)) => {
+            lists.push(format!("[{value}]"));
+        }
+        [] => {}
+        [Segment::Field(name), rest @ ..] if json::is_object(value) => {
+            if let Some(value) = json::get(value, name) {
+                at_path(value, rest, lists);
+            }
+        }
+        [segment, rest @ ..] if json::is_list(value) => {
+            for (number, item) in json::items(value).enumerate() {
+                match segment {
+                    Segment::Any => at_path(item, rest, lists),
+                    Segment::Index(index) if *index == number => at_path(item, rest, lists),
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = r#"{"info":{"cost":1},"history":[{"role":"user","content":"a"}],"trajectory":[{"query":[{"role":"user","content":"a"}]},{"query":[{"role":"user","content":"b"}]}],"tags":["x"]}"#;
+
+    #[test]
+    fn the_lists_nearest_to_the_top_are_selected() {
+        let found = select_messages(LOG, None).unwrap();
+        assert_eq!((&*found.path, found.count), ("history", 1));
+        assert_eq!(found.other_paths, ["trajectory[*].query"]);
+    }
+
+    #[test]
+    fn a_path_selects_other_lists() {
+        let found = select_messages(LOG, Some("trajectory[*].query")).unwrap();
+        assert_eq!(found.count, 2);
+        let found = select_messages(LOG, Some("trajectory[1].query")).unwrap();
+        assert_eq!(found.transcript, "[{\"role\":\"user\",\"content\":\"b\"}]\n");
+        let found = select_messages(LOG, Some("history[0]")).unwrap();
+        assert_eq!(found.transcript, "[{\"role\":\"user\",\"content\":\"a\"}]\n");
+    }
+
+    #[test]
+    fn a_path_without_messages_is_an_error_that_names_the_others() {
+        for path in ["tags[0]", "nowhere", "history.role", "[", "a..b", "trajectory[9].query"] {
+            let error = select_messages(LOG, Some(path)).unwrap_err();
+            assert!(error.to_string().contains("history, trajectory[*].query"), "{path}: {error}");
+        }
+        let error = select_messages(r#"{"a":[1]}"#, None).unwrap_err();
+        assert_eq!(error.code(), "invalid_operation", "{error}");
+        let error = select_messages("{\"a\":1}\n{\"b\":", None).unwrap_err();
+        assert!(error.to_string().contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn json_lines_are_searched_line_by_line() {
+        let lines = concat!(
+            r#"{"request":{"messages":[{"role":"user","content":"a"}]}}"#,
+            "\n",
+            r#"{"request":{"messages":[{"role":"user","content":"b"}]}}"#,
+        );
+        let found = select_messages(lines, None).unwrap();
+        assert_eq!((&*found.path, found.count), ("request.messages", 2));
+    }
+}
