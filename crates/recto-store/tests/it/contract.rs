@@ -66,7 +66,7 @@ on_every_store! {
         within_restricts_conversations_and_their_entries
         another_tenants_words_are_not_found
         every_script_has_words
-        entries_are_found_in_commits_and_in_pages
+        entries_are_found_also_while_they_wait_for_the_index
         a_removed_conversation_is_not_found;
     rewriting:
         rows_are_replaced_and_words_removed

@@ -143,7 +143,7 @@ async fn a_file_without_an_index_stays_without() {
     assert_eq!(store.search(&tenant(), &["red".into()], None, 9).await.unwrap().len(), 1);
 }
 
-/// Blocks the writer of a store until the connection is dropped.
+/// Blocks the writer of a store until the transaction of the connection ends.
 fn hold(path: &Path) -> Connection {
     let db = Connection::open(path).unwrap();
     db.execute_batch("BEGIN IMMEDIATE").unwrap();

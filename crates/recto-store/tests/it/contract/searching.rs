@@ -5,9 +5,9 @@ use recto_store::{Commit, ConversationId, Hit, NewConversation, Store, Tenant, W
 use crate::sample::{commit, id, new, tenant, words};
 
 async fn conversation(store: &dyn Store, number: u128, texts: &[&str]) {
-    let said = (0..).zip(texts).map(|(entry, text)| words(entry, text)).collect();
+    let indexed = (0..).zip(texts).map(|(entry, text)| words(entry, text)).collect();
     let name = number.to_string();
-    store.create(NewConversation { words: said, ..new(id(number), &name) }).await.unwrap();
+    store.create(NewConversation { words: indexed, ..new(id(number), &name) }).await.unwrap();
 }
 
 async fn found(
@@ -83,8 +83,8 @@ pub(super) async fn within_restricts_conversations_and_their_entries(store: &dyn
 pub(super) async fn another_tenants_words_are_not_found(store: &dyn Store) {
     let other = Tenant("other".into());
     conversation(store, 1, &["x"]).await;
-    let said = vec![words(0, "x y")];
-    let new = NewConversation { tenant: other.clone(), words: said, ..new(id(2), "2") };
+    let indexed = vec![words(0, "x y")];
+    let new = NewConversation { tenant: other.clone(), words: indexed, ..new(id(2), "2") };
     store.create(new).await.unwrap();
     type Within = Vec<(ConversationId, u32)>;
     let conversations = async |tenant: &Tenant, within: Option<Within>| {
@@ -104,25 +104,25 @@ pub(super) async fn every_script_has_words(store: &dyn Store) {
     // All common planes would take long; every 61st character covers each block.
     let texts: Vec<String> =
         letters.step_by(61).map(|letter| format!("{letter} a{letter}b")).collect();
-    let mut said: Vec<WordsOf> =
+    let mut indexed: Vec<WordsOf> =
         (0..).zip(&texts).map(|(entry, text)| words(entry, text)).collect();
     let more =
         ["İstanbul", "e\u{301}te\u{301}", "٣٤", "नमस्ते", "ⓐ", "x\u{200d}y", "ſ s", "K k", "ß ss"];
-    said.extend((said.len() as u32..).zip(more).map(|(entry, text)| words(entry, text)));
-    store.create(NewConversation { words: said.clone(), ..new(id(1), "a") }).await.unwrap();
+    indexed.extend((indexed.len() as u32..).zip(more).map(|(entry, text)| words(entry, text)));
+    store.create(NewConversation { words: indexed.clone(), ..new(id(1), "a") }).await.unwrap();
     // Enough entries that some are in the index and others wait for it.
-    store.commit(Commit { words: said[..9].to_vec(), ..commit(id(1), 1) }).await.unwrap();
-    for of in &said {
+    store.commit(Commit { words: indexed[..9].to_vec(), ..commit(id(1), 1) }).await.unwrap();
+    for of in &indexed {
         for word in of.words.iter() {
             let hits = store.search(&tenant(), &[word.to_owned()], None, usize::MAX).await;
             let hits: Vec<u32> = hits.unwrap().into_iter().map(|hit| hit.entry).collect();
-            let expected = said.iter().rev().filter(|other| other.words.contains(word));
+            let expected = indexed.iter().rev().filter(|other| other.words.contains(word));
             assert_eq!(hits, expected.map(|other| other.entry).collect::<Vec<_>>(), "{word:?}");
         }
     }
 }
 
-pub(super) async fn entries_are_found_in_commits_and_in_pages(store: &dyn Store) {
+pub(super) async fn entries_are_found_also_while_they_wait_for_the_index(store: &dyn Store) {
     conversation(store, 1, &["all n0"]).await;
     for version in 1..=700 {
         let words = vec![words(version, &format!("all n{version} k{}", version % 7))];

@@ -39,7 +39,7 @@ async fn a_message_of_very_many_words_can_be_searched() {
 }
 
 #[tokio::test]
-async fn rows_are_found_by_their_keys_also_without_statistics() {
+async fn rows_are_found_by_their_keys_also_with_outdated_statistics() {
     let server = PostgresServer::shared();
     let address = server.database();
     let database = address.rsplit('/').next().unwrap();

@@ -196,8 +196,8 @@ async fn a_conversation_that_is_removed_or_forked_before_the_packing_is_complete
         }
         if is_forked {
             let fork = place.recto().conversation("b").await.unwrap();
-            let said: Vec<String> = (0..60).map(|n| format!("message number {n}")).collect();
-            assert_eq!(texts(&fork).await, said);
+            let appended: Vec<String> = (0..60).map(|n| format!("message number {n}")).collect();
+            assert_eq!(texts(&fork).await, appended);
             assert!(fork.verify().await.unwrap().is_sound());
             place.recto().remove("b").await.unwrap();
         }
@@ -208,27 +208,27 @@ async fn a_conversation_that_is_removed_or_forked_before_the_packing_is_complete
 
 async fn runtimes_that_end_after_a_packing_lose_nothing(place: Place) {
     let conversation = place.recto().create("a", settings()).await.unwrap();
-    let mut said = 0;
+    let mut appended = 0;
     for round in 0..5 {
         let (store, count) = (place.store.clone(), 66 + round);
-        // A separate runtime, which ends while the request runs. The store is opened in it if possible.
+        // A separate runtime, which ends directly after its last request.
         let ended = tokio::task::spawn_blocking(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async move {
                 let conversation =
                     Recto::with_store(store, Default::default()).conversation("a").await.unwrap();
-                for number in said..said + count {
+                for number in appended..appended + count {
                     conversation.append([say(number)]).await.unwrap();
                 }
             });
         });
         let within = std::time::Duration::from_secs(60);
         tokio::time::timeout(within, ended).await.expect("it does not hang").unwrap();
-        said += count;
-        let expected: Vec<String> = (0..said).map(|n| format!("message number {n}")).collect();
+        appended += count;
+        let expected: Vec<String> = (0..appended).map(|n| format!("message number {n}")).collect();
         assert_eq!(texts(&conversation).await, expected);
     }
-    for number in 0..said {
+    for number in 0..appended {
         let copies = copies(&place, &conversation, &format!("message number {number}\"")).await;
         assert_eq!(copies.len(), 1, "message {number}: {copies:?}");
     }
