@@ -50,8 +50,8 @@ pub use pack::{CommitBody, Entry, EntryMeta, Unreadable, pack_commit, pack_entri
 pub use postgres::{PostgresOptions, PostgresStore, SqlStateCode};
 pub use rows::{
     Ancestor, Commit, CommitRow, ConversationId, ConversationRow, Head, Hit, IdempotencyKey,
-    KnownRows, NewConversation, Page, PageKind, RestoredConversation, Rewrite, Seal, StoredRows,
-    SurveyedConversation, Tenant, Unpacked, WordsOf,
+    KnownRows, NewConversation, Page, PageKind, ReadCommit, RestoredConversation, Rewrite, Seal,
+    StoredRows, SurveyedConversation, Tenant, Unpacked, WordsOf,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};

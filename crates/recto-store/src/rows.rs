@@ -105,11 +105,14 @@ pub struct CommitRow {
     pub body: Vec<u8>,
 }
 
+/// A commit with its version, or the damage of its row.
+pub type ReadCommit = (u32, Result<CommitRow, Error>);
+
 /// The commits that are not packed, and how often rows of the store were rewritten before they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unpacked {
     /// The commits with their versions, in order. A damaged one is an error.
-    pub commits: Vec<(u32, Result<CommitRow, Error>)>,
+    pub commits: Vec<ReadCommit>,
     /// Increases with every [rewrite](crate::Store::rewrite) of a conversation of the same tenant. Rows that
     /// were read when it was lower may hold messages that are erased or pruned by now.
     pub rewrites: u64,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use recto_core::{Message, Role};
 use recto_store::{
     Ancestor, CommitBody, CommitRow, ConversationId, Entry, EntryMeta, Head, Lineage, Link, Page,
-    PageKind, Store, Unpacked, Unreadable,
+    PageKind, ReadCommit, Store, Unpacked, Unreadable,
 };
 use serde::{Serialize, Serializer};
 
@@ -387,11 +387,8 @@ pub(crate) fn unpack_commit(
 }
 
 /// Unpacks commits. A damaged one fails when it is needed.
-fn open_commits(
-    id: ConversationId,
-    rows: Vec<(u32, Result<CommitRow, recto_store::Error>)>,
-) -> Vec<Arc<OpenCommit>> {
-    let open = |(version, row): (u32, Result<CommitRow, recto_store::Error>)| {
+fn open_commits(id: ConversationId, rows: Vec<ReadCommit>) -> Vec<Arc<OpenCommit>> {
+    let open = |(version, row): ReadCommit| {
         let opened = row.map_err(Error::from).and_then(|row| open_commit(id, row));
         Arc::new(match opened {
             Ok(commit) => commit,

@@ -158,12 +158,8 @@ async fn work(path: &Path, restored: &Path, depth: usize) -> [f64; 4] {
 }
 
 async fn verify(recto: &Recto) {
-    let mut verification = recto.verification().await.expect("it can be listed");
-    for info in recto.list(None, usize::MAX).await.expect("it can be listed") {
-        let conversation = recto.conversation(&info.name).await.expect("it is there");
-        let report = verification.verify(&conversation, &mut |_| {}).await;
-        assert!(report.expect("it can be read").is_sound());
-    }
+    let reports = recto.verify_all(&mut |_, _| {}).await.expect("it can be read");
+    assert!(reports.iter().all(|(_, report)| report.is_sound()));
 }
 
 /// Twenty long words that almost occur in a text: text + words, not text × words.

@@ -17,7 +17,7 @@ use super::place::Number;
 use crate::lineage::Lineages;
 use crate::{
     Ancestor, CommitRow, ConversationId, ConversationRow, Error, Head, IdempotencyKey, Link, Page,
-    PageKind, StoredRows, Tenant, Unpacked,
+    PageKind, ReadCommit, StoredRows, Tenant, Unpacked,
 };
 
 /// A row of `conversations`.
@@ -372,7 +372,7 @@ pub(super) fn readable_commits(
     db: &Connection,
     id: ConversationId,
     above: Option<u32>,
-) -> Result<Vec<(u32, Result<CommitRow, Error>)>, Fault> {
+) -> Result<Vec<ReadCommit>, Fault> {
     let number = number(db, id)?;
     let from = above.map_or(number.place(0), |above| number.place(above) + 1);
     let mut select = db.prepare_cached(&format!(
@@ -380,7 +380,7 @@ pub(super) fn readable_commits(
          WHERE place BETWEEN ?1 AND ?2 ORDER BY place"
     ))?;
     let mut rows = select.query([from, *number.places().end()])?;
-    let mut found: Vec<(u32, Result<CommitRow, Error>)> = Vec::new();
+    let mut found: Vec<ReadCommit> = Vec::new();
     while let Some(row) = rows.next()? {
         let version = Number::and_number(row.get(0)?).1;
         let before = found.last().map(|(version, _)| *version);

@@ -419,7 +419,7 @@ async fn a_changed_bit_in_an_index_never_leads_to_another_conversation() {
     {
         let store = open(&path).await;
         for (number, name) in (1..).zip(names) {
-            let first = row_saying(0, &format!("only in {name}"));
+            let first = row_with_body(0, &format!("only in {name}"));
             let new = NewConversation { first, ..new(id(number), name) };
             store.create(new).await.unwrap();
         }
@@ -474,7 +474,7 @@ async fn a_changed_bit_in_an_index_never_leads_to_another_conversation() {
                 }
             }
             // A write reaches its own conversation or none.
-            let said = Commit { row: row_saying(1, "next"), ..commit(id(2), 1) };
+            let said = Commit { row: row_with_body(1, "next"), ..commit(id(2), 1) };
             if store.commit(said).await.is_ok() {
                 for other in [1, 3, 4, 5, 6] {
                     let rows = store.commits(id(other), None).await;
