@@ -192,7 +192,9 @@ pub(super) fn sums(db: &Connection) -> Result<WordSums, Fault> {
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         // An entry without its words gets the sum of no words.
-        hit(row.get(0)?).map(|hit| sums.add_entry(hit));
+        if let Some(hit) = hit(row.get(0)?) {
+            sums.add_entry(hit);
+        }
     }
     // A virtual table over the index lists each word of each entry.
     let vocabulary = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.indexed_words
@@ -206,7 +208,9 @@ pub(super) fn sums(db: &Connection) -> Result<WordSums, Fault> {
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let term = row.get_ref(1)?.as_bytes().map_err(rusqlite::Error::from)?;
-        hit(row.get(0)?).map(|hit| sums.add_word(hit, term));
+        if let Some(hit) = hit(row.get(0)?) {
+            sums.add_word(hit, term);
+        }
     }
     let mut select = db.prepare("SELECT place, words FROM waiting")?;
     let mut rows = select.query([])?;
