@@ -63,9 +63,10 @@ impl Recto {
             }
             let message = entry
                 .map(|entry| Message::from_json_within(&entry.body, &recto_core::Limits::NONE));
-            match message {
-                Some(Ok(message)) => drop(readable.insert(index, message)),
-                _ => missing_messages.push(LogIndex(index)),
+            if let Some(Ok(message)) = message {
+                readable.insert(index, message);
+            } else {
+                missing_messages.push(LogIndex(index));
             }
         }
         let (view, missing_versions) = newest_view(reader, source.newest).await;

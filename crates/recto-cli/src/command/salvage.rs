@@ -63,7 +63,7 @@ impl CommandResult for Salvaged {
         let line = Line::new().text("copied ").text(counted(self.messages as u64, "message"));
         page.line(line.text(" to ").styled(STRONG, &self.conversation));
         if let Some(version) = self.view_of {
-            page.line(format!("the view is that of v{version}, without the missing messages"));
+            page.line(format!("its view is that of v{version}, as far as it can be read"));
         }
         if !self.missing_messages.is_empty() {
             let missing = runs(self.missing_messages.iter().copied().map(recto::LogIndex));

@@ -238,7 +238,11 @@ fn commit(row: &Row<'_>, id: ConversationId) -> Result<CommitRow, Fault> {
 }
 
 fn changed_version(id: ConversationId, version: u32) -> Fault {
-    damaged(id, format!("version {version} is not what was written"))
+    damaged(id, not_as_written(version))
+}
+
+fn not_as_written(version: u32) -> String {
+    format!("version {version} is not what was written")
 }
 
 pub(super) fn find(
@@ -403,8 +407,8 @@ fn damage_as_value<T>(
         Err(Fault::Refused(error)) => Ok(Err(error)),
         // A value of another type: a changed bit in the header of the row.
         Err(Fault::Database(error)) if error.sqlite_error().is_none() => {
-            let Fault::Refused(error) = changed_version(id, version) else { unreachable!() };
-            Ok(Err(error))
+            let reason = not_as_written(version);
+            Ok(Err(Error::Damaged { conversation: id, reason }))
         }
         Err(fault) => Err(fault),
     }

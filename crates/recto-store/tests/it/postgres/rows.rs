@@ -213,7 +213,8 @@ async fn a_rewrite_waits_for_a_fork_that_is_being_made() {
     for (sql, parameters) in [
         ("SELECT 1 FROM recto_conversations WHERE tenant = $1 AND id = $2 FOR SHARE", vec![id.0]),
         (
-            "INSERT INTO recto_conversations SELECT tenant, $3, 'b', 0, '{}', lineage \
+            "INSERT INTO recto_conversations SELECT tenant, $3, 'b', 0, '{}', \
+                 '[{\"id\":\"' || id || '\",\"versions\":1,\"entries\":1}]' \
              FROM recto_conversations WHERE tenant = $1 AND id = $2",
             vec![id.0, new.id.0],
         ),
@@ -232,6 +233,31 @@ async fn a_rewrite_waits_for_a_fork_that_is_being_made() {
     assert!(!rewriting.is_finished());
     client.batch_execute("COMMIT").await.unwrap();
     assert_eq!(rewriting.await.unwrap(), Err(Error::Forked));
+}
+
+#[tokio::test]
+async fn a_damaged_index_never_leads_to_another_conversation() {
+    let address = PostgresServer::shared().database();
+    let id = create(&open(&address).await, "a").await;
+    let run = async |sql: &str| {
+        // A new connection each time: the server caches its catalogue for each.
+        let connected = tokio_postgres::connect(&address, tokio_postgres::NoTls).await;
+        let (client, connection) = connected.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute(sql).await.unwrap();
+    };
+    // The row changes without its indexes, as a changed bit changes it.
+    let index = "WHERE indrelid = 'recto_commits'::regclass";
+    run(&format!("UPDATE pg_index SET indislive = false {index}")).await;
+    run("UPDATE recto_commits SET conversation = gen_random_uuid()").await;
+    run(&format!("UPDATE pg_index SET indislive = true {index}")).await;
+    let database = address.rsplit('/').next().unwrap();
+    run(&format!("ALTER DATABASE \"{database}\" SET enable_seqscan = off")).await;
+    let store = open(&address).await;
+    match store.commits(id, None).await {
+        Ok(rows) => assert!(rows.is_empty(), "the row of another conversation"),
+        Err(error) => assert!(matches!(error, Error::Damaged { .. }), "{error}"),
+    }
 }
 
 #[tokio::test]
