@@ -111,8 +111,8 @@ pub use partial::PartialConversation;
 pub use query::{Hit, Moment, Pick, Query};
 pub use role::{Role, RoleSet};
 pub use saved::{
-    SAVED_FORMAT, SavedConversation, SavedSettings, SavedState, SavedVersion, SavedVersions, Saver,
-    Shown,
+    BatchWalk, SAVED_FORMAT, SavedConversation, SavedSettings, SavedState, SavedVersion,
+    SavedVersions, Saver, Shown,
 };
 pub use settings::Settings;
 pub use snapshot::{ArrayState, BatchSnapshot};

@@ -135,7 +135,7 @@ impl LivePath {
                 Below::Left(left) if batch.0 <= left.number => left,
                 Below::Stored if batch.0 < open.number => {
                     let path = open.stored_path();
-                    let missing = || Error::NotLoaded(Missing::Batch(path, batch));
+                    let missing = || Error::NotLoaded(Missing::Batches(path, batch.0..batch.0 + 1));
                     return loaded.left(path, batch).map(Some).ok_or_else(missing);
                 }
                 _ => return Ok(None),
@@ -154,6 +154,18 @@ impl LivePath {
     fn stored(&self) -> Option<StoredPath> {
         let lowest = self.left_batches().last().map_or(&self.current, |left| &left.batch);
         matches!(lowest.below, Below::Stored).then(|| lowest.stored_path())
+    }
+
+    /// Tests that every batch below the current one is loaded, or was loaded on its own. The error names all
+    /// batches from the lowest missing one on.
+    pub(crate) fn check_left(&self, loaded: &LoadedBatches) -> Result<(), Error> {
+        let Some(path) = self.stored() else { return Ok(()) };
+        let left = loaded.left.lock().expect("nothing panics here");
+        let is_missing = |batch: &usize| !left.contains_key(&(path, BatchIndex(*batch)));
+        match (0..path.number).find(is_missing) {
+            Some(lowest) => Err(Error::NotLoaded(Missing::Batches(path, lowest..path.number))),
+            None => Ok(()),
+        }
     }
 
     /// Tests that every batch is loaded.
@@ -179,7 +191,7 @@ impl LivePath {
         let mut openings = match self.stored() {
             Some(path) => {
                 let loaded = loaded.openings.lock().expect("nothing panics here");
-                let missing = || Error::NotLoaded(Missing::Batches(path));
+                let missing = || Error::NotLoaded(Missing::Openings(path));
                 loaded.get(&path).cloned().ok_or_else(missing)?
             }
             None => Vec::new(),

@@ -1,6 +1,8 @@
 //! Names for the parts of a conversation that a store has not loaded.
 
-use crate::{BatchIndex, LogIndex, Version};
+use std::ops::Range;
+
+use crate::{LogIndex, Version};
 
 /// A part of a conversation that is not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,10 +13,10 @@ pub enum Missing {
     /// All versions: [`PartialConversation::first`](crate::PartialConversation::first), then [`PartialConversation::followed_by`](crate::PartialConversation::followed_by) for
     /// each.
     Versions,
-    /// A batch of a live path: [`PartialConversation::add_batch`](crate::PartialConversation::add_batch).
-    Batch(StoredPath, BatchIndex),
+    /// Batches of a live path: [`PartialConversation::add_batches`](crate::PartialConversation::add_batches).
+    Batches(StoredPath, Range<usize>),
     /// The openings of all batches of a live path: [`PartialConversation::add_openings`](crate::PartialConversation::add_openings).
-    Batches(StoredPath),
+    Openings(StoredPath),
     /// The metadata of every log entry: [`PartialConversation::add_metadata`](crate::PartialConversation::add_metadata).
     Log,
     /// Messages: [`PartialConversation::add_messages`](crate::PartialConversation::add_messages).

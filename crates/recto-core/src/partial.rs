@@ -16,14 +16,13 @@ use crate::counter::Counter;
 use crate::history::{History, Reason, Record};
 use crate::live_path::{Leaving, LeftBatch, LivePath, OpenBatch};
 use crate::message_log::{EntryMeta, LogEntry, MessageLog, check_loaded, is_loaded};
-use crate::missing::StoredPath;
-use crate::saved::Runs;
+use crate::saved::{BatchWalk, Runs};
 use crate::settings::Setup;
 use crate::state::State;
 use crate::{
     ArrayState, BatchIndex, BatchSnapshot, Blame, Conversation, Diff, Error, Hit, Inconsistency,
     LogIndex, MarkMap, Marks, Message, Outcome, Query, Request, SavedSettings, SavedState,
-    SavedVersion, SavedVersions, Scope, Stats, Timestamp, Tool, ToolSet, Version, View, Warning,
+    SavedVersion, Scope, Stats, Timestamp, Tool, ToolSet, Version, View, Warning,
 };
 
 /// A conversation of which some versions, batches and messages may not be loaded; see the module
@@ -71,6 +70,7 @@ delegate! {
     outcome(&self, version: Version) -> Result<Outcome, Error>;
     idle_outcome(&self, version: Version) -> Result<Outcome, Error>;
     verify(&self) -> Result<(), Inconsistency>;
+    verify_since(&self, first: Version) -> Result<(), Inconsistency>;
 }
 
 impl PartialConversation {
@@ -163,31 +163,28 @@ impl PartialConversation {
         indices.into_iter().filter(is_missing).collect()
     }
 
-    /// Adds a batch of a live path from saved versions. [`Error::NotLoaded`] names a version that
-    /// `versions` lacks.
-    pub fn add_batch(
+    /// Adds the batches that a walk has collected. `metadata` is called as by [`open`](Self::open), unless
+    /// the metadata of the log is loaded.
+    pub fn add_batches(
         &mut self,
-        path: StoredPath,
-        batch: BatchIndex,
-        versions: &SavedVersions,
-        metadata: impl FnMut(LogIndex) -> Option<EntryMeta>,
+        walk: BatchWalk,
+        mut metadata: impl FnMut(LogIndex) -> Option<EntryMeta>,
     ) -> Result<(), Error> {
-        let left = versions.left_batch(path, batch.0)?;
-        let view = make_view(&mut self.0.log, &left.view, metadata)?;
-        let open = OpenBatch::on_stored(left.opening, left.batch, left.number);
-        let leaving = Leaving { view, view_origin: left.view_origin.into(), log_len: left.log_len };
-        self.0.setup.loaded_batches.insert(path, batch, LeftBatch::new(open, leaving));
+        for left in walk.left {
+            let view = make_view(&mut self.0.log, &left.view, &mut metadata)?;
+            let open = OpenBatch::on_stored(left.opening, left.batch, left.number);
+            let (view_origin, log_len) = (left.view_origin.into(), left.log_len);
+            let left_batch = LeftBatch::new(open, Leaving { view, view_origin, log_len });
+            let batch = BatchIndex(left.number);
+            self.0.setup.loaded_batches.insert(walk.path, batch, left_batch);
+        }
         Ok(())
     }
 
-    /// Adds the openings of the batches of a live path from saved versions.
-    pub fn add_openings(
-        &mut self,
-        path: StoredPath,
-        versions: &SavedVersions,
-    ) -> Result<(), Error> {
-        self.0.setup.loaded_batches.insert_openings(path, versions.openings(path)?);
-        Ok(())
+    /// Adds the openings that a walk to batch 0 has collected.
+    pub fn add_openings(&mut self, walk: BatchWalk) {
+        let openings = walk.openings.into_iter().rev().collect();
+        self.0.setup.loaded_batches.insert_openings(walk.path, openings);
     }
 
     /// The conversation at version 0, with its log entries: their metadata, and their messages if they
@@ -360,7 +357,7 @@ fn make_view(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Approx, Code, Delete, Missing, Saver, Settings};
+    use crate::{Approx, Code, Delete, Missing, SavedVersions, Saver, Settings};
 
     /// A conversation of three messages, and the same with only its newest version loaded.
     fn whole_and_partial() -> (Conversation, PartialConversation) {
@@ -411,10 +408,13 @@ mod tests {
         assert_eq!(missing(partial.snapshot(BatchIndex(1))), visible);
         assert!(matches!(
             missing(partial.snapshot(BatchIndex(0))),
-            Missing::Batch(_, BatchIndex(0))
+            Missing::Batches(_, Range { start: 0, end: 1 })
         ));
-        assert!(matches!(missing(partial.array_state()), Missing::Batch(_, BatchIndex(0))));
-        assert!(matches!(missing(partial.mark_map(Scope::Visible)), Missing::Batches(_)));
+        assert!(matches!(
+            missing(partial.array_state()),
+            Missing::Batches(_, Range { start: 0, end: 1 })
+        ));
+        assert!(matches!(missing(partial.mark_map(Scope::Visible)), Missing::Openings(_)));
         assert_eq!(missing(partial.at(Version(1))), Missing::Version(Version(1)));
         assert_eq!(missing(partial.diff(Version(1), Version(2))), Missing::Version(Version(1)));
         assert_eq!(missing(partial.blame(first)), Missing::Versions);

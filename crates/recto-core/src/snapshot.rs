@@ -1,5 +1,7 @@
 //! Snapshots of batches: [`BatchSnapshot`] and [`ArrayState`].
 
+use std::collections::BTreeSet;
+
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -40,10 +42,16 @@ impl Conversation {
 
     /// The visible messages and a snapshot of each batch below the current one.
     pub fn array_state(&self) -> Result<ArrayState, Error> {
-        let current = self.state().path.current_number();
-        let below = (0..current.0).map(|batch| self.snapshot(BatchIndex(batch)));
+        let path = &self.state().path;
+        // What is missing is named all at once, because the caller loads it and calls again.
+        path.check_left(&self.setup.loaded_batches)?;
+        let current = path.current_number();
+        let below = (0..current.0).map(|batch| self.batch(BatchIndex(batch)));
         let below: Vec<BatchSnapshot> = below.collect::<Result<_, Error>>()?;
-        let now = self.snapshot(current)?;
+        let now = self.batch(current)?;
+        let mut absent = BTreeSet::new();
+        below.iter().chain([&now]).for_each(|snapshot| absent.extend(snapshot.absent()));
+        check_loaded(absent.into_iter().collect())?;
         Ok(ArrayState { now, below })
     }
 }
@@ -80,8 +88,12 @@ impl Serialize for BatchSnapshot {
 impl BatchSnapshot {
     /// Tests that the messages are loaded.
     fn check_loaded(&self) -> Result<(), Error> {
-        let absent = self.messages().filter(|(_, message)| message.is_absent());
-        check_loaded(absent.map(|(index, _)| index).collect())
+        check_loaded(self.absent().collect())
+    }
+
+    /// The entries whose messages are not loaded.
+    fn absent(&self) -> impl Iterator<Item = LogIndex> {
+        self.messages().filter(|(_, message)| message.is_absent()).map(|(index, _)| index)
     }
 
     /// The messages of the view, in order.

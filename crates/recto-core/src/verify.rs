@@ -7,7 +7,7 @@ use sum_tree::KnownNodes;
 use crate::number::OptVersion;
 use crate::state::State;
 use crate::view::View;
-use crate::{Conversation, LogIndex, MessageLog};
+use crate::{Conversation, LogIndex, MessageLog, Version};
 
 /// A violated invariant: a defect of the engine, or of loaded data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +18,11 @@ impl Conversation {
     /// Tests all invariants of the log, the versions and the relations between them. Reads the whole
     /// conversation.
     pub fn verify(&self) -> Result<(), Inconsistency> {
+        self.verify_since(Version(0))
+    }
+
+    /// Tests the invariants of the log and of the versions from one on. Those before have been tested.
+    pub fn verify_since(&self, first: Version) -> Result<(), Inconsistency> {
         self.check_whole().map_err(|error| Inconsistency(error.to_string()))?;
         self.log.check().map_err(Inconsistency)?;
         self.history.check().map_err(Inconsistency)?;
@@ -30,6 +35,9 @@ impl Conversation {
                 return Err(fault(format!("its log has {len} entries")));
             }
             log_len = len;
+            if version < first {
+                continue;
+            }
             for other in [record.undo, record.redo].into_iter().filter_map(OptVersion::get) {
                 if other >= version {
                     return Err(fault(format!("it points forward, to version {other}")));

@@ -9,6 +9,7 @@
 //! - [`generate`]: one generator of random steps for proptest, fuzzers and
 //!   seeded loops.
 //! - [`provider`]: validators of provider requests.
+//! - [`store_model`]: the conversations of a store, with forks, erase, prune and remove.
 //! - [`tool_form`]: the flat and the nested form of tool parts.
 //!
 //! The crate does not depend on the engine; the engine is tested against it.
@@ -19,9 +20,11 @@ pub mod corpus;
 pub mod generate;
 pub mod model;
 pub mod provider;
+pub mod store_model;
 pub mod tool_form;
 
 pub use agent_run::AgentRun;
 pub use model::{
     DEFAULT_HEADING, Diff, EARLIER_HEADING, Model, Outcome, Refusal, Role, Settings, Snapshot, Tool,
 };
+pub use store_model::{Keep, StoreModel};

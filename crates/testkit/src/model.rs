@@ -39,7 +39,7 @@ pub use self::snapshot::Snapshot;
 use self::draft::{Draft, Effect, Finished};
 use self::message::{Entry, Message};
 use self::operation::{Request, Scope};
-use self::state::{State, Version};
+use self::state::{DoneRequest, State, Version};
 use self::tool_description::Descriptions;
 
 /// One conversation: a log, a history of versions, and the stacks of UNDO and REDO.
@@ -56,13 +56,6 @@ pub struct Model {
     done: Vec<DoneRequest>,
     /// Undone requests that REDO may restore, newest last.
     undone: Vec<DoneRequest>,
-}
-
-/// A request, identified by the versions before and after it.
-#[derive(Clone, Copy)]
-struct DoneRequest {
-    before: usize,
-    after: usize,
 }
 
 impl Model {
@@ -90,12 +83,12 @@ impl Model {
             log.insert(0, Arc::new(tool_description::entry(&text, &settings, now)));
         }
         let state = State::new((0..log.len()).collect(), settings.tools.clone(), now);
-        let log_len = log.len();
+        let (log_len, done, undone) = (log.len(), Vec::new(), Vec::new());
         Ok(Model {
             settings,
             initial_messages: messages.clone(),
             log,
-            history: vec![Arc::new(Version { state, log_len })],
+            history: vec![Arc::new(Version { state, log_len, timestamp: now, done, undone })],
             done: Vec::new(),
             undone: Vec::new(),
         })
@@ -105,8 +98,8 @@ impl Model {
     /// Each operation may be in any of the three input forms.
     pub fn apply(&mut self, request: &Value, now: i64) -> Result<Outcome, Refusal> {
         match wire::read_request(request)? {
-            Request::Undo => self.undo(),
-            Request::Redo => self.redo(),
+            Request::Undo => self.undo(now),
+            Request::Redo => self.redo(now),
             Request::Edit(steps) => {
                 let mut draft = self.draft(now);
                 let mut effects = Vec::new();
@@ -118,7 +111,7 @@ impl Model {
                     return Ok(self.unchanged());
                 }
                 let finished = draft.finish();
-                Ok(self.commit_edit(finished))
+                Ok(self.commit_edit(finished, now))
             }
         }
     }
@@ -133,7 +126,25 @@ impl Model {
         let mut draft = self.draft(now);
         draft.set_tools(tools);
         let finished = draft.finish();
-        Ok(self.commit_edit(finished))
+        Ok(self.commit_edit(finished, now))
+    }
+
+    /// A fork at a version: the same log and history up to it (section 11).
+    pub fn fork(&self, at: u64) -> Result<Model, Refusal> {
+        let version = self.version_record(at)?;
+        let (done, undone) = (version.done.clone(), version.undone.clone());
+        let mut fork = Model { done, undone, ..self.clone() };
+        fork.log.truncate(version.log_len);
+        fork.history.truncate(at as usize + 1);
+        Ok(fork)
+    }
+
+    /// Puts a placeholder in the place of a message (section 11). The entry keeps its role, its tokens, its
+    /// timestamp, and the ids and names of its tool calls and results.
+    pub(crate) fn overwrite(&mut self, index: usize, placeholder: &str) {
+        let entry = &self.log[index];
+        let message = entry.message.replaced_by(placeholder);
+        self.log[index] = Arc::new(Entry { message, ..(**entry).clone() });
     }
 
     /// The log indices that a query finds, in order.
@@ -202,22 +213,22 @@ impl Model {
         Ok(Diff::between(from.state.view(), to.state.view(), |index| self.log[index].tokens))
     }
 
-    fn undo(&mut self) -> Result<Outcome, Refusal> {
+    fn undo(&mut self, now: i64) -> Result<Outcome, Refusal> {
         let request = self
             .done
             .pop()
             .ok_or_else(|| Refusal::new("nothing_to_undo", "no request is left to undo"))?;
         self.undone.push(request);
-        Ok(self.commit(self.return_to(request.before)))
+        Ok(self.commit(self.return_to(request.before), now))
     }
 
-    fn redo(&mut self) -> Result<Outcome, Refusal> {
+    fn redo(&mut self, now: i64) -> Result<Outcome, Refusal> {
         let request = self
             .undone
             .pop()
             .ok_or_else(|| Refusal::new("nothing_to_redo", "no undone request is left"))?;
         self.done.push(request);
-        Ok(self.commit(self.return_to(request.after)))
+        Ok(self.commit(self.return_to(request.after), now))
     }
 
     /// The state at a version, beside the log as it is now.
@@ -231,19 +242,20 @@ impl Model {
 
     /// Adds a version of a request other than UNDO and REDO: it can be undone, and
     /// REDO is not possible after it.
-    fn commit_edit(&mut self, finished: Finished) -> Outcome {
+    fn commit_edit(&mut self, finished: Finished, now: i64) -> Outcome {
         let before = self.history.len() - 1;
         self.done.push(DoneRequest { before, after: before + 1 });
         self.undone.clear();
-        self.commit(finished)
+        self.commit(finished, now)
     }
 
-    fn commit(&mut self, finished: Finished) -> Outcome {
+    fn commit(&mut self, finished: Finished, now: i64) -> Outcome {
         let Finished { state, log, ignored_indices } = finished;
         let before = self.history.last().expect("version 0 always exists").clone();
         let log_len = log.len();
         self.log = log;
-        self.history.push(Arc::new(Version { state, log_len }));
+        let (done, undone) = (self.done.clone(), self.undone.clone());
+        self.history.push(Arc::new(Version { state, log_len, timestamp: now, done, undone }));
         self.outcome(&before, true, &ignored_indices)
     }
 
@@ -300,6 +312,11 @@ impl Model {
     /// The view at a version.
     pub fn view_at(&self, version: u64) -> Result<&[usize], Refusal> {
         Ok(self.version_record(version)?.state.view())
+    }
+
+    /// The time of a version's request.
+    pub fn timestamp_at(&self, version: u64) -> Result<i64, Refusal> {
+        Ok(self.version_record(version)?.timestamp)
     }
 
     /// The length of the log.

@@ -18,6 +18,7 @@ struct State {
     plan: Mutex<Option<(Vec<u8>, Cut)>>,
     cuts: AtomicU32,
     refuses: AtomicBool,
+    is_frozen: AtomicBool,
 }
 
 /// The point at which a connection is cut.
@@ -63,9 +64,22 @@ impl Proxy {
         self.state.refuses.store(refuse, Ordering::SeqCst);
     }
 
+    /// Sets whether bytes are held back: connections stay open, and nothing arrives.
+    pub fn freeze(&self, freeze: bool) {
+        self.state.is_frozen.store(freeze, Ordering::SeqCst);
+    }
+
     /// Number of connections that were cut.
     pub fn cuts(&self) -> u32 {
         self.state.cuts.load(Ordering::SeqCst)
+    }
+}
+
+impl State {
+    fn wait_while_frozen(&self) {
+        while self.is_frozen.load(Ordering::SeqCst) {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
     }
 }
 
@@ -78,6 +92,7 @@ fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     std::thread::spawn(move || {
         let (from, to, doomed, state) = there;
         pump(&from, &to, |bytes| {
+            state.wait_while_frozen();
             let mut plan = state.plan.lock().expect("no holder panics");
             let meant =
                 plan.as_ref().filter(|(sign, _)| contains(bytes, sign)).map(|(_, cut)| *cut);
@@ -98,6 +113,7 @@ fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     let state = Arc::clone(state);
     std::thread::spawn(move || {
         pump(&server, &client, |_| {
+            state.wait_while_frozen();
             let continues = !doomed.load(Ordering::SeqCst);
             if !continues {
                 state.cuts.fetch_add(1, Ordering::SeqCst);

@@ -29,7 +29,7 @@ use serde_json::value::RawValue;
 pub(crate) use self::runs::Runs;
 pub use self::save::Saver;
 pub use self::shown::Shown;
-pub use self::state::{SavedState, SavedVersions};
+pub use self::state::{BatchWalk, SavedState, SavedVersions};
 use crate::missing::BatchOrigin;
 use crate::operation::OperationKind;
 use crate::{Conversation, LogIndex, Timestamp, Tool, Version};

@@ -1,4 +1,4 @@
-//! The log entries that a set of versions shows or marks.
+//! The log entries that a set of versions shows.
 //!
 //! A version is saved as a change of another one. If that one was added before, only the change is read.
 //! Adding many versions therefore costs their stored size, not versions × length.
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::{Part, SavedVersion, SavedVersions};
 use crate::{Error, LogIndex, Version};
 
-/// Log entries that versions show or mark.
+/// Log entries of one conversation that versions show: its own versions, and those of its forks.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     /// Ranges that neither overlap nor touch: from the start to the end.
@@ -17,28 +17,26 @@ pub struct Shown {
     all_below: Version,
     /// The versions whose views have been added.
     views: HashSet<Version>,
-    /// The versions whose marks have been added.
-    marks: HashSet<Version>,
+    /// Only entries below this one are entries of the conversation; `None`: all are.
+    entries_below: Option<u32>,
 }
 
 impl Shown {
-    /// Adds the entries that a version shows or marks. [`Error::NotLoaded`] names a version that
-    /// `versions` lacks.
+    /// Adds the entries that a version shows. [`Error::NotLoaded`] names a version that `versions` lacks.
     pub fn add(&mut self, versions: &SavedVersions, version: Version) -> Result<(), Error> {
-        let saved = versions.saved(version)?;
-        self.add_view(versions, saved, version)?;
-        self.add_marks(versions, saved, version)
+        self.add_view(versions, versions.saved(version)?, version)
     }
 
-    /// Continues with another conversation that has the same versions below this one, all of which have
-    /// been added.
-    pub fn branch(&mut self, all_below: Version) {
+    /// Continues with the versions of a fork from this one on. All versions below it have been added, or show
+    /// no entry of the conversation. The fork shares the entries below `entries_below` with the conversation;
+    /// its other entries have numbers that the conversation uses for other messages.
+    pub fn branch(&mut self, all_below: Version, entries_below: Option<u32>) {
         self.all_below = all_below;
+        self.entries_below = entries_below;
         self.views.clear();
-        self.marks.clear();
     }
 
-    /// Whether an added version shows or marks an entry.
+    /// Whether an added version shows an entry.
     pub fn contains(&self, index: LogIndex) -> bool {
         let before = self.ranges.range(..=index.0).next_back();
         before.is_some_and(|(_, &end)| index.0 < end)
@@ -68,29 +66,12 @@ impl Shown {
         Ok(())
     }
 
-    fn add_marks(
-        &mut self,
-        versions: &SavedVersions,
-        saved: &SavedVersion,
-        version: Version,
-    ) -> Result<(), Error> {
-        if let Some(marks) = &saved.marks {
-            if marks.of.is_none_or(|of| of < self.all_below || self.marks.contains(&of)) {
-                let set = marks.changes.iter().flat_map(|change| &change.set);
-                set.for_each(|index| self.insert(index.0, 1));
-            } else {
-                let (marks, ..) = versions.marks(saved, version)?;
-                let marked = marks.labels().flat_map(|label| marks.with(label));
-                marked.for_each(|index| self.insert(index.0, 1));
-            }
-        }
-        let same = saved.marks.as_ref().filter(|marks| marks.changes.is_empty());
-        self.marks.insert(same.and_then(|marks| marks.of).unwrap_or(version));
-        Ok(())
-    }
-
     fn insert(&mut self, first: u32, len: u32) {
-        let (mut start, mut end) = (first, first.saturating_add(len));
+        let end = first.saturating_add(len);
+        let (mut start, mut end) = (first, end.min(self.entries_below.unwrap_or(end)));
+        if start >= end {
+            return;
+        }
         // Ranges that overlap or touch are joined.
         while let Some((&other, &other_end)) = self.ranges.range(..=end).next_back() {
             if other_end < start {
@@ -102,9 +83,7 @@ impl Shown {
             self.ranges.remove(&other);
             (start, end) = (start.min(other), end.max(other_end));
         }
-        if start < end {
-            self.ranges.insert(start, end);
-        }
+        self.ranges.insert(start, end);
     }
 }
 
@@ -121,5 +100,10 @@ mod tests {
         assert_eq!(shown.ranges, BTreeMap::from([(0, 5), (8, 21)]));
         let inside: Vec<u32> = (0..40).filter(|&n| shown.contains(LogIndex(n))).collect();
         assert!(inside.into_iter().eq((0..5).chain(8..21)));
+        shown.branch(Version(0), Some(25));
+        for (first, len) in [(21, 2), (24, 9), (25, 1), (40, 1)] {
+            shown.insert(first, len);
+        }
+        assert_eq!(shown.ranges, BTreeMap::from([(0, 5), (8, 23), (24, 25)]));
     }
 }

@@ -1,6 +1,7 @@
 //! The state of a single version, assembled from a few saved versions.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::load::{change_marks, check_references, damaged, in_version};
@@ -130,8 +131,10 @@ impl SavedVersion {
     }
 
     fn opened(&self, ordinal: u32) -> Result<&SavedBatch, Error> {
-        let batch = self.batches.iter().find(|batch| batch.ordinal == ordinal);
-        batch.ok_or_else(|| damaged("a batch is not where it was opened"))
+        // They are in the order in which they were opened.
+        let found = self.batches.binary_search_by_key(&ordinal, |batch| batch.ordinal);
+        let missing = |_| damaged("a batch is not where it was opened");
+        found.map(|at| &self.batches[at]).map_err(missing)
     }
 }
 
@@ -139,34 +142,6 @@ impl SavedVersions {
     /// Adds a version.
     pub fn insert(&mut self, version: Version, saved: SavedVersion) {
         self.0.insert(version, Arc::new(saved));
-    }
-
-    /// The log entries whose metadata is needed to load a batch, in order.
-    pub fn batch_entries(
-        &self,
-        path: StoredPath,
-        batch: BatchIndex,
-    ) -> Result<Vec<LogIndex>, Error> {
-        let mut entries: Vec<LogIndex> = self.left_batch(path, batch.0)?.view.indices().collect();
-        entries.sort_unstable();
-        Ok(entries)
-    }
-
-    /// The version that opened a batch of the live path of a version.
-    pub fn opened_by(&self, version: Version, batch: BatchIndex) -> Result<Version, Error> {
-        let saved = self.saved(version)?;
-        let (origin, number) = (saved.batch.into(), saved.batch_number as usize);
-        if batch.0 == number {
-            return Ok(saved.batch.0);
-        }
-        for step in self.below(StoredPath { origin, number }) {
-            let (number, _, left) = step?;
-            if number == batch.0 {
-                return Ok(left.batch.0);
-            }
-        }
-        let current = BatchIndex(number);
-        Err(Error::BatchNotFound { batch, current, field: "batchIndex" })
     }
 
     /// A version, if it is loaded.
@@ -302,61 +277,21 @@ impl SavedVersions {
         }
     }
 
-    /// The batches below one, the highest first: the number, the origin of the batch above, and its record
-    /// of the batch.
-    fn below(
-        &self,
-        from: StoredPath,
-    ) -> impl Iterator<Item = Result<(usize, SavedBatchOrigin, &SavedLeft), Error>> {
-        let mut at = Some((SavedBatchOrigin::from(from.origin), from.number));
-        std::iter::from_fn(move || {
-            let (origin, number) = at.take()?;
-            let left = match self.opened(origin, origin.0) {
-                Ok(batch) => batch.left.as_ref(),
-                Err(error) => return Some(Err(error)),
-            };
-            match (left, number.checked_sub(1)) {
-                (None, None) => None,
-                // Each batch must be older than the one above it, so the loop ends for any data.
-                (Some(left), Some(below)) if left.batch < origin => {
-                    at = Some((left.batch, below));
-                    Some(Ok((below, origin, left)))
-                }
-                _ => Some(Err(damaged("its live path does not reach batch 0"))),
-            }
-        })
-    }
-
-    /// A batch on the path below `from`.
-    pub(crate) fn left_batch(
-        &self,
-        from: StoredPath,
-        wanted: usize,
-    ) -> Result<SavedLeftBatch, Error> {
-        for step in self.below(from) {
-            let (number, origin, left) = step?;
-            let SavedBatchOrigin(left_in, _) = origin;
-            if number == wanted {
-                let log_len = left.log_len as usize;
-                let view = self.left_view(origin, left)?;
-                return Ok(SavedLeftBatch {
-                    opening: self.opened(left.batch, left_in)?.opening(),
-                    batch: left.batch.into(),
-                    number,
-                    view,
-                    view_origin: left.view.origin(),
-                    log_len,
-                });
-            }
+    /// The record of the batch below the one at `origin`, which has this number; `None` if it is batch 0.
+    fn below(&self, origin: SavedBatchOrigin, number: usize) -> Result<Option<&SavedLeft>, Error> {
+        match (self.opened(origin, origin.0)?.left.as_ref(), number) {
+            (None, 0) => Ok(None),
+            // Each batch must be older than the one above it, so a walk ends for any data.
+            (Some(left), 1..) if left.batch < origin => Ok(Some(left)),
+            _ => Err(damaged("its live path does not reach batch 0")),
         }
-        Err(damaged("its live path does not reach batch 0"))
     }
 
     /// The last view of the batch below the one at `origin`.
     fn left_view(&self, origin: SavedBatchOrigin, left: &SavedLeft) -> Result<Runs, Error> {
         let SavedBatchOrigin(left_in, ordinal) = origin;
         let batches = &self.saved(left_in)?.batches;
-        let end = batches.iter().position(|batch| batch.ordinal == ordinal).unwrap_or(0);
+        let end = batches.partition_point(|batch| batch.ordinal < ordinal);
         let before = batches[..end].iter().rev().filter_map(|batch| batch.left.as_ref());
         let mut changes = Vec::new();
         let mut at = left;
@@ -380,15 +315,141 @@ impl SavedVersions {
             false => Err(damaged("it holds an entry twice, or one that came later")),
         }
     }
+}
 
-    /// The openings of the batches below `from`, from batch 0 on.
-    pub(crate) fn openings(&self, from: StoredPath) -> Result<Vec<Opening>, Error> {
-        let mut openings = Vec::new();
-        for step in self.below(from) {
-            let (_, SavedBatchOrigin(left_in, _), left) = step?;
-            openings.push(self.opened(left.batch, left_in)?.opening());
+/// A walk down a live path, which collects batches. It keeps its place: after a version that it lacked was
+/// loaded, it continues where it was. A path of n batches therefore takes n steps, however many versions are
+/// loaded on the way.
+#[derive(Clone, Debug)]
+pub struct BatchWalk {
+    /// The path that is walked.
+    pub(crate) path: StoredPath,
+    /// The batches whose views are collected. Of the others only the openings are.
+    wanted: Range<usize>,
+    /// The batch above the next one, and its number.
+    above: (SavedBatchOrigin, usize),
+    /// The collected batches, the highest first.
+    pub(crate) left: Vec<SavedLeftBatch>,
+    /// The openings of the batches that were passed, the highest first.
+    pub(crate) openings: Vec<Opening>,
+}
+
+impl BatchWalk {
+    /// A walk down to the lowest of the wanted batches of a path, which collects those.
+    pub fn to_batches(path: StoredPath, wanted: Range<usize>) -> BatchWalk {
+        let above = (path.origin.into(), path.number);
+        BatchWalk { path, wanted, above, left: Vec::new(), openings: Vec::new() }
+    }
+
+    /// A walk down to batch 0 of a path, which collects the openings of all batches.
+    pub fn to_openings(path: StoredPath) -> BatchWalk {
+        BatchWalk::to_batches(path, 0..0)
+    }
+
+    /// A walk down to a batch of the live path of a version.
+    pub fn to_batch_of(version: &SavedVersion, batch: BatchIndex) -> BatchWalk {
+        let (origin, number) = (version.batch.into(), version.batch_number as usize);
+        let wanted = batch.0..batch.0.saturating_add(1);
+        BatchWalk::to_batches(StoredPath { origin, number }, wanted)
+    }
+
+    /// Walks to the end. [`Error::NotLoaded`] names a version that `versions` lacks: insert it, and call the
+    /// method again.
+    pub fn advance(&mut self, versions: &SavedVersions) -> Result<(), Error> {
+        while self.above.1 > self.wanted.start {
+            let (origin, number) = self.above;
+            let Some(left) = versions.below(origin, number)? else { break };
+            let SavedBatchOrigin(left_in, _) = origin;
+            let opening = versions.opened(left.batch, left_in)?.opening();
+            if self.wanted.contains(&(number - 1)) {
+                let view = versions.left_view(origin, left)?;
+                self.left.push(SavedLeftBatch {
+                    opening: opening.clone(),
+                    batch: left.batch.into(),
+                    number: number - 1,
+                    view,
+                    view_origin: left.view.origin(),
+                    log_len: left.log_len as usize,
+                });
+            }
+            self.openings.push(opening);
+            self.above = (left.batch, number - 1);
         }
-        openings.reverse();
-        Ok(openings)
+        Ok(())
+    }
+
+    /// The number of batches that were passed.
+    pub fn steps(&self) -> usize {
+        self.path.number - self.above.1
+    }
+
+    /// The version that opened the batch at which the walk ended.
+    pub fn opened_by(&self) -> Version {
+        self.above.0.0
+    }
+
+    /// The log entries whose metadata is needed to load the collected batches, in order, each once.
+    pub fn entries(&self) -> Vec<LogIndex> {
+        let mut entries: Vec<LogIndex> =
+            self.left.iter().flat_map(|left| left.view.indices()).collect();
+        entries.sort_unstable();
+        entries.dedup();
+        entries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Approx, Conversation, Delete, Message, Settings};
+
+    /// The saved versions of a conversation whose every version but the first two opens a batch.
+    fn versions(count: u32) -> Vec<SavedVersion> {
+        let start = Conversation::new(Settings::counting_with(Approx), 0).unwrap();
+        let messages = (0..=count).map(|number| Message::user(&number.to_string()));
+        let (mut conversation, _) = start.append(messages, 0).unwrap();
+        let mut saver = Saver::default();
+        let mut versions = vec![saver.newest(&start.into())];
+        versions.push(saver.newest(&conversation.clone().into()));
+        for number in 0..count {
+            let delete = Delete { indices: vec![LogIndex(number)] };
+            conversation = conversation.apply(delete, 0).unwrap().0;
+            versions.push(saver.newest(&conversation.clone().into()));
+        }
+        versions
+    }
+
+    /// The versions that a walk asks for, one after the other. It gets each of them alone.
+    fn asked_for(mut walk: BatchWalk, saved: &[SavedVersion]) -> (BatchWalk, Vec<Version>) {
+        let mut asked = Vec::new();
+        let mut versions = SavedVersions::default();
+        while let Err(error) = walk.advance(&versions) {
+            let Error::NotLoaded(Missing::Version(version)) = error else { panic!("{error}") };
+            assert!(asked.len() < 10 * saved.len(), "it does not arrive");
+            // The last two: a step needs the batch above and the batch below.
+            versions = match asked.last() {
+                Some(&last) => SavedVersions(
+                    versions.0.into_iter().filter(|(known, _)| *known == last).collect(),
+                ),
+                None => versions,
+            };
+            versions.insert(version, saved[version.0 as usize].clone());
+            asked.push(version);
+        }
+        (walk, asked)
+    }
+
+    #[test]
+    fn a_walk_continues_where_it_was_after_a_version_was_loaded() {
+        let saved = versions(100);
+        let newest = &saved[101];
+        let path = StoredPath { origin: newest.batch.into(), number: newest.batch_number as usize };
+        let (walk, asked) = asked_for(BatchWalk::to_openings(path), &saved);
+        assert_eq!((walk.steps(), walk.opened_by()), (100, Version(0)));
+        assert_eq!(walk.openings.len(), 100);
+        let all: Vec<Version> = (2..=101).rev().chain([0]).map(Version).collect();
+        assert_eq!(asked, all, "each version once");
+        let (walk, _) = asked_for(BatchWalk::to_batch_of(newest, BatchIndex(60)), &saved);
+        assert_eq!(walk.opened_by(), Version(61));
     }
 }

@@ -1,7 +1,7 @@
 //! A message: the checks of the contract, and the data that is read once, when the
 //! message enters the log: role, text, media, tool calls and results (section 3).
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::refusal::Refusal;
 use super::role::Role;
@@ -80,6 +80,30 @@ impl Message {
             return Err(Refusal::new("empty_content", "only a tool message may be empty"));
         }
         Ok(Message::of_parts(json.clone(), role, timestamp, &parts))
+    }
+
+    /// The placeholder of an erased or pruned message: tool calls without their input, tool results with
+    /// the text, or else the text alone.
+    pub(super) fn replaced_by(&self, text: &str) -> Message {
+        let parts = self.json["content"].as_array().into_iter().flatten();
+        let parts = parts.filter_map(|part| {
+            let part = part.as_object()?;
+            let kind = part.get("type")?.as_str()?;
+            let fields = part.get(kind).and_then(Value::as_object).unwrap_or(part);
+            match kind {
+                "tool_use" => Some(json!({"type": "tool_use", "id": fields["id"],
+                    "name": fields["name"], "input": {}})),
+                "tool_result" => Some(json!({"type": "tool_result",
+                    "tool_use_id": fields["tool_use_id"], "content": text})),
+                _ => None,
+            }
+        });
+        let (calls, results): (Vec<Value>, Vec<Value>) =
+            parts.partition(|part| part["type"] == "tool_use");
+        let parts: Vec<Value> = calls.into_iter().chain(results).collect();
+        let content = if parts.is_empty() { json!(text) } else { json!(parts) };
+        let placeholder = json!({"role": self.json["role"], "content": content});
+        Message::read(&placeholder).expect("a placeholder is proper")
     }
 
     fn of_parts(json: Value, role: Role, timestamp: Option<i64>, parts: &[Part]) -> Message {
@@ -242,8 +266,6 @@ fn optional<'a>(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn read(json: Value) -> Result<Message, &'static str> {

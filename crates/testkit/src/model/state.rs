@@ -7,10 +7,23 @@ use std::sync::Arc;
 use super::refusal::Refusal;
 use super::settings::Tool;
 
-/// The state at a version, and the length of the log.
+/// The state at a version, the length of the log, and what UNDO and REDO revert and apply again.
 pub(super) struct Version {
     pub(super) state: State,
     pub(super) log_len: usize,
+    /// Time of the request.
+    pub(super) timestamp: i64,
+    /// Requests that are not undone, oldest first.
+    pub(super) done: Vec<DoneRequest>,
+    /// Undone requests that REDO may restore, newest last.
+    pub(super) undone: Vec<DoneRequest>,
+}
+
+/// A request, identified by the versions before and after it.
+#[derive(Clone, Copy)]
+pub(super) struct DoneRequest {
+    pub(super) before: usize,
+    pub(super) after: usize,
 }
 
 /// The state of a conversation, without its log.
